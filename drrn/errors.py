@@ -1,0 +1,27 @@
+"""What a person can mend: one sentence that names the place and the cure."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Iterable
+from types import ModuleType
+
+
+class InputError(Exception):
+    """A file, a name or an option that a person gave is wrong; the message says where and how to mend it."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """' Did you mean "…"?' for the nearest known word, or nothing."""
+    folded = {name.casefold(): name for name in known}
+    near = difflib.get_close_matches(word.casefold(), folded, n=1)
+    return f' Did you mean "{folded[near[0]]}"?' if near else ""
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """Import an optional dependency, or say how to install it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise InputError(f"{module} is not installed: pip install 'drrn[{extra}]'") from error

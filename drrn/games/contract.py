@@ -1,0 +1,94 @@
+"""What a game is: it shows a text and its actions, takes an index, and shows the next text."""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What the player sees, and the reward for having arrived here."""
+
+    text: str
+    actions: tuple[str, ...] = ()  # none left: the story has ended
+    reward: float = 0.0
+
+    @property
+    def ended(self) -> bool:
+        return not self.actions
+
+
+@runtime_checkable
+class Game(Protocol):
+    """The contract. An agent sees observations and nothing else."""
+
+    name: str
+
+    def reset(self, seed: int | None = None) -> Observation:
+        """Start a new episode; a seed restarts the game's generator, None lets it go on."""
+        ...
+
+    def step(self, index: int) -> Observation:
+        """Take the action at `index` of the last observation's actions."""
+        ...
+
+
+# What must never reach a player: links, macros, tags, entities.
+MARKUP = re.compile(r"<<[A-Za-z$/]|\[\[|\]\]|</?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>|&(?:#\d+|#x[\da-f]+|[a-z]+);", re.I)
+
+
+class ContractError(AssertionError):
+    """A game that breaks the contract; the message says which clause, and where."""
+
+
+def check_game(game: Game, *, seed: int = 0, episodes: int = 3, max_steps: int = 500) -> None:
+    """Raise `ContractError` unless the game keeps the contract over some random episodes."""
+    _expect(isinstance(game.name, str) and game.name != "", "a game has a name that is a non-empty str")
+    for episode in range(episodes):
+        first = _transcript(game, seed + episode, max_steps)
+        second = _transcript(game, seed + episode, max_steps)
+        _expect(first == second, f"the same seed ({seed + episode}) and choices gave two different episodes")
+        for number, observation in enumerate(first):
+            _check_observation(observation, f"episode {episode}, step {number}")
+        _expect(first[0].reward == 0, "the first observation of an episode pays nothing")
+        if first[-1].ended:
+            _expect_refusal(game, 0, "stepping after the end must be refused")
+    start = game.reset(seed)
+    for index in (len(start.actions), -1):
+        _expect_refusal(game, index, f"an index out of range ({index}) must be refused")
+
+
+def _transcript(game: Game, seed: int, max_steps: int) -> list[Observation]:
+    choose = random.Random(seed)
+    transcript = [game.reset(seed)]
+    while not transcript[-1].ended and len(transcript) <= max_steps:
+        transcript.append(game.step(choose.randrange(len(transcript[-1].actions))))
+    return transcript
+
+
+def _check_observation(observation: Observation, place: str) -> None:
+    _expect(isinstance(observation, Observation), f"{place}: not an Observation")
+    _expect(isinstance(observation.actions, tuple), f"{place}: actions must be a tuple")
+    for text in (observation.text, *observation.actions):
+        _expect(isinstance(text, str), f"{place}: {text!r} is not a str")
+        mark = MARKUP.search(text)
+        _expect(mark is None, f"{place}: markup {mark.group() if mark else ''!r} in {text[:80]!r}")
+    _expect(all(action.strip() for action in observation.actions), f"{place}: an action without words")
+    _expect(bool(observation.text.strip()) or bool(observation.actions), f"{place}: an empty page")
+    _expect(isinstance(observation.reward, (int, float)), f"{place}: the reward is not a number")
+
+
+def _expect_refusal(game: Game, index: int, clause: str) -> None:
+    try:
+        game.step(index)
+    except (IndexError, ValueError, RuntimeError):
+        return
+    raise ContractError(clause)
+
+
+def _expect(holds: bool, clause: str) -> None:
+    if not holds:
+        raise ContractError(clause)

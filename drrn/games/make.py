@@ -1,0 +1,74 @@
+"""`make`: from a name or a path to a game."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+from drrn.errors import InputError, did_you_mean
+from drrn.games.dialects import read_script
+from drrn.games.paraphrases import read_paraphrases
+from drrn.games.reading import HTML, TWEE, read_story
+from drrn.games.rules import Rules, check_rules, read_rules
+from drrn.games.story_game import StoryGame
+
+BUILT_IN = ("long-watch", "night-market")  # the first is the default
+
+
+def make(
+    name_or_path: str | Path,
+    *,
+    shuffle: bool = True,
+    paraphrased: bool = False,
+    lenient: bool = False,
+    encoding: str | None = None,
+) -> StoryGame:
+    """Open a built-in game by name, or a Twee file, a published Twine page, or the TOML beside a story by path.
+
+    `shuffle` shows the actions in a new order each time; `paraphrased` shows them in other words, where the game has
+    them; `lenient` plays on without what is not supported; `encoding` is the story file's, if it is not UTF-8.
+    """
+    path = _path(name_or_path)
+    toml = path if path.suffix == ".toml" else _toml_beside(path)
+    rules = read_rules(toml) if toml else Rules()
+    story = read_story(rules.story or path, encoding)
+    script = read_script(story, dict(rules.inputs), lenient=lenient)
+    if toml:
+        check_rules(rules, script, toml)
+    if paraphrased and rules.paraphrases is None:
+        raise InputError(
+            f'{toml or path}: it has no paraphrases: name a TSV of them with paraphrases = "…" in the TOML'
+        )
+    return StoryGame(
+        path.stem,
+        script,
+        rules,
+        shuffle=shuffle,
+        paraphrases=read_paraphrases(rules.paraphrases) if paraphrased and rules.paraphrases else None,
+    )
+
+
+def _path(name_or_path: str | Path) -> Path:
+    """The file behind a name or path, or a sentence that says what would have been one."""
+    name = str(name_or_path)
+    if name in BUILT_IN:
+        return Path(str(resources.files("drrn.games") / "stories" / f"{name}.toml"))
+    path = Path(name)
+    if path.is_file():
+        return path
+    if path.is_dir():
+        raise InputError(f"{name}: a folder; name the story in it")
+    if path.suffix.lower() in (*TWEE, *HTML, ".toml") or "/" in name:
+        beside = [str(other) for other in path.parent.glob("*") if other.is_file()] if path.parent.is_dir() else []
+        raise InputError(f"{name}: no such file.{did_you_mean(name, beside)}")
+    near = did_you_mean(name, BUILT_IN)
+    raise InputError(f'no game is named "{name}".{near} Built in: {", ".join(BUILT_IN)}; or give the path of a story')
+
+
+def _toml_beside(path: Path) -> Path | None:
+    """`story.toml` beside `story.twee`, if it speaks of this story."""
+    toml = path.with_suffix(".toml")
+    if not toml.is_file():
+        return None
+    rules = read_rules(toml)
+    return toml if rules.story and rules.story.resolve() == path.resolve() else None

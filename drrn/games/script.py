@@ -1,0 +1,34 @@
+"""A story ready to be told, whatever dialect it was written in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from drrn.games.expressions import Facts
+from drrn.games.page import Node
+from drrn.games.story import Story
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Problem:
+    """What cannot be played, and where it stands."""
+
+    line: int
+    passage: str
+    what: str
+
+    def __str__(self) -> str:
+        return f'line {self.line}, passage "{self.passage}": {self.what}'
+
+
+@dataclass
+class Script:
+    """A node for each passage, and what was learned while reading them."""
+
+    story: Story
+    answers: dict[str, str]  # to what the story asks the player
+    nodes: dict[str, Node] = field(default_factory=dict)
+    tags: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    links: dict[str, set[str]] = field(default_factory=dict)  # passage → passages that it names
+    facts: Facts = field(default_factory=Facts)
+    problems: list[Problem] = field(default_factory=list)

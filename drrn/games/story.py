@@ -1,0 +1,71 @@
+"""A story as its author wrote it: named passages of marked-up text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from drrn.errors import InputError
+
+LONGEST_PASSAGE = 250_000  # characters
+
+# Passages that hold something other than pages.
+SPECIAL = frozenset(
+    "StoryTitle StoryAuthor StorySubtitle StoryMenu StoryInit StorySettings StoryIncludes StoryData StoryCaption "
+    "StoryBanner StoryInterface StoryShare StoryDisplayTitle StoryMetadata MenuOptions MenuShare MenuStory "
+    "PassageHeader PassageFooter PassageReady PassageDone StoryStylesheet StoryJavaScript UserScript UserStylesheet".split()
+)
+NO_PAGE_TAGS = frozenset(
+    "script stylesheet annotation widget Twine.image Twine.private Twine.system Twine.audio Twine.video".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    name: str
+    text: str
+    tags: tuple[str, ...] = ()
+    line: int = 1  # of its first line of text, in the file
+
+    @property
+    def is_page(self) -> bool:
+        return self.name not in SPECIAL and NO_PAGE_TAGS.isdisjoint(self.tags)
+
+
+@dataclass(frozen=True)
+class Story:
+    """Passages by name; `format` is the story format that the file names, in lower case, or ''."""
+
+    source: str  # the file, for messages
+    passages: dict[str, Passage]
+    title: str = ""
+    start: str = "Start"
+    format: str = ""
+    notes: tuple[str, ...] = field(default=())  # what a reader found odd but could live with
+
+    @property
+    def pages(self) -> dict[str, Passage]:
+        return {name: passage for name, passage in self.passages.items() if passage.is_page}
+
+
+def assemble(source: str, passages: list[Passage], **details: str) -> Story:
+    """A story of the passages, checked for what no reader can mend."""
+    found: dict[str, Passage] = {}
+    notes = []
+    for passage in passages:
+        if passage.is_page and len(passage.text) > LONGEST_PASSAGE:
+            raise InputError(
+                f'{source}, line {passage.line}: passage "{passage.name}" has {len(passage.text):,} characters; '
+                f"the most is {LONGEST_PASSAGE:,}: split it"
+            )
+        if passage.name in found:
+            notes.append(f'line {passage.line}: passage "{passage.name}" stands twice; the later one counts')
+        found[passage.name] = passage
+    title = details.pop("title", "") or (found["StoryTitle"].text.strip() if "StoryTitle" in found else "")
+    story = Story(source, found, title=title, notes=tuple(notes), **details)
+    if not story.pages:
+        raise InputError(f"{source}: no passages found: is it a Twee file or a published Twine story?")
+    if story.start not in story.pages:
+        raise InputError(
+            f'{source}: no passage named "{story.start}" to start from: name one so, or give StoryData a "start"'
+        )
+    return story

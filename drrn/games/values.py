@@ -1,0 +1,135 @@
+"""Values as JavaScript has them: numbers, strings, truth, lists; all immutable, so that a state can be a key."""
+
+from __future__ import annotations
+
+import math
+from typing import Union
+
+Value = Union[int, float, str, bool, None, "tuple[Value, ...]"]
+
+MOST_CHARACTERS = 100_000  # of one string or one page
+MOST_ITEMS = 10_000  # of one list
+NAN = math.nan
+
+
+class ValueTooLarge(Exception):
+    """A string or list that grew past any honest use."""
+
+
+def number(x: float) -> int | float:
+    """One form for each number: whole ones are int, so that 2.0 prints and compares as 2."""
+    if isinstance(x, int):
+        return x if -(2**53) < x < 2**53 else float(x)
+    if x != x:
+        return NAN
+    return int(x) if x.is_integer() and abs(x) < 2**53 else x
+
+
+def truth(value: Value) -> bool:
+    """False, 0, NaN, the empty string and null are false; every list is true."""
+    if isinstance(value, tuple):
+        return True
+    return bool(value) and value == value
+
+
+def string(value: Value) -> str:
+    """The value as a page prints it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return "null"
+    if isinstance(value, tuple):
+        return ",".join("" if item is None else string(item) for item in value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    return str(value)
+
+
+def numeric(value: Value) -> int | float:
+    """The value as arithmetic sees it; what is no number is NaN."""
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, (int, float)):
+        return value
+    if value is None:
+        return 0
+    text = string(value).strip()
+    if not text:
+        return 0
+    try:
+        return number(float(text)) if "_" not in text else NAN
+    except ValueError:
+        return NAN
+
+
+def equal(left: Value, right: Value) -> bool:
+    """`==`: of one kind as they are, of two kinds as numbers; null equals only null."""
+    if left is None or right is None:
+        return left is right
+    if isinstance(left, str) and isinstance(right, str):
+        return left == right
+    if isinstance(left, tuple) or isinstance(right, tuple):
+        return left == right if isinstance(left, tuple) and isinstance(right, tuple) else string(left) == string(right)
+    return numeric(left) == numeric(right)
+
+
+def same(left: Value, right: Value) -> bool:
+    """`===`: equal and of one kind."""
+    return _kind(left) == _kind(right) and equal(left, right)
+
+
+def less(left: Value, right: Value) -> bool:
+    """`<`: two strings by their letters, anything else as numbers."""
+    if isinstance(left, str) and isinstance(right, str):
+        return left < right
+    return numeric(left) < numeric(right)
+
+
+def at_most(left: Value, right: Value) -> bool:
+    if isinstance(left, str) and isinstance(right, str):
+        return left <= right
+    return numeric(left) <= numeric(right)
+
+
+def add(left: Value, right: Value) -> Value:
+    """`+`: joins where one side is a string or a list, else adds."""
+    if isinstance(left, (str, tuple)) or isinstance(right, (str, tuple)):
+        return bounded(string(left) + string(right))
+    return number(numeric(left) + numeric(right))
+
+
+def subtract(left: Value, right: Value) -> Value:
+    return number(numeric(left) - numeric(right))
+
+
+def multiply(left: Value, right: Value) -> Value:
+    return number(numeric(left) * numeric(right))
+
+
+def divide(left: Value, right: Value) -> Value:
+    x, y = numeric(left), numeric(right)
+    if y == 0:
+        return NAN if x == 0 or x != x else math.copysign(math.inf, x)
+    return number(x / y)
+
+
+def remainder(left: Value, right: Value) -> Value:
+    x, y = numeric(left), numeric(right)
+    if y == 0 or not math.isfinite(x) or y != y:
+        return NAN
+    return number(math.fmod(x, y))
+
+
+def bounded(value: Value) -> Value:
+    """The value itself, or a refusal where a story lets it grow without end."""
+    if isinstance(value, str) and len(value) > MOST_CHARACTERS:
+        raise ValueTooLarge(f"a text of more than {MOST_CHARACTERS:,} characters")
+    if isinstance(value, tuple) and len(value) > MOST_ITEMS:
+        raise ValueTooLarge(f"a list of more than {MOST_ITEMS:,} items")
+    return value
+
+
+def _kind(value: Value) -> type:
+    return float if type(value) is int else type(value)
