@@ -36,8 +36,11 @@ class Game(Protocol):
         ...
 
 
-# What must never reach a player: links, macros, tags, entities.
-MARKUP = re.compile(r"<<[A-Za-z$/]|\[\[|\]\]|</?[A-Za-z][\w-]*(?:\s[^<>]*)?/?>|&(?:#\d+|#x[\da-f]+|[a-z]+);", re.I)
+# What must never reach a player: links, macros, entities, and the tags that stories use.
+TAGS = (
+    "a|b|br|button|center|div|em|font|h[1-6r]|html|i|img|input|li|ol|p|script|small|span|strong|style|sup|table|t[dr]|u"
+)
+MARKUP = re.compile(rf"<<[A-Za-z$/]|\[\[|</?(?:{TAGS})(?:\s[^<>]*)?/?>|&(?:#\d+|#x[\da-f]+|[a-z]+);", re.I)
 
 
 class ContractError(AssertionError):
@@ -77,7 +80,6 @@ def _check_observation(observation: Observation, place: str) -> None:
         mark = MARKUP.search(text)
         _expect(mark is None, f"{place}: markup {mark.group() if mark else ''!r} in {text[:80]!r}")
     _expect(all(action.strip() for action in observation.actions), f"{place}: an action without words")
-    _expect(bool(observation.text.strip()) or bool(observation.actions), f"{place}: an empty page")
     _expect(isinstance(observation.reward, (int, float)), f"{place}: the reward is not a number")
 
 

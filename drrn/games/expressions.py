@@ -193,10 +193,8 @@ class _Parser:
             signs.append(sign)
             if len(signs) > DEEPEST:
                 raise ExpressionError("too many signs in a row")
-        if signs and signs[-1] in ("++", "--"):
-            found = self._step(signs.pop(), before=True)
-        else:
-            found = self.postfix()
+        stepped = bool(signs) and signs[-1] in ("++", "--")
+        found = self._step(signs.pop(), before=True) if stepped else self.postfix()
         for sign in reversed(signs):
             if sign in ("++", "--"):
                 raise ExpressionError(f"{sign} needs a variable")

@@ -140,11 +140,12 @@ def read_rules(path: Path) -> Rules:
 
 def read_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: not valid TOML: {error}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 (byte {error.start}): save it as UTF-8") from error
+    return table
 
 
 def check_rules(rules: Rules, script: Script, path: Path) -> None:
@@ -217,13 +218,13 @@ def _condition(table: Any, place: str) -> Condition:
 
 
 def _patterns(patterns: Any, place: str) -> tuple[str, ...]:
-    patterns = (patterns,) if isinstance(patterns, str) else tuple(patterns)
-    for pattern in patterns:
+    found = (patterns,) if isinstance(patterns, str) else tuple(patterns)
+    for pattern in found:
         try:
             re.compile(pattern)
         except (re.error, TypeError) as error:
             raise InputError(f"{place}: the pattern {pattern!r} cannot be read: {error}") from error
-    return patterns
+    return found
 
 
 def _check_keys(table: Mapping[str, Any], types: Mapping[str, tuple[type, ...]], place: str) -> None:

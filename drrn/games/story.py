@@ -12,7 +12,7 @@ LONGEST_PASSAGE = 250_000  # characters
 SPECIAL = frozenset(
     "StoryTitle StoryAuthor StorySubtitle StoryMenu StoryInit StorySettings StoryIncludes StoryData StoryCaption "
     "StoryBanner StoryInterface StoryShare StoryDisplayTitle StoryMetadata MenuOptions MenuShare MenuStory "
-    "PassageHeader PassageFooter PassageReady PassageDone StoryStylesheet StoryJavaScript UserScript UserStylesheet".split()
+    "PassageHeader PassageFooter PassageReady PassageDone".split()
 )
 NO_PAGE_TAGS = frozenset(
     "script stylesheet annotation widget Twine.image Twine.private Twine.system Twine.audio Twine.video".split()

@@ -34,7 +34,6 @@ class Scene:
     rule: int | None  # the ending rule that matched
     shown: tuple[str, ...]
     hypertext: bool
-    views: dict[int, object] = field(default_factory=dict)  # the game's: shuffled orders already made
 
     @property
     def ended(self) -> bool:
@@ -62,6 +61,28 @@ class Move:
     told: Scene | Question | None = None
 
 
+class _EveryLot:
+    """A source of chance that gives every sequence of outcomes once."""
+
+    def __init__(self) -> None:
+        self.pending: list[tuple[int, ...]] = [()]
+
+    def again(self) -> bool:
+        """Begin the next sequence, if there is one."""
+        if not self.pending:
+            return False
+        self.given, self.drawn, self.probability = self.pending.pop(), list[int](), 1.0
+        return True
+
+    def draw(self, outcomes: int) -> int:
+        at = len(self.drawn)
+        if at >= len(self.given):  # a lot not met before on this way: its other outcomes come later
+            self.pending.extend((*self.drawn, other) for other in range(1, outcomes))
+        self.drawn.append(self.given[at] if at < len(self.given) else 0)
+        self.probability /= outcomes
+        return self.drawn[-1]
+
+
 class Teller:
     """Tells a script's pages under its rules."""
 
@@ -76,35 +97,23 @@ class Teller:
         node = move.told
         drawn: list[int] = []
         while node.__class__ is Question:
-            if node.outcomes:  # type: ignore[union-attr]
-                answer: Value = lot(node.outcomes)  # type: ignore[union-attr]
-                drawn.append(answer)  # type: ignore[arg-type]
+            answer: Value
+            if node.outcomes:
+                answer = lot(node.outcomes)
+                drawn.append(answer)
             else:
-                answer = cells.get(node.cell, 0)  # type: ignore[union-attr]
+                answer = cells.get(node.cell, 0)
                 if answer.__class__ is bool:
                     answer = (answer,)  # True would be found under 1
-            node = node.answers.get(answer)  # type: ignore[union-attr]
+            node = node.answers.get(answer)
         return node if node is not None else self._tell_anew(move, cells, lot, drawn)  # type: ignore[return-value]
 
     def outcomes(self, move: Move, cells: Mapping[str, Value]) -> Iterator[tuple[float, Scene]]:
         """Every scene that chance can make of a move, with its probability."""
-        pending: list[tuple[int, ...]] = [()]
-        while pending:
-            given = pending.pop()
-            drawn: list[int] = []
-            probability = 1.0
-
-            def lot(n: int) -> int:
-                nonlocal probability
-                at = len(drawn)
-                if at >= len(given):
-                    pending.extend((*drawn, other) for other in range(1, n))
-                drawn.append(given[at] if at < len(given) else 0)
-                probability /= n
-                return drawn[-1]
-
-            scene = self.tell(move, cells, lot)
-            yield probability, scene
+        lots = _EveryLot()
+        while lots.again():
+            scene = self.tell(move, cells, lots.draw)
+            yield lots.probability, scene
 
     def _tell_anew(self, move: Move, cells: Mapping[str, Value], lot: Lot, drawn: list[int]) -> Scene:
         ahead = iter(drawn)  # lots already drawn on the way here count

@@ -17,7 +17,9 @@ HEADER = re.compile(
 def read_twee(text: str, source: str) -> Story:
     """A story of the passages in Twee notation; `source` names the file in messages."""
     passages: list[Passage] = []
-    name, tags, first, body = "", (), 0, []  # type: ignore[var-annotated]
+    name, first = "", 0
+    tags: tuple[str, ...] = ()
+    body: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith("::"):
             if first:

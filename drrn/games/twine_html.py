@@ -101,7 +101,9 @@ def _cipher(settings: str):  # type: ignore[no-untyped-def]
         return lambda text: codecs.decode(text, "rot13")
     if kind == "swap":
         letters = [c for c in dict.fromkeys(options.get("obfuscatekey", "").lower()) if c not in ':\\"n0']
-        pairs = {a: b for one, two in zip(letters[::2], letters[1::2]) for a, b in ((one, two), (two, one))}
+        pairs = {
+            a: b for one, two in zip(letters[::2], letters[1::2], strict=False) for a, b in ((one, two), (two, one))
+        }
         table = str.maketrans(pairs | {a.upper(): b.upper() for a, b in pairs.items()})
         return lambda text: text.translate(table)
     return lambda text: text

@@ -12,7 +12,7 @@ MOST_ITEMS = 10_000  # of one list
 NAN = math.nan
 
 
-class ValueTooLarge(Exception):
+class GrowthError(Exception):
     """A string or list that grew past any honest use."""
 
 
@@ -125,9 +125,9 @@ def remainder(left: Value, right: Value) -> Value:
 def bounded(value: Value) -> Value:
     """The value itself, or a refusal where a story lets it grow without end."""
     if isinstance(value, str) and len(value) > MOST_CHARACTERS:
-        raise ValueTooLarge(f"a text of more than {MOST_CHARACTERS:,} characters")
+        raise GrowthError(f"a text of more than {MOST_CHARACTERS:,} characters")
     if isinstance(value, tuple) and len(value) > MOST_ITEMS:
-        raise ValueTooLarge(f"a list of more than {MOST_ITEMS:,} items")
+        raise GrowthError(f"a list of more than {MOST_ITEMS:,} items")
     return value
 
 

@@ -133,7 +133,7 @@ class Reader:
         def guarded(page: Page) -> js.Value:
             try:
                 return expression(page)
-            except js.ValueTooLarge as error:
+            except js.GrowthError as error:
                 raise InputError(f"{place} makes {error}: give it a bound") from error
 
         return guarded

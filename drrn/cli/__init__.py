@@ -1,0 +1,49 @@
+"""The command line. Nothing imports it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import drrn
+from drrn.cli import annotate, games, inspect, play, scores
+from drrn.errors import InputError
+
+DESCRIPTION = """\
+Agents that choose among actions said in words: games, and people or agents who play them.
+
+GAME is a built-in name (see: drrn games), a Twee file (.twee, .tw), a published Twine page (.html), or the .toml that
+stands beside a story and says what its endings are worth."""
+
+
+def parser() -> argparse.ArgumentParser:
+    root = argparse.ArgumentParser(
+        prog="drrn", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    root.add_argument("--version", action="version", version=f"drrn {drrn.__version__}")
+    commands = root.add_subparsers(title="commands", metavar="COMMAND", dest="command")
+    for room in (games, play, scores, inspect, annotate):
+        room.add_command(commands)
+    return root
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command. Exit code 0: done; 2: something a person can mend, said in one sentence."""
+    root = parser()
+    options = root.parse_args(arguments)
+    if options.command is None:
+        root.print_help()
+        return 0
+    try:
+        options.run(options)
+    except InputError as error:
+        print(f"drrn: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader of our output has seen enough
+        sys.stderr.close()
+        return 0
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        return 130
+    return 0

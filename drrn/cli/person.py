@@ -1,0 +1,134 @@
+"""A person at the terminal: pages, choices, undo, and the score at the end."""
+
+from __future__ import annotations
+
+import getpass
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.panel import Panel
+from rich.text import Text
+
+from drrn import scores
+from drrn.games import Observation, StoryGame
+
+HELP = "a number chooses; [b]u[/b] undo, [b]r[/b] restart, [b]q[/b] quit"
+
+
+class Table:
+    """One person's sitting: game after game, each with a seed of its own."""
+
+    def __init__(self, game: StoryGame, seed: int, player: str | None, path: Path) -> None:
+        self.game, self.seed, self.path = game, seed, path
+        self.player = player or _login()
+        self.console = Console(highlight=False)
+        self.taken: list[int] = []
+        self.undone = 0
+
+    def sit(self) -> None:
+        """Play until the person leaves."""
+        self.console.print(Panel(Text(self.game.title, justify="center", style="bold"), width=min(self._width, 80)))
+        self.console.print(HELP, style="dim")
+        while self._one_game():
+            self.seed += 1
+
+    def _one_game(self) -> bool:
+        """Whether another game should follow."""
+        self.taken, self.undone = [], 0
+        observation, total = self._replay()
+        while not observation.ended:
+            self._page(observation)
+            answer = self._ask(observation)
+            if answer is None:
+                self.console.print("You leave before the end; nothing is recorded.", style="dim")
+                return False
+            if answer == "r":
+                self.console.rule("again")
+                return True
+            if answer == "u":
+                self.undone += bool(self.taken)
+                self.taken = self.taken[:-1]
+            else:
+                self.taken.append(int(answer))
+            observation, total = self._replay()
+        self._end(observation, total)
+        return self._again()
+
+    def _replay(self) -> tuple[Observation, float]:
+        """The page the taken steps lead to: the seed makes the same game each time, so undo is one step fewer."""
+        observation = self.game.reset(self.seed)
+        total = 0.0
+        for index in self.taken:
+            observation = self.game.step(index)
+            total += observation.reward
+        return observation, total
+
+    def _page(self, observation: Observation) -> None:
+        self.console.print()
+        self.console.print(Text(observation.text), width=min(self._width, 80))
+        self.console.print()
+        for number, action in enumerate(observation.actions, 1):
+            self.console.print(f"  [bold cyan]{number}[/] {escape(action)}", width=min(self._width, 80))
+
+    def _ask(self, observation: Observation) -> str | None:
+        """An index as a string, 'u', 'r', or None to leave."""
+        while True:
+            try:
+                answer = self.console.input("\n[bold cyan]>[/] ").strip().lower()
+            except EOFError:
+                return None
+            if answer in ("q", "quit", "exit"):
+                return None
+            if answer in ("u", "undo") and not self.taken:
+                self.console.print("This is the first page; there is nothing to take back.", style="dim")
+            elif answer in ("u", "undo", "r", "restart"):
+                return answer[0]
+            elif answer.isdecimal() and 1 <= int(answer) <= len(observation.actions):
+                return str(int(answer) - 1)
+            elif len(named := [i for i, a in enumerate(observation.actions) if answer and answer in a.lower()]) == 1:
+                return str(named[0])
+            else:
+                self.console.print(f"Choose from 1 to {len(observation.actions)}: {HELP}", style="dim")
+
+    def _end(self, observation: Observation, total: float) -> None:
+        self.console.print()
+        self.console.print(Panel(Text(observation.text), title="The end", width=min(self._width, 80)))
+        self.console.print(
+            f"Final reward [b]{observation.reward:g}[/b], return {total:.1f}, in {len(self.taken)} steps."
+        )
+        score = scores.Score(
+            when=scores.now(),
+            game=self.game.name,
+            player=self.player,
+            seed=self.seed,
+            undone=self.undone,
+            steps=len(self.taken),
+            final_reward=observation.reward,
+            total=round(total, 6),
+            ending=self.game.ending or "",
+        )
+        try:
+            scores.append(self.path, score)
+        except OSError as error:
+            self.console.print(f"The score could not be kept in {self.path}: {error.strerror}", style="red")
+            return
+        practice = " as practice, since a step was taken back" if self.undone else ""
+        self.console.print(f"Kept for {escape(self.player)} in {self.path}{practice}.", style="dim")
+
+    def _again(self) -> bool:
+        try:
+            return self.console.input("\nPlay again? [dim](y/n)[/] ").strip().lower() in ("y", "yes")
+        except EOFError:
+            return False
+
+    @property
+    def _width(self) -> int:
+        return self.console.width
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "player"

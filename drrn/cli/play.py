@@ -1,0 +1,90 @@
+"""`drrn play GAME`: a person plays in the terminal, or a policy plays many games."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+from drrn.cli.show import add_game_options, open_game, table, tracked
+from drrn.episodes import Summary, play, random_policy, summarise
+from drrn.errors import InputError, require
+from drrn.games import Observation, StoryGame
+from drrn.scores import scores_file
+
+
+def add_command(commands: Any) -> None:
+    command = commands.add_parser(
+        "play",
+        help="play a game, or let a policy play it",
+        description="Play in the terminal: type the number of an action; u takes the last step back, r starts again, "
+        "q leaves. Each finished game is added to the scores file. With --policy, no person is asked.",
+    )
+    add_game_options(command)
+    command.add_argument("--seed", type=int, help="of chance and of the actions' order (default: by chance)")
+    command.add_argument("--paraphrased", action="store_true", help="show the actions in other words")
+    command.add_argument("--no-shuffle", action="store_true", help="keep the actions in the story's order")
+    person = command.add_argument_group("a person plays")
+    person.add_argument("--player", metavar="NAME", help="who plays (default: the name you are logged in by)")
+    person.add_argument("--scores", type=Path, metavar="FILE", help="the scores file (default: ~/.drrn/scores.csv)")
+    policy = command.add_argument_group("a policy plays")
+    policy.add_argument("--policy", choices=["random"], help="who chooses instead of a person")
+    policy.add_argument("--episodes", type=int, default=1000, metavar="N", help="how many games (default: 1000)")
+    policy.add_argument("--json", action="store_true", help="print the summary as JSON")
+    policy.add_argument("--show", action="store_true", help="print each page and each choice")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    if options.episodes < 1:
+        raise InputError(f"--episodes is {options.episodes}; it must be at least 1")
+    game = open_game(options, paraphrased=options.paraphrased, shuffle=not options.no_shuffle)
+    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(2**31)
+    if options.policy is None:
+        require("rich", "cli")
+        from drrn.cli.person import Table
+
+        Table(game, seed, options.player, options.scores or scores_file()).sit()
+        return
+    policy = random_policy(seed)
+    episodes = play(game, _aloud(game, policy) if options.show else policy, options.episodes, seed)
+    summary = summarise(tracked(episodes, options.episodes, "playing"))
+    if options.show:
+        _read_ending(game)
+    print(json.dumps(dataclasses.asdict(summary)) if options.json else report(summary))
+
+
+def report(summary: Summary) -> str:
+    rows = [
+        ["games", summary.episodes],
+        ["mean final reward", summary.mean_final_reward],
+        ["mean return", summary.mean_return],
+        ["mean steps", summary.mean_steps],
+    ]
+    stopped = summary.episodes - sum(summary.endings.values())
+    shares = [[f"{count / summary.episodes:.1%}", name] for name, count in summary.endings.items()]
+    if stopped:
+        shares.append([f"{stopped / summary.episodes:.1%}", "(stopped by the step limit)"])
+    return f"{table(rows)}\n\nendings\n{table(shares)}"
+
+
+def _aloud(game: StoryGame, policy: Any) -> Any:
+    """The policy, printing what it sees and takes."""
+
+    def choose(observation: Observation) -> int:
+        chosen: int = policy(observation)
+        print(f"\n{observation.text}\n")
+        for index, action in enumerate(observation.actions):
+            print(f"  {'→' if index == chosen else ' '} {action}")
+        return chosen
+
+    return choose
+
+
+def _read_ending(game: StoryGame) -> None:
+    scene = game.scene
+    if scene is not None:
+        print(f"\n{scene.text}\n\n  reward {scene.reward:g}\n")

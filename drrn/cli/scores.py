@@ -1,0 +1,43 @@
+"""`drrn scores GAME`: how people did."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+from drrn import scores
+from drrn.cli.show import table
+from drrn.errors import InputError
+from drrn.games import make
+
+
+def add_command(commands: Any) -> None:
+    command = commands.add_parser(
+        "scores",
+        help="how people did: novice and experienced averages",
+        description="Averages of the final rewards of the games that people finished: novice (each player's first "
+        "game) and experienced (all later ones), as the paper reports. Games with an undo count in neither.",
+    )
+    command.add_argument("game", metavar="GAME", help="a built-in name, or the path of a story or its .toml")
+    command.add_argument("--scores", type=Path, metavar="FILE", help="the file (default: ~/.drrn/scores.csv)")
+    command.add_argument("--json", action="store_true", help="print it as JSON")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    path = options.scores or scores.scores_file()
+    name = make(options.game, lenient=True).name
+    found = scores.standing(scores.read(path), name)
+    if options.json:
+        print(json.dumps(dataclasses.asdict(found)))
+        return
+    if not found.players:
+        raise InputError(f"{path}: no finished game of {name} yet: play one with: drrn play {options.game}")
+    rows = [
+        ["novice", found.novice_games, found.novice],
+        ["experienced", found.experienced_games, found.experienced],
+    ]
+    print(table(rows, header=["people", "games", "mean final reward"]))

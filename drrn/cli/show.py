@@ -1,0 +1,62 @@
+"""What several commands share: opening a game from options, tables, progress."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from drrn.games import StoryGame, make
+
+T = TypeVar("T")
+
+
+def add_game_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("game", metavar="GAME", help="a built-in name, or the path of a story or its .toml")
+    command.add_argument("--lenient", action="store_true", help="leave out what is not supported, and play on")
+    command.add_argument("--encoding", help="of the story file, if it is not UTF-8 (old stories: cp1252)")
+
+
+def open_game(options: argparse.Namespace, *, lenient: bool = False, **choices: bool) -> StoryGame:
+    game = make(options.game, lenient=lenient or options.lenient, encoding=options.encoding, **choices)
+    if options.lenient:
+        for problem in game.script.problems:
+            print(f"left out: {problem}", file=sys.stderr)
+    return game
+
+
+def table(rows: Sequence[Sequence[object]], *, header: Sequence[str] = ()) -> str:
+    """Columns side by side; numbers to the right."""
+    cells = [[_cell(cell) for cell in row] for row in ([header] if header else []) + list(rows)]
+    if not cells:
+        return ""
+    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
+    right = [all(isinstance(row[i], (int, float)) or row[i] is None for row in rows) for i in range(len(widths))]
+    columns = list(zip(widths, right, strict=True))
+
+    def line(row: list[str]) -> str:
+        sides = zip(row, columns, strict=True)
+        return "  ".join(cell.rjust(width) if on else cell.ljust(width) for cell, (width, on) in sides).rstrip()
+
+    return "\n".join(map(line, cells))
+
+
+def tracked(items: Iterable[T], total: int, label: str) -> Iterator[T]:
+    """The items, under a progress bar where a person looks on and rich is installed."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    try:
+        from rich.console import Console
+        from rich.progress import track
+    except ImportError:
+        yield from items
+        return
+    yield from track(items, label, total, console=Console(stderr=True), transient=True)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,63 @@
+"""Playing episodes to their end or to the step limit. The game says when the story ends; the loop when we stop."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from drrn.games import Observation, StoryGame
+
+Policy = Callable[[Observation], int]  # the index of the action to take
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    final_reward: float  # of the ending; 0 where the limit stopped the episode
+    total: float  # the return, undiscounted
+    steps: int
+    ending: str | None  # the passage that ended it; None: stopped by the limit
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    episodes: int
+    mean_final_reward: float
+    mean_return: float
+    mean_steps: float
+    endings: dict[str, int]  # how many episodes ended there, most first; those stopped by the limit are in none
+
+
+def random_policy(seed: int) -> Policy:
+    """Each action with the same chance."""
+    draw = random.Random(seed).random
+    return lambda observation: int(draw() * len(observation.actions))
+
+
+def play(game: StoryGame, policy: Policy, episodes: int, seed: int) -> Iterator[Episode]:
+    """Yield each finished episode; the seed makes all of them."""
+    for number in range(episodes):
+        yield _episode(game, policy, game.reset(seed if number == 0 else None))
+
+
+def _episode(game: StoryGame, policy: Policy, observation: Observation) -> Episode:
+    total, steps, most = 0.0, 0, game.rules.max_steps
+    while observation.actions and steps < most:
+        observation = game.step(policy(observation))
+        total += observation.reward
+        steps += 1
+    return Episode(observation.reward if observation.ended else 0.0, total, steps, game.ending)
+
+
+def summarise(played: Iterable[Episode]) -> Summary:
+    """Means over episodes."""
+    done = list(played)
+    count = max(len(done), 1)
+    return Summary(
+        episodes=len(done),
+        mean_final_reward=sum(episode.final_reward for episode in done) / count,
+        mean_return=sum(episode.total for episode in done) / count,
+        mean_steps=sum(episode.steps for episode in done) / count,
+        endings=dict(Counter(e.ending for e in done if e.ending is not None).most_common()),
+    )

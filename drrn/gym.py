@@ -1,0 +1,112 @@
+"""Gymnasium environments: `import drrn.gym`, then `gymnasium.make("drrn/LongWatch-v0")`.
+
+An observation is the page's text. `info["admissible_commands"]` holds the actions, as in TextWorld and TALES, and
+`info["action_mask"]` says which indices they fill. An action is an index, or the words of the action themselves.
+"""
+
+from __future__ import annotations
+
+import html
+import string
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drrn.errors import InputError, require
+from drrn.games import BUILT_IN, Observation, StoryGame, make
+from drrn.games.values import MOST_CHARACTERS
+
+require("gymnasium", "gym")
+import gymnasium  # noqa: E402
+from gymnasium.vector.utils import create_shared_memory  # noqa: E402
+
+MOST_ACTIONS = {"long-watch": 4, "night-market": 9}
+
+
+class PageText(gymnasium.spaces.Text):
+    """Every text that a story can show. It refuses shared memory, where Gymnasium would return texts of zeros."""
+
+
+@create_shared_memory.register(PageText)
+def _no_shared_memory(space: PageText, n: int = 1, ctx: Any = None) -> Any:
+    raise gymnasium.error.CustomSpaceError("texts cannot be shared: pass vector_kwargs={'shared_memory': False}")
+
+
+class StoryEnv(gymnasium.Env[str, Any]):
+    """A game behind Gymnasium's interface. An action that is not shown leaves the page as it is, and costs a step."""
+
+    metadata = {"render_modes": ["ansi"]}  # noqa: RUF012
+
+    def __init__(
+        self, game: str | Path | StoryGame, *, most_actions: int = 20, render_mode: str | None = None, **options: Any
+    ) -> None:
+        self.game = game if isinstance(game, StoryGame) else make(game, **options)
+        self.render_mode = render_mode
+        self.observation_space = PageText(MOST_CHARACTERS, min_length=0, charset=charset(self.game))
+        self.action_space = gymnasium.spaces.Discrete(most_actions)
+        self._most_actions = most_actions
+        self._shown = Observation("")
+        self._steps = 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._steps = 0
+        self._see(self.game.reset(seed))
+        return self._shown.text, self._info()
+
+    def step(self, action: int | np.integer[Any] | str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        index = self._index(action)
+        if index is None:
+            reward = self.game.rules.step_reward
+        else:
+            self._see(self.game.step(index))
+            reward = self._shown.reward
+        self._steps += 1
+        terminated = self._shown.ended
+        truncated = not terminated and self._steps >= self.game.rules.max_steps
+        return self._shown.text, float(reward), terminated, truncated, self._info()
+
+    def render(self) -> str | None:
+        lines = [self._shown.text, "", *(f"{i}. {action}" for i, action in enumerate(self._shown.actions))]
+        return "\n".join(lines) if self.render_mode == "ansi" else None
+
+    def _see(self, observation: Observation) -> None:
+        shown = len(observation.actions)
+        if shown > self._most_actions:
+            raise InputError(f"a page shows {shown} actions: make the environment with most_actions={shown} or more")
+        self._shown = observation
+
+    def _index(self, action: int | np.integer[Any] | str) -> int | None:
+        """The place of an action among those shown, or None where it is not."""
+        actions = self._shown.actions
+        if not actions:
+            raise RuntimeError("the story has ended, or has not begun: call reset()")
+        if isinstance(action, str):
+            return actions.index(action) if action in actions else None
+        return int(action) if 0 <= int(action) < len(actions) else None
+
+    def _info(self) -> dict[str, Any]:
+        mask = np.zeros(self._most_actions, dtype=np.int8)
+        mask[: len(self._shown.actions)] = 1
+        return {"admissible_commands": list(self._shown.actions), "action_mask": mask}
+
+
+def charset(game: StoryGame) -> frozenset[str]:
+    """Every character a page may show: those of the source, decoded, in either case, and those of numbers."""
+    story = game.script.story
+    source = "".join(f"{passage.name}{passage.text}" for passage in story.passages.values())
+    shown = source + html.unescape(source) + "".join(game.rules.inputs.values()) + string.printable + "—"
+    return frozenset(shown + shown.upper() + shown.lower())
+
+
+def register() -> None:
+    """Make the built-in games known by name, and `drrn/Story-v0` for `game=PATH`."""
+    gymnasium.register("drrn/Story-v0", entry_point="drrn.gym:StoryEnv")
+    for name in BUILT_IN:
+        title = name.title().replace("-", "")
+        kwargs = {"game": name, "most_actions": MOST_ACTIONS[name]}
+        gymnasium.register(f"drrn/{title}-v0", entry_point="drrn.gym:StoryEnv", kwargs=kwargs)
+
+
+register()

@@ -1,0 +1,97 @@
+"""How people did: one row for each finished game, in a CSV that only grows."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import os
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from drrn.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    when: str
+    game: str
+    player: str
+    seed: int
+    undone: int  # steps taken back; a game with any is practice and counts in no average
+    steps: int
+    final_reward: float
+    total: float
+    ending: str
+
+
+KINDS: dict[str, Any] = {"seed": int, "undone": int, "steps": int, "final_reward": float, "total": float}
+KINDS = {f.name: KINDS.get(f.name, str) for f in fields(Score)}
+COLUMNS = list(KINDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The paper's two kinds of people: novices (a player's first game) and experienced (all later ones)."""
+
+    players: int
+    novice_games: int
+    novice: float | None
+    experienced_games: int
+    experienced: float | None
+
+
+def scores_file() -> Path:
+    """`scores.csv` in the folder DRRN_HOME names, or in ~/.drrn."""
+    return Path(os.environ.get("DRRN_HOME") or Path.home() / ".drrn") / "scores.csv"
+
+
+def now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+
+
+def append(path: Path, score: Score) -> None:
+    """Add a row; the header too where the file is new."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    if not path.exists() or path.stat().st_size == 0:
+        writer.writeheader()
+    writer.writerow(asdict(score))
+    with path.open("a", encoding="utf-8", newline="") as file:
+        file.write(text.getvalue())
+
+
+def read(path: Path) -> list[Score]:
+    """All rows, in the order they were played; a broken one is named by its line."""
+    if not path.exists():
+        return []
+    found = []
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        if reader.fieldnames != COLUMNS:
+            raise InputError(f"{path}, line 1: the header must be {','.join(COLUMNS)}")
+        for row in reader:
+            try:
+                found.append(Score(**{name: kind(row[name]) for name, kind in KINDS.items()}))
+            except (TypeError, ValueError) as error:
+                raise InputError(f"{path}, line {reader.line_num}: not a row of scores: mend or remove it") from error
+    return found
+
+
+def standing(scores: list[Score], game: str) -> Standing:
+    """First games apart from later ones, as the paper reports its eight people."""
+    novice: list[float] = []
+    experienced: list[float] = []
+    known: set[str] = set()
+    for score in scores:
+        if score.game != game or score.undone:
+            continue
+        (experienced if score.player in known else novice).append(score.final_reward)
+        known.add(score.player)
+    return Standing(len(known), len(novice), _mean(novice), len(experienced), _mean(experienced))
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None

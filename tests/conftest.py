@@ -1,0 +1,37 @@
+"""What the tests share: the folder of other people's games, where it is present, and small stories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import drrn
+from drrn.games import StoryGame
+
+SHARED = Path(__file__).resolve().parents[2] / "shared" / "games"
+
+Story = Callable[..., StoryGame]
+
+
+@pytest.fixture
+def shared_games() -> Path:
+    if not SHARED.is_dir():
+        pytest.skip("the paper's two games are other people's work and not part of this repository")
+    return SHARED
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Story:
+    """A game from Twee source (and, if given, a TOML), with the actions in the story's order unless asked."""
+
+    def opened(twee: str, toml: str | None = None, **options: bool) -> StoryGame:
+        path = tmp_path / "tale.twee"
+        path.write_text(twee, encoding="utf-8")
+        if toml is not None:
+            path = tmp_path / "tale.toml"
+            path.write_text('story = "tale.twee"\n' + toml, encoding="utf-8")
+        return drrn.make(path, **{"shuffle": False, **options})
+
+    return opened

@@ -1,0 +1,206 @@
+"""The real commands, with small numbers."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from drrn.cli import main
+
+TALE = """\
+:: Start
+<<set $n = prompt("Name?")>>Well, <<$n>>?
+
+[[Up.|Up]]
+[[Down.|Down]]
+
+:: Up
+The sky is yours now.
+
+:: Down
+It is dark. You stay there for good.
+
+:: Attic
+Nobody comes here.
+"""
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def tale(tmp_path):
+    path = tmp_path / "tale.twee"
+    path.write_text(TALE, encoding="utf-8")
+    return path
+
+
+def say(monkeypatch, *lines):
+    """Answers that a person types; after the last, the terminal is closed."""
+    left = iter(lines)
+
+    def answer(*args, **kwargs):
+        try:
+            return next(left)
+        except StopIteration:
+            raise EOFError from None
+
+    monkeypatch.setattr("rich.console.Console.input", answer)
+
+
+def test_games_lists_both_built_in_stories(capsys):
+    assert main(["games"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["name", "title", "kind", "transitions", "pages", "endings"]
+    assert lines[1].startswith("long-watch") and "deterministic" in lines[1]
+    assert lines[2].startswith("night-market") and "choice & hypertext" in lines[2]
+
+
+def test_random_play_prints_the_five_figures_as_json(capsys, tale):
+    assert main(["play", str(tale), "--policy", "random", "--episodes", "50", "--seed", "0", "--json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert list(figures) == ["episodes", "mean_final_reward", "mean_return", "mean_steps", "endings"]
+    assert figures["episodes"] == 50 and figures["mean_steps"] == 1
+    assert sum(figures["endings"].values()) == 50 and set(figures["endings"]) == {"Up", "Down"}
+
+
+def test_the_same_seed_prints_the_same_figures_and_another_does_not(capsys):
+    def figures(seed):
+        main(["play", "night-market", "--policy", "random", "--episodes", "40", "--seed", seed, "--json"])
+        return capsys.readouterr().out
+
+    assert figures("1") == figures("1") != figures("2")
+
+
+def test_show_prints_each_page_with_the_choice_marked(capsys, tale):
+    main(["play", str(tale), "--policy", "random", "--episodes", "1", "--seed", "0", "--show"])
+    out = capsys.readouterr().out
+    assert "Well, Alex?" in out and "→" in out and "reward 0" in out
+
+
+def test_annotate_writes_a_toml_that_lists_every_ending_and_never_overwrites(capsys, tale):
+    assert main(["annotate", str(tale)]) == 0
+    toml = tale.with_suffix(".toml")
+    text = toml.read_text(encoding="utf-8")
+    assert "# … The sky is yours now." in text and "# … You stay there for good." in text
+    assert 'n = "Alex"' in text
+    toml.write_text(text.replace("reward = 0", "reward = 4"), encoding="utf-8")
+    assert main(["annotate", str(tale)]) == 2
+    assert "left as it is" in capsys.readouterr().err
+    assert main(["play", str(toml), "--policy", "random", "--episodes", "5", "--seed", "0", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["mean_final_reward"] == 4
+
+
+def test_inspect_prints_the_table_of_the_paper_and_what_to_mend(capsys, tale):
+    tale.write_text(TALE + "\n:: Cellar\n[[Out.|Nowhere]] <<wobble>>\n", encoding="utf-8")
+    assert main(["inspect", str(tale)]) == 0
+    out = capsys.readouterr().out
+    for part in ("choice", "deterministic", "Attic", 'there is no "Nowhere"', "<<wobble>>", "the story asks for $n"):
+        assert part in out
+    assert main(["inspect", str(tale), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["pages"], found["most_actions"], found["complete"]) == (3, 2, True)
+    assert found["unreachable"] == ["Attic", "Cellar"]
+    assert [ending["rule"] for ending in found["endings"]] == [None, None]
+
+
+def test_lenient_play_says_what_was_left_out(capsys, tale):
+    tale.write_text(TALE.replace("Well,", "<<wobble>>Well,"), encoding="utf-8")
+    play = ["play", str(tale), "--policy", "random", "--episodes", "1", "--seed", "0"]
+    assert main(play) == 2
+    assert 'passage "Start": the macro <<wobble>> is not supported' in capsys.readouterr().err
+    assert main([*play, "--lenient"]) == 0
+    assert "left out: line 2" in capsys.readouterr().err
+
+
+def test_a_person_plays_undoes_and_is_scored(capsys, monkeypatch, tale, home):
+    say(monkeypatch, "?", "u", "9", "1", "n")
+    assert main(["play", str(tale), "--seed", "0", "--player", "ada", "--no-shuffle"]) == 0
+    out = capsys.readouterr().out
+    assert "nothing to take back" in out and "Choose from 1 to 2" in out and "Final reward 0" in out
+    say(monkeypatch, "up", "y", "2")
+    main(["play", str(tale), "--seed", "0", "--player", "ada", "--no-shuffle"])
+    rows = (home / "scores.csv").read_text().splitlines()
+    assert len(rows) == 4 and [row.split(",")[-1] for row in rows[1:]] == ["Up", "Up", "Down"]
+
+
+def test_undo_goes_one_step_back_and_the_game_counts_as_practice(capsys, monkeypatch, tmp_path, home):
+    path = tmp_path / "walk.twee"
+    path.write_text(":: Start\nOne.\n\n[[On.|Two]]\n\n:: Two\nTwo.\n\n[[End it.|End]]\n\n:: End\nOver.\n")
+    say(monkeypatch, "1", "u", "1", "1", "n")
+    main(["play", str(path), "--player", "ada"])
+    out = capsys.readouterr().out
+    assert out.count("One.") == 2 and "as practice" in out
+    capsys.readouterr()
+    assert main(["scores", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["players"] == 0
+
+
+def test_leaving_a_game_records_nothing(capsys, monkeypatch, tale, home):
+    say(monkeypatch, "q")
+    assert main(["play", str(tale)]) == 0
+    assert "nothing is recorded" in capsys.readouterr().out and not home.exists()
+
+
+def test_scores_tell_novices_from_the_experienced(capsys, tale, home):
+    home.mkdir()
+    rows = [("ada", 0, -10), ("bo", 0, 0), ("ada", 0, 20), ("ada", 1, 99), ("bo", 0, 10)]
+    text = "when,game,player,seed,undone,steps,final_reward,total,ending\n"
+    text += "".join(f"2026-01-01,tale,{who},1,{undone},3,{reward},0,Up\n" for who, undone, reward in rows)
+    (home / "scores.csv").write_text(text + "2026-01-01,other,cy,1,0,3,5,0,Up\n")
+    assert main(["scores", str(tale), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "players": 2, "novice_games": 2, "novice": -5.0, "experienced_games": 2, "experienced": 15.0,
+    }  # fmt: skip
+    assert main(["scores", str(tale)]) == 0
+    assert "-5.00" in capsys.readouterr().out
+
+
+def test_a_broken_row_of_scores_is_named_by_its_line(capsys, tale, home):
+    home.mkdir()
+    (home / "scores.csv").write_text("when,game,player,seed,undone,steps,final_reward,total,ending\nx,y\n")
+    assert main(["scores", str(tale)]) == 2
+    assert "scores.csv, line 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["play", "no-such-game"],
+        ["play", "long-watch", "--policy", "random", "--episodes", "0"],
+        ["play", "long-watch", "--paraphrased", "--policy", "random"],
+        ["inspect", "missing.twee"],
+        ["scores", "long-watch"],
+        ["annotate", "missing.html"],
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(capsys, arguments):
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("drrn: ") and error.count("\n") == 1
+
+
+def test_the_module_runs_from_source_with_nothing_but_the_core():
+    blocked = "import sys; sys.modules.update(dict.fromkeys(['rich', 'gymnasium', 'sacrebleu'])); "
+    play = "main('play long-watch --policy random --episodes 3 --json'.split())"
+    code = f"{blocked}from drrn.cli import main; sys.exit({play})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ})
+    assert done.returncode == 0 and json.loads(done.stdout)["episodes"] == 3
+
+
+def test_what_is_not_installed_is_named_with_its_cure(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich", None)
+    assert main(["play", "long-watch"]) == 2
+    assert "pip install 'drrn[cli]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["", "games", "play", "scores", "inspect", "annotate"])
+def test_help_explains_each_command(capsys, command):
+    with pytest.raises(SystemExit) as stop:
+        main([*command.split(), "--help"])
+    assert stop.value.code == 0 and len(capsys.readouterr().out) > 100

@@ -1,0 +1,141 @@
+"""One contract test that every game passes, and games that break each clause."""
+
+import random
+
+import pytest
+
+import drrn
+from drrn.games import BUILT_IN, ContractError, Observation, check_game
+
+GAMES = [*BUILT_IN, "savingjohn.toml", "machineofdeath.toml"]
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+@pytest.mark.parametrize("name", GAMES)
+def test_every_game_keeps_the_contract(name, shuffle, request):
+    path = request.getfixturevalue("shared_games") / name if name.endswith(".toml") else name
+    check_game(drrn.make(path, shuffle=shuffle), episodes=5)
+
+
+class Walk:
+    """A game that keeps the contract: three steps to the end."""
+
+    name = "walk"
+
+    def reset(self, seed=None):
+        self.place = 0
+        return self.look()
+
+    def step(self, index):
+        if self.place == 3:
+            raise RuntimeError("ended")
+        if index not in (0, 1):
+            raise IndexError(index)
+        self.place += 1
+        return self.look()
+
+    def look(self):
+        return Observation(f"Stone {self.place}.", () if self.place == 3 else ("On.", "Further."))
+
+
+class Forgetful(Walk):
+    def look(self):
+        return Observation(f"Stone {random.random()}.", super().look().actions)
+
+
+class Endless(Walk):
+    def step(self, index):
+        if self.place == 3:
+            return self.look()
+        return super().step(index)
+
+
+class Wrapping(Walk):
+    def step(self, index):
+        return super().step(index % 2)
+
+
+class Marked(Walk):
+    def look(self):
+        return Observation("<b>Stone</b>", super().look().actions)
+
+
+class Linked(Walk):
+    def look(self):
+        return Observation("Stone.", tuple(f"[[{action}]]" for action in super().look().actions))
+
+
+class Numbered(Walk):
+    def look(self):
+        return Observation(self.place, super().look().actions)
+
+
+class Wordless(Walk):
+    def look(self):
+        return Observation("Stone.", () if self.place == 3 else ("On.", " "))
+
+
+class Nameless(Walk):
+    name = ""
+
+
+def test_a_game_of_ones_own_can_keep_the_contract():
+    check_game(Walk())
+
+
+@pytest.mark.parametrize("broken", [Forgetful, Endless, Wrapping, Marked, Linked, Numbered, Wordless, Nameless])
+def test_a_game_that_breaks_a_clause_is_told_so(broken):
+    with pytest.raises(ContractError):
+        check_game(broken())
+
+
+def test_actions_are_shuffled_anew_each_time_they_are_shown(story):
+    game = story(":: Start\nHere.\n\n[[a|Start]]\n[[b|Start]]\n[[c|Start]]\n", shuffle=True)
+    orders = [game.reset(0).actions] + [game.step(0).actions for _ in range(200)]
+    assert len(set(orders)) == 6
+    assert min(orders.count(order) for order in set(orders)) > 15
+
+
+def test_long_lists_are_shuffled_too(story):
+    game = story(":: Start\nHere.\n\n" + "".join(f"[[{i}|Start]]\n" for i in range(8)), shuffle=True)
+    first, *rest = [game.reset(0).actions] + [game.step(0).actions for _ in range(20)]
+    assert all(sorted(order) == sorted(first) for order in rest) and len(set(rest)) > 15
+
+
+def test_shuffling_can_be_turned_off(story):
+    game = story(":: Start\nHere.\n\n[[b|Start]]\n[[a|Start]]\n", shuffle=False)
+    assert {game.reset(seed).actions for seed in range(20)} == {("b", "a")}
+
+
+def test_an_action_leads_where_it_says_whatever_its_place(story):
+    game = story(":: Start\nHere.\n\n[[a]]\n[[b]]\n[[c]]\n\n:: a\nA\n\n:: b\nB\n\n:: c\nC\n", shuffle=True)
+    for seed in range(30):
+        index = game.reset(seed).actions.index("b")
+        assert game.step(index).text == "B"
+
+
+def test_a_seed_restarts_the_generator_and_none_lets_it_go_on():
+    game = drrn.make("night-market")
+
+    def episode(seed):
+        observation, texts = game.reset(seed), []
+        for _ in range(30):
+            texts.append((observation.text, observation.actions))
+            if observation.ended:
+                break
+            observation = game.step(0)
+        return texts
+
+    first = [episode(1), episode(None)]
+    assert [episode(1), episode(None)] == first
+    assert first[0] != first[1]
+
+
+def test_a_player_seeded_like_the_game_is_still_independent_of_it(story):
+    game = story(":: Start\nHere.\n\n[[a]]\n[[b]]\n\n:: a\nA\n\n:: b\nB\n", shuffle=True)
+    player = random.Random(0)
+    texts = []
+    for number in range(400):
+        actions = game.reset(0 if number == 0 else None).actions
+        texts.append(game.step(int(player.random() * len(actions))).text)
+    assert 150 < texts.count("A") < 250

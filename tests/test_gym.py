@@ -1,0 +1,109 @@
+import contextlib
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import drrn.gym
+from drrn.games import BUILT_IN
+from drrn.games.explore import explore
+
+IDS = [f"drrn/{name.title().replace('-', '')}-v0" for name in BUILT_IN]
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_every_built_in_game_passes_gymnasiums_own_check(env_id):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env = gymnasium.make(env_id)
+        check_env(env.unwrapped, skip_render_check=True)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_the_action_space_has_as_many_indices_as_the_most_actions_shown(name):
+    scenes = explore(drrn.make(name)).scenes
+    assert drrn.gym.MOST_ACTIONS[name] == max(len(scene.actions) for scene in scenes)
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_every_observation_lies_in_the_space_and_admissible_commands_fill_the_mask(env_id):
+    env = gymnasium.make(env_id)
+    text, info = env.reset(seed=3)
+    generator = np.random.default_rng(0)
+    for _ in range(300):
+        assert text in env.observation_space
+        assert info["action_mask"].sum() == len(info["admissible_commands"]) > 0
+        action = env.action_space.sample(mask=info["action_mask"])
+        text, _, terminated, truncated, info = env.step(action)
+        if terminated or truncated:
+            text, info = env.reset(seed=int(generator.integers(1000)))
+
+
+def test_the_default_charset_would_refuse_a_page_but_ours_does_not():
+    env = gymnasium.make(IDS[0])
+    text, _ = env.reset(seed=0)
+    assert " " in text and text not in gymnasium.spaces.Text(100_000)
+    assert text in env.observation_space
+
+
+LOOP = ":: Start\nRound and round.\n\n[[Again.|Start]]\n[[Out.|End]]\n\n:: End\nDone.\n"
+
+
+@pytest.fixture
+def loop(story):
+    return story(LOOP, "step_reward = -0.5\nmax_steps = 3\n[[ending]]\npassage = 'End'\nreward = 7\n")
+
+
+def test_the_step_limit_truncates_and_an_ending_terminates(loop):
+    env = gymnasium.make("drrn/Story-v0", game=loop)
+    env.reset(seed=0)
+    assert [env.step("Again.")[1:4] for _ in range(3)] == [
+        (-0.5, False, False),
+        (-0.5, False, False),
+        (-0.5, False, True),
+    ]
+    env.reset(seed=0)
+    assert env.step("Out.")[:4] == ("Done.", 7.0, True, False)
+
+
+def test_an_ending_on_the_last_allowed_step_is_not_truncated(loop):
+    env = gymnasium.make("drrn/Story-v0", game=loop)
+    env.reset(seed=0)
+    env.step("Again.")
+    env.step("Again.")
+    assert env.step("Out.")[2:4] == (True, False)
+
+
+def test_an_action_that_is_not_shown_leaves_the_page_and_costs_a_step(loop):
+    env = gymnasium.make("drrn/Story-v0", game=loop, most_actions=5)
+    text, info = env.reset(seed=0)
+    after, reward, terminated, truncated, info_after = env.step(4)
+    assert (after, reward, terminated, truncated) == (text, -0.5, False, False)
+    assert info_after["admissible_commands"] == info["admissible_commands"]
+
+
+def test_a_step_after_the_end_is_refused(loop):
+    env = drrn.gym.StoryEnv(loop)
+    env.reset(seed=0)
+    env.step("Out.")
+    with pytest.raises(RuntimeError, match="ended"):
+        env.step(0)
+
+
+@pytest.mark.parametrize("how", [{}, {"vectorization_mode": "async", "vector_kwargs": {"shared_memory": False}}])
+def test_a_vector_of_games_returns_real_texts(how):
+    first = gymnasium.make(IDS[0]).reset(seed=5)[0]
+    games = gymnasium.make_vec(IDS[0], num_envs=2, **how)
+    with contextlib.closing(games):
+        texts, infos = games.reset(seed=5)
+        assert texts[0] == first and len(texts) == 2
+        assert all(len(commands) > 0 for commands in infos["admissible_commands"])
+        texts, *_ = games.step(np.zeros(2, dtype=np.int64))
+        assert all(text.strip("0\0 ") for text in texts)
+
+
+def test_a_vector_in_shared_memory_is_refused_with_the_call_that_works():
+    with pytest.raises(ValueError, match="shared_memory=False"):
+        gymnasium.make_vec(IDS[0], num_envs=2, vectorization_mode="async")

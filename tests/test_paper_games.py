@@ -1,0 +1,66 @@
+"""The paper's two games, against figures computed exactly from the authors' simulators."""
+
+import pytest
+
+import drrn
+from drrn.episodes import play, random_policy, summarise
+from drrn.games.explore import explore
+from drrn.games.paraphrases import read_paraphrases
+
+
+def random_games(shared_games, name):
+    game = drrn.make(shared_games / f"{name}.toml")
+    return summarise(play(game, random_policy(0), 20_000, 0))
+
+
+def test_random_play_of_saving_john_scores_what_its_states_say(shared_games):
+    summary = random_games(shared_games, "savingjohn")
+    assert summary.mean_final_reward == pytest.approx(-7.05, abs=0.25)
+    assert summary.mean_return == pytest.approx(-8.09, abs=0.3)
+
+
+def test_saving_john_has_70_texts_107_actions_and_134_states(shared_games):
+    found = explore(drrn.make(shared_games / "savingjohn.toml"))
+    assert found.complete and not found.stochastic
+    assert found.states == 134
+    assert len({scene.text for scene in found.scenes}) == 70
+    assert len({action for scene in found.scenes for action in scene.actions}) == 107
+    assert max(len(scene.actions) for scene in found.scenes) == 4
+    assert not any(scene.hypertext for scene in found.scenes)
+
+
+def test_random_play_of_machine_of_death_scores_what_its_states_say(shared_games):
+    summary = random_games(shared_games, "machineofdeath")
+    assert summary.mean_final_reward == pytest.approx(-7.91, abs=0.25)
+    assert summary.mean_return == pytest.approx(-11.1, abs=0.4)
+
+
+def test_machine_of_death_reaches_all_16_ending_rules_and_shows_at_most_9_actions(shared_games):
+    found = explore(drrn.make(shared_games / "machineofdeath.toml"), limit=30_000)
+    assert {scene.rule for scene in found.scenes if scene.ended} == set(range(16))
+    assert max(len(scene.actions) for scene in found.scenes) == 9
+    assert found.stochastic
+    assert len({action for scene in found.scenes for action in scene.actions}) == 173
+
+
+def test_the_page_of_the_mall_shows_its_five_links_inside_the_text(shared_games):
+    game = drrn.make(shared_games / "machineofdeath.toml", shuffle=False)
+    found = explore(game, limit=300)
+    mall = next(s for s in found.scenes if "Peak hour ended" in s.text and s.hypertext)
+    assert mall.actions == ("fast food restaurant", "UFO catcher", "poster", "mall's exits", "the Machine")
+    assert all(action in mall.text for action in mall.actions)
+
+
+def test_every_published_paraphrase_is_of_an_action_that_the_game_shows(shared_games):
+    game = drrn.make(shared_games / "machineofdeath.toml")
+    actions = {action for scene in explore(game, limit=30_000).scenes for action in scene.actions}
+    pairs = read_paraphrases(shared_games / "machineofdeath.paraphrases.tsv")
+    unused = [original for original in pairs if original not in actions]
+    assert len(pairs) == 152
+    assert len(unused) == 5  # two stand on the pages of endings, three on a page that only a second life would show
+
+
+def test_paraphrased_machine_of_death_plays_by_the_same_chances(shared_games):
+    game = drrn.make(shared_games / "machineofdeath.toml", paraphrased=True)
+    summary = summarise(play(game, random_policy(1), 5_000, 1))
+    assert summary.mean_final_reward == pytest.approx(-7.91, abs=0.6)

@@ -1,0 +1,202 @@
+"""The TOML beside a story: what pays, what ends, what is no action, and every mistake in one sentence."""
+
+import pytest
+
+import drrn
+from drrn.errors import InputError
+
+FORK = """\
+:: Start
+<<set $gold = 1>>A fork in the road.
+
+[[Left.|Left]]
+[[Right.|Right]]
+[[Rest.|Rest]]
+[[Credits]]
+
+:: Left [doom]
+You fall. THE END
+
+:: Right
+<<set $gold = 5>>You are rich.
+
+:: Rest
+You rest.
+
+[[Go on.|Start]]
+[[Rest more.|Rest]]
+
+:: Credits
+By us.
+
+[[Start over.|Start]]
+"""
+
+
+def reward_of(game, *actions):
+    observation = game.reset(0)
+    for action in actions:
+        observation = game.step(observation.actions.index(action))
+    return observation.reward
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        'passage = "Left"',
+        'contains = "fall"',
+        'starts_with = "You fall"',
+        'ends_with = "END"',
+        'regex = "f[a-z]ll"',
+        'tag = "doom"',
+        'where = "$gold is 1"',
+    ],
+)
+def test_an_ending_is_found_by_each_kind_of_condition(story, condition):
+    game = story(FORK, f"[[ending]]\n{condition}\nreward = -20\n")
+    assert reward_of(game, "Left.") == -20
+    assert reward_of(game, "Right.") == 0
+
+
+def test_all_parts_of_a_condition_must_hold(story):
+    game = story(FORK, '[[ending]]\npassage = "Right"\nwhere = "$gold gt 5"\nreward = 9\n')
+    assert reward_of(game, "Right.") == 0
+
+
+def test_the_first_rule_that_matches_wins(story):
+    rules = '[[ending]]\ncontains = "You"\nreward = 1\n[[ending]]\npassage = "Right"\nreward = 2\n'
+    assert reward_of(story(FORK, rules), "Right.") == 1
+
+
+def test_an_ending_without_a_rule_pays_the_default_and_steps_pay_the_step_reward(story):
+    game = story(FORK, "default_reward = 3\nstep_reward = -0.25\n")
+    assert reward_of(game) == 0
+    assert reward_of(game, "Rest.") == -0.25
+    assert reward_of(game, "Rest.", "Go on.") == -0.25
+    assert reward_of(game, "Right.") == 3
+
+
+def test_a_passage_that_was_displayed_counts_as_shown(story):
+    twee = ':: Start\nGo.\n\n[[On.|On]]\n\n:: On\nOn. <<display "Doom">>\n\n:: Doom\nIt ends.\n'
+    assert reward_of(story(twee, '[[ending]]\npassage = "Doom"\nreward = -9\n'), "On.") == -9
+
+
+def test_ends_stops_the_story_though_links_remain(story):
+    twee = ":: Start\nGo.\n\n[[On.|On]]\n\n:: On\nTHE END\n\n[[What if?|Start]]\n"
+    assert story(twee).reset(0).actions == ("On.",)
+    game = story(twee, 'ends = { contains = "THE END" }\n')
+    game.reset(0)
+    assert game.step(0).ended
+
+
+def test_links_that_drop_or_restart_names_are_no_actions_and_a_page_of_them_alone_is_an_ending(story):
+    game = story(FORK, 'drop = ["credits"]\nrestart = ["start over"]\n[[ending]]\npassage = "Left"\nreward = 1\n')
+    assert game.reset(0).actions == ("Left.", "Right.", "Rest.")
+    game = story(FORK, 'restart = ["start over"]\n')
+    game.reset(0)
+    assert game.step(3).ended
+
+
+def test_an_event_pays_once_in_an_episode_and_again_in_the_next(story):
+    game = story(FORK, 'step_reward = -1\n[[event]]\npassage = "Rest"\nreward = 5\n')
+    for _ in range(2):
+        assert reward_of(game, "Rest.") == 4
+        assert reward_of(game, "Rest.", "Rest more.") == -1
+
+
+def test_inputs_answer_what_a_story_asks(story):
+    twee = ':: Start\n<<set $name = prompt("Your name?")>>Hello, <<$name>>.\n'
+    assert story(twee).reset(0).text == "Hello, Alex."
+    assert story(twee, '[inputs]\nname = "Ines"\n').reset(0).text == "Hello, Ines."
+
+
+def test_paraphrased_play_shows_other_words_and_leads_the_same_way(story, tmp_path):
+    (tmp_path / "other.tsv").write_text("original\tparaphrase\nLeft.\tTo the left hand.\n", encoding="utf-8")
+    game = story(FORK, 'paraphrases = "other.tsv"\n', paraphrased=True)
+    assert game.reset(0).actions == ("To the left hand.", "Right.", "Rest.", "Credits")
+    assert game.step(0).text.startswith("You fall")
+    assert story(FORK, 'paraphrases = "other.tsv"\n').reset(0).actions[0] == "Left."
+
+
+def test_a_story_opened_by_its_own_name_finds_the_toml_beside_it(story, tmp_path):
+    story(FORK, "default_reward = 8\n")
+    game = drrn.make(tmp_path / "tale.twee", shuffle=False)
+    assert reward_of(game, "Right.") == 8
+
+
+ENDING = '[[ending]]\npassage = "Left"\n'
+
+
+@pytest.mark.parametrize(
+    ("toml", "message"),
+    [
+        ("step_rewards = 1\n", 'unknown key "step_rewards". Did you mean "step_reward"?'),
+        ('step_reward = "a lot"\n', "step_reward must be float or int, not str"),
+        ("max_steps = 0\n", "max_steps is 0; it must be at least 1"),
+        ("max_steps = true\n", "max_steps must be int, not bool"),
+        ("title = \n", "not valid TOML"),
+        ('[[ending]]\npassage = "Lefft"\nreward = 1\n', 'no passage "Lefft". Did you mean "Left"?'),
+        ('[[ending]]\ntag = "dooom"\nreward = 1\n', 'no passage has the tag "dooom". Did you mean "doom"?'),
+        ('[[ending]]\nwhere = "$glod is 1"\nreward = 1\n', "no passage sets $glod, so it can never match. Did you"),
+        ('[[ending]]\nwhere = "$gold is ("\nreward = 1\n', "where = '$gold is (' cannot be read"),
+        ('[[ending]]\nregex = "("\nreward = 1\n', "regex '(' cannot be read"),
+        ('[[ending]]\ncontains = "zeppelin"\nreward = 1\n', 'the word "zeppelin" stands nowhere in the story'),
+        ("[[ending]]\nreward = 1\n", "[[ending]] 1: name at least one of passage, contains"),
+        (ENDING, "[[ending]] 1: it needs a reward that is a number"),
+        (ENDING + 'reward = "ten"\n', "it needs a reward that is a number"),
+        (ENDING + "reward = 1\n" + ENDING + "reward = 2\n", "[[ending]] 2 can never match: [[ending]] 1 always comes"),
+        (ENDING + 'reward = 1\ncontain = "x"\n', 'unknown key "contain". Did you mean "contains"?'),
+        ('drop = ["("]\n', "drop: the pattern '(' cannot be read"),
+        ('paraphrases = "none.tsv"\n', 'paraphrases names "none.tsv", but there is no such file'),
+    ],
+)
+def test_a_mistake_in_the_toml_is_one_sentence_that_names_the_file(story, toml, message):
+    with pytest.raises(InputError) as error:
+        story(FORK, toml)
+    assert message in str(error.value) and "tale.toml" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_toml_without_a_story_says_so(tmp_path):
+    (tmp_path / "tale.toml").write_text("title = 'x'\n")
+    with pytest.raises(InputError, match="names no story"):
+        drrn.make(tmp_path / "tale.toml")
+
+
+@pytest.mark.parametrize(
+    ("tsv", "message"),
+    [
+        ("Left.\tTo the left.\n", "line 1: the header must be"),
+        ("original\tparaphrase\nLeft. To the left.\n", "line 2: expected an original, a tab and a paraphrase"),
+        ("original\tparaphrase\nLeft.\ta\nLeft.\tb\n", 'line 3: "Left." stands twice'),
+    ],
+)
+def test_a_mistake_in_the_paraphrases_names_its_line(story, tmp_path, tsv, message):
+    (tmp_path / "other.tsv").write_text(tsv, encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        story(FORK, 'paraphrases = "other.tsv"\n', paraphrased=True)
+
+
+def test_paraphrased_play_without_paraphrases_says_what_is_missing(story):
+    with pytest.raises(InputError, match="has no paraphrases"):
+        story(FORK, "", paraphrased=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("long-wach", 'Did you mean "long-watch"?'),
+        ("nothing-like-it", "Built in: long-watch, night-market"),
+        ("nowhere/tale.twee", "no such file"),
+    ],
+)
+def test_a_name_that_is_no_game_gets_a_hint(name, message):
+    with pytest.raises(InputError) as error:
+        drrn.make(name)
+    assert message in str(error.value)
+
+
+def test_a_path_with_a_typo_gets_a_hint_from_the_folder(tmp_path):
+    (tmp_path / "story.twee").write_text(":: Start\nHi.\n")
+    with pytest.raises(InputError, match=r"Did you mean .*story\.twee"):
+        drrn.make(tmp_path / "storry.twee")
