@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 import drrn
-from drrn.cli import annotate, games, inspect, play, scores
+from drrn.cli import annotate, ask, evaluate, games, inspect, play, scores, train
 from drrn.errors import InputError
 
 DESCRIPTION = """\
@@ -23,7 +23,7 @@ def parser() -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action="version", version=f"drrn {drrn.__version__}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    for room in (games, play, scores, inspect, annotate):
+    for room in (games, play, train, evaluate, ask, scores, inspect, annotate):
         room.add_command(commands)
     return root
 

@@ -12,8 +12,9 @@ from drrn.games import StoryGame, make
 T = TypeVar("T")
 
 
-def add_game_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("game", metavar="GAME", help="a built-in name, or the path of a story or its .toml")
+def add_game_options(command: argparse.ArgumentParser, *, optional: bool = False) -> None:
+    explanation = "a built-in name, or the path of a story or its .toml"
+    command.add_argument("game", metavar="GAME", nargs="?" if optional else None, help=explanation)
     command.add_argument("--lenient", action="store_true", help="leave out what is not supported, and play on")
     command.add_argument("--encoding", help="of the story file, if it is not UTF-8 (old stories: cp1252)")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from drrn.games.journey import Journey
 from drrn.games.story_game import StoryGame
-from drrn.games.teller import Move, Scene
+from drrn.games.teller import Move, Scene, key_of
 
 LIMIT = 100_000
 
@@ -39,6 +39,7 @@ def explore(game: StoryGame, limit: int = LIMIT, progress: Callable[[int], None]
         many = False
         for probability, scene in game.teller.outcomes(move, journey.cells):
             many |= probability < 1
+            found.shown.update(scene.shown)
             after = Journey({**journey.cells, **scene.writes}, journey.history) if scene.writes else journey
             state = (scene.text, scene.moves, _identity(after))
             if state in seen:
@@ -49,7 +50,6 @@ def explore(game: StoryGame, limit: int = LIMIT, progress: Callable[[int], None]
             if is_new:
                 pages.add(page)
                 found.scenes.append(scene)
-            found.shown.update(scene.shown)
             (fresh if is_new else stale).append((scene, after))
         found.stochastic |= many
 
@@ -68,7 +68,5 @@ def explore(game: StoryGame, limit: int = LIMIT, progress: Callable[[int], None]
 def _identity(journey: Journey) -> Hashable:
     """The state as a key: a cell of 0 is as good as none, and true is not 1."""
     return frozenset(
-        (cell, (value,) if value.__class__ is bool else value)
-        for cell, value in journey.cells.items()
-        if value.__class__ is bool or value != 0
+        (cell, key_of(value)) for cell, value in journey.cells.items() if value.__class__ is bool or value != 0
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from drrn.errors import InputError
 from drrn.games.values import MOST_CHARACTERS, Value
 
-DEEPEST = 50  # displays inside displays
+DEEPEST = 60  # displays, <<if>>s and printed markup inside one another
 MOST_DISPLAYS = 2_000  # on one page
 
 Node = Callable[["Page"], None]  # says, offers or changes something
@@ -96,7 +96,10 @@ class Page:
     def nested(self, node: Node) -> None:
         """Run a node inside another, no deeper than Python can go."""
         if self.depth >= DEEPEST:
-            raise InputError(f'passage "{self.passage}": markup that makes itself anew, without end')
+            raise InputError(
+                f'passage "{self.passage}": more than {DEEPEST} passages and blocks stand in one another: '
+                "look for markup that prints itself, or for a <<display>> inside many <<if>>s"
+            )
         self.depth += 1
         node(self)
         self.depth -= 1

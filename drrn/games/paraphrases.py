@@ -38,9 +38,10 @@ def read_paraphrases(path: Path) -> dict[str, str]:
 
 
 def distance(pairs: dict[str, str], actions: Collection[str]) -> Distance:
-    """OOV rate against the words of all original actions, and BLEU-4 as sacrebleu computes it."""
+    """OOV rate against the words of all original actions, and BLEU-4 over words alone (no case, no punctuation)."""
     sacrebleu = require("sacrebleu", "paper")
     known = {word for action in (*actions, *pairs) for word in words(action)}
     said = [word for paraphrase in pairs.values() for word in words(paraphrase)]
-    score = sacrebleu.corpus_bleu(list(pairs.values()), [list(pairs)], lowercase=True)
+    paraphrases, originals = ([" ".join(words(text)) for text in side] for side in (pairs.values(), pairs))
+    score = sacrebleu.corpus_bleu(paraphrases, [originals], tokenize="none")
     return Distance(len(pairs), sum(word not in known for word in said) / len(said), score.score / 100)

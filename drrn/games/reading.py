@@ -15,6 +15,7 @@ LARGEST = 64 * 2**20  # bytes
 TWEE = (".twee", ".tw", ".twee2", ".txt")
 HTML = (".html", ".htm")
 MARKS = [(codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")]
+NO_TEXT = frozenset("idna punycode undefined unicode-escape raw-unicode-escape".split())  # codecs, but of no story
 DECLARED = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]+)", re.I)
 
 
@@ -33,6 +34,8 @@ def decode(data: bytes, source: str, encoding: str | None = None) -> str:
         declared = DECLARED.search(data[:4096])
         encoding = declared.group(1).decode("ascii") if declared else "utf-8"
     try:
+        if codecs.lookup(encoding).name.replace("_", "-") in NO_TEXT:
+            raise LookupError
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
@@ -40,7 +43,7 @@ def decode(data: bytes, source: str, encoding: str | None = None) -> str:
             f"{source}, line {line}: byte 0x{data[error.start]:02x} is not {encoding}: "
             "save the file as UTF-8, or name its encoding (for many old stories: cp1252)"
         ) from error
-    except LookupError as error:
+    except (LookupError, ValueError) as error:
         raise InputError(f'{source}: the encoding "{encoding}" is not known: try utf-8 or cp1252') from error
     if "\0" in text:
         raise InputError(f"{source}: it holds NUL characters: this is no text file")

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError, did_you_mean
-from drrn.games.expressions import ExpressionError, Facts, parse
+from drrn.games.expressions import Facts, parse
 from drrn.games.page import Expression, Page
 from drrn.games.script import Script
+from drrn.games.tokens import ExpressionError
 from drrn.games.values import truth
 
 if sys.version_info >= (3, 11):
@@ -83,6 +84,7 @@ class Rules:
     drop: tuple[str, ...] = ()  # patterns of links that are no actions
     restart: tuple[str, ...] = ()
     inputs: Mapping[str, str] = field(default_factory=dict)
+    training: Mapping[str, Any] = field(default_factory=dict)  # settings that suit the game
     endings: tuple[Payment, ...] = ()
     events: tuple[Payment, ...] = ()
 
@@ -116,7 +118,7 @@ def read_rules(path: Path) -> Rules:
     types: dict[str, tuple[type, ...]] = {
         "title": (str,), "story": (str,), "paraphrases": (str,), "step_reward": (int, float), "max_steps": (int,),
         "default_reward": (int, float), "ends": (dict, list), "drop": (list, str), "restart": (list, str),
-        "inputs": (dict,), "ending": (list,), "event": (list,),
+        "inputs": (dict,), "training": (dict,), "ending": (list,), "event": (list,),
     }  # fmt: skip
     _check_keys(table, types, str(path))
     if "story" not in table:

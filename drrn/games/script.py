@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from drrn.games.expressions import Facts
-from drrn.games.page import Node
+from drrn.games.page import Expression, Node
 from drrn.games.story import Story
 
 
@@ -30,5 +30,6 @@ class Script:
     nodes: dict[str, Node] = field(default_factory=dict)
     tags: dict[str, tuple[str, ...]] = field(default_factory=dict)
     links: dict[str, set[str]] = field(default_factory=dict)  # passage → passages that it names
+    expressions: dict[str, Expression] = field(default_factory=dict)  # by source, so that each is parsed once
     facts: Facts = field(default_factory=Facts)
     problems: list[Problem] = field(default_factory=list)

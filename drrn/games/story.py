@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass, field
 
 from drrn.errors import InputError
 
 LONGEST_PASSAGE = 250_000  # characters
+LONGEST_NAME = 500
 
 # Passages that hold something other than pages.
 SPECIAL = frozenset(
@@ -52,11 +54,8 @@ def assemble(source: str, passages: list[Passage], **details: str) -> Story:
     found: dict[str, Passage] = {}
     notes = []
     for passage in passages:
-        if passage.is_page and len(passage.text) > LONGEST_PASSAGE:
-            raise InputError(
-                f'{source}, line {passage.line}: passage "{passage.name}" has {len(passage.text):,} characters; '
-                f"the most is {LONGEST_PASSAGE:,}: split it"
-            )
+        check_name(passage.name, f"{source}, line {passage.line}")
+        _check_length(passage, f"{source}, line {passage.line}")
         if passage.name in found:
             notes.append(f'line {passage.line}: passage "{passage.name}" stands twice; the later one counts')
         found[passage.name] = passage
@@ -69,3 +68,26 @@ def assemble(source: str, passages: list[Passage], **details: str) -> Story:
             f'{source}: no passage named "{story.start}" to start from: name one so, or give StoryData a "start"'
         )
     return story
+
+
+def check_name(name: str, place: str) -> None:
+    if not name.strip():
+        raise InputError(f"{place}: a passage without a name: give it one")
+    if len(name) > LONGEST_NAME:
+        raise InputError(f"{place}: a passage name of {len(name):,} characters; the most is {LONGEST_NAME}")
+
+
+def _check_length(passage: Passage, place: str) -> None:
+    if len(passage.text) > LONGEST_PASSAGE and (passage.is_page or passage.name == "StoryInit"):
+        raise InputError(
+            f'{place}: passage "{passage.name}" has {len(passage.text):,} characters; '
+            f"the most is {LONGEST_PASSAGE:,}: split it"
+        )
+
+
+def decoded(text: str) -> str:
+    """Text with its HTML entities decoded."""
+    try:
+        return html.unescape(text) if "&" in text else text
+    except ValueError:  # a number of thousands of digits
+        return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import operator
 import random
@@ -55,6 +56,12 @@ class StoryGame:
         rule = self.scene.rule
         named = self.rules.endings[rule].condition.passage if rule is not None else None
         return named or self.scene.passage
+
+    def another(self) -> StoryGame:
+        """The same game once more, with a state and generator of its own; what was told is shared."""
+        twin = copy.copy(self)
+        twin._random, twin._journey, twin._moves, twin.scene = random.Random(0), Journey(), (), None
+        return twin
 
     def reset(self, seed: int | None = None) -> Observation:
         if seed is not None:

@@ -61,6 +61,11 @@ class Move:
     told: Scene | Question | None = None
 
 
+def key_of(value: Value) -> Value:
+    """The value as a key: true is not 1, nor [true] [1], though Python holds them equal."""
+    return f"\0{value!r}" if isinstance(value, (bool, tuple)) else value
+
+
 class _EveryLot:
     """A source of chance that gives every sequence of outcomes once."""
 
@@ -103,8 +108,8 @@ class Teller:
                 drawn.append(answer)
             else:
                 answer = cells.get(node.cell, 0)
-                if answer.__class__ is bool:
-                    answer = (answer,)  # True would be found under 1
+                if answer.__class__ is bool or answer.__class__ is tuple:
+                    answer = key_of(answer)
             node = node.answers.get(answer)
         return node if node is not None else self._tell_anew(move, cells, lot, drawn)  # type: ignore[return-value]
 
@@ -184,7 +189,7 @@ class Teller:
                     first = node
                 else:
                     place[last] = node
-            place, last = node.answers, ((answer,) if isinstance(answer, bool) else answer)
+            place, last = node.answers, key_of(answer)
             node = place.get(last)
         if page.trail:
             place[last] = scene

@@ -6,12 +6,10 @@ import json
 import re
 
 from drrn.errors import InputError
-from drrn.games.story import Passage, Story, assemble
+from drrn.games.story import Passage, Story, assemble, check_name
 
-# `:: Name [tags] {metadata}`; a backslash takes the meaning off a bracket in a name.
-HEADER = re.compile(
-    r"^::[^\S\n]*(?P<name>(?:[^\[\]{}\\\n]|\\.)*?)[^\S\n]*(?:\[(?P<tags>[^\]\n]*)\][^\S\n]*)?(?P<metadata>\{[^\n]*\})?[^\S\n]*$"
-)
+METADATA = re.compile(r"(?<!\\)\{.*\}$")  # a backslash takes the meaning off a bracket in a name
+TAGS = re.compile(r"(?<!\\)\[([^\[\]]*)\]$")
 
 
 def read_twee(text: str, source: str) -> Story:
@@ -34,22 +32,17 @@ def read_twee(text: str, source: str) -> Story:
 
 
 def _header(line: str, place: str) -> tuple[str, tuple[str, ...]]:
-    match = HEADER.match(line)
-    if match is None:  # Twee 1 let brackets stand in names: what closes the line is the tags
-        bare, _, tags = line[2:].strip().partition("[")
-        name = bare.strip()
-    else:
-        name, tags = re.sub(r"\\(.)", r"\1", match["name"]), match["tags"] or ""
-    if not name:
-        raise InputError(f"{place}: a passage without a name: write it after the two colons")
-    return name, tuple(tags.rstrip("]").replace("\\", "").split())
+    """Name and tags of `:: Name [tags] {metadata}`."""
+    rest = METADATA.sub("", line[2:].strip()).rstrip()
+    tags = TAGS.search(rest)
+    name = re.sub(r"\\(.)", r"\1", rest[: tags.start()] if tags else rest).strip(" \t:")
+    check_name(name, place)
+    return name, tuple(tags[1].replace("\\", "").split()) if tags else ()
 
 
 def _passage(name: str, tags: tuple[str, ...], body: list[str], first: int) -> Passage:
-    while body and not body[0].strip():
-        body = body[1:]
-        first += 1
-    return Passage(name, "\n".join(body).rstrip(), tags, first)
+    blank = next((i for i, line in enumerate(body) if line.strip()), len(body))
+    return Passage(name, "\n".join(body[blank:]).rstrip(), tags, first + blank)
 
 
 def _story_data(passages: list[Passage], source: str) -> dict[str, str]:
@@ -59,7 +52,7 @@ def _story_data(passages: list[Passage], source: str) -> dict[str, str]:
         return {}
     try:
         table = json.loads(data.text)
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{source}, line {data.line}: StoryData is not valid JSON: {error}") from error
     if not isinstance(table, dict):
         raise InputError(f"{source}, line {data.line}: StoryData must be a JSON object")

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Callable
+from decimal import Decimal
 from typing import Union
+
+from drrn.errors import InputError
 
 Value = Union[int, float, str, bool, None, "tuple[Value, ...]"]
 
 MOST_CHARACTERS = 100_000  # of one string or one page
-MOST_ITEMS = 10_000  # of one list
+MOST_ITEMS = 10_000  # of one list, with those of the lists in it
+DEEPEST = 20  # lists in lists
 NAN = math.nan
+NUMBER = re.compile(r"[+-]?(?:Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)", re.A)
 
 
-class GrowthError(Exception):
+class GrowthError(InputError):
     """A string or list that grew past any honest use."""
 
 
@@ -42,9 +49,7 @@ def string(value: Value) -> str:
         return "null"
     if isinstance(value, tuple):
         return ",".join("" if item is None else string(item) for item in value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
-    return str(value)
+    return _digits(value) if isinstance(value, float) else str(value)
 
 
 def numeric(value: Value) -> int | float:
@@ -58,10 +63,7 @@ def numeric(value: Value) -> int | float:
     text = string(value).strip()
     if not text:
         return 0
-    try:
-        return number(float(text)) if "_" not in text else NAN
-    except ValueError:
-        return NAN
+    return number(float(text)) if NUMBER.fullmatch(text) else NAN
 
 
 def equal(left: Value, right: Value) -> bool:
@@ -70,8 +72,10 @@ def equal(left: Value, right: Value) -> bool:
         return left is right
     if isinstance(left, str) and isinstance(right, str):
         return left == right
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return left == right
     if isinstance(left, tuple) or isinstance(right, tuple):
-        return left == right if isinstance(left, tuple) and isinstance(right, tuple) else string(left) == string(right)
+        return equal(*(string(side) if isinstance(side, tuple) else side for side in (left, right)))
     return numeric(left) == numeric(right)
 
 
@@ -126,10 +130,49 @@ def bounded(value: Value) -> Value:
     """The value itself, or a refusal where a story lets it grow without end."""
     if isinstance(value, str) and len(value) > MOST_CHARACTERS:
         raise GrowthError(f"a text of more than {MOST_CHARACTERS:,} characters")
-    if isinstance(value, tuple) and len(value) > MOST_ITEMS:
-        raise GrowthError(f"a list of more than {MOST_ITEMS:,} items")
+    if isinstance(value, tuple):
+        _weigh(value)
     return value
+
+
+def _weigh(items: tuple[Value, ...], depth: int = 1) -> tuple[int, int]:
+    """How many items, and how many characters, a list holds with all the lists in it."""
+    count, characters = len(items), 0
+    if depth > DEEPEST:
+        raise GrowthError(f"more than {DEEPEST} lists in one another")
+    for item in items if count <= MOST_ITEMS else ():
+        if isinstance(item, tuple):
+            more, longer = _weigh(item, depth + 1)
+            count, characters = count + more, characters + longer
+        elif isinstance(item, str):
+            characters += len(item)
+        if count > MOST_ITEMS:
+            break
+    if count > MOST_ITEMS or characters > MOST_CHARACTERS:
+        raise GrowthError(f"a list of more than {MOST_ITEMS:,} items or {MOST_CHARACTERS:,} characters")
+    return count, characters
+
+
+def _digits(value: float) -> str:
+    """As JavaScript prints it: powers of ten only from 1e21 up and below 1e-6."""
+    if not math.isfinite(value):
+        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    if 1e-6 <= abs(value) < 1e21:
+        return format(Decimal(repr(value)), "f").removesuffix(".0")
+    return re.sub(r"e([+-])0", r"e\1", repr(value))
 
 
 def _kind(value: Value) -> type:
     return float if type(value) is int else type(value)
+
+
+Binary = Callable[[Value, Value], Value]
+BINARY: list[dict[str, Binary]] = [  # from loosest to tightest; || and && stand apart, since they may stop early
+    {"==": equal, "===": same, "!=": lambda a, b: not equal(a, b), "!==": lambda a, b: not same(a, b)},
+    {"<": less, ">": lambda a, b: less(b, a), "<=": at_most, ">=": lambda a, b: at_most(b, a)},
+    {"+": add, "-": subtract},
+    {"*": multiply, "/": divide, "%": remainder},
+]
+ASSIGNMENTS: dict[str, Binary] = {
+    "=": lambda old, new: new, "+=": add, "-=": subtract, "*=": multiply, "/=": divide, "%=": remainder,
+}  # fmt: skip

@@ -6,13 +6,15 @@ import re
 from collections.abc import Callable
 
 from drrn.games import values as js
-from drrn.games.expressions import DEFAULT_ANSWER, ExpressionError, parameters
+from drrn.games.expressions import DEFAULT_ANSWER, parameters
 from drrn.games.page import Link, Node, Page
 from drrn.games.script import Script
 from drrn.games.story import Passage
-from drrn.games.twine1.markup import PLAIN, Reader, discard, shortened, split_link
+from drrn.games.tokens import ExpressionError
+from drrn.games.twine1.markup import PLAIN, Reader, discard, shortened
+from drrn.games.twine1.scanner import link_at, split_link
 
-ARGUMENT = re.compile(r"\s*(?:\"([^\"]*)\"|'([^']*)'|(\[\[.*?\]\])|(\S+))", re.S)
+ARGUMENT = re.compile(r"\"([^\"]*)\"|'([^']*)'|\[\[([^\]]{0,2000})\]\]|(\S+)")
 
 
 def read_passage(script: Script, passage: Passage, names: frozenset[str]) -> Node:
@@ -23,9 +25,9 @@ def read_passage(script: Script, passage: Passage, names: frozenset[str]) -> Nod
 def macro(reader: Reader, source: str) -> None:
     """Add what one <<macro>> does: a known macro, a bare variable, or a passage's name."""
     inside = source[2:-2].strip()
-    name, _, arguments = inside.partition(" ") if " " in inside else inside.partition("\n")
+    name, arguments = (*inside.split(None, 1), "", "")[:2]
     if name in MACROS:
-        MACROS[name](reader, arguments.strip(), source)
+        MACROS[name](reader, arguments, source)
     elif name.startswith("$"):
         print_value(reader, inside, source)
     elif name in reader.names:
@@ -96,7 +98,7 @@ def display(reader: Reader, arguments: str, source: str) -> None:
 def display_short(reader: Reader, name: str, arguments: str, source: str) -> None:
     reader.script.links[reader.passage.name].add(name)
     try:
-        given = parameters(arguments, reader.script.facts)
+        given = [reader.guarded(argument, source) for argument in parameters(arguments, reader.script.facts)]
     except ExpressionError as error:
         reader.problem(f"{shortened(source)}: {error}")
         return
@@ -107,11 +109,15 @@ def display_short(reader: Reader, name: str, arguments: str, source: str) -> Non
 
 
 def choice(reader: Reader, arguments: str, source: str) -> None:
-    """A link that is only words once one of the passage's choices was taken."""
+    """A link that is only words once one of the page's choices was taken."""
     label, target, setter = _link(arguments)
-    mark = f"chosen {reader.passage.name}"
-    offered = reader.aside(lambda: reader.offer(label, target, setter, source, mark))
-    reader.add(lambda page: page.say(label or target) if page.read(mark) else offered(page))
+    offered = reader.aside(lambda: reader.offer(label, target, setter, source, _chosen))
+    words = reader.label(label or target)
+    reader.add(lambda page: page.say(words(page)) if page.read(_chosen(page)) else offered(page))
+
+
+def _chosen(page: Page) -> str:
+    return f"chosen {page.passage}"
 
 
 def actions(reader: Reader, arguments: str, source: str) -> None:
@@ -124,9 +130,9 @@ def _action(reader: Reader, name: str, source: str) -> None:
     mark = f"clicked {name}"
 
     def item() -> None:
-        reader.say("\n")
-        reader.offer("", name, None, source, mark)
-        reader.say("\n")
+        reader.break_line()
+        reader.offer("", name, "", source, lambda page: mark)
+        reader.break_line()
 
     offered = reader.aside(item)
     reader.add(lambda page: None if page.read(mark) else offered(page))
@@ -179,8 +185,11 @@ def _way_back(reader: Reader, arguments: str, label: str) -> tuple[str, int, str
         label = words[at + 1]
         del words[at : at + 2]
     if "steps" in words[1:]:
-        at = words.index("steps")
-        steps = int(words[at - 1]) if words[at - 1].isdigit() else 1
+        at = words.index("steps", 1)
+        if re.fullmatch("[1-9][0-9]{0,5}", words[at - 1]):
+            steps = int(words[at - 1])
+        else:
+            reader.problem(f"going back by {shortened(words[at - 1])} steps is not supported: write a number")
         del words[at - 1 : at + 1]
     target = words[0] if words else ""
     if target and target not in reader.names:
@@ -199,11 +208,14 @@ def if_(reader: Reader, arguments: str, source: str) -> None:
 def else_(reader: Reader, arguments: str, source: str) -> None:
     if not reader.blocks or reader.blocks[-1].kind != "if":
         reader.problem(f"{shortened(source)} stands outside an <<if>>")
-    elif source.startswith("<<elseif") or arguments.startswith("if"):
-        condition = arguments if source.startswith("<<elseif") else arguments[2:]
-        reader.branch(reader.expression(condition, source) or (lambda page: False))
+    elif arguments.split(None, 1)[:1] == ["if"]:
+        reader.branch(reader.expression(arguments[2:], source) or (lambda page: False))
     else:
         reader.branch(lambda page: True)
+
+
+def else_if(reader: Reader, arguments: str, source: str) -> None:
+    else_(reader, f"if {arguments}", source)
 
 
 def end(kind: str) -> Callable[[Reader, str, str], None]:
@@ -230,12 +242,13 @@ MACROS: dict[str, Callable[[Reader, str, str], None]] = {
     "return": return_,
     "if": if_,
     "else": else_,
-    "elseif": else_,
+    "elseif": else_if,
     "endif": end("if"),
     "silently": lambda reader, arguments, source: reader.open("silently"),
     "endsilently": end("silently"),
     "nobr": lambda reader, arguments, source: reader.open("nobr"),
     "endnobr": end("nobr"),
+    **{f"/{kind}": end(kind) for kind in ("if", "silently", "nobr")},
 }
 
 
@@ -243,16 +256,16 @@ def _words(arguments: str) -> list[str]:
     return [next(filter(None, match.groups()), "") for match in ARGUMENT.finditer(arguments)]
 
 
-def _link(arguments: str) -> tuple[str, str, str | None]:
+def _link(arguments: str) -> tuple[str, str, str]:
     """Label, target and setter of `[[label|target][…]]`, or of `"target" "label"`."""
-    bracketed = re.match(r"\s*\[\[(.*?)\](?:\[(.*?)\])?\]", arguments, re.S)
-    if bracketed:
-        return (*split_link(bracketed[1]), bracketed[2])
+    if (start := arguments.find("[[")) >= 0 and (found := link_at(arguments, start)):
+        _, body, setter = found
+        return (*split_link(body), setter)
     words = _words(arguments) or [""]
     target, _, label = words[0].partition("|")
     if label:  # `label|target` in one word
         target, label = label, target
-    return (words[1] if len(words) > 1 else label), target, None
+    return (words[1] if len(words) > 1 else label), target, ""
 
 
 def _write(variable: str, value: js.Value) -> Node:

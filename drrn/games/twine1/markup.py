@@ -2,43 +2,25 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from drrn.errors import InputError, did_you_mean
 from drrn.games import values as js
-from drrn.games.expressions import ExpressionError, parse
+from drrn.games.expressions import parse
 from drrn.games.page import Expression, Link, Node, Page
 from drrn.games.script import Problem, Script
-from drrn.games.story import Passage
+from drrn.games.story import Passage, decoded
+from drrn.games.tokens import ExpressionError
+from drrn.games.twine1.scanner import Piece, pieces
 
-DEEPEST = 100  # <<if>> in <<if>>
+DEEPEST = 40  # <<if>> in <<if>>
+MOST_HINTS = 20  # did-you-means in one story: each looks through all names
 
-MARKUP = re.compile(
-    r"""
-      (?P<rule>^(?:-{4,}|<<<)$)
-    | (?P<comment>/%.*?%/ | <!--.*?--> | /\*.*?\*/)
-    | (?P<macro><<(?:"(?:[^"\\]|\\.){0,2000}"|'(?:[^'\\]|\\.){0,2000}'|[^"'<>\\]|\\.|<(?!<)|>(?!>))*>> | <<[^<>\n]*>>)
-    | (?P<image>\[[<>]?img\[[^\[\]\n]*\](?:\[(?P<image_target>[^\[\]\n]*)\])?\])
-    | (?P<link>\[\[(?P<body>[^\n]{1,2000}?)\](?:\[(?P<setter>[^\n]{0,2000}?)\])?\])
-    | (?P<code>\{\{\{(?P<verbatim>.*?)\}\}\})
-    | (?P<dropped><(?P<element>script|style)\b[^>]*>.*?</(?P=element)\s*>)
-    | (?P<anchor><a\b[^<>]*\bdata-passage\s*=\s*["'](?P<anchor_target>[^"'<>]*)["'][^<>]*>(?P<anchor_label>.*?)</a\s*>)
-    | (?P<tag></?[A-Za-z][\w:-]*(?:\s[^<>]*)?/?>)
-    | (?P<url>\b(?:https?|ftp)://[^\s'"<>\[\]]+)
-    | (?P<style>@@(?:(?:[\w-]+\([^)\n]*\):|[\w-]+:[^;@\n]*;|\.[\w.-]+;)+)?)
-    | (?P<lead>^(?:!{1,6}|\*+|\#+|>+(?!>)))
-    | (?P<mark>''|//|__|==|~~|\^\^)
-    | (?P<dash>--)
-    | (?P<joined>\\[^\S\n]*\n)
-    """,
-    re.X | re.S | re.M | re.I,
-)
 BLOCK_TAGS = frozenset("br p div h1 h2 h3 h4 h5 h6 li ul ol tr table blockquote center hr html pre".split())
 PLAIN = re.compile(r"[^<\[{@'/_=~^\\&!*#>-]*")  # holds no markup, so it is said as it stands
-EXTERNAL = re.compile(r"^(?:[a-z]+:)?//|^(?:mailto|javascript|data):|^www\.", re.I)
+EXTERNAL = re.compile(r"^(?:[a-z]+:)?//|^(?:mailto|javascript|data):|^www\.|^#|\.(?:html?|png|jpe?g|gif|pdf)$", re.I)
 
 Words = Callable[[Page], str]
 
@@ -50,6 +32,7 @@ class Block:
     kind: str
     line: int
     outer: list[Node]  # what the block stands in
+    glued: bool  # whether that has no line breaks
     branches: list[tuple[Expression, Node]] = field(default_factory=list)
     condition: Expression = lambda page: True
 
@@ -68,13 +51,9 @@ class Reader:
         self.words: list[str] = []
 
     def read(self, source: str) -> Node:
-        position = 0
-        for match in MARKUP.finditer(source):
-            self._go_to(source, position, match.start())
-            position = match.end()
-            getattr(self, f"_{match.lastgroup}", self._nothing)(match)
-            self.line += match.group().count("\n")
-        self._go_to(source, position, len(source))
+        for piece in pieces(source):
+            getattr(self, f"_{piece.kind}", self._nothing)(piece)
+            self.line += piece.source.count("\n")
         while self.blocks:
             kind = self.blocks[-1].kind
             self.problem(f"<<{kind}>> has no <<end{kind}>>", self.blocks[-1].line)
@@ -91,10 +70,14 @@ class Reader:
     # --- gathering
 
     def say(self, text: str) -> None:
-        if self.glued or any(block.kind == "nobr" for block in self.blocks):
+        if self.glued:
             text = text.replace("\n", "")
         if text:
             self.words.append(text)
+
+    def break_line(self) -> None:
+        """A line break that holds inside <<nobr>>, too."""
+        self.words.append("\n")
 
     def add(self, node: Node) -> None:
         self.flush()
@@ -121,80 +104,84 @@ class Reader:
 
     def expression(self, source: str, macro: str) -> Expression | None:
         """The closure, or None with a problem noted."""
+        known = self.script.expressions
         try:
-            return self._guarded(parse(source, self.script.facts, self.script.answers), macro)
+            if source not in known:
+                known[source] = parse(source, self.script.facts, self.script.answers)
+            return self.guarded(known[source], macro)
         except ExpressionError as error:
             self.problem(f"{shortened(macro)}: {error}")
             return None
 
-    def _guarded(self, expression: Expression, macro: str) -> Expression:
-        place = Problem(self.line, self.passage.name, shortened(macro))
+    def guarded(self, expression: Expression, macro: str) -> Expression:
+        """The expression; where it lets a value grow without end, the error says where it stands."""
+        line = self.line
 
         def guarded(page: Page) -> js.Value:
             try:
                 return expression(page)
             except js.GrowthError as error:
+                place = Problem(line, self.passage.name, shortened(macro))
                 raise InputError(f"{place} makes {error}: give it a bound") from error
 
         return guarded
 
-    def _go_to(self, source: str, start: int, end: int) -> None:
-        text = source[start:end]
-        self.line += text.count("\n")
-        self.say(html.unescape(text))
+    # --- text and marks
 
-    # --- marks
-
-    def _nothing(self, match: re.Match[str]) -> None:
+    def _nothing(self, piece: Piece) -> None:
         """Comments, styles, the signs of headings and lists, bold and italic: nothing a player reads."""
 
-    def _code(self, match: re.Match[str]) -> None:
-        self.say(match["verbatim"])
+    def _text(self, piece: Piece) -> None:
+        self.say(decoded(piece.source))
 
-    def _url(self, match: re.Match[str]) -> None:
-        self.say(match.group())
+    def _verbatim(self, piece: Piece) -> None:
+        self.say(piece.parts[0])
 
-    def _dash(self, match: re.Match[str]) -> None:
+    def _url(self, piece: Piece) -> None:
+        self.say(piece.source)
+
+    def _dash(self, piece: Piece) -> None:
         self.say("—")
 
-    def _tag(self, match: re.Match[str]) -> None:
-        if match.group().strip("</>").split()[0].lower() in BLOCK_TAGS:
-            self.say("\n")
+    def _tag(self, piece: Piece) -> None:
+        if piece.parts[0] in BLOCK_TAGS:
+            self.break_line()
 
-    def _macro(self, match: re.Match[str]) -> None:
-        self.macro(self, match.group())
+    def _macro(self, piece: Piece) -> None:
+        self.macro(self, piece.source)
+
+    def _unclosed(self, piece: Piece) -> None:
+        ending = ">>" if piece.source == "<<" else "]]"
+        self.problem(f"{shortened(piece.parts[0])} has no {ending} that closes it")
 
     # --- links
 
-    def _link(self, match: re.Match[str]) -> None:
-        label, target = split_link(match["body"])
-        self.offer(label, target, match["setter"], match.group())
+    def _link(self, piece: Piece) -> None:
+        label, target, setter = piece.parts
+        self.offer(label, target, setter, piece.source)
 
-    def _image(self, match: re.Match[str]) -> None:
-        if match["image_target"]:
-            self.offer("", match["image_target"], None, match.group())
+    def _image(self, piece: Piece) -> None:
+        if piece.parts[0]:
+            self.offer("", piece.parts[0], "", piece.source)
 
-    def _anchor(self, match: re.Match[str]) -> None:
-        self.offer(match["anchor_label"], match["anchor_target"], None, match.group())
-
-    def offer(self, label: str, target: str, setter: str | None, source: str, mark: str | None = None) -> None:
+    def offer(self, label: str, target: str, setter: str, source: str, mark: Words | None = None) -> None:
         """Add a link: to a passage, to where a variable says, or out of the story (then it is only words)."""
-        words = self._label(label) if label else None
         where = self.where(target, source, "leads to")
         if where is None:
-            outside = words or (lambda page: target)
-            if words or EXTERNAL.search(target):
-                self.add(lambda page: page.say(outside(page)))
+            self.tell(self.label(label or target))
             return
+        words = self.label(label or target) if label or target in self.names else where
         taken = None
-        if setter and setter.strip() and (expression := self.expression(setter, source)):
+        if setter.strip() and (expression := self.expression(setter, source)):
             taken = (setter, expression)
 
         def node(page: Page) -> None:
-            name = where(page)
-            page.offer(Link(words(page) if words else name, name, taken, mark))
+            page.offer(Link(words(page), where(page), taken, mark(page) if mark else None))
 
         self.add(node)
+
+    def tell(self, words: Words) -> None:
+        self.add(lambda page: page.say(words(page)))
 
     def where(self, target: str, source: str, verb: str) -> Words | None:
         """The passage that a link or display names, itself or by an expression; None if there is none."""
@@ -221,10 +208,11 @@ class Reader:
         return target
 
     def _nowhere(self, source: str, verb: str, name: str) -> str:
-        return f'{shortened(source)} {verb} no passage: there is no "{name}".{did_you_mean(name, self.names)}'
+        hint = did_you_mean(name[:100], self.names) if len(self.script.problems) < MOST_HINTS else ""
+        return f'{shortened(source)} {verb} no passage: there is no "{shortened(name)}".{hint}'
 
-    def _label(self, source: str) -> Words:
-        """A link's words may hold marks and macros of their own."""
+    def label(self, source: str) -> Words:
+        """A link's words, which may hold marks and macros of their own."""
         if PLAIN.fullmatch(source):
             return lambda page: source
         inner = self.again(source)
@@ -237,10 +225,11 @@ class Reader:
             place = Problem(self.line, self.passage.name, f"more than {DEEPEST} blocks stand in one another")
             raise InputError(f"{self.script.story.source}, {place}: use <<elseif>> or <<display>>")
         self.flush()
-        block = Block(kind, self.line, self.nodes)
+        block = Block(kind, self.line, self.nodes, self.glued)
         block.condition = condition or block.condition
         self.blocks.append(block)
         self.nodes = []
+        self.glued |= kind == "nobr"
 
     def branch(self, condition: Expression) -> None:
         """The next <<else if>> or <<else>> of the open <<if>>."""
@@ -252,7 +241,7 @@ class Reader:
     def close(self) -> None:
         self.branch(lambda page: False)
         block = self.blocks.pop()
-        self.nodes = block.outer
+        self.nodes, self.glued = block.outer, block.glued
         if block.kind == "silently":
             silent = block.branches[0][1]
             self.add(lambda page: discard(page.muted(silent)))
@@ -260,19 +249,6 @@ class Reader:
             self.add(block.branches[0][1])
         else:
             self.add(_first_true(block.branches))
-
-
-def split_link(body: str) -> tuple[str, str]:
-    """Label and target of `x`, `label|target`, `label->target` or `target<-label`; no label where it is the target."""
-    if "|" in body:
-        label, _, target = body.partition("|")
-    elif "->" in body:
-        label, _, target = body.rpartition("->")
-    elif "<-" in body:
-        target, _, label = body.partition("<-")
-    else:
-        label, target = "", body
-    return label.strip(), target.strip()
 
 
 def sequence(nodes: list[Node]) -> Node:
@@ -300,7 +276,7 @@ def _first_true(branches: list[tuple[Expression, Node]]) -> Node:
     def choose(page: Page) -> None:
         for condition, node in branches:
             if js.truth(condition(page)):
-                node(page)
+                page.nested(node)
                 return
 
     return choose

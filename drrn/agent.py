@@ -1,0 +1,116 @@
+"""An agent: a model with its lexicons, that can be asked, evaluated, saved and loaded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from drrn import tensor_file
+from drrn.errors import InputError
+from drrn.evaluation import POLICIES, Evaluation, evaluate
+from drrn.field import Field, pages_of
+from drrn.games import StoryGame
+from drrn.models import Model, build_model
+from drrn.settings import Settings
+from drrn.text import Lexicon
+
+Q = NDArray[np.float32]
+
+
+class Agent:
+    """Replicas of one model. Their Q-values are given together, [R, A]."""
+
+    def __init__(self, model: Model, settings: Settings) -> None:
+        self.model, self.settings = model, settings
+
+    def ask(self, state: str, actions: Sequence[str]) -> Q:
+        """Q of each action in a state, for each replica: [R, A]. Any text will do; unknown words count for nothing."""
+        states, acts = self.model.states, self.model.actions
+        states.grows = acts.grows = False
+        page = (states.id(state), [acts.id(action) for action in actions])
+        with torch.no_grad():
+            q = self.model.q(pages_of([[page]] * len(self.model.seeds)))
+        found: Q = q[:, 0].cpu().numpy()
+        return found
+
+    def evaluate(
+        self, game: StoryGame, *, policies: Sequence[str] = POLICIES, episodes: int = 1000, number: int = 0
+    ) -> list[Evaluation]:
+        """How each replica plays the game, by each policy."""
+        field = Field(game, self.model)
+        return evaluate(field, policies, self.settings.alpha, episodes, self.settings.seeds, number)
+
+
+def arrays_of(model: Model) -> dict[str, NDArray[Any]]:
+    """Everything a model has learned, by name."""
+    found: dict[str, NDArray[Any]] = {f"weight {name}": w.cpu().numpy() for name, w in model.weights.items()}
+    for name, table in model.tables.items():
+        words = len(table.lexicon.spelled)
+        table.make_room()
+        found[f"table {name}"] = table.weight[:, :words].cpu().numpy()
+        found[f"known {name}"] = table.known[:, :words]
+    return found
+
+
+def put_arrays(model: Model, arrays: dict[str, NDArray[Any]], source: str) -> None:
+    """The other way; a file of another model is refused."""
+    for name in model.weights:
+        model.weights[name] = _tensor(arrays, f"weight {name}", model, source)
+    for name, table in model.tables.items():
+        weight = _tensor(arrays, f"table {name}", model, source)
+        if weight.shape != (len(model.seeds), len(table.lexicon.spelled), table.width):
+            raise InputError(f"{source}: the table of {name}s has another shape: it belongs to another run")
+        table.weight, table.known = weight, arrays[f"known {name}"]
+
+
+def load_agent(folder: Path, device: str = "cpu") -> Agent:
+    """The agent that a run's folder holds."""
+    config = read_json(folder / "config.json", f"{folder}: no run is here: there is no config.json")
+    vocabulary = read_json(folder / "vocabulary.json", f"{folder}: the run has not finished a round yet")
+    try:
+        settings = Settings(**config["settings"])
+        states = Lexicon(vocabulary["states"])
+        actions = states if settings.shared else Lexicon(vocabulary["actions"])
+        most = config["most_actions"]
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{folder / 'config.json'}: not the settings of a run: {error}") from error
+    model = build_model(settings.model, settings.shape(most), states, actions, settings.seeds, torch_device(device))
+    if settings.model == "table":
+        for text in vocabulary["texts"]["states"]:
+            states.id(text)
+        for text in vocabulary["texts"]["actions"]:
+            actions.id(text)
+    arrays, _ = tensor_file.load(folder / "model.safetensors")
+    put_arrays(model, arrays, str(folder / "model.safetensors"))
+    return Agent(model, settings)
+
+
+def torch_device(name: str) -> torch.device:
+    """A device that is there, or a sentence."""
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f'the device "{name}" is not there: use cpu') from error
+    return device
+
+
+def read_json(path: Path, missing: str) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InputError(missing) from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read as JSON: {error}") from error
+
+
+def _tensor(arrays: dict[str, NDArray[Any]], name: str, model: Model, source: str) -> torch.Tensor:
+    if name not in arrays:
+        raise InputError(f'{source}: there is no "{name}": it holds the weights of another model')
+    return torch.from_numpy(arrays[name]).to(model.device)

@@ -1,0 +1,160 @@
+"""`drrn train GAME`: learn a game, and keep the run in a folder."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import datetime
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from drrn.agent import read_json, torch_device
+from drrn.cli.show import add_game_options
+from drrn.curve import draw_curve
+from drrn.errors import InputError
+from drrn.evaluation import mean_and_deviation
+from drrn.games import StoryGame, make
+from drrn.record import Run
+from drrn.settings import Settings, settings_for
+from drrn.train import Round, Trainer
+from drrn.yardsticks import Yardsticks, yardsticks
+
+DESCRIPTION = """Learn a game: all replicas side by side. After each round a row is added to evaluations.csv, and the
+run can be killed and gone on with at any moment. GAME carries settings that suit it; what you give here comes first."""
+
+
+def add_command(commands: Any) -> None:
+    command = commands.add_parser("train", help="learn a game, and keep the run in a folder", description=DESCRIPTION)
+    add_game_options(command, optional=True)
+    command.add_argument("--out", type=Path, metavar="RUN", help="the run's folder (default: runs/GAME-MODEL-TIME)")
+    command.add_argument("--resume", type=Path, metavar="RUN", help="go on with a run that was interrupted")
+    command.add_argument("--config", type=Path, metavar="FILE", help="settings from the config.json of another run")
+    command.add_argument("--device", default="cpu", help="where to compute (default: cpu)")
+    settings = command.add_argument_group("settings (defaults: the paper's, or what suits the game)")
+    for f in dataclasses.fields(Settings):
+        _add_setting(settings, f)
+    command.set_defaults(run=run)
+
+
+def _add_setting(group: Any, f: dataclasses.Field[Any]) -> None:
+    flag, explanation = f"--{f.name.replace('_', '-')}", f.metadata["help"]
+    if f.default is False:
+        group.add_argument(flag, action="store_true", default=None, help=explanation)
+        return
+    kind = float if "float" in str(f.type) else str if str(f.type) == "str" else int
+    shown = "" if f.default is None else f" (default: {f.default})"
+    group.add_argument(flag, type=kind, metavar="X", help=f"{explanation}{shown}".replace("%", "%%"))
+
+
+def run(options: argparse.Namespace) -> None:
+    device = torch_device(options.device)
+    if options.resume is not None:
+        game, settings = _resumed(options)
+    elif options.game is None:
+        raise InputError("name a GAME to learn, or --resume RUN")
+    else:
+        game = make(options.game, lenient=options.lenient, encoding=options.encoding)
+        settings = _settings(options, game)
+    trainer = Trainer(game, settings, device)
+    if options.resume is not None:
+        folder = Run(options.resume)
+        folder.resume(trainer, game)
+    else:
+        source = {"source": _source(options.game), "lenient": options.lenient, "encoding": options.encoding}
+        folder = Run.begin(options.out or _default_folder(game, settings), game, source, trainer)
+    lines = yardsticks(game)
+    with display(settings, lines, trainer.round) as show:
+        for finished in trainer.train():
+            folder.keep(finished, trainer)
+            show(finished)
+    _finish(folder, game, settings, lines)
+
+
+def _settings(options: argparse.Namespace, game: StoryGame) -> Settings:
+    """Defaults, under the game's own, under --config, under what stands on the command line."""
+    given: dict[str, Any] = {}
+    if options.config is not None:
+        config = read_json(options.config, f"{options.config}: no such file")
+        given = dict(config["settings"] if isinstance(config, dict) and "settings" in config else config)
+    asked = {f.name: getattr(options, f.name) for f in dataclasses.fields(Settings)}
+    given |= {name: value for name, value in asked.items() if value is not None}
+    return settings_for(game.title, game.rules.training, given)
+
+
+def _resumed(options: argparse.Namespace) -> tuple[StoryGame, Settings]:
+    asked = [f.name for f in dataclasses.fields(Settings) if getattr(options, f.name) is not None]
+    if asked:
+        raise InputError(f"a resumed run keeps its settings: leave out --{asked[0].replace('_', '-')}")
+    config = Run.config(options.resume)
+    game = make(config["game"]["source"], lenient=config["game"]["lenient"], encoding=config["game"]["encoding"])
+    return game, Settings(**config["settings"])
+
+
+def _source(name: str) -> str:
+    """A path is kept whole, so that a run can be gone on with from anywhere."""
+    return str(Path(name).resolve()) if Path(name).exists() else name
+
+
+def _default_folder(game: StoryGame, settings: Settings) -> Path:
+    moment = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    return Path("runs") / f"{game.name}-{settings.model}-{moment}"
+
+
+def _finish(folder: Run, game: StoryGame, settings: Settings, lines: Yardsticks) -> None:
+    title = f"{game.title}: {settings.model}, {settings.layers} × {settings.hidden}, {settings.replicas} replicas"
+    print(f"run: {folder.folder}")
+    try:
+        path = folder.folder / "curve.png"
+        draw_curve(folder.rows(), title, settings.episodes_per_round, lines, path)
+        print(f"curve: {path}")
+    except InputError as error:
+        print(f"no curve was drawn: {error}", file=sys.stderr)
+
+
+class display:  # noqa: N801 — used as a verb
+    """Each round in a line: a live table where a person looks on, plain lines elsewhere."""
+
+    def __init__(self, settings: Settings, lines: Yardsticks, done: int) -> None:
+        self.settings, self.lines, self.done = settings, lines, done
+        self.start = time.perf_counter()
+
+    def __enter__(self) -> display:
+        best = "" if self.lines.best is None else f", best possible {self.lines.best:.2f}"
+        print(f"{self.settings.replicas} replicas; random play {self.lines.random:.2f}{best}", flush=True)
+        self.bar = _bar(self.settings.rounds, self.done)
+        return self
+
+    def __call__(self, finished: Round) -> None:
+        softmax, deviation = mean_and_deviation(finished.evaluations, "softmax")
+        greedy, _ = mean_and_deviation(finished.evaluations, "greedy")
+        speed = finished.transitions / finished.learning_seconds if finished.learning_seconds else 0.0
+        line = (
+            f"round {finished.number:>3}/{self.settings.rounds}  softmax {softmax:6.2f} ± {deviation:.2f}  "
+            f"greedy {greedy:6.2f}  {speed:>9,.0f} transitions/s"
+        )
+        if self.bar is None:
+            print(line, flush=True)
+        else:
+            self.bar.console.print(line, highlight=False)
+            self.bar.advance(self.bar.task_ids[0])
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+
+def _bar(total: int, done: int) -> Any:
+    """A progress bar with the time left, where a person looks on and rich is installed."""
+    if not sys.stdout.isatty():
+        return None
+    try:
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    except ImportError:
+        return None
+    columns = [TextColumn("training"), BarColumn(), TextColumn("{task.completed}/{task.total}")]
+    bar = Progress(*columns, TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), transient=True)
+    bar.start()
+    bar.add_task("", total=total, completed=done)
+    return bar

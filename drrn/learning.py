@@ -1,0 +1,122 @@
+"""The paper's equations, pure, and the step that moves the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from drrn.models import Model, Pages
+from drrn.models.base import Reading
+from drrn.models.words import Leaves
+from drrn.optimisers import Optimiser
+from drrn.text import Ids
+
+
+def q_targets(reward: Tensor, next_q: Tensor, next_mask: Tensor, discount: Tensor | float) -> Tensor:
+    """r + γ max Q(s', a') over the actions that exist; an ending has none, so r alone."""
+    best = next_q.masked_fill(~next_mask, -torch.inf).amax(dim=-1)
+    return reward + discount * torch.where(next_mask.any(dim=-1), best, 0.0)
+
+
+def double_q_targets(
+    reward: Tensor, next_q: Tensor, chooser_q: Tensor, next_mask: Tensor, discount: Tensor | float
+) -> Tensor:
+    """r + γ Q(s', argmax Q'(s', a')): one network chooses, the other values."""
+    chosen = chooser_q.masked_fill(~next_mask, -torch.inf).argmax(dim=-1, keepdim=True)
+    value = next_q.gather(-1, chosen).squeeze(-1)
+    return reward + discount * torch.where(next_mask.any(dim=-1), value, 0.0)
+
+
+def squared(error: Tensor) -> Tensor:
+    """½ (y - Q)², so that its gradient is the error itself."""
+    return 0.5 * error * error
+
+
+def huber(error: Tensor) -> Tensor:
+    """Squared up to an error of 1, linear beyond."""
+    return functional.huber_loss(error, torch.zeros_like(error), reduction="none", delta=1.0)
+
+
+LOSSES: dict[str, Callable[[Tensor], Tensor]] = {"squared": squared, "huber": huber}
+
+
+@dataclass(frozen=True)
+class Batches:
+    """K batches of B transitions of each replica; a weight of 0 stands where a replica has fewer."""
+
+    pages: Pages
+    taken: Ids  # [K, R, B]
+    rewards: NDArray[np.float32]  # [K, R, B]
+    discounts: NDArray[np.float32]  # [K, R, B]
+    next_pages: Pages
+    weights: NDArray[np.float32]  # [K, R, B]
+
+
+@dataclass
+class Learner:
+    """Q-learning: targets from the next page, back-propagation through the taken action only.
+
+    The loss is summed over a batch, so that each transition moves the weights by the learning rate times its own
+    gradient, as in the paper's single-transition updates, whatever the batch's size.
+    """
+
+    model: Model
+    optimiser: Optimiser
+    loss: Callable[[Tensor], Tensor] = squared
+    target_every: int | None = None  # updates; None: targets come from the model itself
+    double: bool = False
+    updates: int = 0
+    target: Model | None = None
+
+    def __post_init__(self) -> None:
+        if self.target_every:
+            self.target = self.model.frozen()
+
+    def learn(self, batches: Batches) -> NDArray[np.float32]:
+        """A step down the gradient for each batch; the errors y - Q of each transition [K, R, B]."""
+        pages = batches.pages
+        if not self.model.sees_menu:  # then it need not be shown the actions that were not taken
+            taken = np.take_along_axis(pages.actions, batches.taken[..., None], axis=-1)
+            pages = Pages(pages.states, taken)
+        now, then = self.model.read(pages), self.model.read(batches.next_pages)
+        return np.stack([self._step(batches, k, now[k], then[k]) for k in range(len(now))])
+
+    def _step(self, batches: Batches, k: int, now: Reading, then: Reading) -> NDArray[np.float32]:
+        y = self._targets(batches, k, then)
+        weights, leaves = list(self.model.weights.values()), Leaves()
+        for weight in weights:
+            weight.requires_grad_()
+        q = self.model.forward(now, leaves)  # [R, B, A], or [R, B, 1] of the taken action alone
+        if self.model.sees_menu:
+            q = q.gather(2, self._tensor(batches.taken[k]).unsqueeze(2))
+        error = y - q.squeeze(2)
+        loss = (self.loss(error) * self._tensor(batches.weights[k])).sum()
+        gradients = torch.autograd.grad(loss, [*weights, *(encoded.vectors for encoded in leaves.encoded)])
+        for weight in weights:
+            weight.requires_grad_(False)
+        back = list(zip(leaves.encoded, gradients[len(weights) :], strict=True))
+        self.optimiser.step(gradients[: len(weights)], back, self._tensor(batches.weights[k].any(axis=1)))
+        self.updates += 1
+        if self.target_every and self.updates % self.target_every == 0:
+            self.target = self.model.frozen()
+        errors: NDArray[np.float32] = error.detach().cpu().numpy()
+        return errors
+
+    @torch.no_grad()
+    def _targets(self, batches: Batches, k: int, then: Reading) -> Tensor:
+        rewards, discounts = self._tensor(batches.rewards[k]), self._tensor(batches.discounts[k])
+        mask = self._tensor(then.pages.mask)
+        next_q = (self.target or self.model).forward(then, None)
+        if not self.double:
+            return q_targets(rewards, next_q, mask, discounts)
+        return double_q_targets(rewards, next_q, self.model.forward(then, None), mask, discounts)
+
+    def _tensor(self, array: NDArray[Any]) -> Tensor:
+        return torch.from_numpy(array).to(self.model.device)

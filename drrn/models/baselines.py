@@ -1,0 +1,120 @@
+"""The paper's baselines: linear, max-action DQN, per-action DQN; and a look-up table as a control."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from drrn.errors import InputError
+from drrn.models.base import Model, Pages, Reading, picked
+from drrn.models.words import Leaves
+from drrn.text import Ids
+
+
+class PerActionDQN(Model):
+    """The bags of a state and of one action go in, one Q-value comes out."""
+
+    def build(self) -> None:
+        width = self.shape.hidden
+        self.add_table("state", self.states, width)
+        self.add_table("action", self.actions, width)
+        add_layers(self, width, outputs=1)
+
+    def reads(self, pages: Pages) -> dict[str, Ids]:
+        return {"state": pages.states, "action": pages.actions.reshape(*pages.states.shape[:-1], -1)}
+
+    def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
+        replicas, batch, most = reading.pages.actions.shape
+        states, at_state = self.encode(reading, "state", leaves)
+        actions, at_action = self.encode(reading, "action", leaves)
+        s = picked(states, at_state).unsqueeze(2)  # [R, B, 1, H]
+        a = picked(actions, at_action).view(replicas, batch, most, -1)
+        return layers(self, (s + a).reshape(replicas, batch * most, -1)).view(replicas, batch, most)
+
+
+class MaxActionDQN(Model):
+    """The bags of a state and of all its actions, in their shown order, go in; a Q-value for each place comes out."""
+
+    sees_menu = True
+
+    def build(self) -> None:
+        self.add_tables(self.shape.hidden)
+        add_layers(self, self.shape.hidden, outputs=self.shape.most_actions)
+
+    def add_tables(self, width: int) -> None:
+        self.add_table("state", self.states, width)
+        for place in range(self.shape.most_actions):
+            self.add_table(f"action {place}", self.actions, width)
+
+    def reads(self, pages: Pages) -> dict[str, Ids]:
+        most = pages.actions.shape[-1]
+        if most > self.shape.most_actions:
+            raise InputError(f"a page shows {most} actions, but the model has {self.shape.most_actions} outputs")
+        return {"state": pages.states} | {f"action {place}": pages.actions[..., place] for place in range(most)}
+
+    def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
+        most = reading.pages.actions.shape[2]
+        x = picked(*self.encode(reading, "state", leaves))  # [R, B, H]
+        for place in range(most):
+            x = x + picked(*self.encode(reading, f"action {place}", leaves))
+        return layers(self, x)[:, :, :most]
+
+
+class Linear(MaxActionDQN):
+    """The max-action model without a hidden layer: Q is linear in the counts of words."""
+
+    def build(self) -> None:
+        self.add_tables(self.shape.most_actions)
+        self.add_bias("b1", self.shape.most_actions)
+
+
+class Table(Model):
+    """Q of each exact pair of texts, learned apart: what understands nothing. A control, not a baseline."""
+
+    def build(self) -> None:
+        self.weights["table"] = torch.zeros(len(self.seeds), 0, 0, device=self.device)
+
+    def reads(self, pages: Pages) -> dict[str, Ids]:
+        self._make_room()
+        return {}
+
+    def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
+        table, pages = self.weights["table"], reading.pages
+        replicas, batch, most = pages.actions.shape
+        states = torch.from_numpy(pages.states).to(self.device).unsqueeze(2)
+        actions = torch.from_numpy(pages.actions.clip(min=0)).to(self.device)
+        flat = (states * table.shape[2] + actions).reshape(replicas, batch * most)
+        return table.view(replicas, -1).gather(1, flat).view(replicas, batch, most)
+
+    def _make_room(self) -> None:
+        old = self.weights["table"]
+        states, actions = len(self.states), len(self.actions)
+        if states <= old.shape[1] and actions <= old.shape[2]:
+            return
+        rows, columns = (max(need, 2 * have) for need, have in zip((states, actions), old.shape[1:], strict=True))
+        if rows * columns * len(self.seeds) > 2**28:
+            raise InputError(f"a table of {states:,} states by {actions:,} actions is too large: use another model")
+        table = torch.zeros(len(self.seeds), rows, columns, device=self.device)
+        table[:, : old.shape[1], : old.shape[2]] = old
+        self.weights["table"] = table
+
+
+def add_layers(model: Model, width: int, outputs: int) -> None:
+    """Hidden layers after the first product, and the output layer."""
+    model.add_bias("b1", width)
+    for layer in range(2, model.shape.layers + 1):
+        model.add_weight(f"W{layer}", width, width)
+        model.add_bias(f"b{layer}", width)
+    model.add_weight("W out", width, outputs)
+    model.add_bias("b out", outputs)
+
+
+def layers(model: Model, x: Tensor) -> Tensor:
+    """From the first layer's product to the outputs: [R, N, H] → [R, N, O]; without an output layer it is linear."""
+    w = model.weights
+    if "W out" not in w:
+        return x + w["b1"]
+    h = torch.tanh(x + w["b1"])
+    for layer in range(2, model.shape.layers + 1):
+        h = torch.tanh(torch.baddbmm(w[f"b{layer}"], h, w[f"W{layer}"]))
+    return torch.baddbmm(w["b out"], h, w["W out"])

@@ -1,0 +1,55 @@
+"""The deep reinforcement relevance network: two towers, and an interaction of what they give."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from drrn.models.base import Model, Pages, Reading, picked
+from drrn.models.interactions import INTERACTIONS
+from drrn.models.words import Leaves
+from drrn.text import Ids
+
+
+class DRRN(Model):
+    """Q(s, a) = g(h_s, h_a); h₁ = tanh(W₁ x + b₁), h_l = tanh(W_l h_{l-1} + b_l), for each side its own."""
+
+    def build(self) -> None:
+        shape = self.shape
+        self.widths = (shape.hidden, shape.action_hidden or shape.hidden)
+        sides = {"text": self.states} if shape.shared else {"state": self.states, "action": self.actions}
+        for (side, lexicon), width in zip(sides.items(), self.widths, strict=False):
+            self.add_table(side, lexicon, width)
+            self.add_bias(f"{side} b1", width)
+            for layer in range(2, shape.layers + 1):
+                self.add_weight(f"{side} W{layer}", width, width)
+                self.add_bias(f"{side} b{layer}", width)
+        self.interaction = INTERACTIONS[shape.interaction]
+        self.interaction.prepare(self)
+
+    def reads(self, pages: Pages) -> dict[str, Ids]:
+        actions = pages.actions.reshape(*pages.states.shape[:-1], -1)
+        if self.shape.shared:
+            return {"text": np.concatenate([pages.states, actions], axis=-1)}
+        return {"state": pages.states, "action": actions}
+
+    def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
+        replicas, batch, most = reading.pages.actions.shape
+        if self.shape.shared:
+            vectors, at = self.encode(reading, "text", leaves)
+            h = picked(self.tower("text", vectors), at)
+            s, a = h[:, :batch], h[:, batch:]
+        else:
+            states, at_state = self.encode(reading, "state", leaves)
+            actions, at_action = self.encode(reading, "action", leaves)
+            s = picked(self.tower("state", states), at_state)  # [R, B, H]
+            a = picked(self.tower("action", actions), at_action)  # [R, B · A, H]
+        return self.interaction.interact(self, s, a.reshape(replicas, batch, most, -1))
+
+    def tower(self, side: str, vectors: Tensor) -> Tensor:
+        """From texts after the first layer's product to their embeddings: [R, U, H] → [R, U, H]."""
+        h = torch.tanh(vectors + self.weights[f"{side} b1"])
+        for layer in range(2, self.shape.layers + 1):
+            h = torch.tanh(torch.baddbmm(self.weights[f"{side} b{layer}"], h, self.weights[f"{side} W{layer}"]))
+        return h

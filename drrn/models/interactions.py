@@ -1,0 +1,72 @@
+"""How a state's and an action's embedding give a Q-value: g(h_s, h_a), the paper's equation 7.
+
+An interaction takes s [R, B, H] and a [R, B, A, H'] and gives [R, B, A]. A new one is a function and a line in
+`INTERACTIONS`; what weights it needs it names in `prepare`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from drrn.errors import InputError
+
+if TYPE_CHECKING:
+    from drrn.models.drrn import DRRN
+
+Interact = Callable[["DRRN", Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Interaction:
+    interact: Interact
+    prepare: Callable[[DRRN], None] = lambda model: None
+
+
+def inner(model: DRRN, s: Tensor, a: Tensor) -> Tensor:
+    """h_sᵀ h_a."""
+    return torch.einsum("rbh,rbah->rba", s, a)
+
+
+def bilinear(model: DRRN, s: Tensor, a: Tensor) -> Tensor:
+    """h_sᵀ M h_a: the two sides may differ in size."""
+    return inner(model, s @ model.weights["interaction"], a)
+
+
+def network(model: DRRN, s: Tensor, a: Tensor) -> Tensor:
+    """A hidden layer over both embeddings, then one output."""
+    w = model.weights
+    from_state = (s @ w["interaction s"] + w["interaction b"]).unsqueeze(2)  # [R, B, 1, H]
+    from_action = torch.einsum("rbah,rhk->rbak", a, w["interaction a"])
+    return torch.einsum("rbak,rk->rba", torch.tanh(from_state + from_action), w["interaction out"].squeeze(-1))
+
+
+def _prepare_inner(model: DRRN) -> None:
+    if model.widths[0] != model.widths[1]:
+        raise InputError(
+            f"the inner product needs both sides of one size, not {model.widths[0]} and {model.widths[1]}: "
+            "use the bilinear or network interaction"
+        )
+
+
+def _prepare_bilinear(model: DRRN) -> None:
+    model.add_weight("interaction", *model.widths)
+
+
+def _prepare_network(model: DRRN) -> None:
+    states, actions = model.widths
+    model.add_weight("interaction s", states, states)
+    model.add_weight("interaction a", actions, states)
+    model.add_bias("interaction b", states)
+    model.add_weight("interaction out", states, 1)
+
+
+INTERACTIONS: dict[str, Interaction] = {
+    "inner": Interaction(inner, _prepare_inner),
+    "bilinear": Interaction(bilinear, _prepare_bilinear),
+    "network": Interaction(network, _prepare_network),
+}

@@ -1,0 +1,163 @@
+"""The first layer of every model: a table of word vectors, and bags of words times it.
+
+A text is encoded once for each replica that asks for it. The table takes no part in autograd: what comes back to the
+encoded texts is carried to the words that occur in them, δW₁ = δ₁ sᵀ, and to no others.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from drrn.models.initial import SCALE, small_random
+from drrn.text import Ids, Lexicon, bags_of
+
+
+def distinct(ids: Ids) -> tuple[Ids, Ids]:
+    """Each row's distinct ids, padded with -1 to one length, and where each id stands among them: [G, U], [G, N]."""
+    groups, count = ids.shape
+    order = np.argsort(ids, axis=1, kind="stable")
+    row = np.arange(groups)[:, None]
+    ranked = ids[row, order]
+    rank = np.zeros((groups, count), np.int64)
+    np.cumsum(ranked[:, 1:] != ranked[:, :-1], axis=1, out=rank[:, 1:])
+    unique = np.full((groups, int(rank[:, -1].max()) + 1), -1, np.int64)
+    unique[row, rank] = ranked
+    places = np.empty_like(rank)
+    places[row, order] = rank
+    return unique, places
+
+
+@dataclass(frozen=True)
+class Look:
+    """Texts to be looked up in a table: each distinct one of a replica once, as a bag of rows of the flat table."""
+
+    rows: Ids  # [W], words of all bags end to end
+    counts: NDArray[np.float32]  # [W]
+    ends: Ids  # [R · U + 1], where each bag begins, and where the last one ends
+    places: Ids  # [R, N], each asked text among the R · U encoded ones
+
+
+def look_up(lexicon: Lexicon, ids: Ids, room: int) -> list[Look]:
+    """Looks for several batches at once, [K, R, N] ids (-1: no text), in tables with `room` rows a replica."""
+    batches, replicas, count = ids.shape
+    unique, places = distinct(ids.reshape(batches * replicas, count))
+    across = unique.shape[1]
+    words, counts, lengths = bags_of(lexicon, unique.ravel())
+    ends = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=ends[1:])
+    per_group = ends[across::across] - ends[:-1:across]
+    rows = words + np.repeat(np.tile(np.arange(replicas) * room, batches), per_group)
+    places = places.reshape(batches, replicas, count) + (np.arange(replicas) * across)[:, None]
+    looks, size = [], replicas * across
+    for k in range(batches):
+        span = ends[k * size : (k + 1) * size + 1]
+        words_of = slice(span[0], span[-1])
+        looks.append(Look(rows[words_of], counts[words_of], span - span[0], places[k]))
+    return looks
+
+
+@dataclass
+class Encoded:
+    """Texts after the first layer, a leaf of the graph: [R, U, H]."""
+
+    table: WordTable
+    look: Look
+    vectors: Tensor
+
+
+class WordTable:
+    """Word vectors of all replicas, [R, V, H]; V grows with the lexicon.
+
+    A replica's row is zero until that replica has met the word, so an unknown word counts for nothing.
+    """
+
+    def __init__(self, name: str, lexicon: Lexicon, width: int, seeds: list[int], device: torch.device) -> None:
+        self.name, self.lexicon, self.width, self.seeds, self.device = name, lexicon, width, seeds, device
+        self.scale = SCALE
+        self.weight = torch.zeros(len(seeds), 0, width, device=device)
+        self.known = np.zeros((len(seeds), 0), bool)
+
+    def meet(self, replica: int, word_ids: Ids) -> None:
+        """Give the replica first weights for words that are new to it."""
+        self.make_room()
+        new = np.unique(word_ids[~self.known[replica, word_ids]])
+        if len(new) == 0:
+            return
+        names = [f"{self.name} {self.lexicon.spelled[number]}" for number in new]
+        rows = small_random(names, self.width, self.seeds[replica], self.scale)
+        self.weight[replica, torch.from_numpy(new).to(self.device)] = torch.from_numpy(rows).to(self.device)
+        self.known[replica, new] = True
+
+    def encode(self, look: Look) -> Encoded:
+        """Bags of texts times the table: vectors [R, U, H]."""
+        vectors = functional.embedding_bag(
+            self._tensor(look.rows),
+            self.weight.view(-1, self.width),
+            self._tensor(look.ends),
+            mode="sum",
+            per_sample_weights=self._tensor(look.counts),
+            include_last_offset=True,
+        )
+        return Encoded(self, look, vectors.view(len(self.seeds), -1, self.width))
+
+    def gradient(self, encoded: Encoded, back: Tensor) -> tuple[Tensor, Tensor]:
+        """What comes back to the encoded texts, carried to their words: rows of the flat table, and values [W, H]."""
+        look = encoded.look
+        order = _argsort(look.rows)
+        ranked = look.rows[order]
+        first = np.flatnonzero(np.diff(ranked, prepend=-1))
+        texts = np.repeat(np.arange(len(look.ends) - 1), np.diff(look.ends))[order]
+        values = functional.embedding_bag(  # the transposed product: each word's bag of texts
+            self._tensor(texts),
+            back.reshape(-1, self.width),
+            self._tensor(first),
+            mode="sum",
+            per_sample_weights=self._tensor(look.counts[order]),
+        )
+        return self._tensor(ranked[first]), values
+
+    def _tensor(self, array: NDArray[Any]) -> Tensor:
+        return torch.from_numpy(array).to(self.device)
+
+    def frozen(self) -> WordTable:
+        twin = copy.copy(self)
+        twin.weight, twin.known = self.weight.clone(), self.known.copy()
+        return twin
+
+    def make_room(self) -> None:
+        """Rows for every word of the lexicon; doubling, so that growing stays cheap."""
+        need, have = len(self.lexicon.spelled), self.weight.shape[1]
+        if need <= have:
+            return
+        room = max(need, 2 * have)
+        weight = torch.zeros(len(self.seeds), room, self.width, device=self.device)
+        weight[:, :have] = self.weight
+        known = np.zeros((len(self.seeds), room), bool)
+        known[:, :have] = self.known
+        self.weight, self.known = weight, known
+
+
+def _argsort(rows: Ids) -> Ids:
+    """Sorting small numbers by their digits is several times faster."""
+    small = len(rows) > 0 and rows.max() < 2**16
+    return np.argsort(rows.astype(np.uint16) if small else rows, kind="stable")
+
+
+@dataclass
+class Leaves:
+    """The encoded texts of one forward pass, so that what comes back to them can be carried on."""
+
+    encoded: list[Encoded] = field(default_factory=list)
+
+    def keep(self, encoded: Encoded) -> Tensor:
+        encoded.vectors.requires_grad_()
+        self.encoded.append(encoded)
+        return encoded.vectors

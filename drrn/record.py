@@ -1,0 +1,202 @@
+"""A run's folder: settings, one row per evaluation, weights, and a checkpoint from which it can go on.
+
+    config.json           settings, versions, the game and its hash
+    evaluations.csv       one row for each replica and round
+    model.safetensors     weights after the last round
+    vocabulary.json       words of states and actions
+    checkpoint.safetensors  all that a resumed run needs
+    curve.png             the learning curve
+
+Rows are written before the checkpoint that covers them, and each file is put in place whole; so a run killed at any
+moment goes on from its last finished round, and ends with the numbers of a run that was never interrupted.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import platform
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import drrn
+from drrn import tensor_file
+from drrn.agent import arrays_of, put_arrays, read_json
+from drrn.errors import InputError
+from drrn.evaluation import POLICIES, Evaluation
+from drrn.games import StoryGame
+from drrn.replay import TYPES
+from drrn.settings import Settings
+from drrn.train import Round, Trainer
+
+MEASURES = ("final_reward", "return", "steps", "stopped")
+COLUMNS = ["replica", "seed", "round", "episodes", *(f"{p}_{m}" for p in POLICIES for m in MEASURES), "endings"]
+
+
+class Run:
+    """A folder that a run writes to. It is never overwritten: a new run needs a new folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    @classmethod
+    def begin(cls, folder: Path, game: StoryGame, source: dict[str, Any], trainer: Trainer) -> Run:
+        """Make the folder and write what the run is."""
+        if (folder / "config.json").exists() or (folder.exists() and any(folder.iterdir())):
+            raise InputError(f"{folder}: it exists; go on with it by --resume {folder}, or give another name by --out")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{folder}: cannot be made: {error.strerror}") from error
+        config = {
+            "game": {**source, "title": game.title, "sha256": fingerprint(game)},
+            "settings": asdict(trainer.settings),
+            "most_actions": trainer.model.shape.most_actions,
+            "versions": {
+                "drrn": drrn.__version__,
+                "python": platform.python_version(),
+                "numpy": np.__version__,
+                "torch": torch.__version__,
+            },
+        }
+        run = cls(folder)
+        run.write("config.json", json.dumps(config, indent=2))
+        run.write("evaluations.csv", ",".join(COLUMNS) + "\n")
+        return run
+
+    @classmethod
+    def config(cls, folder: Path) -> dict[str, Any]:
+        found: dict[str, Any] = read_json(folder / "config.json", f"{folder}: no run is here: there is no config.json")
+        return found
+
+    def write(self, name: str, text: str) -> None:
+        tensor_file.write_whole(self.folder / name, [text.encode()])
+
+    def keep(self, finished: Round, trainer: Trainer) -> None:
+        """After a round: its rows, then the checkpoint, then what is made from it."""
+        rows = self.rows(before=finished.number) + rows_of(finished.evaluations, trainer.settings)
+        self.write("evaluations.csv", _csv(rows))
+        save_checkpoint(self.folder / "checkpoint.safetensors", trainer)
+        self.write("vocabulary.json", json.dumps(_vocabulary(trainer), ensure_ascii=False))
+        tensor_file.save(self.folder / "model.safetensors", arrays_of(trainer.model))
+
+    def rows(self, before: int | None = None) -> list[dict[str, str]]:
+        """The rows of evaluations.csv, up to a round."""
+        path = self.folder / "evaluations.csv"
+        try:
+            with path.open(encoding="utf-8", newline="") as file:
+                reader = csv.DictReader(file)
+                rows = list(reader)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+        if reader.fieldnames != COLUMNS:
+            raise InputError(f"{path}, line 1: the header must be {','.join(COLUMNS)}")
+        return [row for row in rows if before is None or int(row["round"]) < before]
+
+    def resume(self, trainer: Trainer, game: StoryGame) -> None:
+        """Put the trainer where the last finished round left it."""
+        if self.config(self.folder)["game"]["sha256"] != fingerprint(game):
+            raise InputError(f"{self.folder}: the story has changed since this run began: begin a new run")
+        path = self.folder / "checkpoint.safetensors"
+        if path.exists():
+            load_checkpoint(path, trainer)
+
+
+def rows_of(evaluations: list[Evaluation], settings: Settings) -> list[dict[str, Any]]:
+    """One row for each replica: both policies side by side, and the shares of endings by softmax."""
+    rows = []
+    for replica, seed in enumerate(settings.seeds):
+        mine = {e.policy: e for e in evaluations if e.replica == replica}
+        row: dict[str, Any] = {"replica": replica, "seed": seed}
+        for policy, e in mine.items():
+            s = e.summary
+            row |= {"round": e.round, "episodes": s.episodes}
+            values = (s.mean_final_reward, s.mean_return, s.mean_steps, e.stopped)
+            row |= {f"{policy}_{m}": round(v, 6) for m, v in zip(MEASURES, values, strict=True)}
+        shares = {
+            name: count / mine["softmax"].summary.episodes for name, count in mine["softmax"].summary.endings.items()
+        }
+        rows.append({**row, "endings": json.dumps(shares, ensure_ascii=False)})
+    return rows
+
+
+def fingerprint(game: StoryGame) -> str:
+    """Of the story, its rewards and its paraphrases: what a result belongs to."""
+    story = game.script.story
+    digest = hashlib.sha256()
+    for passage in story.passages.values():
+        digest.update(repr((passage.name, passage.text, passage.tags)).encode())
+    digest.update(repr((story.start, asdict(game.rules) | {"story": "", "paraphrases": ""})).encode())
+    return digest.hexdigest()
+
+
+def save_checkpoint(path: Path, trainer: Trainer) -> None:
+    arrays = arrays_of(trainer.model)
+    for lexicon, side in ((trainer.states, "states"), (trainer.actions, "actions")):
+        arrays |= {f"{side} {name}": array for name, array in lexicon.arrays().items()}
+    if trainer.learner.target is not None:
+        arrays |= {f"target {name}": array for name, array in arrays_of(trainer.learner.target).items()}
+    arrays |= {f"slot {name}": slot.cpu().numpy() for name, slot in trainer.learner.optimiser.slots.items()}
+    if trainer.settings.keep or trainer.settings.form == "online":
+        for r, memory in enumerate(trainer.memories):
+            arrays |= {f"memory {r} {name}": array[: len(memory)] for name, array in memory.arrays.items()}
+            if memory.priorities is not None:
+                arrays[f"memory {r} sums"] = memory.priorities.sums
+    state = {
+        "round": trainer.round,
+        "updates": trainer.learner.updates,
+        "counts": [memory.count for memory in trainer.memories],
+        "largest": [memory.priorities.largest if memory.priorities else 1.0 for memory in trainer.memories],
+        **_vocabulary(trainer),
+    }
+    tensor_file.save(path, arrays, {"state": json.dumps(state, ensure_ascii=False)})
+
+
+def load_checkpoint(path: Path, trainer: Trainer) -> None:
+    arrays, metadata = tensor_file.load(path)
+    try:
+        state = json.loads(metadata["state"])
+        for lexicon, side in ((trainer.states, "states"), (trainer.actions, "actions")):
+            mine = {name.removeprefix(f"{side} "): a for name, a in arrays.items() if name.startswith(f"{side} ")}
+            lexicon.restore(state[side], state["texts"][side], mine)
+        put_arrays(trainer.model, arrays, str(path))
+        if trainer.learner.target is not None:
+            trainer.learner.target = trainer.model.frozen()
+            targets = {name.removeprefix("target "): a for name, a in arrays.items() if name.startswith("target ")}
+            put_arrays(trainer.learner.target, targets, str(path))
+        slots = {name.removeprefix("slot "): a for name, a in arrays.items() if name.startswith("slot ")}
+        trainer.learner.optimiser.slots = {n: torch.from_numpy(a).to(trainer.device) for n, a in slots.items()}
+        for r, memory in enumerate(trainer.memories):
+            memory.count = state["counts"][r]
+            if f"memory {r} states" in arrays:
+                memory.arrays = {name: arrays[f"memory {r} {name}"] for name in TYPES}
+            if memory.priorities is not None and f"memory {r} sums" in arrays:
+                memory.priorities.sums = arrays[f"memory {r} sums"]
+                memory.priorities.leaves = len(memory.priorities.sums) // 2
+                memory.priorities.largest = state["largest"][r]
+        trainer.round, trainer.learner.updates = state["round"], state["updates"]
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: not the checkpoint of this run: {error}") from error
+
+
+def _vocabulary(trainer: Trainer) -> dict[str, Any]:
+    """Words and texts by number, so that a resumed run counts them alike."""
+    return {
+        "states": trainer.states.spelled,
+        "actions": trainer.actions.spelled,
+        "texts": {"states": trainer.states.texts, "actions": trainer.actions.texts},
+    }
+
+
+def _csv(rows: list[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()

@@ -1,0 +1,103 @@
+"""Everything a training run can be told, in one place: the command line and config.json are made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from drrn.errors import InputError, did_you_mean
+from drrn.learning import LOSSES
+from drrn.models import INTERACTIONS, MODELS, Shape
+from drrn.optimisers import OPTIMISERS
+
+
+def _setting(default: Any, explanation: str, choices: Any = None) -> Any:
+    return field(default=default, metadata={"help": explanation, "choices": choices})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The defaults are the paper's, where it gives them."""
+
+    model: str = _setting("drrn", "the function approximator", list(MODELS))
+    hidden: int = _setting(100, "units of a hidden layer")
+    layers: int = _setting(2, "hidden layers (of each side)")
+    interaction: str = _setting("inner", "how DRRN's two embeddings give Q", list(INTERACTIONS))
+    action_hidden: int | None = _setting(None, "units of DRRN's action side, where it differs (not with inner)")
+    shared: bool = _setting(False, "one embedding for states and actions")
+    alpha: float = _setting(1.0, "softmax: π ∝ exp(α Q)")
+    learning_rate: float | None = _setting(None, "η of each transition (default: 0.001; table: 0.2)")
+    discount: float = _setting(0.9, "γ")
+    rounds: int = _setting(20, "play, learn, evaluate: so many times")
+    episodes_per_round: int = _setting(200, "episodes played in a round")
+    epochs: int = _setting(3, "passes over a round's transitions")
+    batch_size: int = _setting(16, "transitions an update; their gradients are summed, so 1 is the paper's update")
+    replicas: int = _setting(5, "runs that learn side by side, with seeds seed, seed + 1, …")
+    seed: int = _setting(0, "of the first replica")
+    evaluation_episodes: int = _setting(200, "episodes of each evaluation, by softmax and by greedy choice")
+    form: str = _setting("rounds", "rounds, or online: a mini-batch from memory after every step", ["rounds", "online"])
+    keep: bool = _setting(False, "rounds: learn from the transitions of earlier rounds, too")
+    capacity: int = _setting(1_000_000, "transitions the memory holds (keep, online)")
+    exploration: str = _setting("softmax", "how actions are chosen while learning", ["softmax", "epsilon", "greedy"])
+    epsilon: float = _setting(0.1, "share of random actions (exploration epsilon)")
+    optimiser: str = _setting("sgd", "how weights move", list(OPTIMISERS))
+    loss: str = _setting("squared", "of the error y - Q", list(LOSSES))
+    clip: float | None = _setting(None, "largest norm of a replica's gradient")
+    target_every: int | None = _setting(None, "targets from a copy of the model, renewed every so many updates")
+    double: bool = _setting(False, "double Q-learning: one network chooses, the copy values")
+    n_steps: int = _setting(1, "rewards summed before the next state's value is taken")
+    prioritised: bool = _setting(False, "draw transitions in proportion to their last error")
+    grow: bool = _setting(False, "meet words while playing, instead of loading the story's dictionary")
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            choices, value = f.metadata["choices"], getattr(self, f.name)
+            if choices and value not in choices:
+                near = did_you_mean(str(value), choices)
+                raise InputError(f'{f.name} is "{value}"; choose from {", ".join(choices)}.{near}')
+        for name, low in LEAST.items():
+            value = getattr(self, name)
+            if value is not None and not value >= low:
+                raise InputError(f"{name} is {value}; it must be at least {low}")
+        for name in ("learning_rate", "clip"):
+            if (value := getattr(self, name)) is not None and not value > 0:
+                raise InputError(f"{name} is {value}; it must be above 0")
+        for name in ("discount", "epsilon"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InputError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
+        if self.double and self.target_every is None:
+            raise InputError("double Q-learning needs a second network: set target_every, say to 100")
+
+    @property
+    def eta(self) -> float:
+        """The learning rate; a table's entries stand alone, so they can move further at a step."""
+        return self.learning_rate or (0.2 if self.model == "table" else 0.001)
+
+    @property
+    def seeds(self) -> list[int]:
+        return [self.seed + replica for replica in range(self.replicas)]
+
+    def shape(self, most_actions: int) -> Shape:
+        return Shape(self.hidden, self.layers, self.interaction, self.action_hidden, self.shared, most_actions)
+
+
+LEAST = {
+    "hidden": 1, "layers": 1, "action_hidden": 1, "alpha": 0, "rounds": 1, "episodes_per_round": 1, "epochs": 1,
+    "batch_size": 1, "replicas": 1, "seed": 0, "evaluation_episodes": 1, "capacity": 1, "target_every": 1, "n_steps": 1,
+}  # fmt: skip
+
+# What suits the paper's two games, by title: α as the paper has it.
+PAPER_GAMES: dict[str, dict[str, Any]] = {
+    "Saving John": {"alpha": 0.2},
+    "Machine of Death": {"alpha": 1.0},
+}
+
+
+def settings_for(title: str, training: Mapping[str, Any], given: Mapping[str, Any]) -> Settings:
+    """The defaults, under what suits the game, under what was asked for."""
+    known = {f.name for f in fields(Settings)}
+    for name in (*training, *given):
+        if name not in known:
+            raise InputError(f'no setting is named "{name}".{did_you_mean(name, known)}')
+    return replace(Settings(), **{**PAPER_GAMES.get(title, {}), **training, **given})

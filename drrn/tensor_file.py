@@ -1,0 +1,77 @@
+"""Tensors in one file, in the safetensors format: a JSON header, then the numbers; nothing in it can be run."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drrn.errors import InputError
+
+KINDS = {"F32": np.float32, "F64": np.float64, "I16": np.int16, "I32": np.int32, "I64": np.int64, "BOOL": np.bool_}
+NAMES = {np.dtype(kind): name for name, kind in KINDS.items()}
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def save(path: Path, arrays: Arrays, metadata: Mapping[str, str] | None = None) -> None:
+    """Write beside the file and put it in place at once, so that a half-written file never bears the name."""
+    header: dict[str, Any] = {"__metadata__": dict(metadata or {})}
+    end = 0
+    for name, array in arrays.items():
+        header[name] = {
+            "dtype": NAMES[array.dtype],
+            "shape": list(array.shape),
+            "data_offsets": [end, end + array.nbytes],
+        }
+        end += array.nbytes
+    text = json.dumps(header, ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    beginning = struct.pack("<Q", len(text)) + text
+    write_whole(path, [beginning, *(np.ascontiguousarray(array).tobytes() for array in arrays.values())])
+
+
+def load(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+    """The arrays and the metadata; a file that is cut short or foreign is refused."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    try:
+        (length,) = struct.unpack("<Q", data[:8])
+        header = json.loads(data[8 : 8 + length])
+        metadata = header.pop("__metadata__", {})
+        body = memoryview(data)[8 + length :]
+        return {name: _array(entry, body) for name, entry in header.items()}, metadata
+    except (struct.error, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}: not a whole safetensors file: it was cut short, or is something else") from error
+
+
+def write_whole(path: Path, parts: list[bytes]) -> None:
+    """All of it or nothing: a disk that fills leaves the file that was there."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with beside.open("wb") as file:
+            for part in parts:
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise InputError(f"{path}: cannot be written: {error.strerror}; what was there before stays") from error
+
+
+def _array(entry: dict[str, Any], body: memoryview) -> NDArray[Any]:
+    start, end = entry["data_offsets"]
+    kind = np.dtype(KINDS[entry["dtype"]])
+    if end > len(body) or end - start != kind.itemsize * int(np.prod(entry["shape"], dtype=np.int64)):
+        raise ValueError("cut short")
+    array: NDArray[Any] = np.frombuffer(body[start:end], kind).reshape(entry["shape"]).copy()
+    return array

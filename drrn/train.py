@@ -1,0 +1,206 @@
+"""The training loop: it yields each finished round, and the caller decides what to do with it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from drrn.evaluation import POLICIES, Evaluation, chooser, evaluate
+from drrn.exploration import Probabilities, epsilon_greedy
+from drrn.field import Field, Track, transitions_of
+from drrn.games import StoryGame
+from drrn.games.explore import explore
+from drrn.learning import LOSSES, Batches, Learner
+from drrn.models import Pages, build_model
+from drrn.optimisers import OPTIMISERS
+from drrn.replay import WIDE, Memory, Places
+from drrn.settings import Settings
+from drrn.text import Lexicon
+
+PLAY, LEARN = 1, 2  # what a generator is for; each purpose, round and replica has one of its own
+PREPARED = 16  # batches whose texts are looked up at once
+MOST_STATES = 100_000  # visited for the dictionary; in a larger story, words are met while playing
+MOST_ACTIONS = 20  # outputs of the max-action models, where the story's own number is not known
+
+
+@dataclass(frozen=True)
+class Round:
+    """A finished round: its number from 1, evaluations, and what it took."""
+
+    number: int
+    evaluations: list[Evaluation]
+    transitions: int  # learned from, over all replicas
+    learning_seconds: float  # of playing and learning, without the evaluation
+
+
+class Trainer:
+    """A model that learns a game. Everything follows from the settings: a round needs nothing of the rounds before it
+    but the weights and what the memories and the optimiser keep, so a run can be resumed after any round."""
+
+    def __init__(self, game: StoryGame, settings: Settings, device: torch.device) -> None:
+        self.game, self.settings, self.device = game, settings, device
+        self.round = 0
+        self.states = Lexicon()
+        self.actions = self.states if settings.shared else Lexicon()
+        most = self._load_dictionary()
+        self.model = build_model(
+            settings.model, settings.shape(most), self.states, self.actions, settings.seeds, device
+        )
+        for replica in range(settings.replicas):
+            self.model.meet_states(replica, np.arange(len(self.states)))
+            self.model.meet_actions(replica, np.arange(len(self.actions)))
+        self.field = Field(game, self.model)
+        self.memories = [Memory(settings.capacity, prioritised=settings.prioritised) for _ in settings.seeds]
+        optimiser = OPTIMISERS[settings.optimiser](self.model, settings.eta, settings.clip)
+        loss = LOSSES[settings.loss]
+        self.learner = Learner(self.model, optimiser, loss, settings.target_every, settings.double)
+
+    def train(self) -> Iterator[Round]:
+        """Play, learn, evaluate; yield; again."""
+        while self.round < self.settings.rounds:
+            start = time.perf_counter()
+            number = self.round + 1
+            learned = self._online(number) if self.settings.form == "online" else self._in_rounds(number)
+            seconds = time.perf_counter() - start
+            evaluations = evaluate(
+                self.field,
+                POLICIES,
+                self.settings.alpha,
+                self.settings.evaluation_episodes,
+                self.settings.seeds,
+                number,
+            )
+            self.round = number
+            yield Round(number, evaluations, learned, seconds)
+
+    # --- the two forms of the paper
+
+    def _in_rounds(self, number: int) -> int:
+        """Episodes with the weights as they are, then epochs over their shuffled transitions."""
+        settings = self.settings
+        players, generators = self._generators(PLAY, number), self._generators(LEARN, number)
+        tracks = self.field.play(settings.episodes_per_round, self._explore, players, learn_words=self.grows)
+        for memory, row in zip(self.memories, tracks, strict=True):
+            if not settings.keep:
+                memory.clear()
+            moments = [(track, t) for track in row for t in range(len(track.taken))]
+            memory.add(transitions_of(moments, settings.discount, settings.n_steps))
+        for _ in range(settings.epochs):
+            orders = [self._order(memory, by) for memory, by in zip(self.memories, generators, strict=True)]
+            at_once = settings.batch_size * (1 if settings.prioritised else PREPARED)
+            for start in range(0, max(map(len, orders)), at_once):
+                self._learn([order[start : start + at_once] for order in orders])
+        return settings.epochs * sum(map(len, self.memories))
+
+    def _online(self, number: int) -> int:
+        """Algorithm 1: after every step of a replica's game, one mini-batch from its memory."""
+        settings, learned = self.settings, 0
+        players, generators = self._generators(PLAY, number), self._generators(LEARN, number)
+        left = [settings.episodes_per_round] * settings.replicas
+        games: list[tuple[Track, StoryGame] | None] = [None] * settings.replicas
+        while any(left):
+            games = [self._begin(r, players[r]) if games[r] is None and left[r] else games[r] for r in range(len(left))]
+            choices = self.field.choices([[game] if game else [] for game in games], self._explore, players)
+            for r, game in enumerate(games):
+                if game is not None and self._step_online(r, *game, choices[r][0]):
+                    games[r] = None
+                    left[r] -= 1
+            places = [
+                memory.sample(settings.batch_size, by) if len(memory) and (game or left[r]) else np.empty(0, np.int64)
+                for r, (memory, by, game) in enumerate(zip(self.memories, generators, games, strict=True))
+            ]
+            learned += sum(map(len, places))
+            if any(map(len, places)):
+                self._learn(places)
+        return learned
+
+    def _begin(self, replica: int, generator: np.random.Generator) -> tuple[Track, StoryGame]:
+        track, game = Track(), self.game.another()
+        self.field.see(replica, track, game.reset(int(generator.integers(2**62))), self.grows)
+        return track, game
+
+    def _step_online(self, replica: int, track: Track, game: StoryGame, place: int) -> bool:
+        """One step, and what it completes goes to memory; whether the episode is over."""
+        self.field.advance(replica, track, game, place, self.grows)
+        steps, n = len(track.taken), self.settings.n_steps
+        over = track.ended or steps >= self.game.rules.max_steps
+        complete = range(max(steps - n, 0), steps if over else max(steps - n + 1, 0))
+        if complete:
+            moments = [(track, t) for t in complete]
+            self.memories[replica].add(transitions_of(moments, self.settings.discount, n))
+        return over
+
+    # --- parts
+
+    def _load_dictionary(self) -> int:
+        """Read every page beforehand, where the story is finite and small enough; the most actions a page shows."""
+        found = None if self.settings.grow else explore(self.game, MOST_STATES)
+        self.grows = found is None or not found.complete
+        if found is None or not found.complete:
+            return MOST_ACTIONS
+        for scene in found.scenes:
+            self.states.id(scene.text)
+            for action in scene.actions:
+                self.actions.id(action)
+        return max(1, *(len(scene.actions) for scene in found.scenes))
+
+    def _order(self, memory: Memory, generator: np.random.Generator) -> Places:
+        """An epoch: each transition once, shuffled; or as many draws by priority."""
+        if self.settings.prioritised:
+            return memory.sample(len(memory), generator)
+        return generator.permutation(len(memory))
+
+    def _learn(self, places: list[Places]) -> None:
+        batches = batches_of(self.memories, places, self.settings.batch_size)
+        errors = self.learner.learn(batches).swapaxes(0, 1).reshape(len(places), -1)  # [R, K · B]
+        for memory, some, error in zip(self.memories, places, errors, strict=True):
+            memory.revise(some, error[: len(some)])
+
+    def _explore(self, q: NDArray[np.floating], mask: NDArray[np.bool_]) -> Probabilities:
+        if self.settings.exploration == "epsilon":
+            return epsilon_greedy(q, mask, self.settings.epsilon)
+        return chooser(self.settings.exploration, self.settings.alpha)(q, mask)
+
+    def _generators(self, purpose: int, number: int) -> list[np.random.Generator]:
+        return [np.random.default_rng([seed, purpose, number]) for seed in self.settings.seeds]
+
+
+def batches_of(memories: list[Memory], places: list[Places], size: int) -> Batches:
+    """The transitions at some places of each memory, cut into batches; shorter rows are padded with weights of 0."""
+    count = -(-max(map(len, places)) // size)
+    at = np.zeros((len(memories), count * size), np.int64)
+    weights = np.zeros((len(memories), count * size), np.float32)
+    for r, (memory, some) in enumerate(zip(memories, places, strict=True)):
+        at[r, : len(some)] = some
+        weights[r, : len(some)] = memory.weights(some)
+    rows = [memory.at(some) if len(memory) else None for memory, some in zip(memories, at, strict=True)]
+    most = max(row.actions.shape[1] for row in rows if row is not None)
+
+    def stacked(name: str, kind: type = np.int64) -> NDArray[Any]:
+        wide = name in WIDE
+        whole = np.full((len(rows), count * size, most) if wide else (len(rows), count * size), -1 if wide else 0, kind)
+        for r, row in enumerate(rows):
+            if row is not None:
+                values = getattr(row, name)
+                whole[(r, slice(None), slice(values.shape[1])) if wide else r] = values
+        return cut(whole)
+
+    def cut(whole: NDArray[Any]) -> NDArray[Any]:
+        """[R, K · B, …] to [K, R, B, …]."""
+        parts: NDArray[Any] = whole.reshape(len(rows), count, size, *whole.shape[2:]).swapaxes(0, 1)
+        return parts
+
+    return Batches(
+        pages=Pages(stacked("states"), stacked("actions")),
+        taken=stacked("taken"),
+        rewards=stacked("rewards", np.float32),
+        discounts=stacked("discounts", np.float32),
+        next_pages=Pages(stacked("next_states"), stacked("next_actions")),
+        weights=cut(weights),
+    )

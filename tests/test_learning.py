@@ -1,0 +1,112 @@
+import numpy as np
+import pytest
+import torch
+
+from drrn.exploration import drawn, epsilon_greedy, greedy, softmax
+from drrn.field import Track, transitions_of
+from drrn.learning import double_q_targets, huber, q_targets, squared
+from drrn.replay import Memory, Priorities, Transitions
+
+
+def test_an_ending_bootstraps_nothing():
+    reward = torch.tensor([1.0, 1.0])
+    next_q = torch.tensor([[2.0, 9.0], [5.0, 5.0]])
+    next_mask = torch.tensor([[True, False], [False, False]])
+    assert q_targets(reward, next_q, next_mask, discount=0.5).tolist() == [2.0, 1.0]
+
+
+def test_double_q_takes_the_choosers_action_and_the_others_value():
+    reward = torch.tensor([1.0, 1.0])
+    value, chooser = torch.tensor([[2.0, 4.0], [5.0, 5.0]]), torch.tensor([[3.0, 1.0], [1.0, 1.0]])
+    mask = torch.tensor([[True, True], [False, False]])
+    assert double_q_targets(reward, value, chooser, mask, discount=0.5).tolist() == [2.0, 1.0]
+
+
+def test_losses_have_the_error_as_their_slope_and_huber_bounds_it():
+    error = torch.tensor([0.5, 3.0], requires_grad=True)
+    assert torch.autograd.grad(squared(error).sum(), error)[0].tolist() == [0.5, 3.0]
+    assert torch.autograd.grad(huber(error).sum(), error)[0].tolist() == [0.5, 1.0]
+
+
+def test_softmax_is_the_papers_equation_and_skips_what_does_not_exist():
+    q = np.array([[0.0, np.log(3) / 2, 99.0]])
+    mask = np.array([[True, True, False]])
+    assert softmax(q, mask, alpha=2.0) == pytest.approx(np.array([[0.25, 0.75, 0.0]]))
+    assert softmax(q, mask, alpha=0.0) == pytest.approx(np.array([[0.5, 0.5, 0.0]]))
+    assert softmax(np.array([[1e4, -1e4]]), np.ones((1, 2), bool), 1.0).tolist() == [[1.0, 0.0]]
+
+
+def test_greedy_and_epsilon_greedy_prefer_the_best_that_exists():
+    q, mask = np.array([[1.0, 2.0, 9.0]]), np.array([[True, True, False]])
+    assert greedy(q, mask).tolist() == [[0.0, 1.0, 0.0]]
+    assert epsilon_greedy(q, mask, 0.2) == pytest.approx(np.array([[0.1, 0.9, 0.0]]))
+
+
+def test_a_draw_falls_into_the_share_of_its_number():
+    shares = np.array([[0.25, 0.75, 0.0]] * 4)
+    assert drawn(shares, np.array([0.0, 0.24, 0.25, 0.999])).tolist() == [0, 0, 1, 1]
+
+
+def track(rewards, ended):
+    steps = len(rewards)
+    menus = [[0, 1]] * steps + [[] if ended else [0, 1]]
+    return Track(list(range(steps + 1)), menus, [1] * steps, list(rewards))
+
+
+def test_one_step_transitions_tell_an_ending_from_a_stop():
+    ended = transitions_of([(track([1.0, 2.0], ended=True), t) for t in (0, 1)], discount=0.5)
+    assert ended.rewards.tolist() == [1.0, 2.0] and ended.discounts.tolist() == [0.5, 0.5]
+    assert ended.next_actions.tolist() == [[0, 1], [-1, -1]]
+    stopped = transitions_of([(track([1.0, 2.0], ended=False), t) for t in (0, 1)], discount=0.5)
+    assert stopped.next_actions.tolist() == [[0, 1], [0, 1]]
+
+
+def test_n_step_rewards_are_discounted_and_cut_at_the_end():
+    found = transitions_of([(track([1.0, 2.0, 4.0], ended=False), t) for t in range(3)], discount=0.5, n_steps=2)
+    assert found.rewards.tolist() == [2.0, 4.0, 4.0]
+    assert found.discounts.tolist() == [0.25, 0.25, 0.5]
+    assert found.next_states.tolist() == [2, 3, 3]
+
+
+def some(count, width=2, start=0):
+    ids = np.arange(start, start + count)
+    menu = np.tile(np.arange(width), (count, 1))
+    numbers = ids.astype(np.float32)
+    return Transitions(ids, menu, np.zeros(count, np.int64), numbers, np.ones(count, np.float32), ids + 1, menu)
+
+
+def test_a_full_memory_overwrites_the_oldest():
+    memory = Memory(capacity=4)
+    memory.add(some(3))
+    memory.add(some(3, width=3, start=3))
+    assert len(memory) == 4
+    assert sorted(memory.at(np.arange(4)).states.tolist()) == [2, 3, 4, 5]
+    assert memory.at(np.array([2])).actions.tolist() == [[0, 1, -1]]
+    assert memory.at(np.array([0])).actions.tolist() == [[0, 1, 2]]
+
+
+def test_a_million_transitions_with_five_actions_take_under_64_megabytes():
+    memory = Memory(capacity=1_000_000)
+    for start in range(0, 1_000_000, 250_000):
+        memory.add(some(250_000, width=5, start=start))
+    assert len(memory) == 1_000_000 and memory.nbytes < 64e6
+
+
+def test_priorities_draw_in_proportion():
+    tree = Priorities()
+    tree.set(np.arange(5), np.array([1.0, 0.0, 3.0, 0.0, 4.0]))
+    drawn_places = tree.draw((np.arange(800) + 0.5) / 800)
+    assert np.bincount(drawn_places, minlength=5).tolist() == [100, 0, 300, 0, 400]
+    tree.set(np.array([2]), np.array([0.0]))
+    assert np.bincount(tree.draw((np.arange(500) + 0.5) / 500), minlength=5).tolist() == [100, 0, 0, 0, 400]
+    assert tree.share(np.array([0, 4])).tolist() == [0.2, 0.8]
+
+
+def test_a_prioritised_memory_draws_what_surprised_it_and_counts_it_less():
+    memory = Memory(capacity=100, prioritised=True)
+    memory.add(some(100))
+    memory.revise(np.arange(100), np.where(np.arange(100) == 7, 50.0, 0.01).astype(np.float32))
+    places = memory.sample(200, np.random.default_rng(0))
+    assert (places == 7).mean() > 0.3
+    weights = memory.weights(np.array([7, 8]))
+    assert weights[0] < weights[1] == 1.0

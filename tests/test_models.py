@@ -1,0 +1,261 @@
+"""The models' equations, worked out by hand and by finite differences; replicas that do not touch each other."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from drrn.errors import InputError
+from drrn.learning import Batches, Learner
+from drrn.models import MODELS, Pages, Shape, build_model
+from drrn.models.initial import small_random
+from drrn.models.words import distinct
+from drrn.optimisers import SGD
+from drrn.text import Lexicon
+
+STATES = ["the sea is grey", "the wind and the sea", "a lamp"]
+ACTIONS = ["wait", "go to the lamp", "wait wait", "turn"]
+CPU = torch.device("cpu")
+
+
+def model(name="drrn", seeds=(0,), **shape):
+    states = Lexicon()
+    actions = states if shape.get("shared") else Lexicon()
+    shape = Shape(**{"hidden": 5, "layers": 2, "most_actions": 3, **shape})
+    for text in STATES:
+        states.id(text)
+    for text in ACTIONS:
+        actions.id(text)
+    built = build_model(name, shape, states, actions, list(seeds), CPU)
+    for replica in range(len(seeds)):
+        built.meet_states(replica, np.arange(len(states)))
+        built.meet_actions(replica, np.arange(len(actions)))
+    return built
+
+
+def pages(replicas=1):
+    first = len(STATES) if False else 0
+    states = np.tile(np.array([0, 1, 2, 0]) + first, (replicas, 1))
+    actions = np.tile(np.array([[0, 1, 2], [3, 0, -1], [1, -1, -1], [2, 1, 0]]), (replicas, 1, 1))
+    return Pages(states, actions)
+
+
+def shown(built):
+    """The pages with the ids that the model's own lexicons give."""
+    state = [built.states.id(text) for text in STATES]
+    action = [*(built.actions.id(text) for text in ACTIONS), -1]
+    plain = pages(len(built.seeds))
+    return Pages(np.array(state)[plain.states], np.array(action)[plain.actions])
+
+
+def bag(lexicon, text):
+    vector = np.zeros(len(lexicon.spelled))
+    for word, count in lexicon.bag(lexicon.id(text)).items():
+        vector[word] = count
+    return vector
+
+
+def tower(built, side, text, layers):
+    """h_1 = tanh(W_1 x + b_1), h_l = tanh(W_l h_{l-1} + b_l), each layer kept."""
+    table = built.tables[side]
+    w1 = table.weight[0, : len(table.lexicon.spelled)].numpy()
+    hidden = [np.tanh(bag(table.lexicon, text) @ w1 + built.weights[f"{side} b1"][0, 0].numpy())]
+    for layer in range(2, layers + 1):
+        w, b = built.weights[f"{side} W{layer}"][0].numpy(), built.weights[f"{side} b{layer}"][0, 0].numpy()
+        hidden.append(np.tanh(hidden[-1] @ w + b))
+    return hidden
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_drrn_is_the_inner_product_of_two_towers(layers):
+    built = model(layers=layers)
+    q = built.q(shown(built))[0].numpy()
+    for b, (state, menu) in enumerate(zip(pages().states[0], pages().actions[0], strict=True)):
+        for a, action in enumerate(menu):
+            if action >= 0:
+                s = tower(built, "state", STATES[state], layers)[-1]
+                t = tower(built, "action", ACTIONS[action], layers)[-1]
+                assert q[b, a] == pytest.approx(s @ t, abs=1e-5)
+
+
+def test_the_other_interactions_follow_their_formulas():
+    built = model(interaction="bilinear", action_hidden=3)
+    s, a = tower(built, "state", STATES[0], 2)[-1], tower(built, "action", ACTIONS[1], 2)[-1]
+    assert s.shape == (5,) and a.shape == (3,)
+    expected = s @ built.weights["interaction"][0].numpy() @ a
+    assert built.q(shown(built))[0, 0, 1].item() == pytest.approx(expected, abs=1e-5)
+    built = model(interaction="network")
+    w = {name: weight[0].numpy() for name, weight in built.weights.items()}
+    s, a = tower(built, "state", STATES[0], 2)[-1], tower(built, "action", ACTIONS[1], 2)[-1]
+    hidden = np.tanh(s @ w["interaction s"] + a @ w["interaction a"] + w["interaction b"][0])
+    expected = (hidden @ w["interaction out"]).item()
+    assert built.q(shown(built))[0, 0, 1].item() == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_inner_product_refuses_sides_of_two_sizes():
+    with pytest.raises(InputError, match="bilinear"):
+        model(action_hidden=3)
+
+
+def test_a_shared_embedding_reads_both_sides_with_one_table():
+    built = model(shared=True)
+    assert list(built.tables) == ["text"]
+    s, a = tower(built, "text", STATES[0], 2)[-1], tower(built, "text", ACTIONS[1], 2)[-1]
+    assert built.q(shown(built))[0, 0, 1].item() == pytest.approx(s @ a, abs=1e-5)
+
+
+def batches(built, reward=1.0, taken=(1, 0, 0, 2)):
+    now = shown(built)
+    replicas = len(built.seeds)
+    wide = Pages(now.states[None], now.actions[None])
+    ending = Pages(now.states[None], np.full_like(now.actions[None], -1))
+    ones = np.ones((1, replicas, 4), np.float32)
+    return Batches(wide, np.tile(np.array(taken), (1, replicas, 1)), reward * ones, ones, ending, ones)
+
+
+def state_of(built):
+    found = {name: weight.clone() for name, weight in built.weights.items()}
+    found |= {f"table {name}": table.weight.clone() for name, table in built.tables.items()}
+    return found
+
+
+def test_one_update_follows_the_back_propagation_of_the_papers_appendix():
+    built = model(hidden=4)
+    before = state_of(built)
+    state, action, rate = STATES[1], ACTIONS[3], 0.01  # page 1 takes action 3; y = 1 at an ending
+    x_s, x_a = bag(built.states, state), bag(built.actions, action)
+    h_s, h_a = tower(built, "state", state, 2), tower(built, "action", action, 2)
+    w_s, w_a = before["state W2"][0].numpy(), before["action W2"][0].numpy()
+    q = h_s[1] @ h_a[1]
+    delta_q = q - 1.0
+    d2_s = delta_q * h_a[1] * (1 - h_s[1]) * (1 + h_s[1])
+    d2_a = delta_q * h_s[1] * (1 - h_a[1]) * (1 + h_a[1])
+    d1_s = (w_s @ d2_s) * (1 - h_s[0]) * (1 + h_s[0])
+    d1_a = (w_a @ d2_a) * (1 - h_a[0]) * (1 + h_a[0])
+    expected = {
+        "state b2": d2_s, "action b2": d2_a, "state b1": d1_s, "action b1": d1_a,
+        "state W2": np.outer(h_s[0], d2_s), "action W2": np.outer(h_a[0], d2_a),
+        "table state": np.outer(x_s, d1_s), "table action": np.outer(x_a, d1_a),
+    }  # fmt: skip
+    whole = batches(built)
+    only = np.zeros_like(whole.weights)
+    only[:, :, 1] = 1
+    errors = Learner(built, SGD(built, rate)).learn(dataclasses.replace(whole, weights=only))
+    assert errors[0, 0, 1] == pytest.approx(-delta_q, abs=1e-5)
+    after = state_of(built)
+    for name, gradient in expected.items():
+        moved = (before[name] - after[name])[0].numpy() / rate
+        assert np.allclose(moved[: len(gradient)] if moved.shape[0] > 1 else moved[0], gradient, atol=2e-4), name
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "table"])
+@pytest.mark.parametrize("interaction", ["inner", "bilinear", "network"])
+def test_every_models_update_agrees_with_finite_differences(name, interaction):
+    if name != "drrn" and interaction != "inner":
+        pytest.skip("only DRRN has an interaction")
+    built = model(name, interaction=interaction, hidden=3)
+    before, rate = state_of(built), 1e-2
+    whole = batches(built)
+
+    def loss():
+        q = built.q(shown(built)).gather(2, torch.from_numpy(whole.taken[0]).unsqueeze(2)).squeeze(2)
+        return 0.5 * ((1.0 - q.double()) ** 2).sum().item()
+
+    tensors = dict(built.weights) | {f"table {key}": table.weight for key, table in built.tables.items()}
+    numeric = {}
+    generator = np.random.default_rng(0)
+    for key, tensor in tensors.items():
+        places = [tuple(generator.integers(n) for n in tensor.shape) for _ in range(4)]
+        for place in places:
+            kept = tensor[place].item()
+            values = []
+            for step in (1e-2, -1e-2):
+                tensor[place] = kept + step
+                values.append(loss())
+            tensor[place] = kept
+            numeric[key, place] = (values[0] - values[1]) / 2e-2
+    Learner(built, SGD(built, rate)).learn(whole)
+    after = state_of(built)
+    for (key, place), gradient in numeric.items():
+        moved = (before[key] - after[key])[place].item() / rate
+        assert moved == pytest.approx(gradient, abs=2e-3, rel=2e-2), (key, place)
+
+
+@pytest.mark.parametrize("name", ["drrn", "per-action", "table"])
+def test_shuffling_the_shown_actions_changes_no_q_value_of_a_model_that_sees_no_menu(name):
+    built = model(name)
+    Learner(built, SGD(built, 0.1)).learn(batches(built))
+    plain = shown(built)
+    q = built.q(plain)
+    mixed = built.q(Pages(plain.states, plain.actions[:, :, [2, 0, 1]]))
+    assert torch.allclose(q[:, 0, [2, 0, 1]], mixed[:, 0], atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["linear", "max-action"])
+def test_the_max_action_models_refuse_more_actions_than_they_have_outputs(name):
+    built = model(name, most_actions=2)
+    with pytest.raises(InputError, match="2 outputs"):
+        built.q(shown(built))
+
+
+def test_the_linear_model_is_linear_in_the_counts():
+    built = model("linear")
+    page = shown(built)
+    w = {key: table.weight[0].numpy() for key, table in built.tables.items()}
+    x = bag(built.states, STATES[1]) @ w["state"][: len(built.states.spelled)]
+    for place, action in enumerate(["turn", "wait"]):
+        x = x + bag(built.actions, action) @ w[f"action {place}"][: len(built.actions.spelled)]
+    assert np.allclose(built.q(page)[0, 1].numpy(), x, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_replica_among_five_learns_the_same_as_alone(name):
+    together, alone = model(name, seeds=range(5)), model(name, seeds=[3])
+    for built in (together, alone):
+        learner = Learner(built, SGD(built, 0.05))
+        for _ in range(5):
+            learner.learn(batches(built))
+    assert torch.allclose(together.q(shown(together))[3], alone.q(shown(alone))[0], atol=1e-6)
+    if name != "table":
+        assert not torch.allclose(together.q(shown(together))[2], alone.q(shown(alone))[0], atol=1e-3)
+
+
+def test_first_weights_are_small_and_depend_on_word_and_seed_only():
+    rows = small_random(["sea", "wind"], 1000, seed=1)
+    assert np.abs(rows).max() <= 0.1 and abs(rows.mean()) < 0.01
+    assert rows.std() == pytest.approx(0.1 / 3**0.5, rel=0.05)
+    assert np.array_equal(small_random(["wind"], 1000, seed=1)[0], rows[1])
+    assert not np.array_equal(small_random(["wind"], 1000, seed=2)[0], rows[1])
+
+
+def test_new_words_do_not_disturb_what_was_learned():
+    built = model()
+    Learner(built, SGD(built, 0.1)).learn(batches(built))
+    before = built.q(shown(built)).clone()
+    new = np.array([built.states.id(f"gull number {i}") for i in range(50)])
+    built.meet_states(0, new)
+    assert torch.equal(built.q(shown(built)), before)
+
+
+def test_a_word_that_a_replica_never_met_counts_for_nothing():
+    built = model(seeds=(0, 1))
+    new = built.states.id("the sea is grey zeppelin")
+    built.meet_states(0, np.array([new]))
+    page = Pages(np.array([[built.states.id(STATES[0]), new]] * 2), np.zeros((2, 2, 1), np.int64))
+    q = built.q(page)[:, :, 0]
+    assert q[0, 0] != q[0, 1] and q[1, 0] == q[1, 1]
+
+
+def test_distinct_ids_keep_their_places():
+    ids = np.array([[3, 1, 3, -1], [2, 2, 2, 2]])
+    unique, places = distinct(ids)
+    assert np.array_equal(np.take_along_axis(unique, places, 1), ids)
+    assert unique.tolist() == [[-1, 1, 3], [2, -1, -1]]
+
+
+def test_unknown_models_and_interactions_get_a_hint():
+    with pytest.raises(InputError, match='Did you mean "drrn"'):
+        model("drn")
+    with pytest.raises(InputError, match='Did you mean "bilinear"'):
+        model(interaction="bilinar")
