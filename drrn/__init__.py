@@ -1,8 +1,36 @@
 """Deep reinforcement learning with a natural language action space (He et al., ACL 2016)."""
 
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 from drrn.errors import InputError
-from drrn.games import Game, Observation, check_game, make
+from drrn.games import Game, Observation, StoryGame, check_game, make
+
+if TYPE_CHECKING:
+    from drrn.agent import Agent
+    from drrn.train import Trainer
 
 __version__ = "0.1.0"
 
-__all__ = ["Game", "InputError", "Observation", "__version__", "check_game", "make"]
+__all__ = ["Game", "InputError", "Observation", "__version__", "check_game", "load", "make", "trainer"]
+
+
+def trainer(game: StoryGame, *, device: str = "cpu", **settings: Any) -> Trainer:
+    """Something that learns the game: `for finished in trainer.train(): …`, then `trainer.agent`.
+
+    The settings are those of `drrn train`; what is not given is what suits the game, or the paper's.
+    """
+    from drrn.agent import torch_device  # PyTorch takes a second to import, and games do not need it
+    from drrn.settings import settings_for
+    from drrn.train import Trainer
+
+    return Trainer(game, settings_for(game.title, game.rules.training, settings), torch_device(device))
+
+
+def load(run: str | Path, *, device: str = "cpu") -> Agent:
+    """The trained agent in a run's folder."""
+    from drrn.agent import load_agent
+
+    return load_agent(Path(run), device)

@@ -24,7 +24,7 @@ Q = NDArray[np.float32]
 
 
 class Agent:
-    """Replicas of one model. Their Q-values are given together, [R, A]."""
+    """Replicas of one model that were trained. Their Q-values are given together, [R, A]."""
 
     def __init__(self, model: Model, settings: Settings) -> None:
         self.model, self.settings = model, settings

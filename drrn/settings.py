@@ -31,8 +31,8 @@ class Settings:
     discount: float = _setting(0.9, "γ")
     rounds: int = _setting(20, "play, learn, evaluate: so many times")
     episodes_per_round: int = _setting(200, "episodes played in a round")
-    epochs: int = _setting(3, "passes over a round's transitions")
-    batch_size: int = _setting(16, "transitions an update; their gradients are summed, so 1 is the paper's update")
+    epochs: int = _setting(2, "passes over a round's transitions")
+    batch_size: int = _setting(32, "transitions an update; their gradients are summed, so 1 is the paper's update")
     replicas: int = _setting(5, "runs that learn side by side, with seeds seed, seed + 1, …")
     seed: int = _setting(0, "of the first replica")
     evaluation_episodes: int = _setting(200, "episodes of each evaluation, by softmax and by greedy choice")
@@ -89,8 +89,8 @@ LEAST = {
 
 # What suits the paper's two games, by title: α as the paper has it.
 PAPER_GAMES: dict[str, dict[str, Any]] = {
-    "Saving John": {"alpha": 0.2},
-    "Machine of Death": {"alpha": 1.0},
+    "Saving John": {"alpha": 0.2, "epochs": 3},
+    "Machine of Death": {"alpha": 1.0, "epochs": 1},
 }
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from drrn.agent import Agent
 from drrn.evaluation import POLICIES, Evaluation, chooser, evaluate
 from drrn.exploration import Probabilities, epsilon_greedy
 from drrn.field import Field, Track, transitions_of
@@ -78,6 +79,11 @@ class Trainer:
             )
             self.round = number
             yield Round(number, evaluations, learned, seconds)
+
+    @property
+    def agent(self) -> Agent:
+        """What has been learned so far, to ask and to evaluate."""
+        return Agent(self.model, self.settings)
 
     # --- the two forms of the paper
 

@@ -9,8 +9,8 @@ import drrn
 ROOT = Path(drrn.__file__).parent
 # From first to last; a room may import what stands at its own place or before it.
 ROOMS = (
-    "errors text games episodes exploration models replay field optimisers learning settings evaluation train "
-    "tensor_file agent record yardsticks curve survey scores gym cli __main__"
+    "errors text games episodes exploration models replay field optimisers learning settings evaluation "
+    "tensor_file agent train record yardsticks curve survey scores gym cli __main__"
 ).split()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -13,14 +14,18 @@ from rich.text import Text
 from drrn import scores
 from drrn.games import Observation, StoryGame
 
+Adviser = Callable[[Observation], Sequence[float]]  # Q of each action shown
+
 HELP = "a number chooses; [b]u[/b] undo, [b]r[/b] restart, [b]q[/b] quit"
 
 
 class Table:
     """One person's sitting: game after game, each with a seed of its own."""
 
-    def __init__(self, game: StoryGame, seed: int, player: str | None, path: Path) -> None:
-        self.game, self.seed, self.path = game, seed, path
+    def __init__(
+        self, game: StoryGame, seed: int, player: str | None, path: Path, adviser: Adviser | None = None
+    ) -> None:
+        self.game, self.seed, self.path, self.adviser = game, seed, path, adviser
         self.player = player or _login()
         self.console = Console(highlight=False)
         self.taken: list[int] = []
@@ -68,8 +73,13 @@ class Table:
         self.console.print()
         self.console.print(Text(observation.text), width=min(self._width, 80))
         self.console.print()
+        q = self.adviser(observation) if self.adviser else None
         for number, action in enumerate(observation.actions, 1):
-            self.console.print(f"  [bold cyan]{number}[/] {escape(action)}", width=min(self._width, 80))
+            advice = ""
+            if q is not None:
+                chosen = " [bold yellow]← the agent's choice[/]" if q[number - 1] == max(q) else ""
+                advice = f" [dim]{q[number - 1]:.2f}[/]{chosen}"
+            self.console.print(f"  [bold cyan]{number}[/] {escape(action)}{advice}", width=min(self._width, 80))
 
     def _ask(self, observation: Observation) -> str | None:
         """An index as a string, 'u', 'r', or None to leave."""

@@ -6,9 +6,11 @@ import argparse
 import dataclasses
 import json
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from drrn import load
 from drrn.cli.show import add_game_options, open_game, table, tracked
 from drrn.episodes import Summary, play, random_policy, summarise
 from drrn.errors import InputError, require
@@ -29,6 +31,7 @@ def add_command(commands: Any) -> None:
     command.add_argument("--no-shuffle", action="store_true", help="keep the actions in the story's order")
     person = command.add_argument_group("a person plays")
     person.add_argument("--player", metavar="NAME", help="who plays (default: the name you are logged in by)")
+    person.add_argument("--agent", type=Path, metavar="RUN", help="show what a trained agent thinks of each action")
     person.add_argument("--scores", type=Path, metavar="FILE", help="the scores file (default: ~/.drrn/scores.csv)")
     policy = command.add_argument_group("a policy plays")
     policy.add_argument("--policy", choices=["random"], help="who chooses instead of a person")
@@ -47,7 +50,8 @@ def run(options: argparse.Namespace) -> None:
         require("rich", "cli")
         from drrn.cli.person import Table
 
-        Table(game, seed, options.player, options.scores or scores_file()).sit()
+        adviser = _adviser(options.agent) if options.agent else None
+        Table(game, seed, options.player, options.scores or scores_file(), adviser).sit()
         return
     policy = random_policy(seed)
     episodes = play(game, _aloud(game, policy) if options.show else policy, options.episodes, seed)
@@ -55,6 +59,12 @@ def run(options: argparse.Namespace) -> None:
     if options.show:
         _read_ending(game)
     print(json.dumps(dataclasses.asdict(summary)) if options.json else report(summary))
+
+
+def _adviser(run: Path) -> Callable[[Observation], list[float]]:
+    """A trained agent's Q-values, the mean over its replicas."""
+    agent = load(run)
+    return lambda observation: agent.ask(observation.text, observation.actions).mean(axis=0).tolist()
 
 
 def report(summary: Summary) -> str:

@@ -81,7 +81,7 @@ class Table(Model):
     def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
         table, pages = self.weights["table"], reading.pages
         replicas, batch, most = pages.actions.shape
-        states = torch.from_numpy(pages.states).to(self.device).unsqueeze(2)
+        states = torch.from_numpy(pages.states.clip(min=0)).to(self.device).unsqueeze(2)
         actions = torch.from_numpy(pages.actions.clip(min=0)).to(self.device)
         flat = (states * table.shape[2] + actions).reshape(replicas, batch * most)
         return table.view(replicas, -1).gather(1, flat).view(replicas, batch, most)

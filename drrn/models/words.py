@@ -43,6 +43,7 @@ class Look:
     counts: NDArray[np.float32]  # [W]
     ends: Ids  # [R · U + 1], where each bag begins, and where the last one ends
     places: Ids  # [R, N], each asked text among the R · U encoded ones
+    room: int  # rows a replica has in the flat table
 
 
 def look_up(lexicon: Lexicon, ids: Ids, room: int) -> list[Look]:
@@ -60,7 +61,7 @@ def look_up(lexicon: Lexicon, ids: Ids, room: int) -> list[Look]:
     for k in range(batches):
         span = ends[k * size : (k + 1) * size + 1]
         words_of = slice(span[0], span[-1])
-        looks.append(Look(rows[words_of], counts[words_of], span - span[0], places[k]))
+        looks.append(Look(rows[words_of], counts[words_of], span - span[0], places[k], room))
     return looks
 
 
@@ -98,6 +99,7 @@ class WordTable:
 
     def encode(self, look: Look) -> Encoded:
         """Bags of texts times the table: vectors [R, U, H]."""
+        self.make_room(look.room)
         vectors = functional.embedding_bag(
             self._tensor(look.rows),
             self.weight.view(-1, self.width),
@@ -132,12 +134,12 @@ class WordTable:
         twin.weight, twin.known = self.weight.clone(), self.known.copy()
         return twin
 
-    def make_room(self) -> None:
-        """Rows for every word of the lexicon; doubling, so that growing stays cheap."""
-        need, have = len(self.lexicon.spelled), self.weight.shape[1]
+    def make_room(self, room: int = 0) -> None:
+        """Rows for every word of the lexicon, or so many; doubling, so that growing stays cheap."""
+        need, have = room or len(self.lexicon.spelled), self.weight.shape[1]
         if need <= have:
             return
-        room = max(need, 2 * have)
+        room = room or max(need, 2 * have)
         weight = torch.zeros(len(self.seeds), room, self.width, device=self.device)
         weight[:, :have] = self.weight
         known = np.zeros((len(self.seeds), room), bool)

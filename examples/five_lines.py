@@ -1,0 +1,21 @@
+"""Open a game, train, evaluate, ask: the whole of it from Python.
+
+python examples/five_lines.py [GAME] [ROUNDS]
+"""
+
+import sys
+
+import drrn
+
+
+def main(name: str = "long-watch", rounds: int = 3) -> None:
+    game = drrn.make(name)
+    trainer = drrn.trainer(game, rounds=rounds, replicas=2)
+    for finished in trainer.train():
+        print("round", finished.number, [round(e.summary.mean_final_reward, 1) for e in finished.evaluations])
+    page = game.reset(seed=0)
+    print(page.text, dict(zip(page.actions, trainer.agent.ask(page.text, page.actions).mean(axis=0), strict=True)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2], *map(int, sys.argv[2:3]))

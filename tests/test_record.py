@@ -1,0 +1,245 @@
+"""A run's folder: never overwritten, gone on with after any kill, refused with a sentence when it is broken."""
+
+import csv
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+
+import drrn
+from drrn import tensor_file
+from drrn.cli import main
+from drrn.errors import InputError
+from tests.test_train import FORK, REWARDS
+
+SMALL = "--hidden 6 --rounds 3 --episodes-per-round 8 --epochs 2 --evaluation-episodes 4 --replicas 2".split()
+
+
+@pytest.fixture
+def tale(tmp_path):
+    (tmp_path / "tale.twee").write_text(FORK)
+    (tmp_path / "tale.toml").write_text('story = "tale.twee"\n' + REWARDS)
+    return tmp_path / "tale.toml"
+
+
+def train(tale, out, *more):
+    return main(["train", str(tale), "--out", str(out), *SMALL, *more])
+
+
+def numbers(run):
+    arrays, _ = tensor_file.load(run / "model.safetensors")
+    return (run / "evaluations.csv").read_text(), arrays
+
+
+def same(one, two):
+    return (
+        one[0] == two[0]
+        and one[1].keys() == two[1].keys()
+        and all(np.array_equal(a, two[1][n]) for n, a in one[1].items())
+    )
+
+
+def test_a_run_leaves_settings_rows_weights_words_and_a_curve(tale, tmp_path, capsys):
+    assert train(tale, tmp_path / "run") == 0
+    out = capsys.readouterr().out
+    assert out.count("round ") == 3 and "random play" in out and "curve.png" in out
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert {"config.json", "evaluations.csv", "model.safetensors", "vocabulary.json", "curve.png"} <= names
+    config = json.loads((tmp_path / "run/config.json").read_text())
+    assert config["settings"]["hidden"] == 6 and config["versions"]["torch"] == torch.__version__
+    with (tmp_path / "run/evaluations.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["replica"], row["round"]) for row in rows] == [(str(r), str(n)) for n in (1, 2, 3) for r in (0, 1)]
+    assert sum(json.loads(rows[0]["endings"]).values()) <= 1
+    assert (tmp_path / "run/curve.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_a_run_is_never_overwritten_and_both_cures_are_named(tale, tmp_path, capsys):
+    train(tale, tmp_path / "run")
+    before = numbers(tmp_path / "run")
+    capsys.readouterr()
+    assert train(tale, tmp_path / "run") == 2
+    error = capsys.readouterr().err
+    assert "--resume" in error and "another name" in error
+    assert same(numbers(tmp_path / "run"), before)
+
+
+def test_config_reads_the_settings_of_another_run(tale, tmp_path):
+    train(tale, tmp_path / "one", "--seed", "4")
+    config = str(tmp_path / "one/config.json")
+    assert main(["train", str(tale), "--config", config, "--out", str(tmp_path / "two")]) == 0
+    assert same(numbers(tmp_path / "one"), numbers(tmp_path / "two"))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [[], ["--grow", "--keep"], ["--form", "online", "--prioritised"], ["--optimiser", "adam", "--target-every", "3"]],
+    ids=" ".join,
+)
+def test_a_run_stopped_after_any_round_and_resumed_ends_with_the_same_numbers(tale, tmp_path, more, monkeypatch):
+    train(tale, tmp_path / "whole", *more)
+    from drrn.record import Run
+
+    keep = Run.keep
+
+    def stop_after_one(self, finished, trainer):
+        keep(self, finished, trainer)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Run, "keep", stop_after_one)
+    train(tale, tmp_path / "cut", *more)
+    for _ in range(2):
+        main(["train", "--resume", str(tmp_path / "cut")])
+    monkeypatch.setattr(Run, "keep", keep)
+    assert main(["train", "--resume", str(tmp_path / "cut")]) == 0
+    assert same(numbers(tmp_path / "cut"), numbers(tmp_path / "whole"))
+
+
+def test_a_run_killed_at_random_moments_ends_with_the_same_numbers(tale, tmp_path):
+    more = ["--rounds", "12", "--seed", "3"]
+    train(tale, tmp_path / "whole", *more)
+    out = tmp_path / "killed"
+    chance = random.Random(1)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    first = [sys.executable, "-m", "drrn", "train", str(tale), "--out", str(out), *SMALL, *more]
+    again = [sys.executable, "-m", "drrn", "train", "--resume", str(out)]
+    kills = 0
+    for attempt in range(12):
+        command = again if (out / "config.json").exists() else first
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        seen = 0
+        while attempt < 6 and seen < 1 + attempt % 2 and process.stdout.readline().startswith(("round", "2 replicas")):
+            seen += 1
+        if attempt < 6 and process.poll() is None:
+            time.sleep(chance.random() * 0.1)
+            process.send_signal(signal.SIGKILL)
+            kills += 1
+        _, error = process.communicate(timeout=120)
+        assert "Traceback" not in error, error
+        if process.returncode == 0:
+            break
+    assert kills >= 3 and process.returncode == 0
+    assert same(numbers(out), numbers(tmp_path / "whole"))
+
+
+def test_a_disk_that_fills_leaves_the_last_good_checkpoint(tale, tmp_path, monkeypatch, capsys):
+    train(tale, tmp_path / "run", "--rounds", "1")
+    path = tmp_path / "run/checkpoint.safetensors"
+    before = path.read_bytes()
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match="No space left on device; what was there before stays"):
+        tensor_file.save(path, {"x": np.zeros(3, np.float32)})
+    assert path.read_bytes() == before
+    assert [p.name for p in path.parent.iterdir() if p.name.startswith(".")] == []
+
+
+def test_our_tensor_files_are_safetensors(tmp_path):
+    safetensors = pytest.importorskip("safetensors.numpy")
+    arrays = {
+        "a b": np.arange(6, dtype=np.float32).reshape(2, 3),
+        "n": np.array([True, False]),
+        "e": np.zeros((0, 4), np.int64),
+    }
+    tensor_file.save(tmp_path / "ours.safetensors", arrays, {"note": "ü"})
+    theirs = safetensors.load_file(tmp_path / "ours.safetensors")
+    assert all(np.array_equal(theirs[name], array) for name, array in arrays.items())
+    safetensors.save_file(arrays, tmp_path / "theirs.safetensors")
+    ours, _ = tensor_file.load(tmp_path / "theirs.safetensors")
+    assert all(np.array_equal(ours[name], array) for name, array in arrays.items())
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda b: b[: len(b) // 2], lambda b: b"PK\x03\x04" + b, lambda b: b"", lambda b: b[:8]]
+)
+def test_a_truncated_or_foreign_weight_file_is_refused(tale, tmp_path, damage, capsys):
+    train(tale, tmp_path / "run")
+    path = tmp_path / "run/model.safetensors"
+    path.write_bytes(damage(path.read_bytes()))
+    assert main(["ask", str(tmp_path / "run"), "--state", "x", "--action", "y"]) == 2
+    assert "not a whole safetensors file" in capsys.readouterr().err
+
+
+def test_weights_of_another_model_are_refused(tale, tmp_path, capsys):
+    train(tale, tmp_path / "one")
+    train(tale, tmp_path / "two", "--model", "per-action")
+    (tmp_path / "one/model.safetensors").write_bytes((tmp_path / "two/model.safetensors").read_bytes())
+    assert main(["ask", str(tmp_path / "one"), "--state", "x", "--action", "y"]) == 2
+    assert "another model" in capsys.readouterr().err
+
+
+def test_a_changed_story_cannot_be_gone_on_with(tale, tmp_path, capsys):
+    train(tale, tmp_path / "run")
+    tale.with_suffix(".twee").write_text(FORK.replace("grey", "green"))
+    assert main(["train", "--resume", str(tmp_path / "run")]) == 2
+    assert "the story has changed" in capsys.readouterr().err
+
+
+def test_a_loaded_agent_answers_as_the_trained_one(tale, tmp_path, capsys):
+    train(tale, tmp_path / "run")
+    agent = drrn.load(tmp_path / "run")
+    q = agent.ask("The sea is grey and the wind is north.", ["Go out.", "Stay in.", "Fly a zeppelin."])
+    assert q.shape == (2, 3)
+    capsys.readouterr()
+    actions = ["--action", "Go out.", "--action", "Stay in."]
+    state = "The sea is grey and the wind is north."
+    assert main(["ask", str(tmp_path / "run"), "--state", state, *actions, "--json"]) == 0
+    asked = json.loads(capsys.readouterr().out)
+    assert asked["Go out."] == pytest.approx(q[:, 0].tolist())
+    assert main(["ask", str(tmp_path / "run"), "--state", state, *actions]) == 0
+    assert "Stay in." in capsys.readouterr().out
+
+
+def test_evaluate_prints_means_and_each_replica(tale, tmp_path, capsys):
+    train(tale, tmp_path / "run")
+    capsys.readouterr()
+    assert main(["evaluate", str(tmp_path / "run"), "--episodes", "5", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["replicas"]) == 2 and found["replicas"][0]["episodes"] == 5
+    assert main(["evaluate", str(tmp_path / "run"), "--episodes", "5", "--policy", "greedy"]) == 0
+    assert "final reward" in capsys.readouterr().out
+
+
+def test_a_person_sees_what_the_agent_thinks(tale, tmp_path, capsys, monkeypatch):
+    train(tale, tmp_path / "run")
+    answers = iter(["1"])
+    monkeypatch.setattr("rich.console.Console.input", lambda *a, **k: next(answers, "q"))
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path))
+    capsys.readouterr()
+    assert main(["play", str(tale), "--agent", str(tmp_path / "run"), "--seed", "1"]) == 0
+    assert "← the agent's choice" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train"], "name a GAME"),
+        (["train", "long-watch", "--hidden", "0"], "hidden is 0"),
+        (["train", "long-watch", "--alpha", "-1"], "alpha is -1"),
+        (["train", "long-watch", "--model", "drn"], 'Did you mean "drrn"'),
+        (["train", "long-watch", "--device", "cuda:9"], "is not there"),
+        (["train", "long-watch", "--device", "toaster"], "is not there"),
+        (["train", "--resume", "nowhere"], "no run is here"),
+        (["train", "--resume", "nowhere", "--hidden", "3"], "keeps its settings"),
+        (["train", "long-watch", "--config", "nowhere.json"], "no such file"),
+        (["evaluate", "nowhere"], "no run is here"),
+        (["ask", "nowhere", "--state", "x", "--action", "y"], "no run is here"),
+        (["train", "long-watch", "--interaction", "inner", "--action-hidden", "7"], "one size"),
+    ],
+)
+def test_bad_input_to_training_is_one_sentence_and_exit_code_2(arguments, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,184 @@
+"""Training: seeds make everything, limits are no endings, replicas are alone, and a broken learner is found out."""
+
+import numpy as np
+import pytest
+import torch
+
+from drrn.agent import arrays_of
+from drrn.errors import InputError
+from drrn.evaluation import mean_and_deviation
+from drrn.settings import Settings, settings_for
+from drrn.train import Trainer
+
+CPU = torch.device("cpu")
+SMALL = {"hidden": 8, "rounds": 2, "episodes_per_round": 12, "epochs": 2, "evaluation_episodes": 6, "replicas": 2}
+
+FORK = """\
+:: Start
+The sea is grey and the wind is north.
+
+[[Go out.|Grey]]
+[[Stay in.|Home]]
+
+:: Grey
+You are out on the water.
+
+[[Row on.|Island]]
+[[Turn back.|Start]]
+
+:: Island
+An island, with figs.
+
+:: Home
+You stay, and wonder.
+"""
+REWARDS = "step_reward = -0.1\nmax_steps = 12\n[[ending]]\npassage = 'Island'\nreward = 10\n"
+REWARDS += "[[ending]]\npassage = 'Home'\nreward = -10\n"
+
+
+@pytest.fixture
+def fork(story):
+    return story(FORK, REWARDS, shuffle=True)
+
+
+def trained(game, **settings):
+    trainer = Trainer(game, Settings(**{**SMALL, **settings}), CPU)
+    rounds = list(trainer.train())
+    return trainer, rounds
+
+
+VARIANTS = [
+    {},
+    {"model": "linear"},
+    {"model": "max-action"},
+    {"model": "per-action", "layers": 1},
+    {"model": "table"},
+    {"interaction": "network"},
+    {"interaction": "bilinear", "action_hidden": 5},
+    {"shared": True},
+    {"form": "online", "rounds": 1},
+    {"form": "online", "rounds": 1, "prioritised": True, "n_steps": 2},
+    {"keep": True, "grow": True},
+    {"optimiser": "adam", "clip": 1.0},
+    {"optimiser": "momentum", "loss": "huber", "grow": True},
+    {"target_every": 3, "double": True, "grow": True},
+    {"prioritised": True, "n_steps": 3},
+    {"exploration": "epsilon", "epsilon": 0.3},
+]
+
+
+@pytest.mark.parametrize("settings", VARIANTS, ids=str)
+def test_the_same_settings_and_seed_give_the_same_weights_to_the_bit(fork, settings):
+    first, one = trained(fork, **settings)
+    second, two = trained(fork.another(), **settings)
+    for name, array in arrays_of(first.model).items():
+        assert np.array_equal(array, arrays_of(second.model)[name]), name
+    assert [r.evaluations for r in one] == [r.evaluations for r in two]
+
+
+@pytest.mark.parametrize("settings", VARIANTS, ids=str)
+def test_a_replica_in_a_batch_trains_to_the_numbers_it_has_alone(fork, settings):
+    """Within 1e-5 of each weight: the same sums, taken by other kernels."""
+    together, _ = trained(fork, **{**settings, "replicas": 3, "seed": 5})
+    alone, _ = trained(fork.another(), **{**settings, "replicas": 1, "seed": 7})
+    for text in ("The sea is grey and the wind is north.", "You are out on the water."):
+        actions = ["Go out.", "Row on.", "Turn back."]
+        asked = actions[: together.model.shape.most_actions]
+        q = [trainer.agent.ask(text, asked) for trainer in (together, alone)]
+        assert q[0][2] == pytest.approx(q[1][0], abs=1e-4)
+
+
+def test_another_seed_gives_other_weights(fork):
+    first, _ = trained(fork, seed=0)
+    second, _ = trained(fork, seed=10)
+    assert not np.allclose(arrays_of(first.model)["table state"], arrays_of(second.model)["table state"])
+
+
+@pytest.mark.parametrize("model", ["drrn", "per-action", "max-action", "table"])
+def test_an_agent_learns_to_row_to_the_island(fork, model):
+    settings = {"hidden": 20, "rounds": 10, "episodes_per_round": 40, "epochs": 5, "alpha": 0.5, "discount": 0.9}
+    rate = 0.2 if model == "table" else 0.01
+    _, rounds = trained(fork, model=model, learning_rate=rate, batch_size=8, **settings)
+    first, _ = mean_and_deviation(rounds[0].evaluations, "greedy")
+    last, _ = mean_and_deviation(rounds[-1].evaluations, "greedy")
+    assert last == 10 >= first
+    assert mean_and_deviation(rounds[-1].evaluations, "softmax")[0] > 8
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [{"form": "online", "rounds": 3}, {"optimiser": "adam"}, {"target_every": 10, "double": True}, {"n_steps": 2}],
+    ids=str,
+)
+def test_the_options_learn_too(fork, extra):
+    settings = {"hidden": 20, "rounds": 8, "episodes_per_round": 40, "epochs": 4, "alpha": 0.5, "batch_size": 8}
+    _, rounds = trained(fork, **{**settings, "learning_rate": 0.01, **extra})
+    assert mean_and_deviation(rounds[-1].evaluations, "greedy")[0] == 10
+
+
+def test_a_learner_that_moves_the_wrong_way_is_found_out(fork, monkeypatch):
+    from drrn import optimisers
+
+    right = optimisers.SGD.move
+
+    def wrong(self, dense, sparse, active):
+        right(self, {name: -g for name, g in dense.items()}, [(t, rows, -v) for t, rows, v in sparse], active)
+
+    monkeypatch.setattr(optimisers.SGD, "move", wrong)
+    settings = {"hidden": 20, "rounds": 4, "episodes_per_round": 40, "epochs": 5, "alpha": 0.5}
+    _, rounds = trained(fork, learning_rate=0.01, batch_size=8, **settings)
+    assert mean_and_deviation(rounds[-1].evaluations, "softmax")[0] < 5
+
+
+def test_a_loop_with_a_limit_learns_the_bootstrapped_value(story):
+    """Each step pays -1 and the limit stops: as an ending, Q would be about -1; bootstrapped it is -1 / (1 - γ)."""
+    twee = ":: Start\nHere it is white.\n\n[[Cross.|There]]\n\n:: There\nThere it is black.\n\n[[Return.|Start]]\n"
+    game = story(twee, "step_reward = -1\nmax_steps = 2\n")
+    trainer, rounds = trained(
+        game, model="table", rounds=60, epochs=5, discount=0.5, learning_rate=0.3, replicas=1, episodes_per_round=5
+    )
+    q = trainer.agent.ask("There it is black.", ["Return."])
+    assert q[0, 0] == pytest.approx(-2.0, abs=0.05)
+    assert all(e.stopped == 1.0 and e.summary.mean_final_reward == 0 for e in rounds[-1].evaluations)
+
+
+def test_growing_meets_words_while_playing_and_loading_knows_them_beforehand(fork):
+    loaded = Trainer(fork, Settings(**SMALL), CPU)
+    assert not loaded.grows and "figs" in loaded.states.vocabulary
+    grown = Trainer(fork, Settings(**SMALL, grow=True), CPU)
+    assert grown.grows and not grown.states.vocabulary
+    list(grown.train())
+    assert "wind" in grown.states.vocabulary and "row" in grown.actions.vocabulary
+
+
+def test_evaluation_adds_no_words(fork):
+    trainer = Trainer(fork, Settings(**SMALL, grow=True), CPU)
+    trainer.states.id("quite another text")
+    words = list(trainer.states.spelled)
+    trainer.agent.evaluate(fork, episodes=3)
+    assert trainer.states.spelled == words
+
+
+def test_the_game_and_the_paper_know_what_suits_and_what_is_asked_for_comes_first():
+    assert settings_for("Saving John", {}, {}).alpha == 0.2
+    assert settings_for("Saving John", {}, {"alpha": 3.0}).alpha == 3.0
+    assert settings_for("A tale", {"alpha": 0.7}, {}).alpha == 0.7
+    with pytest.raises(InputError, match='Did you mean "alpha"'):
+        settings_for("A tale", {"alhpa": 0.7}, {})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"hidden": 0}, "hidden is 0; it must be at least 1"),
+        ({"alpha": -1.0}, "alpha is -1.0; it must be at least 0"),
+        ({"model": "drn"}, 'Did you mean "drrn"?'),
+        ({"learning_rate": 0.0}, "learning_rate is 0.0; it must be above 0"),
+        ({"discount": 1.5}, "it must lie between 0 and 1"),
+        ({"double": True}, "set target_every"),
+    ],
+)
+def test_a_setting_out_of_range_is_one_sentence(settings, message):
+    with pytest.raises(InputError) as error:
+        Settings(**settings)
+    assert message in str(error.value)
