@@ -16,7 +16,7 @@ from drrn.errors import InputError
 from drrn.evaluation import POLICIES, Evaluation, evaluate
 from drrn.field import Field, pages_of
 from drrn.games import StoryGame
-from drrn.models import Model, build_model
+from drrn.models import Model, Shape, build_model
 from drrn.settings import Settings
 from drrn.text import Lexicon
 
@@ -80,7 +80,7 @@ def load_agent(folder: Path, device: str = "cpu") -> Agent:
         most = config["most_actions"]
     except (KeyError, TypeError) as error:
         raise InputError(f"{folder / 'config.json'}: not the settings of a run: {error}") from error
-    model = build_model(settings.model, settings.shape(most), states, actions, settings.seeds, torch_device(device))
+    model = build_model(settings.model, shape_of(settings, most), states, actions, settings.seeds, torch_device(device))
     if settings.model == "table":
         for text in vocabulary["texts"]["states"]:
             states.id(text)
@@ -89,6 +89,12 @@ def load_agent(folder: Path, device: str = "cpu") -> Agent:
     arrays, _ = tensor_file.load(folder / "model.safetensors")
     put_arrays(model, arrays, str(folder / "model.safetensors"))
     return Agent(model, settings)
+
+
+def shape_of(settings: Settings, most_actions: int) -> Shape:
+    """How large the model is that the settings ask for."""
+    s = settings
+    return Shape(s.hidden, s.layers, s.interaction, s.action_hidden, s.shared, most_actions)
 
 
 def torch_device(name: str) -> torch.device:

@@ -6,7 +6,7 @@ An observation is the page's text. `info["admissible_commands"]` holds the actio
 
 from __future__ import annotations
 
-import html
+import re
 import string
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 
 from drrn.errors import InputError, require
 from drrn.games import BUILT_IN, Observation, StoryGame, make
+from drrn.games.story import decoded
 from drrn.games.values import MOST_CHARACTERS
 
 require("gymnasium", "gym")
@@ -36,7 +37,7 @@ def _no_shared_memory(space: PageText, n: int = 1, ctx: Any = None) -> Any:
 class StoryEnv(gymnasium.Env[str, Any]):
     """A game behind Gymnasium's interface. An action that is not shown leaves the page as it is, and costs a step."""
 
-    metadata = {"render_modes": ["ansi"]}  # noqa: RUF012
+    metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
 
     def __init__(
         self, game: str | Path | StoryGame, *, most_actions: int = 20, render_mode: str | None = None, **options: Any
@@ -96,7 +97,8 @@ def charset(game: StoryGame) -> frozenset[str]:
     """Every character a page may show: those of the source, decoded, in either case, and those of numbers."""
     story = game.script.story
     source = "".join(f"{passage.name}{passage.text}" for passage in story.passages.values())
-    shown = source + html.unescape(source) + "".join(game.rules.inputs.values()) + string.printable + "—"
+    written = re.sub(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))", lambda m: chr(int(m[1] or m[2], 16)), source)
+    shown = source + decoded(source) + written + "".join(game.rules.inputs.values()) + string.printable + "—"
     return frozenset(shown + shown.upper() + shown.lower())
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError
+from drrn.games.reading import read_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ def now() -> str:
 
 def append(path: Path, score: Score) -> None:
     """Add a row; the header too where the file is new."""
+    read(path)  # a file that is something else is left as it is
     path.parent.mkdir(parents=True, exist_ok=True)
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
@@ -67,16 +69,16 @@ def read(path: Path) -> list[Score]:
     """All rows, in the order they were played; a broken one is named by its line."""
     if not path.exists():
         return []
+    reader = csv.reader(io.StringIO(read_text(path), newline=""))
     found = []
-    with path.open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        if reader.fieldnames != COLUMNS:
+    try:
+        if next(reader, None) != COLUMNS:
             raise InputError(f"{path}, line 1: the header must be {','.join(COLUMNS)}")
         for row in reader:
-            try:
-                found.append(Score(**{name: kind(row[name]) for name, kind in KINDS.items()}))
-            except (TypeError, ValueError) as error:
-                raise InputError(f"{path}, line {reader.line_num}: not a row of scores: mend or remove it") from error
+            values = zip(KINDS.items(), row, strict=True)
+            found.append(Score(**{name: kind(value) for (name, kind), value in values}))
+    except (ValueError, csv.Error) as error:
+        raise InputError(f"{path}, line {reader.line_num}: not a row of scores: mend or remove it") from error
     return found
 
 
@@ -86,10 +88,12 @@ def standing(scores: list[Score], game: str) -> Standing:
     experienced: list[float] = []
     known: set[str] = set()
     for score in scores:
-        if score.game != game or score.undone:
+        if score.game != game:
             continue
-        (experienced if score.player in known else novice).append(score.final_reward)
+        first = score.player not in known
         known.add(score.player)
+        if not score.undone:
+            (novice if first else experienced).append(score.final_reward)
     return Standing(len(known), len(novice), _mean(novice), len(experienced), _mean(experienced))
 
 

@@ -7,9 +7,12 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from drrn.errors import InputError, did_you_mean
-from drrn.learning import LOSSES
-from drrn.models import INTERACTIONS, MODELS, Shape
-from drrn.optimisers import OPTIMISERS
+
+# Names of what the later rooms hold, written here so that the command line need not load PyTorch to show them.
+MODELS = ("drrn", "linear", "max-action", "per-action", "table")
+INTERACTIONS = ("inner", "bilinear", "network")
+OPTIMISERS = ("sgd", "momentum", "adam")
+LOSSES = ("squared", "huber")
 
 
 def _setting(default: Any, explanation: str, choices: Any = None) -> Any:
@@ -20,10 +23,10 @@ def _setting(default: Any, explanation: str, choices: Any = None) -> Any:
 class Settings:
     """The defaults are the paper's, where it gives them."""
 
-    model: str = _setting("drrn", "the function approximator", list(MODELS))
+    model: str = _setting("drrn", "the function approximator", MODELS)
     hidden: int = _setting(100, "units of a hidden layer")
     layers: int = _setting(2, "hidden layers (of each side)")
-    interaction: str = _setting("inner", "how DRRN's two embeddings give Q", list(INTERACTIONS))
+    interaction: str = _setting("inner", "how DRRN's two embeddings give Q", INTERACTIONS)
     action_hidden: int | None = _setting(None, "units of DRRN's action side, where it differs (not with inner)")
     shared: bool = _setting(False, "one embedding for states and actions")
     alpha: float = _setting(1.0, "softmax: π ∝ exp(α Q)")
@@ -36,13 +39,13 @@ class Settings:
     replicas: int = _setting(5, "runs that learn side by side, with seeds seed, seed + 1, …")
     seed: int = _setting(0, "of the first replica")
     evaluation_episodes: int = _setting(200, "episodes of each evaluation, by softmax and by greedy choice")
-    form: str = _setting("rounds", "rounds, or online: a mini-batch from memory after every step", ["rounds", "online"])
+    form: str = _setting("rounds", "rounds, or online: a mini-batch from memory after every step", ("rounds", "online"))
     keep: bool = _setting(False, "rounds: learn from the transitions of earlier rounds, too")
     capacity: int = _setting(1_000_000, "transitions the memory holds (keep, online)")
-    exploration: str = _setting("softmax", "how actions are chosen while learning", ["softmax", "epsilon", "greedy"])
+    exploration: str = _setting("softmax", "how actions are chosen while learning", ("softmax", "epsilon", "greedy"))
     epsilon: float = _setting(0.1, "share of random actions (exploration epsilon)")
-    optimiser: str = _setting("sgd", "how weights move", list(OPTIMISERS))
-    loss: str = _setting("squared", "of the error y - Q", list(LOSSES))
+    optimiser: str = _setting("sgd", "how weights move", OPTIMISERS)
+    loss: str = _setting("squared", "of the error y - Q", LOSSES)
     clip: float | None = _setting(None, "largest norm of a replica's gradient")
     target_every: int | None = _setting(None, "targets from a copy of the model, renewed every so many updates")
     double: bool = _setting(False, "double Q-learning: one network chooses, the copy values")
@@ -77,9 +80,6 @@ class Settings:
     @property
     def seeds(self) -> list[int]:
         return [self.seed + replica for replica in range(self.replicas)]
-
-    def shape(self, most_actions: int) -> Shape:
-        return Shape(self.hidden, self.layers, self.interaction, self.action_hidden, self.shared, most_actions)
 
 
 LEAST = {

@@ -98,8 +98,9 @@ def _endings(game: StoryGame, scenes: list[Scene]) -> list[Ending]:
         passage = (rule.condition.passage if rule else None) or scene.passage
         reward = rule.reward if rule else game.rules.default_reward
         number = scene.rule + 1 if scene.rule is not None else None
-        key = (number, passage) if rule is None else (number, "")
-        found.setdefault(key, Ending(passage, reward, number, last_sentence(scene.text)))
+        sentence = last_sentence(scene.text)
+        key = (number, "" if rule else f"{passage}\0{sentence}")
+        found.setdefault(key, Ending(passage, reward, number, sentence))
     return sorted(found.values(), key=lambda ending: (-ending.reward, ending.rule or 0, ending.passage))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from drrn.agent import Agent
+from drrn.agent import Agent, shape_of
 from drrn.evaluation import POLICIES, Evaluation, chooser, evaluate
 from drrn.exploration import Probabilities, epsilon_greedy
 from drrn.field import Field, Track, transitions_of
@@ -51,7 +51,7 @@ class Trainer:
         self.actions = self.states if settings.shared else Lexicon()
         most = self._load_dictionary()
         self.model = build_model(
-            settings.model, settings.shape(most), self.states, self.actions, settings.seeds, device
+            settings.model, shape_of(settings, most), self.states, self.actions, settings.seeds, device
         )
         for replica in range(settings.replicas):
             self.model.meet_states(replica, np.arange(len(self.states)))

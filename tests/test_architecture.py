@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import drrn
@@ -9,7 +11,7 @@ import drrn
 ROOT = Path(drrn.__file__).parent
 # From first to last; a room may import what stands at its own place or before it.
 ROOMS = (
-    "errors text games episodes exploration models replay field optimisers learning settings evaluation "
+    "errors text games settings episodes exploration models replay field optimisers learning evaluation "
     "tensor_file agent train record yardsticks curve survey scores gym cli __main__"
 ).split()
 
@@ -38,6 +40,20 @@ def test_no_room_imports_from_a_later_one():
 def test_every_room_has_its_place_in_the_line():
     names = {path.relative_to(ROOT).parts[0].removesuffix(".py") for path in ROOT.rglob("*.py")}
     assert names - {"__init__"} == set(ROOMS)
+
+
+def test_the_names_in_the_settings_are_those_that_the_rooms_hold():
+    from drrn import learning, models, optimisers, settings
+
+    rooms = (models.MODELS, models.INTERACTIONS, optimisers.OPTIMISERS, learning.LOSSES)
+    names = (settings.MODELS, settings.INTERACTIONS, settings.OPTIMISERS, settings.LOSSES)
+    assert names == tuple(tuple(room) for room in rooms)
+
+
+def test_games_and_help_do_without_pytorch():
+    code = "import sys, drrn, drrn.cli; drrn.cli.parser(); drrn.make('long-watch').reset(0); "
+    code += "assert 'torch' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 def test_every_exported_name_exists():

@@ -88,7 +88,7 @@ def test_annotate_writes_a_toml_that_lists_every_ending_and_never_overwrites(cap
     toml = tale.with_suffix(".toml")
     text = toml.read_text(encoding="utf-8")
     assert "# … The sky is yours now." in text and "# … You stay there for good." in text
-    assert 'n = "Alex"' in text
+    assert '"n" = "Alex"' in text
     toml.write_text(text.replace("reward = 0", "reward = 4"), encoding="utf-8")
     assert main(["annotate", str(tale)]) == 2
     assert "left as it is" in capsys.readouterr().err
@@ -135,10 +135,10 @@ def test_undo_goes_one_step_back_and_the_game_counts_as_practice(capsys, monkeyp
     say(monkeypatch, "1", "u", "1", "1", "n")
     main(["play", str(path), "--player", "ada"])
     out = capsys.readouterr().out
-    assert out.count("One.") == 2 and "as practice" in out
+    assert out.count("One.\n") == 2 and "as practice" in out
     capsys.readouterr()
     assert main(["scores", str(path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["players"] == 0
+    assert json.loads(capsys.readouterr().out)["novice_games"] == 0
 
 
 def test_leaving_a_game_records_nothing(capsys, monkeypatch, tale, home):

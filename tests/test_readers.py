@@ -172,7 +172,7 @@ def test_scripts_and_style_sheets_are_no_pages(opened):
 
 def test_colons_and_blanks_around_a_name_are_no_part_of_it(tmp_path):
     path = tmp_path / "tale.tw"
-    path.write_text(":::Start\nHere.\n\n[[On.| Next ]]\n\n:: Next :\nThere.\n", encoding="utf-8")
+    path.write_text(":::Start\nHere.\n\n[[On.| Next ]]\n\n::  Next  \nThere.\n", encoding="utf-8")
     game = drrn.make(path)
     game.reset(0)
     assert game.step(0).text == "There."

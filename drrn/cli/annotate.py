@@ -7,11 +7,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from drrn.cli.show import add_game_options, open_game
+from drrn.cli.show import add_game_options, add_limit, open_game, states_progress
 from drrn.errors import InputError
 from drrn.games import StoryGame
-from drrn.games.explore import LIMIT
-from drrn.survey import Survey, survey
+from drrn.games.expressions import DEFAULT_ANSWER
+from drrn.survey import Ending, Survey, survey
 
 
 def add_command(commands: Any) -> None:
@@ -23,7 +23,7 @@ def add_command(commands: Any) -> None:
     )
     add_game_options(command)
     command.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: beside the story)")
-    command.add_argument("--limit", type=int, default=LIMIT, help="how many states to visit (default: %(default)s)")
+    add_limit(command)
     command.set_defaults(run=run)
 
 
@@ -33,17 +33,18 @@ def run(options: argparse.Namespace) -> None:
     path = options.out or story.with_suffix(".toml")
     if path.exists():
         raise InputError(f"{path}: it exists and is left as it is: give another name with --out")
-    found = survey(game, options.limit)
+    found = survey(game, options.limit, states_progress(options.limit))
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(annotation(game, found, _relative(story, path)))
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
-    print(f"{path}: {len(found.endings)} endings; fill in their rewards, then: drrn play {path}")
+    count = f"{len(found.endings)} ending{'s' * (len(found.endings) != 1)}"
+    print(f"{path}: {count}; fill in what each is worth, then: drrn play {path}")
 
 
 def annotation(game: StoryGame, found: Survey, story: str) -> str:
-    """The TOML's text."""
+    """The TOML's text: rules that the story has already, and a rule to fill in for each ending without one."""
     lines = [
         "# Rewards of the endings: fill in a number for each, say from -20 (worst) to 20 (best).",
         f"title = {_quoted(game.title)}",
@@ -51,15 +52,35 @@ def annotation(game: StoryGame, found: Survey, story: str) -> str:
         "step_reward = -0.1  # for each step that does not end the story",
         "max_steps = 500",
     ]
+    if game.rules.ends or not any(ending.passage != game.script.story.start for ending in found.endings):
+        lines.append(
+            '# ends = { contains = "THE END" }  # if pages that end the story still offer links, say how they look'
+        )
     if not found.complete:
         lines.append(f"# Only {found.states:,} states were visited: there may be more endings than these.")
     names = sorted(game.script.facts.asked)
     if names:
-        lines += ["", "[inputs]  # what to answer where the story asks", *(f'{name} = "Alex"' for name in names)]
-    for ending in sorted(found.endings, key=lambda ending: ending.passage):
-        lines += ["", "[[ending]]", f"# … {ending.last_words}"]
-        lines += [f"passage = {_quoted(ending.passage)}", f"reward = {ending.reward:g}"]
+        answers = [f"{_quoted(name)} = {_quoted(DEFAULT_ANSWER)}" for name in names]
+        lines += ["", "[inputs]  # what to answer where the story asks", *answers]
+    for ending in sorted(found.endings, key=lambda ending: (ending.rule or 10**9, ending.passage)):
+        lines += ["", "[[ending]]", f"# … {_printable(ending.last_words)}", *_conditions(game, found, ending)]
+        lines.append(f"reward = {ending.reward:g}")
     return "\n".join(lines) + "\n"
+
+
+def _conditions(game: StoryGame, found: Survey, ending: Ending) -> list[str]:
+    """How the ending is known: as its rule says, else by its passage, and by its last words where those tell more."""
+    if ending.rule is not None:
+        parts = game.rules.endings[ending.rule - 1].condition.parts
+        return [f"{key} = {_quoted(value)}" for key, value in parts.items()]
+    conditions = [f"passage = {_quoted(ending.passage)}"]
+    if sum(other.passage == ending.passage for other in found.endings) > 1:
+        conditions.append(f"contains = {_quoted(ending.last_words)}")
+    return conditions
+
+
+def _printable(text: str) -> str:
+    return "".join(character for character in text if character.isprintable())
 
 
 def _relative(story: Path, toml: Path) -> str:

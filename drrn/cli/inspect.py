@@ -5,12 +5,9 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import sys
-from collections.abc import Callable
 from typing import Any
 
-from drrn.cli.show import add_game_options, open_game, table
-from drrn.games.explore import LIMIT
+from drrn.cli.show import add_game_options, add_limit, open_game, states_progress, table
 from drrn.survey import Survey, survey
 
 
@@ -22,14 +19,14 @@ def add_command(commands: Any) -> None:
         "reward, passages that cannot be reached, links that lead nowhere, and macros that are not supported.",
     )
     add_game_options(command)
-    command.add_argument("--limit", type=int, default=LIMIT, help="how many states to visit (default: %(default)s)")
+    add_limit(command)
     command.add_argument("--json", action="store_true", help="print it all as JSON")
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
     game = open_game(options, lenient=True)
-    found = survey(game, options.limit, _progress(options.limit))
+    found = survey(game, options.limit, states_progress(options.limit))
     if options.json:
         print(json.dumps(dataclasses.asdict(found), indent=2, ensure_ascii=False))
     else:
@@ -51,12 +48,14 @@ def report(found: Survey) -> str:
     ]
     if found.paraphrases:
         p = found.paraphrases
-        rows.append(["Paraphrases", f"{p.pairs} actions, OOV rate {p.oov_rate:.1%}, BLEU-4 {p.bleu:.3f}"])
+        bleu = "needs pip install 'drrn[paper]'" if p.bleu is None else f"{p.bleu:.3f}"
+        rows.append(["Paraphrases", f"{p.pairs} actions, OOV rate {p.oov_rate:.1%}, BLEU-4 {bleu}"])
     endings = [[e.reward, e.passage, "" if e.rule else "(no rule)", e.last_words[:70]] for e in found.endings]
     parts = [found.title, table(rows), f"Endings ({len(endings)})", _indented(table(endings))]
+    so_far = "" if found.complete else " so far"
     lists = {
-        "Ending rules never reached": [f"[[ending]] {number}" for number in found.rules_never_reached],
-        "Passages never reached": found.unreachable,
+        f"Ending rules never reached{so_far}": [f"[[ending]] {number}" for number in found.rules_never_reached],
+        f"Passages never reached{so_far}": found.unreachable,
         "Cannot be played (left out here)": found.problems,
         "Notes": found.notes,
     }
@@ -68,15 +67,3 @@ def report(found: Survey) -> str:
 
 def _indented(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.splitlines())
-
-
-def _progress(limit: int) -> Callable[[int], None] | None:
-    """A line that counts on, where a person looks on."""
-    if not sys.stderr.isatty():
-        return None
-
-    def show(states: int) -> None:
-        if states % 1000 == 0:
-            print(f"\r{states:,} states of at most {limit:,} \x1b[K", end="", file=sys.stderr, flush=True)
-
-    return show

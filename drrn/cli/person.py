@@ -52,6 +52,7 @@ class Table:
                 self.console.rule("again")
                 return True
             if answer == "u":
+                self.console.print("One step back.", style="dim")
                 self.undone += bool(self.taken)
                 self.taken = self.taken[:-1]
             else:
@@ -86,7 +87,7 @@ class Table:
         while True:
             try:
                 answer = self.console.input("\n[bold cyan]>[/] ").strip().lower()
-            except EOFError:
+            except (EOFError, RuntimeError):  # the terminal is gone
                 return None
             if answer in ("q", "quit", "exit"):
                 return None
@@ -94,7 +95,7 @@ class Table:
                 self.console.print("This is the first page; there is nothing to take back.", style="dim")
             elif answer in ("u", "undo", "r", "restart"):
                 return answer[0]
-            elif answer.isdecimal() and 1 <= int(answer) <= len(observation.actions):
+            elif answer.isdecimal() and len(answer) < 6 and 1 <= int(answer) <= len(observation.actions):
                 return str(int(answer) - 1)
             elif len(named := [i for i, a in enumerate(observation.actions) if answer and answer in a.lower()]) == 1:
                 return str(named[0])
@@ -124,7 +125,8 @@ class Table:
             self.console.print(f"The score could not be kept in {self.path}: {error.strerror}", style="red")
             return
         practice = " as practice, since a step was taken back" if self.undone else ""
-        self.console.print(f"Kept for {escape(self.player)} in {self.path}{practice}.", style="dim")
+        kept = f"Kept for {escape(self.player)} in {escape(str(self.path))}{practice}."
+        self.console.print(kept, style="dim", soft_wrap=True)
 
     def _again(self) -> bool:
         try:

@@ -44,6 +44,8 @@ def add_command(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     if options.episodes < 1:
         raise InputError(f"--episodes is {options.episodes}; it must be at least 1")
+    if options.policy is None and (options.json or options.show):
+        raise InputError("--json and --show go with --policy random: a person sees the pages anyway")
     game = open_game(options, paraphrased=options.paraphrased, shuffle=not options.no_shuffle)
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(2**31)
     if options.policy is None:

@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(dataclasses.asdict(found)))
         return
-    if not found.players:
+    if not found.novice_games + found.experienced_games:
         raise InputError(f"{path}: no finished game of {name} yet: play one with: drrn play {options.game}")
     rows = [
         ["novice", found.novice_games, found.novice],

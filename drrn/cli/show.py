@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from drrn.games import StoryGame, make
+from drrn.games.explore import LIMIT
 
 T = TypeVar("T")
 
@@ -61,3 +62,27 @@ def _cell(value: object) -> str:
     if value is None:
         return "-"
     return f"{value:.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def add_limit(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--limit", type=_positive, default=LIMIT, help="states to visit at most (default: %(default)s)"
+    )
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text[:12]) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 1 up")
+    return int(text[:12])
+
+
+def states_progress(limit: int) -> Callable[[int], None] | None:
+    """A line that counts on, where a person looks on."""
+    if not sys.stderr.isatty():
+        return None
+
+    def show(states: int) -> None:
+        if states % 1000 == 0:
+            print(f"\r{states:,} states of at most {limit:,} \x1b[K\r", end="", file=sys.stderr, flush=True)
+
+    return show

@@ -8,18 +8,17 @@ import datetime
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from drrn.agent import read_json, torch_device
 from drrn.cli.show import add_game_options
-from drrn.curve import draw_curve
 from drrn.errors import InputError
-from drrn.evaluation import mean_and_deviation
 from drrn.games import StoryGame, make
-from drrn.record import Run
 from drrn.settings import Settings, settings_for
-from drrn.train import Round, Trainer
 from drrn.yardsticks import Yardsticks, yardsticks
+
+if TYPE_CHECKING:
+    from drrn.record import Run
+    from drrn.train import Round
 
 DESCRIPTION = """Learn a game: all replicas side by side. After each round a row is added to evaluations.csv, and the
 run can be killed and gone on with at any moment. GAME carries settings that suit it; what you give here comes first."""
@@ -49,6 +48,10 @@ def _add_setting(group: Any, f: dataclasses.Field[Any]) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    from drrn.agent import torch_device  # PyTorch takes a second to import: the other commands do without
+    from drrn.record import Run
+    from drrn.train import Trainer
+
     device = torch_device(options.device)
     if options.resume is not None:
         game, settings = _resumed(options)
@@ -76,6 +79,8 @@ def _settings(options: argparse.Namespace, game: StoryGame) -> Settings:
     """Defaults, under the game's own, under --config, under what stands on the command line."""
     given: dict[str, Any] = {}
     if options.config is not None:
+        from drrn.agent import read_json
+
         config = read_json(options.config, f"{options.config}: no such file")
         given = dict(config["settings"] if isinstance(config, dict) and "settings" in config else config)
     asked = {f.name: getattr(options, f.name) for f in dataclasses.fields(Settings)}
@@ -87,6 +92,8 @@ def _resumed(options: argparse.Namespace) -> tuple[StoryGame, Settings]:
     asked = [f.name for f in dataclasses.fields(Settings) if getattr(options, f.name) is not None]
     if asked:
         raise InputError(f"a resumed run keeps its settings: leave out --{asked[0].replace('_', '-')}")
+    from drrn.record import Run
+
     config = Run.config(options.resume)
     game = make(config["game"]["source"], lenient=config["game"]["lenient"], encoding=config["game"]["encoding"])
     return game, Settings(**config["settings"])
@@ -103,6 +110,8 @@ def _default_folder(game: StoryGame, settings: Settings) -> Path:
 
 
 def _finish(folder: Run, game: StoryGame, settings: Settings, lines: Yardsticks) -> None:
+    from drrn.curve import draw_curve
+
     title = f"{game.title}: {settings.model}, {settings.layers} × {settings.hidden}, {settings.replicas} replicas"
     print(f"run: {folder.folder}")
     try:
@@ -127,6 +136,8 @@ class display:  # noqa: N801 — used as a verb
         return self
 
     def __call__(self, finished: Round) -> None:
+        from drrn.evaluation import mean_and_deviation
+
         softmax, deviation = mean_and_deviation(finished.evaluations, "softmax")
         greedy, _ = mean_and_deviation(finished.evaluations, "greedy")
         speed = finished.transitions / finished.learning_seconds if finished.learning_seconds else 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from dataclasses import dataclass
@@ -49,13 +50,12 @@ class ContractError(AssertionError):
 
 def check_game(game: Game, *, seed: int = 0, episodes: int = 3, max_steps: int = 500) -> None:
     """Raise `ContractError` unless the game keeps the contract over some random episodes."""
-    _expect(isinstance(game.name, str) and game.name != "", "a game has a name that is a non-empty str")
+    name = getattr(game, "name", None)
+    _expect(isinstance(name, str) and name != "", "a game has a name that is a non-empty str")
     for episode in range(episodes):
         first = _transcript(game, seed + episode, max_steps)
         second = _transcript(game, seed + episode, max_steps)
         _expect(first == second, f"the same seed ({seed + episode}) and choices gave two different episodes")
-        for number, observation in enumerate(first):
-            _check_observation(observation, f"episode {episode}, step {number}")
         _expect(first[0].reward == 0, "the first observation of an episode pays nothing")
         if first[-1].ended:
             _expect_refusal(game, 0, "stepping after the end must be refused")
@@ -67,8 +67,10 @@ def check_game(game: Game, *, seed: int = 0, episodes: int = 3, max_steps: int =
 def _transcript(game: Game, seed: int, max_steps: int) -> list[Observation]:
     choose = random.Random(seed)
     transcript = [game.reset(seed)]
+    _check_observation(transcript[0], f"seed {seed}, step 0")
     while not transcript[-1].ended and len(transcript) <= max_steps:
         transcript.append(game.step(choose.randrange(len(transcript[-1].actions))))
+        _check_observation(transcript[-1], f"seed {seed}, step {len(transcript) - 1}")
     return transcript
 
 
@@ -80,13 +82,14 @@ def _check_observation(observation: Observation, place: str) -> None:
         mark = MARKUP.search(text)
         _expect(mark is None, f"{place}: markup {mark.group() if mark else ''!r} in {text[:80]!r}")
     _expect(all(action.strip() for action in observation.actions), f"{place}: an action without words")
-    _expect(isinstance(observation.reward, (int, float)), f"{place}: the reward is not a number")
+    number = isinstance(observation.reward, (int, float)) and math.isfinite(observation.reward)
+    _expect(number, f"{place}: the reward {observation.reward!r} is not a finite number")
 
 
 def _expect_refusal(game: Game, index: int, clause: str) -> None:
     try:
         game.step(index)
-    except (IndexError, ValueError, RuntimeError):
+    except (LookupError, ValueError, RuntimeError):
         return
     raise ContractError(clause)
 

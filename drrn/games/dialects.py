@@ -36,13 +36,12 @@ INCLUDES = "StoryIncludes"
 
 def read_script(story: Story, answers: dict[str, str], *, lenient: bool = False) -> Script:
     """Parse every passage once. What cannot be played is one error that lists it all, or, if lenient, left out."""
-    script = Script(story, answers)
+    script = Script(story, answers, lenient)
     names = frozenset(story.pages)
     _foreign_code(script)
     if script.problems and not story.format.startswith("sugarcube"):
-        raise InputError(
-            f"{complaint(script)}\n{story.source} is written for {story.format}, which is not supported yet"
-        )
+        first = script.problems[0]
+        raise InputError(f"{story.source}: a {story.format} story, which is not supported yet ({first})")
     with _no_collection():
         for name in (*story.pages, *({"StoryInit"} & story.passages.keys())):
             script.tags[name] = story.passages[name].tags

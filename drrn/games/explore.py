@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -37,7 +38,7 @@ def explore(game: StoryGame, limit: int = LIMIT, progress: Callable[[int], None]
             journey = journey.copy()
             move = journey.follow(move, game.teller)
         many = False
-        for probability, scene in game.teller.outcomes(move, journey.cells):
+        for probability, scene in itertools.islice(game.teller.outcomes(move, journey.cells), limit + 1):
             many |= probability < 1
             found.shown.update(scene.shown)
             after = Journey({**journey.cells, **scene.writes}, journey.history) if scene.writes else journey
@@ -53,15 +54,19 @@ def explore(game: StoryGame, limit: int = LIMIT, progress: Callable[[int], None]
             (fresh if is_new else stale).append((scene, after))
         found.stochastic |= many
 
+    cut = False
     arrive(game.teller.opening, Journey())
     while (fresh or stale) and len(seen) < limit:
         scene, journey = (fresh or stale).popleft()
         for move in scene.moves:
-            arrive(move, journey)
+            if len(seen) < limit:
+                arrive(move, journey)
+            else:
+                cut = True
         if progress:
             progress(len(seen))
     found.states = len(seen)
-    found.complete = not fresh and not stale
+    found.complete = not (fresh or stale or cut)
     return found
 
 

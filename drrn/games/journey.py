@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from drrn.games.page import Link
 from drrn.games.teller import Move, Teller
 from drrn.games.values import Value
 
@@ -14,7 +13,7 @@ class Journey:
     """The state of one episode: the cells, and for <<back>> the pages behind with the cells they had."""
 
     cells: dict[str, Value] = field(default_factory=dict)
-    history: list[tuple[str, dict[str, Value]]] = field(default_factory=list)
+    history: list[tuple[Move, dict[str, Value]]] = field(default_factory=list)
 
     def copy(self) -> Journey:
         return Journey(dict(self.cells), list(self.history))
@@ -23,11 +22,11 @@ class Journey:
         """Before a page is told, keep what its functions may ask for; a move back becomes a move to that page."""
         tracked, cells = teller.script.facts.tracked, self.cells
         if move.back is not None:
-            move = self._go_back(move, teller)
+            move = self._go_back(move)
         elif "history" in tracked:
             if self.history:
                 cells["moved"] = True
-            self.history.append((move.target, dict(cells)))
+            self.history.append((move, dict(cells)))
         if move.mark:
             cells[move.mark] = True
         for cell in ("turns", f"visited {move.target}"):
@@ -43,14 +42,15 @@ class Journey:
             cells["here"] = move.target
         return move
 
-    def _go_back(self, move: Move, teller: Teller) -> Move:
+    def _go_back(self, move: Move) -> Move:
+        """Restore what was there before an earlier move, and make that move again, its setter and all."""
         steps = move.back or 1
         if move.target:
-            places = [i for i, (name, _) in enumerate(self.history[:-1]) if name == move.target]
+            places = [i for i, (name, _) in enumerate(self.history[:-1]) if name.target == move.target]
             steps = len(self.history) - 1 - places[-1] if places else 1
         steps = min(steps, len(self.history) - 1)
         del self.history[len(self.history) - steps :]
-        target, before = self.history[-1]
+        earlier, before = self.history[-1]
         self.cells.clear()
         self.cells.update(before)
-        return teller.move(Link("", target))
+        return earlier

@@ -29,7 +29,7 @@ def make(
     them; `lenient` plays on without what is not supported; `encoding` is the story file's, if it is not UTF-8.
     """
     path = _path(name_or_path)
-    toml = path if path.suffix == ".toml" else _toml_beside(path)
+    toml = path if path.suffix.lower() == ".toml" else _toml_beside(path)
     rules = read_rules(toml) if toml else Rules()
     story = read_story(rules.story or path, encoding)
     script = read_script(story, dict(rules.inputs), lenient=lenient)
@@ -54,10 +54,13 @@ def _path(name_or_path: str | Path) -> Path:
     if name in BUILT_IN:
         return Path(str(resources.files("drrn.games") / "stories" / f"{name}.toml"))
     path = Path(name)
-    if path.is_file():
-        return path
-    if path.is_dir():
-        raise InputError(f"{name}: a folder; name the story in it")
+    try:
+        if path.is_file():
+            return path
+        if name and path.is_dir():
+            raise InputError(f"{name}: a folder; name the story in it")
+    except (OSError, ValueError) as error:
+        raise InputError(f"{name[:60]}: no such file or game") from error
     if path.suffix.lower() in (*TWEE, *HTML, ".toml") or "/" in name:
         beside = [str(other) for other in path.parent.glob("*") if other.is_file()] if path.parent.is_dir() else []
         raise InputError(f"{name}: no such file.{did_you_mean(name, beside)}")

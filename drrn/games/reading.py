@@ -50,6 +50,11 @@ def decode(data: bytes, source: str, encoding: str | None = None) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def read_text(path: Path) -> str:
+    """A small text file in UTF-8."""
+    return decode(_bytes(path), str(path), "utf-8-sig")
+
+
 def _bytes(path: Path) -> bytes:
     try:
         if path.stat().st_size > LARGEST:

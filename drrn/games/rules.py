@@ -12,7 +12,9 @@ from typing import Any
 from drrn.errors import InputError, did_you_mean
 from drrn.games.expressions import Facts, parse
 from drrn.games.page import Expression, Page
+from drrn.games.reading import read_text
 from drrn.games.script import Script
+from drrn.games.story import decoded
 from drrn.games.tokens import ExpressionError
 from drrn.games.values import truth
 
@@ -123,7 +125,10 @@ def read_rules(path: Path) -> Rules:
     _check_keys(table, types, str(path))
     if "story" not in table:
         raise InputError(f'{path}: it names no story: add story = "your-story.twee"')
-    if table.get("max_steps", 1) < 1:
+    for key in ("step_reward", "default_reward"):
+        if key in table:
+            table[key] = _number(table[key], f"{path}: {key} must be such that it")
+    if not 1 <= table.get("max_steps", 1) <= 10**9:
         raise InputError(f"{path}: max_steps is {table['max_steps']}; it must be at least 1")
     for key in ("story", "paraphrases"):
         if key in table:
@@ -141,18 +146,18 @@ def read_rules(path: Path) -> Rules:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
+    text = read_text(path)
     try:
-        table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
+        table: dict[str, Any] = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not valid TOML: {error}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 (byte {error.start}): save it as UTF-8") from error
     return table
 
 
 def check_rules(rules: Rules, script: Script, path: Path) -> None:
     """Refuse what can never match: it is a slip of the pen, and would silently pay nothing."""
-    source = "\n".join(f"{name}\n{passage.text}" for name, passage in script.story.passages.items())
+    texts = [f"{name}\n{decoded(passage.text)}" for name, passage in script.story.passages.items()]
+    source = "\n".join((*texts, *rules.inputs.values())).casefold()
     places = [(f"{path}: ends", condition) for condition in rules.ends]
     for kind, payments in (("[[ending]]", rules.endings), ("[[event]]", rules.events)):
         places += [(f"{path}: {kind} {i}", rule.condition) for i, rule in enumerate(payments, 1)]
@@ -172,12 +177,15 @@ def _check_condition(condition: Condition, place: str, script: Script, source: s
     if condition.where is not None:
         facts = Facts()
         parse(condition.where, facts)
+        if facts.written or facts.chance:
+            raise InputError(f"{place}: where may only compare: write `is` instead of `=`, and draw no lots")
+        script.facts.tracked |= facts.tracked
         for variable in sorted(facts.read - script.facts.written):
             near = did_you_mean(variable, script.facts.written)
             raise InputError(f"{place}: no passage sets ${variable}, so it can never match.{near}")
     for text in (condition.contains, condition.starts_with, condition.ends_with):
         for word in re.findall(r"[^\W\d_]+", text or ""):
-            if word not in source:
+            if word.casefold() not in source:
                 raise InputError(f'{place}: the word "{word}" stands nowhere in the story, so it can never match')
 
 
@@ -201,10 +209,14 @@ def _payment(table: Any, place: str) -> Payment:
     if not isinstance(table, dict):
         raise InputError(f"{place}: write it as a table with conditions and a reward")
     conditions = {key: value for key, value in table.items() if key != "reward"}
-    reward = table.get("reward")
-    if not isinstance(reward, (int, float)) or isinstance(reward, bool):
-        raise InputError(f"{place}: it needs a reward that is a number")
-    return Payment(_condition(conditions, place), float(reward))
+    return Payment(_condition(conditions, place), _number(table.get("reward"), f"{place}: it needs a reward that"))
+
+
+def _number(value: Any, what: str) -> float:
+    """A finite number."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and -1e9 <= value <= 1e9:
+        return float(value)
+    raise InputError(f"{what} is a number, at most a billion")
 
 
 def _condition(table: Any, place: str) -> Condition:

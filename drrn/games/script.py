@@ -27,6 +27,7 @@ class Script:
 
     story: Story
     answers: dict[str, str]  # to what the story asks the player
+    lenient: bool = False  # whether what fails while playing is left out, too
     nodes: dict[str, Node] = field(default_factory=dict)
     tags: dict[str, tuple[str, ...]] = field(default_factory=dict)
     links: dict[str, set[str]] = field(default_factory=dict)  # passage → passages that it names

@@ -17,6 +17,8 @@ from drrn.games.teller import Move, Scene, Teller
 # All orders of up to 5 actions, so that a shuffle is one draw and a view once made serves again.
 ORDERS = [list(itertools.permutations(range(n))) for n in range(6)]
 
+MOST_VIEWS = 200_000  # kept; a story whose pages never repeat makes them without end
+
 View = tuple[Observation, tuple[Move, ...]]
 
 
@@ -38,7 +40,7 @@ class StoryGame:
         self.shuffle = shuffle
         self._paraphrases = paraphrases or {}
         self._tracks = bool(script.facts.tracked)
-        self._random = random.Random(0)
+        self._random = random.Random()  # by chance, until a seed is given
         self._journey = Journey()
         self._moves: tuple[Move, ...] = ()
         self._views: dict[tuple[Scene, int], View] = {}
@@ -60,7 +62,7 @@ class StoryGame:
     def another(self) -> StoryGame:
         """The same game once more, with a state and generator of its own; what was told is shared."""
         twin = copy.copy(self)
-        twin._random, twin._journey, twin._moves, twin.scene = random.Random(0), Journey(), (), None
+        twin._random, twin._journey, twin._moves, twin.scene = random.Random(), Journey(), (), None
         return twin
 
     def reset(self, seed: int | None = None) -> Observation:
@@ -91,6 +93,8 @@ class StoryGame:
             order = int(draw() * len(orders)) if self.shuffle and count > 1 else 0
             view = self._views.get((scene, order))
             if view is None:
+                if len(self._views) > MOST_VIEWS:
+                    self._views.clear()
                 view = self._views[scene, order] = self._view(scene, orders[order])
         else:
             view = self._view(scene, self._random.sample(range(count), count) if self.shuffle else range(count))

@@ -6,6 +6,7 @@ a tree, so a move that was told before under the same answers costs a few look-u
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -67,25 +68,35 @@ def key_of(value: Value) -> Value:
 
 
 class _EveryLot:
-    """A source of chance that gives every sequence of outcomes once."""
+    """A source of chance that gives every sequence of outcomes once, counting up like an odometer."""
 
     def __init__(self) -> None:
-        self.pending: list[tuple[int, ...]] = [()]
+        self.drawn: list[int] = []
+        self.sizes: list[int] = []
+        self.at = -1  # lots drawn in the present sequence; -1: none begun
 
     def again(self) -> bool:
         """Begin the next sequence, if there is one."""
-        if not self.pending:
-            return False
-        self.given, self.drawn, self.probability = self.pending.pop(), list[int](), 1.0
+        if self.at >= 0:
+            while self.drawn and self.drawn[-1] + 1 == self.sizes[-1]:
+                self.drawn.pop()
+                self.sizes.pop()
+            if not self.drawn:
+                return False
+            self.drawn[-1] += 1
+        self.at = 0
         return True
 
     def draw(self, outcomes: int) -> int:
-        at = len(self.drawn)
-        if at >= len(self.given):  # a lot not met before on this way: its other outcomes come later
-            self.pending.extend((*self.drawn, other) for other in range(1, outcomes))
-        self.drawn.append(self.given[at] if at < len(self.given) else 0)
-        self.probability /= outcomes
-        return self.drawn[-1]
+        if self.at == len(self.drawn):  # a lot not met before on this way
+            self.drawn.append(0)
+            self.sizes.append(outcomes)
+        self.at += 1
+        return self.drawn[self.at - 1]
+
+    @property
+    def probability(self) -> float:
+        return 1.0 / math.prod(self.sizes)
 
 
 class Teller:
@@ -152,7 +163,8 @@ class Teller:
             reward = 0.0 if move.opening else self.rules.step_reward
         else:
             reward = self.rules.default_reward if rule is None else self.rules.endings[rule].reward
-        reward += self.rules.event_reward(page, text)
+        if not move.opening:  # the first page comes before any step, and pays nothing
+            reward += self.rules.event_reward(page, text)
         return Scene(
             passage=move.target,
             text=text,

@@ -35,7 +35,7 @@ def _header(line: str, place: str) -> tuple[str, tuple[str, ...]]:
     """Name and tags of `:: Name [tags] {metadata}`."""
     rest = METADATA.sub("", line[2:].strip()).rstrip()
     tags = TAGS.search(rest)
-    name = re.sub(r"\\(.)", r"\1", rest[: tags.start()] if tags else rest).strip(" \t:")
+    name = re.sub(r"\\(.)", r"\1", rest[: tags.start()] if tags else rest).strip().lstrip(": ")
     check_name(name, place)
     return name, tuple(tags[1].replace("\\", "").split()) if tags else ()
 

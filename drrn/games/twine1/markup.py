@@ -176,7 +176,11 @@ class Reader:
             taken = (setter, expression)
 
         def node(page: Page) -> None:
-            page.offer(Link(words(page), where(page), taken, mark(page) if mark else None))
+            target = where(page)
+            if target in self.names:
+                page.offer(Link(words(page), target, taken, mark(page) if mark else None))
+            else:
+                page.say(words(page))
 
         self.add(node)
 
@@ -201,7 +205,7 @@ class Reader:
 
         def target(page: Page) -> str:
             name = js.string(expression(page))
-            if name not in self.names:
+            if name not in self.names and not self.script.lenient:
                 raise InputError(f"{self.script.story.source}, {place}{self._nowhere(source, verb, name)}")
             return name
 

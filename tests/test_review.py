@@ -1,0 +1,181 @@
+"""Slips that a reader found, each mended and kept from coming back."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import drrn
+from drrn.cli import main
+from drrn.errors import InputError
+from drrn.games.explore import explore
+
+
+def test_going_back_keeps_what_the_link_to_that_page_set(story):
+    twee = ":: StoryInit\n<<set $g = 7>>\n\n:: Start\ng is <<$g>>.\n\n[[Go|A][$x = 5]]\n\n"
+    twee += ":: A\nx is <<$x>>.\n\n[[On|C][$x = 9]]\n<<back>>\n\n:: C\nHere x is <<$x>>.\n\n<<back>>\n"
+    game = story(twee)
+    game.reset(0)
+    game.step(0)
+    assert game.step(0).text == "Here x is 9."
+    assert game.step(0).text == "x is 5."
+    assert game.step(1).text == "g is 7."
+
+
+@pytest.mark.parametrize("draws", ["random(1, 100000000)", "random(1, 1000) * random(1, 1000) * random(1, 1000)"])
+def test_a_huge_chance_stops_at_the_limit(story, draws):
+    found = explore(story(f":: Start\n<<set $x = {draws}>>Lot <<$x>>.\n\n[[Again|Start]]\n"), limit=10)
+    assert not found.complete and found.states < 30
+
+
+def test_where_may_ask_for_visits_and_may_not_set(story):
+    twee = ":: Start\nGo.\n\n[[a|A]]\n[[b|B]]\n\n:: A\nA.\n\n[[b|B]]\n\n:: B\nB.\n"
+    game = story(twee, "[[ending]]\nwhere = 'visited(\"A\") gt 0'\nreward = 3\n")
+    game.reset(0)
+    assert game.step(1).reward == 0
+    game.reset(0)
+    game.step(0)
+    assert game.step(0).reward == 3
+    for where in ("$x = 5", "random(0, 1)"):
+        with pytest.raises(InputError, match="may only compare"):
+            story(twee, f"[[ending]]\nwhere = '{where}'\nreward = 3\n")
+
+
+def test_a_rule_may_name_decoded_words_and_answers(story):
+    twee = ':: Start\n<<set $n = prompt("?")>>caf&eacute;\n\n[[on]]\n\n:: on\nWell done, <<$n>>.\n'
+    story(twee, '[inputs]\nn = "Ines"\n[[ending]]\ncontains = "Well done, Ines"\nreward = 1\n')
+    story(twee, '[[ending]]\ncontains = "café"\nreward = 1\n')
+
+
+def test_unseeded_games_differ(story):
+    game = story(":: Start\n<<set $x = random(1, 1000000)>>Lot <<$x>>.\n")
+    assert len({game.another().reset().text for _ in range(5)}) > 1
+
+
+@pytest.mark.parametrize("name", ["<<if $w>>You win this time.<<else>>You lose it all.<<endif>>"])
+def test_annotate_lists_both_endings_of_one_passage_and_what_it_writes_can_be_played(tmp_path, name, capsys):
+    path = tmp_path / "tale.twee"
+    path.write_text(
+        f':: Start\n<<set $é = prompt("?")>>Go.\n\n[[a|E][$w = 1]]\n[[b|E]]\n\n:: E\n{name}\n', encoding="utf-8"
+    )
+    assert main(["annotate", str(path)]) == 0
+    text = path.with_suffix(".toml").read_text(encoding="utf-8")
+    assert text.count("[[ending]]") == 2 and "You win this time." in text and "You lose it all." in text
+    assert drrn.make(path.with_suffix(".toml")).reset(0).text == "Go."
+
+
+def test_annotate_of_a_game_with_rules_keeps_them(shared_games, tmp_path):
+    out = tmp_path / "mod.toml"
+    assert main(["annotate", str(shared_games / "machineofdeath.toml"), "--out", str(out), "--limit", "20000"]) == 0
+    assert len(drrn.make(out).rules.endings) == 16
+
+
+def test_a_computed_target_that_is_no_passage_is_words_in_lenient_play(story):
+    twee = ":: Start\nGo [[on|$w]] now.\n"
+    with pytest.raises(InputError, match="leads to no passage"):
+        story(twee).reset(0)
+    assert story(twee, lenient=True).reset(0).text == "Go on now."
+
+
+def test_an_event_on_the_first_page_pays_nothing_until_it_is_reached_by_a_step(story):
+    game = story(":: Start\nHere.\n\n[[Round.|Start]]\n", "[[event]]\npassage = 'Start'\nreward = 5\n")
+    assert game.reset(0).reward == 0 and game.step(0).reward == 5 and game.step(0).reward == 0
+
+
+def test_a_passages_name_may_end_in_a_colon(story):
+    assert story(":: Start\n[[Chapter 1:]]\n\n:: Chapter 1:\nIt begins.\n").reset(0).actions == ("Chapter 1:",)
+
+
+@pytest.mark.parametrize(
+    "toml",
+    ["step_reward = nan\n", "default_reward = inf\n", "step_reward = 1" + "0" * 400 + "\n", "x = " + "[" * 3000 + "\n"],
+    ids=["nan", "inf", "long", "deep"],
+)
+def test_numbers_that_are_none_and_tables_too_deep_are_one_sentence(story, toml):
+    with pytest.raises(InputError):
+        story(":: Start\nHi.\n", toml)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00bad", b"a,b\n1,2\n", b'when,"' + b"x" * 140_000])
+def test_a_scores_file_that_is_something_else_is_left_alone(tmp_path, capsys, monkeypatch, content):
+    path = tmp_path / "scores.csv"
+    path.write_bytes(content)
+    assert main(["scores", "long-watch", "--scores", str(path)]) == 2
+    assert main(["scores", "long-watch", "--scores", str(tmp_path)]) == 2
+    assert path.read_bytes() == content and "Traceback" not in capsys.readouterr().err
+
+
+def test_a_first_game_with_an_undo_is_still_the_first(tmp_path, capsys):
+    path = tmp_path / "scores.csv"
+    columns = "when,game,player,seed,undone,steps,final_reward,total,ending"
+    path.write_text(f"{columns}\nx,long-watch,ada,1,2,3,20,0,E\nx,long-watch,ada,1,0,3,10,0,E\n")
+    assert main(["scores", "long-watch", "--scores", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["novice_games"], found["experienced"]) == (0, 10.0)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["play", "a" * 5000], ["play", ""], ["play", "long-watch", "--json"], ["play", "x\0y"]],
+    ids=["long", "empty", "json", "nul"],
+)
+def test_odd_names_and_options_are_one_sentence(arguments, capsys):
+    assert main(arguments) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("limit", ["0", "-5", "many"])
+def test_a_limit_below_one_is_refused(limit, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["inspect", "long-watch", "--limit", limit])
+    assert stop.value.code == 2
+
+
+def test_a_closed_pipe_is_no_error():
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+    command = f"{sys.executable} -m drrn inspect long-watch | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def test_games_are_listed_without_the_optional_packages():
+    blocked = "import sys; sys.modules.update(dict.fromkeys(['rich', 'gymnasium', 'sacrebleu', 'torch'])); "
+    code = f"{blocked}from drrn.cli import main; sys.exit(main(['games']))"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0 and "night-market" in done.stdout
+
+
+def test_pages_that_never_repeat_do_not_fill_the_memory(story, monkeypatch):
+    monkeypatch.setattr("drrn.games.story_game.MOST_VIEWS", 50)
+    game = story(":: Start\n<<set $n += 1>>Turn <<$n>>.\n\n[[On.|Start]]\n")
+    game.reset(0)
+    for _ in range(300):
+        game.step(0)
+    assert len(game._views) <= 52
+
+
+def test_the_readme_is_filled_in():
+    readme = (drrn_root() / "README.md").read_text(encoding="utf-8")
+    assert "_OUTPUT" not in readme
+
+
+def drrn_root():
+    from pathlib import Path
+
+    return Path(drrn.__file__).parent.parent
+
+
+def test_csv_of_scores_has_the_columns_it_says(tmp_path):
+    from drrn import scores
+
+    path = tmp_path / "deep" / "scores.csv"
+    for seed in (1, 2):
+        scores.append(path, scores.Score("now", "tale", 'a "b", c', seed, 0, 3, 1.5, 1.0, "End"))
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["player"] for row in rows] == ['a "b", c'] * 2 and len(scores.read(path)) == 2
