@@ -17,15 +17,19 @@ __version__ = "0.1.0"
 __all__ = ["Game", "InputError", "Observation", "__version__", "check_game", "load", "make", "trainer"]
 
 
-def trainer(game: StoryGame, *, device: str = "cpu", **settings: Any) -> Trainer:
+def trainer(game: StoryGame, *, device: str = "cpu", threads: int = 1, **settings: Any) -> Trainer:
     """Something that learns the game: `for finished in trainer.train(): …`, then `trainer.agent`.
 
-    The settings are those of `drrn train`; what is not given is what suits the game, or the paper's.
+    The settings are those of `drrn train`; what is not given is what suits the game, or the paper's. PyTorch is told to
+    use so many `threads`: the products are small, and more than one mostly wait for each other.
     """
+    import torch
+
     from drrn.agent import torch_device  # PyTorch takes a second to import, and games do not need it
     from drrn.settings import settings_for
     from drrn.train import Trainer
 
+    torch.set_num_threads(threads)
     return Trainer(game, settings_for(game.title, game.rules.training, settings), torch_device(device))
 
 

@@ -28,7 +28,7 @@ def draw_curve(
     axes.set(xlabel="episodes played", ylabel="mean final reward", title=title)
     axes.set_xlim(left=0)
     axes.grid(alpha=0.25)
-    axes.legend(loc="lower right", frameon=False)
+    figure.legend(loc="outside lower center", ncols=4, frameon=False)
     figure.savefig(path, dpi=150, metadata={"Software": None})
     pyplot.close(figure)
 

@@ -259,3 +259,20 @@ def test_unknown_models_and_interactions_get_a_hint():
         model("drn")
     with pytest.raises(InputError, match='Did you mean "bilinear"'):
         model(interaction="bilinar")
+
+
+def test_the_model_in_the_docs_learns(monkeypatch):
+    from pathlib import Path
+
+    from drrn import models
+
+    text = (Path(__file__).parents[1] / "docs/training.md").read_text(encoding="utf-8")
+    monkeypatch.setattr(models, "MODELS", dict(models.MODELS))
+    code = text.split("```python\n")[1].split("```")[0]
+    exec(compile(code, "docs/training.md", "exec"), {})  # our own page, not a story
+    built = model("additive")
+    learner = Learner(built, SGD(built, 0.05))
+    first = np.abs(learner.learn(batches(built))).sum()
+    for _ in range(50):
+        last = np.abs(learner.learn(batches(built))).sum()
+    assert last < first / 3

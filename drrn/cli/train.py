@@ -31,6 +31,7 @@ def add_command(commands: Any) -> None:
     command.add_argument("--resume", type=Path, metavar="RUN", help="go on with a run that was interrupted")
     command.add_argument("--config", type=Path, metavar="FILE", help="settings from the config.json of another run")
     command.add_argument("--device", default="cpu", help="where to compute (default: cpu)")
+    command.add_argument("--threads", type=int, default=1, help="of PyTorch; small products want one (default: 1)")
     settings = command.add_argument_group("settings (defaults: the paper's, or what suits the game)")
     for f in dataclasses.fields(Settings):
         _add_setting(settings, f)
@@ -48,11 +49,14 @@ def _add_setting(group: Any, f: dataclasses.Field[Any]) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from drrn.agent import torch_device  # PyTorch takes a second to import: the other commands do without
+    import torch  # it takes a second to import: the other commands do without
+
+    from drrn.agent import torch_device
     from drrn.record import Run
     from drrn.train import Trainer
 
     device = torch_device(options.device)
+    torch.set_num_threads(options.threads)
     if options.resume is not None:
         game, settings = _resumed(options)
     elif options.game is None:

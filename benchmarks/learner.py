@@ -1,0 +1,184 @@
+"""How fast the learner learns, beside the arithmetic that it cannot do without.
+
+    python benchmarks/learner.py            transitions a second, and the share of the machine's own speed
+    python benchmarks/learner.py --growth   time against vocabulary, distinct texts and actions, as CSV and PNG
+
+The update is DRRN, 2 layers of 100, on text like Machine of Death's: 2,200 words, 85 words a state, 4 actions of 7.
+The limit is what the machine's matrix product would need for the same multiplications: each distinct text of a batch
+encoded once, and back-propagation through the taken actions only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from drrn.learning import Batches, Learner
+from drrn.models import Pages, Shape, build_model
+from drrn.optimisers import SGD
+from drrn.text import Lexicon
+
+
+@dataclass(frozen=True)
+class Case:
+    """A made-up game, by its sizes."""
+
+    replicas: int = 1
+    batch: int = 64
+    vocabulary: int = 2_200
+    texts: int = 530
+    state_words: int = 85
+    actions: int = 4
+    action_texts: int = 170
+    action_words: int = 7
+    hidden: int = 100
+
+
+def lexicon(case: Case, texts: int, length: int, vocabulary: int, generator: np.random.Generator) -> Lexicon:
+    """Texts of words drawn as languages draw them: few often, many seldom."""
+    shares = 1 / np.arange(1, vocabulary + 1)
+    shares /= shares.sum()
+    found = Lexicon(f"w{i}" for i in range(vocabulary))
+    for _ in range(texts):
+        found.id(" ".join(f"w{i}" for i in generator.choice(vocabulary, length, p=shares)))
+    return found
+
+
+def learner_of(case: Case) -> tuple[Learner, np.random.Generator]:
+    generator = np.random.default_rng(0)
+    states = lexicon(case, case.texts, case.state_words, case.vocabulary, generator)
+    actions = lexicon(case, case.action_texts, case.action_words, min(420, case.vocabulary), generator)
+    shape = Shape(hidden=case.hidden, most_actions=case.actions)
+    model = build_model("drrn", shape, states, actions, list(range(case.replicas)), torch.device("cpu"))
+    for replica in range(case.replicas):
+        model.meet_states(replica, np.arange(len(states)))
+        model.meet_actions(replica, np.arange(len(actions)))
+    return Learner(model, SGD(model, 1e-4)), generator
+
+
+def batches_of(case: Case, generator: np.random.Generator, count: int) -> Batches:
+    shape = (count, case.replicas, case.batch)
+
+    def pages() -> Pages:
+        return Pages(
+            generator.integers(case.texts, size=shape),
+            generator.integers(case.action_texts, size=(*shape, case.actions)),
+        )
+
+    ones = np.ones(shape, np.float32)
+    return Batches(pages(), generator.integers(case.actions, size=shape), ones, 0.9 * ones, pages(), ones)
+
+
+def speed(case: Case, seconds: float, at_once: int = 16) -> tuple[float, float]:
+    """Transitions a second over all replicas, and the multiplications and additions of one transition."""
+    learner, generator = learner_of(case)
+    prepared = [batches_of(case, generator, at_once) for _ in range(3)]
+    learner.learn(prepared[0])
+    updates, start = 0, time.perf_counter()
+    while (passed := time.perf_counter() - start) < seconds:
+        learner.learn(prepared[updates // at_once % 3])
+        updates += at_once
+    transitions = updates * case.batch * case.replicas
+    return transitions / passed, operations(case, learner, prepared[0])
+
+
+def operations(case: Case, learner: Learner, batches: Batches) -> float:
+    """Of one transition: what encoding each distinct text once, and the taken ones backwards, comes to."""
+    h, total = case.hidden, 0.0
+    model = learner.model
+    taken = np.take_along_axis(batches.pages.actions, batches.taken[..., None], axis=-1)[..., 0]
+    for k in range(len(batches.taken)):
+        for r in range(case.replicas):
+            now_states, now_actions = np.unique(batches.pages.states[k, r]), np.unique(taken[k, r])
+            all_states = np.union1d(now_states, batches.next_pages.states[k, r])
+            all_actions = np.union1d(now_actions, batches.next_pages.actions[k, r])
+            for lex, everything, backwards in (
+                (model.states, all_states, now_states),
+                (model.actions, all_actions, now_actions),
+            ):
+                lengths = np.diff(lex.starts)
+                total += 2 * h * lengths[everything].sum() + 2 * h * h * len(everything)  # forward
+                total += 2 * h * lengths[backwards].sum() + 4 * h * h * len(backwards)  # backward
+            total += 2 * h * case.batch * (case.actions + 3)  # inner products, and back through one
+    return total / (len(batches.taken) * case.replicas * case.batch)
+
+
+def matrix_speed(seconds: float = 1.0) -> float:
+    """This machine's own single-precision matrix product, in operations a second."""
+    a, b = torch.randn(512, 512), torch.randn(512, 512)
+    count, start = 0, time.perf_counter()
+    while (passed := time.perf_counter() - start) < seconds:
+        for _ in range(10):
+            torch.mm(a, b)
+        count += 10
+    return count * 2 * 512**3 / passed
+
+
+def report(seconds: float) -> None:
+    limit = matrix_speed()
+    print(f"matrix product: {limit / 1e9:.0f} GFLOP/s on one core")
+    for replicas in (1, 5):
+        case = Case(replicas=replicas)
+        rate, needed = speed(case, seconds)
+        share = rate * needed / limit
+        print(
+            f"R = {replicas}, batch {case.batch}: {rate:,.0f} transitions a second, {share:.1%} of the arithmetic limit"
+        )
+
+
+GROWTH = {
+    "vocabulary": [Case(vocabulary=n) for n in (1_000, 3_000, 10_000, 30_000, 100_000)],
+    "texts": [Case(texts=n, vocabulary=10_000) for n in (100, 1_000, 10_000, 100_000)],
+    "actions": [Case(actions=n, action_texts=2_000, batch=16) for n in (2, 8, 32, 128, 500)],
+}
+
+
+def growth(seconds: float, out: Path) -> None:
+    """Microseconds a transition, against each size."""
+    rows = []
+    for axis, cases in GROWTH.items():
+        for case in cases:
+            rate, needed = speed(case, seconds, at_once=4)
+            rows.append({"axis": axis, "size": getattr(case, axis), "microseconds": 1e6 / rate, "operations": needed})
+            print(f"{axis} {getattr(case, axis):>7,}: {1e6 / rate:8.1f} µs a transition", flush=True)
+    with (out / "growth.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
+    for ax, axis in zip(axes, GROWTH, strict=True):
+        mine = [row for row in rows if row["axis"] == axis]
+        ax.loglog([row["size"] for row in mine], [row["microseconds"] for row in mine], "o-", color="#1f5fa8")
+        ax.set(xlabel=axis, title=f"against {axis}")
+        ax.grid(alpha=0.3)
+    axes[0].set_ylabel("µs a transition")
+    figure.savefig(out / "growth.png", dpi=150)
+    print(f"wrote {out / 'growth.csv'} and {out / 'growth.png'}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--growth", action="store_true", help="measure how time grows with sizes")
+    parser.add_argument("--seconds", type=float, default=5.0, help="for each measurement (default: %(default)s)")
+    parser.add_argument("--out", type=Path, default=Path("benchmarks"), help="where growth.csv and growth.png go")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    if options.growth:
+        growth(options.seconds, options.out)
+    else:
+        report(options.seconds)
+
+
+if __name__ == "__main__":
+    main()
