@@ -1,0 +1,314 @@
+"""Every state that choices and chance can reach, where a state is a page and the cells that may yet matter.
+
+A cell matters on a page if some way onward may read it before it is written. What ways onward there are is known only
+once they were gone, so the search begins with nothing that matters, learns, and begins anew when it has learned more;
+when it ends without having learned anything, no two states that differ were taken for one.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
+from operator import itemgetter
+
+from drrn.games.journey import Journey
+from drrn.games.story_game import StoryGame
+from drrn.games.teller import Move, Question, Scene
+from drrn.games.values import Value
+
+FIRST_LOOK = 500  # states after which to ask what was learned; then at twice as many, and so on
+ROW_BYTES, STATE_BYTES, CELL_BYTES, OUTCOME_BYTES = 250, 250, 8, 12  # about what CPython takes, dictionaries included
+
+Values = tuple[int, ...]  # of the cells that matter, by number
+
+
+class TooLargeError(Exception):
+    """The search met its limit; the message says which, and what grew."""
+
+
+@dataclass
+class States:
+    """What was reached, flat: the actions of state s are first[s] to first[s + 1], the outcomes of row r likewise."""
+
+    faces: list[Scene] = field(default_factory=list)  # one scene for all that show and offer the same
+    face: array[int] = field(default_factory=lambda: array("i"))  # of each state
+    first: array[int] = field(default_factory=lambda: array("q", [0]))
+    row: array[int] = field(default_factory=lambda: array("i"))  # of each action of each state
+    row_first: array[int] = field(default_factory=lambda: array("q", [0]))
+    successor: array[int] = field(default_factory=lambda: array("i"))
+    probability: array[float] = field(default_factory=lambda: array("d"))
+    shown: set[str] = field(default_factory=set)  # passages
+
+    def __len__(self) -> int:
+        return len(self.face)
+
+
+def reachable_states(game: StoryGame, limit: int, memory: int, progress: Callable[[int], None] | None = None) -> States:
+    """All states, row 0 being the opening; `TooLargeError` past so many states or about so many bytes."""
+    search = _Search(game, limit, memory, progress)
+    while not search.complete():
+        search.matters.learn()
+    return search.states
+
+
+class _Interned:
+    """Numbers for cells' values; 0 is number 0. True is not 1, and a list is not its only item."""
+
+    def __init__(self) -> None:
+        self.values: list[Value] = []
+        self.numbers: dict[Hashable, int] = {}
+        self.number(0)
+
+    def number(self, value: Value) -> int:
+        key = value if value.__class__ is int else _typed(value)
+        found = self.numbers.get(key)
+        if found is None:
+            found = self.numbers[key] = len(self.values)
+            self.values.append(value)
+        return found
+
+
+def _typed(value: Value) -> Hashable:
+    if isinstance(value, tuple):
+        return ("list", *map(_typed, value))
+    if isinstance(value, bool) or value != value:
+        return (str(value),)
+    return value
+
+
+class _UnknownError(Exception):
+    """A cell was asked for that was not known to matter, so its value was not kept."""
+
+
+class _Known(dict[str, Value]):
+    """The cells whose values were kept."""
+
+    def get(self, cell: str, default: Value = 0) -> Value:  # type: ignore[override]
+        try:
+            return self[cell]
+        except KeyError:
+            raise _UnknownError(cell) from None
+
+
+@dataclass
+class _Ahead:
+    """What is known of a move: the cells it reads, and the faces it leads to with the cells written on the way."""
+
+    reads: set[str] = field(default_factory=set)
+    leads: set[tuple[int, frozenset[str]]] = field(default_factory=set)
+    matters: tuple[str, ...] = ()  # before the move
+
+
+class _Matters:
+    """Which cells matter, before each move and on each face: the least that fits all that was seen."""
+
+    def __init__(self, tracked: set[str]) -> None:
+        self.tracked = tracked
+        self.ahead: dict[Move, _Ahead] = {}
+        self.moves: list[tuple[Move, ...]] = []  # of each face
+        self.on_face: list[tuple[str, ...]] = []
+
+    def add_face(self, moves: tuple[Move, ...]) -> None:
+        self.moves.append(moves)
+        for move in moves:
+            self.ahead.setdefault(move, _Ahead())
+        known = [set(self.ahead[move].matters) for move in moves]
+        self.on_face.append(tuple(sorted(set().union(*known))))
+
+    def see(self, move: Move, reads: Iterable[str], leads: Iterable[tuple[int, frozenset[str]]]) -> None:
+        self.ahead.setdefault(move, _Ahead()).reads.update(reads)
+        self.ahead[move].leads.update(leads)
+
+    def learn(self) -> None:
+        """Go round until nothing more is found to matter."""
+        faces = [set(cells) for cells in self.on_face]
+        moves = {move: set(ahead.matters) for move, ahead in self.ahead.items()}
+        grown = True
+        while grown:
+            grown = False
+            for move, ahead in self.ahead.items():
+                passed_on = (faces[face] - written for face, written in ahead.leads)
+                matters = self._before(move, ahead.reads.union(*passed_on))
+                grown |= not matters <= moves[move]
+                moves[move] |= matters
+            for face, onward in enumerate(self.moves):
+                faces[face].update(*(moves[move] for move in onward))
+        for move, ahead in self.ahead.items():
+            ahead.matters = tuple(sorted(moves[move]))
+        self.on_face = [tuple(sorted(cells)) for cells in faces]
+
+    def _before(self, move: Move, matters: set[str]) -> set[str]:
+        """What matters before a journey follows a move, given what matters once it did (see `Journey.follow`)."""
+        before = matters - {move.mark or ""}
+        if "last" in self.tracked or "previous" in self.tracked:
+            before.discard("here")
+            if not before.isdisjoint(("last", "previous")):
+                before.add("here")
+        return before
+
+
+class _Search:
+    def __init__(self, game: StoryGame, limit: int, memory: int, progress: Callable[[int], None] | None) -> None:
+        self.game, self.limit, self.memory, self.progress = game, limit, memory, progress
+        self.opening = game.teller.opening
+        self.matters = _Matters(game.script.facts.tracked)
+        self.interned = _Interned()
+        self.faces: list[Scene] = []
+        self.shown: set[str] = set()
+        self._face_of: dict[Scene, tuple[int, frozenset[str]]] = {}
+        self._face_numbers: dict[Hashable, int] = {}
+        self._recall(self.opening)
+
+    def _recall(self, move: Move) -> None:
+        """Learn from what the teller remembers of tellings before this search."""
+        moves, seen = [move], {move}
+        while moves:
+            move = moves.pop()
+            reads, scenes = _remembered(move)
+            self.matters.see(move, reads, [self._face(scene) for scene in scenes])
+            onward = {onward for scene in scenes for onward in scene.moves} - seen
+            seen |= onward
+            moves += onward
+        self.matters.learn()
+
+    def complete(self) -> bool:
+        """Search from the start; False as soon as it is known that something matters that was left out."""
+        self.states = States(self.faces, shown=self.shown)
+        self.numbers: dict[tuple[int, Values], int] = {}
+        self.keys: list[tuple[int, Values]] = []
+        self.rows: dict[tuple[Move, Values], int] = {}
+        self.bytes = 0
+        self._projections: dict[int, list[tuple[Move, Callable[[Values], Values]]]] = {}
+        self.incomplete = False  # a cell was asked for that was not known to matter
+        look = FIRST_LOOK
+        self._row(self.opening, (0,) * len(self.matters.ahead[self.opening].matters))  # nothing is set yet
+        done = 0
+        while done < len(self.keys):
+            self._expand(*self.keys[done])
+            done += 1
+            if self.progress and done % 1000 == 0:
+                self.progress(done)
+            if len(self.keys) > look or len(self.keys) > self.limit or self.bytes > self.memory:
+                look *= 2
+                if self.incomplete:
+                    return False
+                self._check_size()
+        return not self.incomplete
+
+    def _expand(self, face: int, values: Values) -> None:
+        states = self.states
+        if face not in self._projections:
+            cells = self.matters.on_face[face]
+            moves = self.faces[face].moves
+            self._projections[face] = [(m, _projection(cells, self.matters.ahead[m].matters)) for m in moves]
+        for move, projection in self._projections[face]:
+            states.row.append(self._row(move, projection(values)))
+        states.first.append(len(states.row))
+        states.face.append(face)
+
+    def _row(self, move: Move, values: Values) -> int:
+        """The number of a move with the cells that matter to it; its outcomes are found the first time."""
+        number = self.rows.get((move, values))
+        if number is None:
+            number = self.rows[move, values] = len(self.rows)
+            self._find_outcomes(move, values)
+        return number
+
+    def _find_outcomes(self, move: Move, values: Values) -> None:
+        matters, states = self.matters.ahead[move].matters, self.states
+        kept = self.interned.values
+        journey = Journey({cell: kept[number] for cell, number in zip(matters, values, strict=True)})
+        told = journey.follow(move, self.game.teller)
+        sure = (
+            *matters,
+            move.mark,
+            "here",
+            "last",
+            "previous",
+        )  # the journey's other cells count on from what was left out
+        cells = _Known({cell: value for cell, value in journey.cells.items() if cell in sure})
+        outcomes: dict[int, float] = {}
+        leads: list[tuple[int, frozenset[str]]] = []
+        try:
+            for probability, scene in self.game.teller.outcomes(told, cells):
+                face, written = self._face(scene)
+                leads.append((face, written))
+                state = self._state(face, _Known({**cells, **scene.writes}))
+                outcomes[state] = outcomes.get(state, 0.0) + probability
+        except _UnknownError as unknown:
+            self.incomplete = True
+            self.matters.see(move, unknown.args, leads)
+        else:
+            self.matters.see(move, (), leads)
+        states.successor.extend(outcomes)
+        states.probability.extend(outcomes.values())
+        states.row_first.append(len(states.successor))
+        self.bytes += ROW_BYTES + CELL_BYTES * len(values) + OUTCOME_BYTES * len(outcomes)
+
+    def _state(self, face: int, cells: _Known) -> int:
+        number = self.interned.number
+        key = (face, tuple([number(cells.get(cell)) for cell in self.matters.on_face[face]]))
+        found = self.numbers.get(key)
+        if found is None:
+            found = self.numbers[key] = len(self.keys)
+            self.keys.append(key)
+            self.bytes += STATE_BYTES + CELL_BYTES * len(key[1])
+        return found
+
+    def _face(self, scene: Scene) -> tuple[int, frozenset[str]]:
+        """The number of what a scene shows and offers, and the cells it wrote."""
+        found = self._face_of.get(scene)
+        if found is None:
+            ending = (scene.rule, scene.passage) if scene.ended else None
+            key = (scene.text, scene.actions, scene.moves, scene.reward, ending)
+            number = self._face_numbers.setdefault(key, len(self.faces))
+            if number == len(self.faces):
+                self.faces.append(scene)
+                self.matters.add_face(scene.moves)
+            self.shown.update(scene.shown)
+            found = self._face_of[scene] = (number, frozenset(scene.writes))
+        return found
+
+    def _check_size(self) -> None:
+        if len(self.keys) > self.limit:
+            raise TooLargeError(f"it has more than {self.limit:,} states{self._growth()}")
+        if self.bytes > self.memory:
+            size = f"{len(self.keys):,} states take more than {self.memory / 2**20:,.0f} MB"
+            raise TooLargeError(f"its {size}{self._growth()}")
+
+    def _growth(self) -> str:
+        """The cell that took the most values, if one stands out."""
+        seen = {
+            (cell, n) for face, values in self.keys for cell, n in zip(self.matters.on_face[face], values, strict=True)
+        }
+        most = Counter(cell for cell, _ in seen).most_common(1)
+        if not most or most[0][1] < 100:
+            return ""
+        return f"; {most[0][0]} alone took {most[0][1]:,} values: does it grow without end?"
+
+
+def _remembered(move: Move) -> tuple[set[str], list[Scene]]:
+    """The cells that tellings of a move have read, and the scenes they came to."""
+    reads, scenes, nodes = set(), [], [move.told]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, Question):
+            if node.cell:
+                reads.add(node.cell)
+            nodes += node.answers.values()
+        elif node is not None:
+            scenes.append(node)
+    return reads, scenes
+
+
+def _projection(cells: tuple[str, ...], wanted: tuple[str, ...]) -> Callable[[Values], Values]:
+    """Picks the wanted cells' values out of the cells' values."""
+    places = [cells.index(cell) for cell in wanted]
+    if not places:
+        return lambda values: ()
+    if len(places) == 1:
+        only = places[0]
+        return lambda values: (values[only],)
+    return itemgetter(*places)
