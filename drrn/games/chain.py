@@ -7,7 +7,8 @@ import numpy as np
 from drrn.games.graph import Flags, Floats, Ints, StateGraph, ranges, totals
 
 PRECISION = 1e-12
-DENSE = 600  # states up to which the equations are solved at once; of more, the series is summed
+PATIENCE = 3_000  # rounds after which a series is called slow
+DENSE = 4_000  # states up to which equations are solved; of more, a slow series is summed on
 WINDOW = 16  # rounds over which to see how fast the series shrinks
 MOST_ROUNDS = 1_000_000
 
@@ -47,14 +48,24 @@ class Chain:
             found[before] = True
         return found
 
-    def visits(self) -> Floats:
+    def visits(self, rounds: int = MOST_ROUNDS) -> Floats:
         """How often each state is expected to be visited. Where no ending can be reached any more, only the first
-        arrival counts, for what follows goes on for ever."""
-        steps = (self.leads_to(self.ended) & ~self.ended)[self.origin]
-        return series(self.start, self.origin[steps], self.successor[steps], self.chance[steps])
+        arrival counts, for what follows goes on for ever. Only so many rounds (steps) count."""
+        steps = (self.leads_to(self.ended) & ~self.ended & self.reached())[self.origin]
+        return series(self.start, self.origin[steps], self.successor[steps], self.chance[steps], rounds)
 
-    def value(self, pay: Floats, discount: float = 1.0, worth: Floats | None = None) -> Floats:
-        """The expected sum of what arrivals pay, for each state; where `worth` is a number, play stops with that.
+    def reached(self) -> Flags:
+        """The states that can be reached from the start."""
+        found: Flags = self.start > 0
+        while not found[(after := self.successor[found[self.origin]])].all():
+            found[after] = True
+        return found
+
+    def value(
+        self, pay: Floats, discount: float = 1.0, worth: Floats | None = None, rounds: int = MOST_ROUNDS
+    ) -> Floats:
+        """The expected sum of what arrivals pay in so many steps, for each state; where `worth` is a number, play stops
+        with that.
 
         Undiscounted, it is infinite where play can go on for ever among states that pay.
         """
@@ -69,7 +80,7 @@ class Chain:
         steps = go_on[self.origin]
         origin, successor, chance = self.origin[steps], self.successor[steps], self.chance[steps]
         at_once = chance * (pay + discount * np.where(go_on, 0.0, worth))[successor]
-        paid = series(totals(origin, at_once, len(worth)), successor, origin, discount * chance)
+        paid = series(totals(origin, at_once, len(worth)), successor, origin, discount * chance, rounds)
         return np.where(go_on, paid, worth)
 
     def _for_nothing(self, pay: Floats) -> Flags:
@@ -80,21 +91,34 @@ class Chain:
         return found
 
 
-def series(first: Floats, source: Ints, target: Ints, weight: Floats) -> Floats:
-    """first + A·first + A²·first + …, where A takes weight · x[source] to target."""
-    size = len(first)
-    if size <= DENSE:
-        matrix = np.eye(size)
-        np.subtract.at(matrix, (target, source), weight)
-        return np.asarray(np.linalg.solve(matrix, first), np.float64)
+def series(first: Floats, source: Ints, target: Ints, weight: Floats, rounds: int = MOST_ROUNDS) -> Floats:
+    """first + A·first + A²·first + …, where A takes weight · x[source] to target; at most so many terms.
+
+    Most are soon summed. Those of loops that are hardly ever left are not, and are solved as equations instead.
+    """
+    total, done = _summed(first, source, target, weight, min(rounds, PATIENCE))
+    if done or rounds <= PATIENCE:
+        return total
+    places = np.union1d(source, target)
+    if len(places) > DENSE:
+        return _summed(first, source, target, weight, rounds)[0]
+    matrix = np.eye(len(places))
+    np.subtract.at(matrix, (np.searchsorted(places, target), np.searchsorted(places, source)), weight)
+    solved: Floats = first.copy()
+    solved[places] = np.linalg.solve(matrix, first[places])
+    return solved
+
+
+def _summed(first: Floats, source: Ints, target: Ints, weight: Floats, rounds: int) -> tuple[Floats, bool]:
+    """The sum of the series' terms, and whether the rest is too small to matter."""
     term, earlier = first, float("inf")
     total: Floats = first.copy()
-    for number in range(1, MOST_ROUNDS):
-        term = totals(target, weight * term[source], size)
+    for number in range(1, rounds + 1):
+        term = totals(target, weight * term[source], len(first))
         total += term
         if number % WINDOW == 0:
             now = float(np.abs(term).max())
             if now == 0 or (now < earlier and WINDOW * now / (1 - now / earlier) < PRECISION * np.abs(total).max()):
-                break
+                return total, True
             earlier = now
-    return total
+    return total, False

@@ -53,7 +53,7 @@ def policy_score(graph: StateGraph, probabilities: Floats) -> Score:
     trapped = float(visits[lost].sum())
     return Score(
         final_reward=float(at_end @ graph.reward),
-        total=_at_start(graph, chain.value(graph.reward)),
+        total=at_start(graph, chain.value(graph.reward)),
         steps=np.inf if trapped > 0 else float(visits[~graph.ended].sum()),
         endings=totals(graph.ending_at[graph.ended], visits[graph.ended], len(graph.endings)),
         trapped=trapped,
@@ -63,7 +63,7 @@ def policy_score(graph: StateGraph, probabilities: Floats) -> Score:
 def policy_value(graph: StateGraph, probabilities: Floats, discount: float | None = None) -> float:
     """What a policy is worth at the start: its final reward, or its return at a discount."""
     value = Chain(graph, probabilities).value(pays(graph, discount), 1.0 if discount is None else discount)
-    return _at_start(graph, value, discount)
+    return at_start(graph, value, discount)
 
 
 def best(graph: StateGraph, discount: float | None = None) -> Solution:
@@ -87,12 +87,26 @@ def best(graph: StateGraph, discount: float | None = None) -> Solution:
     else:
         raise InputError(f"{graph.name}: its return has no upper bound, since a loop pays: give a discount below 1")
     value = np.where(choices.sound, value, -np.inf)
-    return Solution(_at_start(graph, value, discount), value, choices.q(value), slot)
+    return Solution(at_start(graph, value, discount), value, choices.q(value), slot)
 
 
 def pays(graph: StateGraph, discount: float | None) -> Floats:
     """What arriving in each state adds to what is asked for."""
     return np.where(graph.ended, graph.reward, 0.0) if discount is None else graph.reward
+
+
+def at_start(graph: StateGraph, value: Floats, discount: float | None = 1.0) -> float:
+    """The mean over the opening's outcomes; a story that ends there at once pays its final reward."""
+    first = np.flatnonzero(graph.start)
+    if discount is None:
+        value = np.where(graph.ended, graph.reward, value)
+    return float(graph.start[first] @ value[first])
+
+
+def slot_values(graph: StateGraph, worth: Floats) -> Floats:
+    """The mean of what each slot's outcomes are worth."""
+    rows = np.add.reduceat(graph.probability * worth[graph.successor], graph.row_first[:-1])
+    return rows[graph.row]
 
 
 def one_slot(graph: StateGraph, slot: Ints) -> Floats:
@@ -118,9 +132,7 @@ class _Choices:
 
     def q(self, value: Floats) -> Floats:
         """What each slot is worth."""
-        worth = self.pay + self.gamma * value
-        graph = self.graph
-        return np.add.reduceat(graph.probability * worth[graph.successor], graph.row_first[:-1])[graph.row]
+        return slot_values(self.graph, self.pay + self.gamma * value)
 
     def improved(self, value: Floats) -> Floats:
         better = np.where(self.stay, 0.0, -np.inf)
@@ -185,11 +197,3 @@ class _Choices:
         found = np.full(len(self.graph), -1)
         found[self.graph.slot_state[chosen]] = chosen
         return found
-
-
-def _at_start(graph: StateGraph, value: Floats, discount: float | None = 1.0) -> float:
-    """The mean over the opening's outcomes; a story that ends there at once pays its final reward."""
-    first = np.flatnonzero(graph.start)
-    if discount is None:
-        value = np.where(graph.ended, graph.reward, value)
-    return float(graph.start[first] @ value[first])

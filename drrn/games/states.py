@@ -168,9 +168,10 @@ class _Search:
             move = moves.pop()
             reads, scenes = _remembered(move)
             self.matters.see(move, reads, [self._face(scene) for scene in scenes])
-            onward = {onward for scene in scenes for onward in scene.moves} - seen
-            seen |= onward
-            moves += onward
+            for onward in (onward for scene in scenes for onward in scene.moves):
+                if onward not in seen:
+                    seen.add(onward)
+                    moves.append(onward)
         self.matters.learn()
 
     def complete(self) -> bool:
