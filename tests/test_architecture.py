@@ -8,7 +8,21 @@ import drrn
 
 ROOT = Path(drrn.__file__).parent
 # From first to last; a room may import what stands at its own place or before it.
-ROOMS = ["errors", "home", "text", "games", "episodes", "survey", "scores", "gym", "cli", "__main__"]
+ROOMS = [
+    "errors",
+    "home",
+    "text",
+    "games",
+    "episodes",
+    "playtest",
+    "survey",
+    "map_layout",
+    "story_map",
+    "scores",
+    "gym",
+    "cli",
+    "__main__",
+]
 
 
 def room(module):

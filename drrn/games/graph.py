@@ -102,6 +102,11 @@ class StateGraph:
         side_by_side[places] = self.page_action
         return side_by_side
 
+    def outcomes(self, slot: int) -> slice:
+        """Where the outcomes of a slot stand in `successor` and `probability`."""
+        row = self.row[slot]
+        return slice(int(self.row_first[row]), int(self.row_first[row + 1]))
+
     def by_state(self, of_page_action: NDArray[Any]) -> NDArray[Any]:
         """What is given for each action of each page (as `page_action` lists them), for each slot."""
         return of_page_action[ranges(self.page_first[self.page], self.count)]
