@@ -20,6 +20,7 @@ SHARES_OF_CHANCE = (0.0, 0.3, 0.1, 0.03, 0.0)
 SINGLE_PAGES = 12  # that are tried one by one, where all at once is no improvement
 LEAST_GAIN = 1e-9
 HOPELESS = 1e9  # an endless cost, for comparing
+WORK = 1_000_000  # slots that are judged before the search ends
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class _Search:
 
     def __init__(self, graph: StateGraph, discount: float | None, enough: float) -> None:
         self.enough = enough  # no policy earns more than this, so there is nothing left to search for
+        self.trials = max(20, WORK // len(graph.row))
         self.graph, self.discount = graph, discount
         self.pay, self.gamma = pays(graph, discount), 1.0 if discount is None else discount
         pages = np.repeat(np.arange(len(graph.page_text)), np.diff(graph.page_first))
@@ -74,22 +76,26 @@ class _Search:
     def climb(self, taken: Ints) -> None:
         """Improve the labels until nothing helps, with less and less chance; the best policy seen is kept."""
         for share in SHARES_OF_CHANCE:
-            if self.found.score >= self.enough:
+            if self._is_over():
                 return
             score, wishes = self._judged(taken, share)
-            while wishes and self.found.score < self.enough:
+            while wishes and not self._is_over():
                 trial = wishes.pop(0)
                 trial_score, trial_wishes = self._judged(trial, share)
                 if trial_score > score + LEAST_GAIN:
                     taken, score, wishes = trial, trial_score, trial_wishes
 
+    def _is_over(self) -> bool:
+        return self.trials <= 0 or self.found.score >= self.enough
+
     def _judged(self, taken: Ints, share: float) -> tuple[float, list[Ints]]:
         """What a policy earns, and labels that may earn more."""
+        self.trials -= 1
         graph = self.graph
         by_label = (self.label == taken[graph.page[graph.slot_state]]) * self.share
         probabilities = (1 - share) * by_label + share * self.chance
         chain = Chain(graph, probabilities)
-        value = chain.value(self.pay, self.gamma, rounds=self.graph.max_steps)
+        value = chain.value(self.pay, self.gamma, terms=self.graph.max_steps)
         score = at_start(graph, value, self.discount)
         if score > self.found.score:
             self.found = Sighted(score, probabilities)

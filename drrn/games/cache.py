@@ -64,7 +64,7 @@ def load(path: Path, shuffle: bool) -> Compiled | None:
     if not path.is_file():
         return None
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             tables = json.loads(file[TABLES].tobytes())
             tables["endings"] = [EndingPlace(*ending) for ending in tables["endings"]]
             values: dict[str, Any] = {

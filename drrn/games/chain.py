@@ -5,12 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from drrn.games.graph import Flags, Floats, Ints, StateGraph, ranges, totals
-
-PRECISION = 1e-12
-PATIENCE = 3_000  # rounds after which a series is called slow
-DENSE = 4_000  # states up to which equations are solved; of more, a slow series is summed on
-WINDOW = 16  # rounds over which to see how fast the series shrinks
-MOST_ROUNDS = 1_000_000
+from drrn.games.linear import MOST_TERMS, series
 
 
 def uniform(graph: StateGraph) -> Floats:
@@ -48,11 +43,15 @@ class Chain:
             found[before] = True
         return found
 
-    def visits(self, rounds: int = MOST_ROUNDS) -> Floats:
-        """How often each state is expected to be visited. Where no ending can be reached any more, only the first
-        arrival counts, for what follows goes on for ever. Only so many rounds (steps) count."""
-        steps = (self.leads_to(self.ended) & ~self.ended & self.reached())[self.origin]
-        return series(self.start, self.origin[steps], self.successor[steps], self.chance[steps], rounds)
+    def visits(self, steps: int | None = None) -> Floats:
+        """How often each state is expected to be visited, in so many steps or for as long as it takes. In the long run,
+        of states from which no ending can be reached only the first arrival counts: what follows goes on for ever."""
+        go_on = self.reached() & ~self.ended
+        if steps is None:
+            go_on &= self.leads_to(self.ended)
+        arrows = go_on[self.origin]
+        terms = MOST_TERMS if steps is None else steps
+        return series(self.start, self.origin[arrows], self.successor[arrows], self.chance[arrows], terms)
 
     def reached(self) -> Flags:
         """The states that can be reached from the start."""
@@ -61,9 +60,7 @@ class Chain:
             found[after] = True
         return found
 
-    def value(
-        self, pay: Floats, discount: float = 1.0, worth: Floats | None = None, rounds: int = MOST_ROUNDS
-    ) -> Floats:
+    def value(self, pay: Floats, discount: float = 1.0, worth: Floats | None = None, terms: int = MOST_TERMS) -> Floats:
         """The expected sum of what arrivals pay in so many steps, for each state; where `worth` is a number, play stops
         with that.
 
@@ -80,7 +77,7 @@ class Chain:
         steps = go_on[self.origin]
         origin, successor, chance = self.origin[steps], self.successor[steps], self.chance[steps]
         at_once = chance * (pay + discount * np.where(go_on, 0.0, worth))[successor]
-        paid = series(totals(origin, at_once, len(worth)), successor, origin, discount * chance, rounds)
+        paid = series(totals(origin, at_once, len(worth)), successor, origin, discount * chance, terms)
         return np.where(go_on, paid, worth)
 
     def _for_nothing(self, pay: Floats) -> Flags:
@@ -89,36 +86,3 @@ class Chain:
         while (leave := found[self.origin] & ~(found & (pay == 0))[self.successor]).any():
             found[self.origin[leave]] = False
         return found
-
-
-def series(first: Floats, source: Ints, target: Ints, weight: Floats, rounds: int = MOST_ROUNDS) -> Floats:
-    """first + A·first + A²·first + …, where A takes weight · x[source] to target; at most so many terms.
-
-    Most are soon summed. Those of loops that are hardly ever left are not, and are solved as equations instead.
-    """
-    total, done = _summed(first, source, target, weight, min(rounds, PATIENCE))
-    if done or rounds <= PATIENCE:
-        return total
-    places = np.union1d(source, target)
-    if len(places) > DENSE:
-        return _summed(first, source, target, weight, rounds)[0]
-    matrix = np.eye(len(places))
-    np.subtract.at(matrix, (np.searchsorted(places, target), np.searchsorted(places, source)), weight)
-    solved: Floats = first.copy()
-    solved[places] = np.linalg.solve(matrix, first[places])
-    return solved
-
-
-def _summed(first: Floats, source: Ints, target: Ints, weight: Floats, rounds: int) -> tuple[Floats, bool]:
-    """The sum of the series' terms, and whether the rest is too small to matter."""
-    term, earlier = first, float("inf")
-    total: Floats = first.copy()
-    for number in range(1, rounds + 1):
-        term = totals(target, weight * term[source], len(first))
-        total += term
-        if number % WINDOW == 0:
-            now = float(np.abs(term).max())
-            if now == 0 or (now < earlier and WINDOW * now / (1 - now / earlier) < PRECISION * np.abs(total).max()):
-                return total, True
-            earlier = now
-    return total, False

@@ -26,7 +26,7 @@ class Exploration:
 
 def explore(game: StoryGame, limit: int = LIMIT, progress: Callable[[int], None] | None = None) -> Exploration:
     """Visit states, those with a page not seen before first, until there are no more or the limit is reached."""
-    found = Exploration()
+    found = Exploration(complete=True)
     seen: set[Hashable] = set()
     pages: set[Hashable] = set()
     fresh: deque[tuple[Scene, Journey]] = deque()
@@ -37,8 +37,11 @@ def explore(game: StoryGame, limit: int = LIMIT, progress: Callable[[int], None]
             journey = journey.copy()
             move = journey.follow(move, game.teller)
         many = False
-        for probability, scene in game.teller.outcomes(move, journey.cells):
+        for number, (probability, scene) in enumerate(game.teller.outcomes(move, journey.cells)):
             many |= probability < 1
+            if number >= limit or len(seen) >= limit:  # a page can draw more lots than there is time for
+                found.complete = False
+                break
             after = Journey({**journey.cells, **scene.writes}, journey.history) if scene.writes else journey
             state = (scene.text, scene.moves, _identity(after))
             if state in seen:
@@ -61,7 +64,7 @@ def explore(game: StoryGame, limit: int = LIMIT, progress: Callable[[int], None]
         if progress:
             progress(len(seen))
     found.states = len(seen)
-    found.complete = not fresh and not stale
+    found.complete &= not fresh and not stale
     return found
 
 

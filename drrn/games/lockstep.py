@@ -65,7 +65,7 @@ def play(
         slot = choose(lanes.state)
         arrived = arrive(graph.row[slot])
         if record:
-            taken.append((lanes.episode.copy(), lanes.state, slot, arrived))
+            taken.append((lanes.episode.copy(), lanes.state, slot, arrived.copy()))  # what lanes change in place
         lanes.move(arrived)
     return replace(lanes.played, transitions=_transitions(taken)) if record else lanes.played
 

@@ -1,7 +1,7 @@
 """What a compiled game is worth, exactly: to the best player, to a random one, to any given policy.
 
 Throughout, `discount` None asks for the final reward: what the ending pays, and nothing for a game that never ends. A
-number asks for the return at that discount. The step limit is no part of the game, so it plays no part here.
+number asks for the return at that discount. A step limit is no part of the game and plays no part, unless it is given.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from drrn.errors import InputError
-from drrn.games.chain import PRECISION, Chain, uniform
+from drrn.games.chain import Chain, uniform
 from drrn.games.graph import Flags, Floats, Ints, StateGraph, totals
+from drrn.games.linear import PRECISION
 
 CLOSE = 1e-9  # actions whose values differ by less are as good
 MOST_SWEEPS = 100_000
@@ -39,13 +40,16 @@ class Score:
     trapped: float  # how likely play comes to where no ending can be reached
 
 
-def random_play(graph: StateGraph) -> Score:
+def random_play(graph: StateGraph, max_steps: int | None = None) -> Score:
     """What uniformly random play scores."""
-    return policy_score(graph, uniform(graph))
+    return policy_score(graph, uniform(graph), max_steps)
 
 
-def policy_score(graph: StateGraph, probabilities: Floats) -> Score:
-    """What a policy scores that takes each slot with the given probability."""
+def policy_score(graph: StateGraph, probabilities: Floats, max_steps: int | None = None) -> Score:
+    """What a policy scores that takes each slot with the given probability; with `max_steps`, as a loop that stops
+    there would see it: a stopped episode's final reward is 0."""
+    if max_steps is not None:
+        return _stopped_score(graph, probabilities, max_steps)
     chain = Chain(graph, probabilities)
     visits = chain.visits()
     lost = ~chain.leads_to(graph.ended)
@@ -57,6 +61,20 @@ def policy_score(graph: StateGraph, probabilities: Floats) -> Score:
         steps=np.inf if trapped > 0 else float(visits[~graph.ended].sum()),
         endings=totals(graph.ending_at[graph.ended], visits[graph.ended], len(graph.endings)),
         trapped=trapped,
+    )
+
+
+def _stopped_score(graph: StateGraph, probabilities: Floats, max_steps: int) -> Score:
+    chain = Chain(graph, probabilities)
+    visits = chain.visits(max_steps)
+    at_end = np.where(graph.ended, visits, 0.0)
+    stopped = 1.0 - float(at_end.sum())
+    return Score(
+        final_reward=float(at_end @ graph.reward),
+        total=float((visits - graph.start) @ graph.reward),
+        steps=float((visits - at_end).sum()) - stopped,  # where it was stopped, it made no step
+        endings=totals(graph.ending_at[graph.ended], visits[graph.ended], len(graph.endings)),
+        trapped=float(chain.visits()[~chain.leads_to(graph.ended)].sum()),
     )
 
 

@@ -191,11 +191,9 @@ class _Search:
             done += 1
             if self.progress and done % 1000 == 0:
                 self.progress(done)
-            if len(self.keys) > look or len(self.keys) > self.limit or self.bytes > self.memory:
-                look *= 2
-                if self.incomplete:
-                    return False
-                self._check_size()
+            if self.incomplete and len(self.keys) > look:
+                return False
+            look = max(look, len(self.keys) // 2)
         return not self.incomplete
 
     def _expand(self, face: int, values: Values) -> None:
@@ -238,6 +236,7 @@ class _Search:
                 leads.append((face, written))
                 state = self._state(face, _Known({**cells, **scene.writes}))
                 outcomes[state] = outcomes.get(state, 0.0) + probability
+                self._check_size(move, len(leads))
         except _UnknownError as unknown:
             self.incomplete = True
             self.matters.see(move, unknown.args, leads)
@@ -272,12 +271,14 @@ class _Search:
             found = self._face_of[scene] = (number, frozenset(scene.writes))
         return found
 
-    def _check_size(self) -> None:
+    def _check_size(self, move: Move, outcomes: int) -> None:
         if len(self.keys) > self.limit:
             raise TooLargeError(f"it has more than {self.limit:,} states{self._growth()}")
         if self.bytes > self.memory:
             size = f"{len(self.keys):,} states take more than {self.memory / 2**20:,.0f} MB"
             raise TooLargeError(f"its {size}{self._growth()}")
+        if outcomes > self.limit:
+            raise TooLargeError(f'by lot, passage "{move.target}" comes out in more than {self.limit:,} ways')
 
     def _growth(self) -> str:
         """The cell that took the most values, if one stands out."""
