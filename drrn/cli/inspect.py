@@ -46,6 +46,8 @@ def run(options: argparse.Namespace) -> None:
         raise InputError("--limit and --memory must be at least 1")
     game = open_game(options, lenient=True)
     compiled, why_not = _compiled(game, options)
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # the line of progress
     if compiled is None and (options.walkthrough or options.plot):
         raise InputError(why_not)
     if compiled and options.walkthrough:
@@ -123,7 +125,7 @@ def report(found: Survey) -> str:
 
 
 def _states(test: PlayTest) -> str:
-    more = "" if test.raw_complete else "over "
+    more = "" if test.raw_complete else "at least "
     return (
         f"{more}{test.raw_states:,} of (page, variables); {test.live_states:,} of variables that may yet matter; "
         f"{test.states:,} once those alike are merged"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
 import logging
-import tempfile
+import os
 import zipfile
 from collections.abc import Iterator
 from functools import cache
@@ -84,12 +85,15 @@ def save(compiled: Compiled, path: Path) -> None:
     tables = {key: value for key, value in values.items() if key not in arrays}
     tables["endings"] = [dataclasses.astuple(ending) for ending in compiled.endings]
     arrays[TABLES] = np.frombuffer(json.dumps(tables).encode(), np.uint8)
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".tmp", delete=False) as file:
+        with unfinished.open("wb") as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]
-        Path(file.name).replace(path)
+        unfinished.replace(path)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
         log.warning("%s: cannot be written (%s): the game is compiled anew each time", path, error.strerror)
 
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from operator import itemgetter
 
 from drrn.games.journey import Journey
+from drrn.games.live_cells import KnownCells, LiveCells, UnknownCellError
 from drrn.games.story_game import StoryGame
 from drrn.games.teller import Move, Question, Scene
 from drrn.games.values import Value
 
-FIRST_LOOK = 500  # states after which to ask what was learned; then at twice as many, and so on
+FIRST_LOOK = 500  # states to search at least before beginning anew
 ROW_BYTES, STATE_BYTES, CELL_BYTES, OUTCOME_BYTES = 250, 250, 8, 12  # about what CPython takes, dictionaries included
 
 Values = tuple[int, ...]  # of the cells that matter, by number
@@ -78,82 +79,11 @@ def _typed(value: Value) -> Hashable:
     return value
 
 
-class _UnknownError(Exception):
-    """A cell was asked for that was not known to matter, so its value was not kept."""
-
-
-class _Known(dict[str, Value]):
-    """The cells whose values were kept."""
-
-    def get(self, cell: str, default: Value = 0) -> Value:  # type: ignore[override]
-        try:
-            return self[cell]
-        except KeyError:
-            raise _UnknownError(cell) from None
-
-
-@dataclass
-class _Ahead:
-    """What is known of a move: the cells it reads, and the faces it leads to with the cells written on the way."""
-
-    reads: set[str] = field(default_factory=set)
-    leads: set[tuple[int, frozenset[str]]] = field(default_factory=set)
-    matters: tuple[str, ...] = ()  # before the move
-
-
-class _Matters:
-    """Which cells matter, before each move and on each face: the least that fits all that was seen."""
-
-    def __init__(self, tracked: set[str]) -> None:
-        self.tracked = tracked
-        self.ahead: dict[Move, _Ahead] = {}
-        self.moves: list[tuple[Move, ...]] = []  # of each face
-        self.on_face: list[tuple[str, ...]] = []
-
-    def add_face(self, moves: tuple[Move, ...]) -> None:
-        self.moves.append(moves)
-        for move in moves:
-            self.ahead.setdefault(move, _Ahead())
-        known = [set(self.ahead[move].matters) for move in moves]
-        self.on_face.append(tuple(sorted(set().union(*known))))
-
-    def see(self, move: Move, reads: Iterable[str], leads: Iterable[tuple[int, frozenset[str]]]) -> None:
-        self.ahead.setdefault(move, _Ahead()).reads.update(reads)
-        self.ahead[move].leads.update(leads)
-
-    def learn(self) -> None:
-        """Go round until nothing more is found to matter."""
-        faces = [set(cells) for cells in self.on_face]
-        moves = {move: set(ahead.matters) for move, ahead in self.ahead.items()}
-        grown = True
-        while grown:
-            grown = False
-            for move, ahead in self.ahead.items():
-                passed_on = (faces[face] - written for face, written in ahead.leads)
-                matters = self._before(move, ahead.reads.union(*passed_on))
-                grown |= not matters <= moves[move]
-                moves[move] |= matters
-            for face, onward in enumerate(self.moves):
-                faces[face].update(*(moves[move] for move in onward))
-        for move, ahead in self.ahead.items():
-            ahead.matters = tuple(sorted(moves[move]))
-        self.on_face = [tuple(sorted(cells)) for cells in faces]
-
-    def _before(self, move: Move, matters: set[str]) -> set[str]:
-        """What matters before a journey follows a move, given what matters once it did (see `Journey.follow`)."""
-        before = matters - {move.mark or ""}
-        if "last" in self.tracked or "previous" in self.tracked:
-            before.discard("here")
-            if not before.isdisjoint(("last", "previous")):
-                before.add("here")
-        return before
-
-
 class _Search:
     def __init__(self, game: StoryGame, limit: int, memory: int, progress: Callable[[int], None] | None) -> None:
         self.game, self.limit, self.memory, self.progress = game, limit, memory, progress
         self.opening = game.teller.opening
-        self.matters = _Matters(game.script.facts.tracked)
+        self.matters = LiveCells(game.script.facts.tracked)
         self.interned = _Interned()
         self.faces: list[Scene] = []
         self.shown: set[str] = set()
@@ -175,7 +105,7 @@ class _Search:
         self.matters.learn()
 
     def complete(self) -> bool:
-        """Search from the start; False as soon as it is known that something matters that was left out."""
+        """Search from the start; False where something that matters was left out."""
         self.states = States(self.faces, shown=self.shown)
         self.numbers: dict[tuple[int, Values], int] = {}
         self.keys: list[tuple[int, Values]] = []
@@ -183,7 +113,7 @@ class _Search:
         self.bytes = 0
         self._projections: dict[int, list[tuple[Move, Callable[[Values], Values]]]] = {}
         self.incomplete = False  # a cell was asked for that was not known to matter
-        look = FIRST_LOOK
+        enough = 0  # states after which to begin anew, once that is known to be needed; till then more may be learned
         self._row(self.opening, (0,) * len(self.matters.ahead[self.opening].matters))  # nothing is set yet
         done = 0
         while done < len(self.keys):
@@ -191,9 +121,10 @@ class _Search:
             done += 1
             if self.progress and done % 1000 == 0:
                 self.progress(done)
-            if self.incomplete and len(self.keys) > look:
-                return False
-            look = max(look, len(self.keys) // 2)
+            if self.incomplete:
+                enough = enough or FIRST_LOOK + 2 * len(self.keys)
+                if len(self.keys) > enough:
+                    break
         return not self.incomplete
 
     def _expand(self, face: int, values: Values) -> None:
@@ -220,24 +151,19 @@ class _Search:
         kept = self.interned.values
         journey = Journey({cell: kept[number] for cell, number in zip(matters, values, strict=True)})
         told = journey.follow(move, self.game.teller)
-        sure = (
-            *matters,
-            move.mark,
-            "here",
-            "last",
-            "previous",
-        )  # the journey's other cells count on from what was left out
-        cells = _Known({cell: value for cell, value in journey.cells.items() if cell in sure})
+        # What the journey counts on from a value that was left out is not known.
+        sure = (*matters, move.mark, "here", "last", "previous")
+        cells = KnownCells({cell: value for cell, value in journey.cells.items() if cell in sure})
         outcomes: dict[int, float] = {}
         leads: list[tuple[int, frozenset[str]]] = []
         try:
             for probability, scene in self.game.teller.outcomes(told, cells):
                 face, written = self._face(scene)
                 leads.append((face, written))
-                state = self._state(face, _Known({**cells, **scene.writes}))
+                state = self._state(face, KnownCells({**cells, **scene.writes}))
                 outcomes[state] = outcomes.get(state, 0.0) + probability
                 self._check_size(move, len(leads))
-        except _UnknownError as unknown:
+        except UnknownCellError as unknown:
             self.incomplete = True
             self.matters.see(move, unknown.args, leads)
         else:
@@ -247,7 +173,7 @@ class _Search:
         states.row_first.append(len(states.successor))
         self.bytes += ROW_BYTES + CELL_BYTES * len(values) + OUTCOME_BYTES * len(outcomes)
 
-    def _state(self, face: int, cells: _Known) -> int:
+    def _state(self, face: int, cells: KnownCells) -> int:
         number = self.interned.number
         key = (face, tuple([number(cells.get(cell)) for cell in self.matters.on_face[face]]))
         found = self.numbers.get(key)
