@@ -8,6 +8,7 @@ from drrn.games import BUILT_IN, check_game
 from drrn.games import compile as compiling
 from drrn.games.chain import softmax, uniform
 from drrn.games.solve import policy_score, random_play
+from drrn.games.states import reachable_states
 
 COIN = """\
 :: Start
@@ -282,3 +283,9 @@ def test_a_folder_that_cannot_be_written_is_noted_and_no_more(story, tmp_path, c
     (tmp_path / "file").write_text("in the way")
     assert len(drrn.compile_game(story(COIN, COIN_RULES), cache=tmp_path / "file")) == 4
     assert "cannot be written" in caplog.text
+
+
+def test_a_search_that_must_learn_what_matters_finds_the_same_states():
+    game = drrn.make("night-market")
+    states = reachable_states(game, 10**6, 10**9)  # without an exploration before it to learn from
+    assert len(states) == compiled(drrn.make("night-market")).live_states

@@ -13,7 +13,7 @@ from drrn.games.explore import explore
 from drrn.games.states import States, TooLargeError, reachable_states
 from drrn.games.story_game import StoryGame
 
-LIMIT = 1_000_000  # states
+LIMIT = 200_000  # states
 MEMORY = 2_000  # MB
 RAW_LIMIT = 50_000  # states with all their variables are counted only so far
 
