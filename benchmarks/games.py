@@ -2,7 +2,9 @@
 
     python benchmarks/games.py [GAME ...]
 
-The yardstick is a loop of dictionary look-ups and random draws in plain Python: what a step cannot do without.
+The yardstick is a loop of dictionary look-ups and random draws in plain Python: what a step cannot do without. The same
+games compiled are then played 10,000 episodes at once: at random, and by softmax over a table of Q-values that a policy
+looks up by text and action at every step.
 """
 
 from __future__ import annotations
@@ -11,8 +13,12 @@ import argparse
 import random
 import time
 
+import numpy as np
+
 import drrn
-from drrn.games import BUILT_IN, StoryGame
+from drrn.games import BUILT_IN, Compiled, StoryGame
+from drrn.games.chain import softmax
+from drrn.games.lockstep import Policy
 
 
 def yardstick(seconds: float) -> float:
@@ -43,6 +49,43 @@ def steps_a_second(game: StoryGame, seconds: float) -> tuple[float, float]:
     return steps / passed, first
 
 
+def compiled_steps_a_second(game: Compiled, policy: Policy, seconds: float) -> float:
+    """Steps a second of 10,000 episodes at once."""
+    game.play(policy, 10_000, seed=0, max_steps=50)  # arrays made on first use
+    episodes, steps, start, seed = 200_000, 0, time.perf_counter(), 1
+    while (passed := time.perf_counter() - start) < seconds:
+        steps += int(game.play(policy, episodes, seed=seed).steps.sum())
+        seed += 1
+    return steps / passed
+
+
+def by_sight(game: Compiled) -> Policy:
+    """Softmax over a table of Q-values, as a policy that sees text and action ids."""
+    draws = np.random.default_rng(0)
+    table = np.full((len(game.texts), len(game.actions) + 1), -np.inf, np.float32)  # the last column is of no action
+    table[:, :-1] = draws.normal(size=(len(game.texts), len(game.actions)))
+
+    def choose(texts: np.ndarray, actions: np.ndarray) -> np.ndarray:
+        reached = np.cumsum(np.exp(table[texts[:, None], actions]), axis=1)  # [E, A]
+        drawn = draws.random(len(texts), np.float32)[:, None] * reached[:, -1:]
+        return np.count_nonzero(reached[:, :-1] <= drawn, axis=1)
+
+    return choose
+
+
+def report_compiled(game: StoryGame, engine: float, seconds: float) -> None:
+    began = time.perf_counter()
+    compiled = drrn.compile_game(game, cache=False)
+    took = time.perf_counter() - began
+    q = np.random.default_rng(0).normal(size=len(compiled.row))
+    policies = {"random": None, "softmax of a Q-table, by sight": by_sight(compiled)}
+    policies["softmax of a Q-table, as probabilities"] = softmax(compiled, q)
+    print(f"{game.name}, compiled in {took:.1f} s to {len(compiled):,} states, 10,000 episodes at once:")
+    for name, policy in policies.items():
+        speed = compiled_steps_a_second(compiled, policy, seconds)
+        print(f"  {name}: {speed:,.0f} steps a second ({speed / engine:.0f} times the engine)")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("games", nargs="*", default=list(BUILT_IN), metavar="GAME")
@@ -59,6 +102,7 @@ def main() -> None:
             f"{game.name}: {speed:,.0f} steps a second ({unit / speed:.0f} look-ups a step); "
             f"{first:,.0f} in the first second; opened in {opened * 1000:.0f} ms"
         )
+        report_compiled(game, speed, options.seconds)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drrn.errors import InputError
-from drrn.games import Game, Observation, StoryGame, check_game, make
+from drrn.games import Compiled, Game, Observation, StoryGame, check_game, compile_game, make
 
 if TYPE_CHECKING:
     from drrn.agent import Agent
@@ -14,7 +14,18 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["Game", "InputError", "Observation", "__version__", "check_game", "load", "make", "trainer"]
+__all__ = [
+    "Compiled",
+    "Game",
+    "InputError",
+    "Observation",
+    "__version__",
+    "check_game",
+    "compile_game",
+    "load",
+    "make",
+    "trainer",
+]
 
 
 def trainer(game: StoryGame, *, device: str = "cpu", threads: int = 1, **settings: Any) -> Trainer:

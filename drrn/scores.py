@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import datetime
 import io
-import os
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError
 from drrn.games.reading import read_text
+from drrn.home import home
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Standing:
 
 def scores_file() -> Path:
     """`scores.csv` in the folder DRRN_HOME names, or in ~/.drrn."""
-    return Path(os.environ.get("DRRN_HOME") or Path.home() / ".drrn") / "scores.csv"
+    return home() / "scores.csv"
 
 
 def now() -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
 
-from drrn.games import StoryGame
+import numpy as np
+
+from drrn.games import Compiled, StoryGame
 from drrn.games.explore import LIMIT, explore
 from drrn.games.paraphrases import Distance, distance, read_paraphrases
-from drrn.games.teller import Scene
+from drrn.playtest import EndingOdds, PlayTest, play_test
 from drrn.text import words
 
 
@@ -19,6 +22,31 @@ class Ending:
     reward: float
     rule: int | None  # number of its [[ending]] in the TOML, from 1; None: no rule, so it pays the default
     last_words: str
+    odds: EndingOdds | None = None  # where the game was compiled
+
+
+class Shown(Protocol):
+    """What a survey must know of each page that differs to a player."""
+
+    @property
+    def passage(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def actions(self) -> tuple[str, ...]: ...
+    @property
+    def rule(self) -> int | None: ...
+    @property
+    def hypertext(self) -> bool: ...
+
+
+@dataclass(frozen=True)
+class _Page:
+    passage: str
+    text: str
+    actions: tuple[str, ...]
+    rule: int | None
+    hypertext: bool
 
 
 @dataclass(frozen=True)
@@ -36,40 +64,64 @@ class Survey:
     pages: int  # distinct texts
     actions: int  # distinct texts
     passages: int
-    states: int
-    complete: bool
+    states: int  # of (page, all variables)
+    complete: bool  # every page was seen
     endings: list[Ending]
     rules_never_reached: list[int]
     unreachable: list[str]  # passages
     problems: list[str]  # what cannot be played: unsupported macros, broken links
     notes: list[str]
     paraphrases: Distance | None
+    play_test: PlayTest | None = None
 
 
 def survey(game: StoryGame, limit: int = LIMIT, progress: Callable[[int], None] | None = None) -> Survey:
     """Explore the story and count."""
     found = explore(game, limit, progress)
-    texts = {scene.text for scene in found.scenes}
-    actions = {action for scene in found.scenes for action in scene.actions}
-    reached = {scene.rule for scene in found.scenes if scene.ended}
+    return _survey(game, found.scenes, found.shown, found.stochastic, states=found.states, complete=found.complete)
+
+
+def full_survey(game: StoryGame, compiled: Compiled) -> Survey:
+    """The survey of a compiled game: complete, and play-tested."""
+    tested = play_test(compiled)
+    pages = _pages(compiled)
+    shown = set(game.script.story.pages) - set(compiled.unreached)
+    stochastic = bool((np.diff(compiled.row_first) > 1).any())
+    found = _survey(game, pages, shown, stochastic, states=compiled.raw_states, complete=True)
+    odds = {
+        _ending_key(place.rule, place.passage): tested.endings[number] for number, place in enumerate(compiled.endings)
+    }
+    endings: dict[Hashable, Ending] = {}  # those without a rule are known by their passage: their odds are
+    for e in found.endings:
+        key = _ending_key(None if e.rule is None else e.rule - 1, e.passage)
+        endings.setdefault(key, replace(e, odds=odds[key]))
+    return replace(found, endings=list(endings.values()), play_test=tested)
+
+
+def _survey(
+    game: StoryGame, pages: Sequence[Shown], shown: set[str], stochastic: bool, *, states: int, complete: bool
+) -> Survey:
+    texts = {page.text for page in pages}
+    actions = {action for page in pages for action in page.actions}
+    reached = {page.rule for page in pages if not page.actions}
     paraphrases = read_paraphrases(game.rules.paraphrases) if game.rules.paraphrases else None
     return Survey(
         name=game.name,
         title=game.title,
-        kind=_kind(found.scenes),
+        kind=_kind(pages),
         state_vocabulary=len({word for text in texts for word in words(text)}),
         action_vocabulary=len({word for action in actions for word in words(action)}),
         words_per_description=sum(len(words(text)) for text in texts) / len(texts),
-        most_actions=max(len(scene.actions) for scene in found.scenes),
-        transitions="stochastic" if found.stochastic else "deterministic",
+        most_actions=max(len(page.actions) for page in pages),
+        transitions="stochastic" if stochastic else "deterministic",
         pages=len(texts),
         actions=len(actions),
         passages=len(game.script.story.pages),
-        states=found.states,
-        complete=found.complete,
-        endings=_endings(game, found.scenes),
+        states=states,
+        complete=complete,
+        endings=_endings(game, pages),
         rules_never_reached=[i + 1 for i in range(len(game.rules.endings)) if i not in reached],
-        unreachable=[name for name in game.script.story.pages if name not in found.shown],
+        unreachable=[name for name in game.script.story.pages if name not in shown],
         problems=[str(problem) for problem in game.script.problems],
         notes=list(game.script.story.notes) + _asked(game),
         paraphrases=distance(paraphrases, actions) if paraphrases else None,
@@ -82,26 +134,49 @@ def last_sentence(text: str) -> str:
     return sentences[-1].strip() if sentences else " ".join(text.split())
 
 
-def _kind(scenes: list[Scene]) -> str:
-    choice = any(scene.actions and not scene.hypertext for scene in scenes)
-    hypertext = any(scene.hypertext for scene in scenes)
+def _pages(compiled: Compiled) -> list[_Page]:
+    """One for each page and ending of the compiled game."""
+    numbers = np.column_stack([compiled.page, compiled.ending_at])
+    found = []
+    for state in np.sort(np.unique(numbers, axis=0, return_index=True)[1]):
+        page, ending = numbers[state]
+        actions = compiled.page_action[compiled.page_first[page] : compiled.page_first[page + 1]]
+        found.append(
+            _Page(
+                passage=compiled.passages[compiled.passage[state]],
+                text=compiled.texts[compiled.page_text[page]],
+                actions=tuple(compiled.actions[action] for action in actions),
+                rule=compiled.endings[ending].rule if ending >= 0 else None,
+                hypertext=bool(compiled.page_hypertext[page]),
+            )
+        )
+    return found
+
+
+def _kind(pages: Sequence[Shown]) -> str:
+    choice = any(page.actions and not page.hypertext for page in pages)
+    hypertext = any(page.hypertext for page in pages)
     return "choice & hypertext" if choice and hypertext else "hypertext" if hypertext else "choice"
 
 
-def _endings(game: StoryGame, scenes: list[Scene]) -> list[Ending]:
+def _endings(game: StoryGame, pages: Sequence[Shown]) -> list[Ending]:
     """One for each rule, and one for each page that ended without a rule; best first."""
-    found: dict[tuple[int | None, str], Ending] = {}
-    for scene in scenes:
-        if not scene.ended:
+    found: dict[Hashable, Ending] = {}
+    for page in pages:
+        if page.actions:
             continue
-        rule = game.rules.endings[scene.rule] if scene.rule is not None else None
-        passage = (rule.condition.passage if rule else None) or scene.passage
+        rule = game.rules.endings[page.rule] if page.rule is not None else None
+        passage = (rule.condition.passage if rule else None) or page.passage
         reward = rule.reward if rule else game.rules.default_reward
-        number = scene.rule + 1 if scene.rule is not None else None
-        sentence = last_sentence(scene.text)
-        key = (number, "" if rule else f"{passage}\0{sentence}")
+        number = page.rule + 1 if page.rule is not None else None
+        sentence = last_sentence(page.text)
+        key = (_ending_key(page.rule, passage), sentence if rule is None else "")
         found.setdefault(key, Ending(passage, reward, number, sentence))
     return sorted(found.values(), key=lambda ending: (-ending.reward, ending.rule or 0, ending.passage))
+
+
+def _ending_key(rule: int | None, passage: str) -> Hashable:
+    return passage if rule is None else rule
 
 
 def _asked(game: StoryGame) -> list[str]:

@@ -109,6 +109,47 @@ def test_inspect_prints_the_table_of_the_paper_and_what_to_mend(capsys, tale):
     assert [ending["rule"] for ending in found["endings"]] == [None, None]
 
 
+def test_inspect_tells_the_best_and_the_random_score_and_the_odds_of_each_ending(capsys, tale):
+    assert main(["inspect", str(tale), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["play_test"]["states"] == 3 and found["play_test"]["best_final_reward"] == 0
+    assert [ending["odds"]["random"] for ending in found["endings"]] == [0.5, 0.5]
+    assert sorted(ending["odds"]["shortest"] for ending in found["endings"]) == [["Down."], ["Up."]]
+    assert main(["inspect", str(tale)]) == 0
+    out = capsys.readouterr().out
+    for part in ("best play", "random play", "50.0%", "Shortest way to each ending (2)", "Up: Up."):
+        assert part in out
+
+
+def test_inspect_explores_what_it_cannot_compile_and_says_why(capsys, tmp_path):
+    path = tmp_path / "mine.twee"
+    path.write_text(":: Start\n<<set $gold += 1>><<$gold>>\n\n[[Dig.|Start]]\n[[Go.|End]]\n\n:: End\nOver.\n")
+    assert main(["inspect", str(path), "--limit", "300", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["play_test"] is None and not found["complete"] and found["endings"][0]["odds"] is None
+    assert "$gold alone took" in found["notes"][0]
+    assert main(["inspect", str(path), "--limit", "300"]) == 0
+    assert "mine cannot be compiled: it has more than 300 states" in capsys.readouterr().out
+    assert main(["inspect", str(path), "--limit", "300", "--walkthrough"]) == 2
+    assert "cannot be compiled" in capsys.readouterr().err
+
+
+def test_walkthrough_prints_the_best_play(capsys, tale):
+    toml = tale.with_suffix(".toml")
+    toml.write_text('story = "tale.twee"\n[[ending]]\npassage = "Up"\nreward = 4\n')
+    assert main(["inspect", str(toml), "--walkthrough"]) == 0
+    out = capsys.readouterr().out
+    assert "→ Up." in out and "The sky is yours now." in out and "final reward 4 after 1 steps" in out
+    assert main(["inspect", str(toml), "--walkthrough", "--json"]) == 0
+    assert [step["action"] for step in json.loads(capsys.readouterr().out)] == ["Up.", None]
+
+
+def test_plot_writes_the_map_beside_the_name_given(capsys, tale, tmp_path):
+    pytest.importorskip("matplotlib")
+    assert main(["inspect", str(tale), "--plot", str(tmp_path / "map.png")]) == 0
+    assert (tmp_path / "map.svg").exists() and (tmp_path / "map.png").exists()
+
+
 def test_lenient_play_says_what_was_left_out(capsys, tale):
     tale.write_text(TALE.replace("Well,", "<<wobble>>Well,"), encoding="utf-8")
     play = ["play", str(tale), "--policy", "random", "--episodes", "1", "--seed", "0"]
@@ -175,6 +216,7 @@ def test_a_broken_row_of_scores_is_named_by_its_line(capsys, tale, home):
         ["play", "long-watch", "--policy", "random", "--episodes", "0"],
         ["play", "long-watch", "--paraphrased", "--policy", "random"],
         ["inspect", "missing.twee"],
+        ["inspect", "long-watch", "--limit", "0"],
         ["scores", "long-watch"],
         ["annotate", "missing.html"],
     ],

@@ -4,8 +4,10 @@ import pytest
 
 import drrn
 from drrn.episodes import play, random_policy, summarise
+from drrn.games.by_sight import best_by_sight
 from drrn.games.explore import explore
 from drrn.games.paraphrases import read_paraphrases
+from drrn.games.solve import best, random_play
 
 
 def random_games(shared_games, name):
@@ -64,3 +66,27 @@ def test_paraphrased_machine_of_death_plays_by_the_same_chances(shared_games):
     game = drrn.make(shared_games / "machineofdeath.toml", paraphrased=True)
     summary = summarise(play(game, random_policy(1), 5_000, 1))
     assert summary.mean_final_reward == pytest.approx(-7.91, abs=0.6)
+
+
+@pytest.mark.parametrize(
+    ("name", "best_scores", "random_scores"),
+    [("savingjohn", (20.00, 19.40), (-7.05, -8.09)), ("machineofdeath", (23.33, 21.50), (-7.91, -11.08))],
+)
+def test_the_best_and_the_random_score_are_those_of_the_authors_simulators(
+    shared_games, name, best_scores, random_scores
+):
+    compiled = drrn.compile_game(drrn.make(shared_games / f"{name}.toml"), cache=False)
+    chance = random_play(compiled)
+    assert (round(best(compiled).score, 2), round(best(compiled, 1.0).score, 2)) == best_scores
+    assert (round(chance.final_reward, 2), round(chance.total, 2)) == random_scores
+
+
+def test_saving_john_has_134_states_of_which_73_differ(shared_games):
+    compiled = drrn.compile_game(drrn.make(shared_games / "savingjohn.toml"), cache=False)
+    assert (compiled.raw_states, compiled.raw_complete, len(compiled)) == (134, True, 73)
+
+
+def test_machine_of_death_can_be_played_best_by_sight_alone(shared_games):
+    compiled = drrn.compile_game(drrn.make(shared_games / "machineofdeath.toml"), cache=False)
+    assert best_by_sight(compiled).score == pytest.approx(best(compiled).score)
+    assert len(compiled) == 2582 and len(compiled.actions) == 173

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import drrn
 from drrn.cli import annotate, ask, evaluate, games, inspect, play, scores, train
@@ -18,10 +19,15 @@ GAME is a built-in name (see: drrn games), a Twee file (.twee, .tw), a published
 stands beside a story and says what its endings are worth."""
 
 
-def parser() -> argparse.ArgumentParser:
-    root = argparse.ArgumentParser(
-        prog="drrn", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaint is one sentence, like every other."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message} (see: {self.prog} --help)")
+
+
+def parser() -> Parser:
+    root = Parser(prog="drrn", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     root.add_argument("--version", action="version", version=f"drrn {drrn.__version__}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     for room in (games, play, train, evaluate, ask, scores, inspect, annotate):
@@ -32,11 +38,11 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Exit code 0: done; 2: something a person can mend, said in one sentence."""
     root = parser()
-    options = root.parse_args(arguments)
-    if options.command is None:
-        root.print_help()
-        return 0
     try:
+        options = root.parse_args(arguments)
+        if options.command is None:
+            root.print_help()
+            return 0
         options.run(options)
         sys.stdout.flush()
     except InputError as error:

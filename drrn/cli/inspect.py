@@ -1,36 +1,98 @@
-"""`drrn inspect GAME`: the paper's table of statistics, endings, and what an author should mend."""
+"""`drrn inspect GAME`: statistics, endings and their odds, the best play, a map, and what an author should mend."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
 import json
+import sys
+from pathlib import Path
 from typing import Any
 
-from drrn.cli.show import add_game_options, add_limit, open_game, states_progress, table
-from drrn.survey import Survey, survey
+from drrn.cli.show import add_game_options, open_game, positive, states_progress, table
+from drrn.errors import InputError
+from drrn.games import Compiled, StoryGame, compile_game
+from drrn.games.compile import LIMIT, MEMORY
+from drrn.games.explore import LIMIT as EXPLORED
+from drrn.playtest import PlayTest, walkthrough
+from drrn.survey import Ending, Survey, full_survey, survey
 
 
 def add_command(commands: Any) -> None:
     command = commands.add_parser(
         "inspect",
-        help="what a story holds: statistics, endings, broken links",
-        description="Go everywhere in a story and print the paper's table of statistics, every ending with its "
-        "reward, passages that cannot be reached, links that lead nowhere, and macros that are not supported.",
+        help="what a story holds: statistics, endings and their odds, the best play, a map",
+        description="Go everywhere in a story and print the paper's table of statistics, the best score and that of "
+        "random play (exact), every ending with its reward, its odds and the shortest way to it, passages that cannot "
+        "be reached, traps that cannot be left, links that lead nowhere, and macros that are not supported. A story "
+        "too large for that is explored as far as the limit goes.",
     )
     add_game_options(command)
-    add_limit(command)
+    command.add_argument(
+        "--limit", type=positive, default=LIMIT, help="how many states to visit (default: %(default)s)"
+    )
+    command.add_argument(
+        "--memory", type=positive, default=MEMORY, metavar="MB", help="about how much to use (default: %(default)s)"
+    )
     command.add_argument("--json", action="store_true", help="print it all as JSON")
+    command.add_argument(
+        "--plot", nargs="?", const=Path(), type=Path, metavar="FILE", help="draw the story's map, as SVG and PNG"
+    )
+    command.add_argument("--walkthrough", action="store_true", help="print the best play, page by page, instead")
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
     game = open_game(options, lenient=True)
-    found = survey(game, options.limit, states_progress(options.limit))
-    if options.json:
-        print(json.dumps(dataclasses.asdict(found), indent=2, ensure_ascii=False))
+    compiled, why_not = _compiled(game, options)
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # the line of progress
+    if compiled is None and (options.walkthrough or options.plot):
+        raise InputError(why_not)
+    if compiled and options.walkthrough:
+        print(told_walkthrough(compiled, options.json))
+        return
+    if compiled:
+        found = full_survey(game, compiled)
     else:
-        print(report(found))
+        found = survey(game, min(options.limit, EXPLORED), states_progress(options.limit))
+        found = dataclasses.replace(found, notes=[why_not, *found.notes])
+    print(json.dumps(dataclasses.asdict(found), indent=2, ensure_ascii=False) if options.json else report(found))
+    if compiled and options.plot:
+        _plot(compiled, options.plot)
+
+
+def _compiled(game: StoryGame, options: argparse.Namespace) -> tuple[Compiled | None, str]:
+    """The compiled game, or why it cannot be."""
+    try:
+        return compile_game(
+            game, limit=options.limit, memory=options.memory, progress=states_progress(options.limit)
+        ), ""
+    except InputError as error:
+        return None, str(error)
+
+
+def _plot(compiled: Compiled, path: Path) -> None:
+    from drrn.story_map import draw
+
+    stem = Path(compiled.name) if path == Path() else path.with_suffix("") if path.suffix in (".svg", ".png") else path
+    for written in draw(compiled, stem):
+        print(f"{written}: the map", file=sys.stderr)
+
+
+def told_walkthrough(compiled: Compiled, as_json: bool) -> str:
+    """The best play, as it most likely goes."""
+    steps = walkthrough(compiled)
+    if as_json:
+        return json.dumps([dataclasses.asdict(step) for step in steps], indent=2, ensure_ascii=False)
+    lines = []
+    for step in steps:
+        luck = f"  (by chance: {step.chance:.0%})" if step.chance < 1 else ""
+        lines.append(f"{step.text}\n" + (f"\n  → {step.action}{luck}\n" if step.action else ""))
+    last = steps[-1].state
+    reward = f"  final reward {compiled.reward[last]:g} after {len(steps) - 1} steps"
+    lines.append(reward if compiled.ended[last] else "  … and so on: it is best never to end")
+    return "\n".join(lines)
 
 
 def report(found: Survey) -> str:
@@ -44,14 +106,59 @@ def report(found: Survey) -> str:
         ["State transitions", found.transitions],
         ["Pages", f"{least}{found.pages:,} distinct texts, from {found.passages:,} passages"],
         ["Actions", f"{least}{found.actions:,} distinct texts"],
-        ["States visited", f"{found.states:,}" + ("" if found.complete else " (there are more: raise --limit)")],
     ]
+    if found.play_test:
+        rows.append(["States", _states(found.play_test)])
+    else:
+        more = "" if found.complete else " (there are more)"
+        rows.append(["States visited", f"{found.states:,}{more}"])
     if found.paraphrases:
         p = found.paraphrases
         bleu = "needs pip install 'drrn[paper]'" if p.bleu is None else f"{p.bleu:.3f}"
         rows.append(["Paraphrases", f"{p.pairs} actions, OOV rate {p.oov_rate:.1%}, BLEU-4 {bleu}"])
-    endings = [[e.reward, e.passage, "" if e.rule else "(no rule)", e.last_words[:70]] for e in found.endings]
-    parts = [found.title, table(rows), f"Endings ({len(endings)})", _indented(table(endings))]
+    parts = [found.title, table(rows)]
+    if found.play_test:
+        parts += ["Play (exact, without a step limit)", _indented(_scores(found.play_test))]
+    parts += [f"Endings ({len(found.endings)})", _indented(_endings(found.endings))]
+    for head, items in _lists(found).items():
+        if items:
+            parts += [f"{head} ({len(items)})", _indented("\n".join(items))]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _states(test: PlayTest) -> str:
+    more = "" if test.raw_complete else "at least "
+    return (
+        f"{more}{test.raw_states:,} of (page, variables); {test.live_states:,} of variables that may yet matter; "
+        f"{test.states:,} once those alike are merged"
+    )
+
+
+def _scores(test: PlayTest) -> str:
+    rows = [
+        ["best play", test.best_final_reward, _or_endless(test.best_return), _or_endless(test.best_steps)],
+        ["best by sight, at least", test.sighted_final_reward, _or_endless(test.sighted_return), ""],
+        ["random play", test.random_final_reward, _or_endless(test.random_return), _or_endless(test.random_steps)],
+    ]
+    return table(rows, header=["", "final reward", "return", "steps"])
+
+
+def _or_endless(number: float | None) -> str:
+    return "endless" if number is None else f"{number:.2f}"
+
+
+def _endings(endings: list[Ending]) -> str:
+    if not all(ending.odds for ending in endings):
+        return table([[e.reward, e.passage, "" if e.rule else "(no rule)", e.last_words[:70]] for e in endings])
+    rows = []
+    for e in endings:
+        assert e.odds is not None
+        odds = [f"{e.odds.random:.1%}", f"{e.odds.best:.1%}", len(e.odds.shortest)]
+        rows.append([e.reward, *odds, e.passage, "" if e.rule else "(no rule)", e.last_words[:60]])
+    return table(rows, header=["reward", "random", "best", "fewest steps", "passage", "", "last words"])
+
+
+def _lists(found: Survey) -> dict[str, list[str]]:
     so_far = "" if found.complete else " so far"
     lists = {
         f"Ending rules never reached{so_far}": [f"[[ending]] {number}" for number in found.rules_never_reached],
@@ -59,10 +166,18 @@ def report(found: Survey) -> str:
         "Cannot be played (left out here)": found.problems,
         "Notes": found.notes,
     }
-    for head, items in lists.items():
-        if items:
-            parts += [f"{head} ({len(items)})", _indented("\n".join(items))]
-    return "\n\n".join(part for part in parts if part)
+    test = found.play_test
+    if test is None:
+        return lists
+    ways = {
+        "Shortest way to each ending": [
+            f"{ending.passage}: {' → '.join(ending.odds.shortest)}" for ending in found.endings if ending.odds
+        ]
+    }
+    if test.traps:
+        share = f"{test.trap_states:,} states, where random play comes with {test.random_trapped:.1%}"
+        ways[f"Traps, from which no ending can be reached: {share}"] = test.traps
+    return {**ways, **lists}
 
 
 def _indented(text: str) -> str:

@@ -65,12 +65,10 @@ def _cell(value: object) -> str:
 
 
 def add_limit(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--limit", type=_positive, default=LIMIT, help="states to visit at most (default: %(default)s)"
-    )
+    command.add_argument("--limit", type=positive, default=LIMIT, help="states to visit at most (default: %(default)s)")
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
     if not text.isdecimal() or int(text[:12]) < 1:
         raise argparse.ArgumentTypeError(f"{text} is not a whole number from 1 up")
     return int(text[:12])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -27,7 +26,7 @@ class Exploration:
 
 def explore(game: StoryGame, limit: int = LIMIT, progress: Callable[[int], None] | None = None) -> Exploration:
     """Visit states, those with a page not seen before first, until there are no more or the limit is reached."""
-    found = Exploration()
+    found = Exploration(complete=True)
     seen: set[Hashable] = set()
     pages: set[Hashable] = set()
     fresh: deque[tuple[Scene, Journey]] = deque()
@@ -38,8 +37,11 @@ def explore(game: StoryGame, limit: int = LIMIT, progress: Callable[[int], None]
             journey = journey.copy()
             move = journey.follow(move, game.teller)
         many = False
-        for probability, scene in itertools.islice(game.teller.outcomes(move, journey.cells), limit + 1):
+        for number, (probability, scene) in enumerate(game.teller.outcomes(move, journey.cells)):
             many |= probability < 1
+            if number >= limit or len(seen) >= limit:  # a page can draw more lots than there is time for
+                found.complete = False
+                break
             found.shown.update(scene.shown)
             after = Journey({**journey.cells, **scene.writes}, journey.history) if scene.writes else journey
             state = (scene.text, scene.moves, _identity(after))
@@ -54,19 +56,15 @@ def explore(game: StoryGame, limit: int = LIMIT, progress: Callable[[int], None]
             (fresh if is_new else stale).append((scene, after))
         found.stochastic |= many
 
-    cut = False
     arrive(game.teller.opening, Journey())
     while (fresh or stale) and len(seen) < limit:
         scene, journey = (fresh or stale).popleft()
         for move in scene.moves:
-            if len(seen) < limit:
-                arrive(move, journey)
-            else:
-                cut = True
+            arrive(move, journey)
         if progress:
             progress(len(seen))
     found.states = len(seen)
-    found.complete = not (fresh or stale or cut)
+    found.complete &= not fresh and not stale
     return found
 
 

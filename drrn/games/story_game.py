@@ -38,7 +38,7 @@ class StoryGame:
         self.script, self.rules = script, rules
         self.teller = Teller(script, rules)
         self.shuffle = shuffle
-        self._paraphrases = paraphrases or {}
+        self.paraphrases = paraphrases or {}
         self._tracks = bool(script.facts.tracked)
         self._random = random.Random()  # by chance, until a seed is given
         self._journey = Journey()
@@ -102,6 +102,6 @@ class StoryGame:
         return observation
 
     def _view(self, scene: Scene, order: Sequence[int]) -> View:
-        words = [self._paraphrases.get(action, action) for action in scene.actions]
+        words = [self.paraphrases.get(action, action) for action in scene.actions]
         observation = Observation(scene.text, tuple(words[i] for i in order), scene.reward)
         return observation, tuple(scene.moves[i] for i in order)

@@ -1,0 +1,124 @@
+"""States as arrays, and what leads where: all that is known of a compiled game."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.intp]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class EndingPlace:
+    """Where a story ends: the passage (the rule's own, where it names one) and the number of its rule from 0."""
+
+    passage: str
+    rule: int | None
+
+
+@dataclass(eq=False)
+class StateGraph:
+    """States, and what leads where. Arrays named `…first` cut those that follow them: those of i are first[i] to
+    first[i + 1]. An action of a state is a slot; what it leads to, by chance, is a row. Row 0 is the opening.
+
+    A page is what a player sees: a text and its actions. All states of a page have its actions in the same order.
+    """
+
+    name: str
+    title: str
+    max_steps: int  # where a loop should stop reading; no part of the game
+    texts: tuple[str, ...]
+    actions: tuple[str, ...]
+    passages: tuple[str, ...]
+    endings: tuple[EndingPlace, ...]
+
+    page_text: Ints  # [P] into texts
+    page_hypertext: Flags  # [P]
+    page_first: Ints  # [P + 1]
+    page_action: Ints  # into actions
+
+    page: Ints  # [S]
+    passage: Ints  # [S] into passages
+    reward: Floats  # [S] for arriving
+    ending_at: Ints  # [S] into endings, -1 where the story goes on
+    first: Ints  # [S + 1]
+    row: Ints  # [slots]
+
+    row_first: Ints  # [R + 1]
+    successor: Ints  # [outcomes] a state
+    probability: Floats  # [outcomes]
+
+    raw_states: int  # of (page, all variables); where `raw_complete` is false, there are more
+    raw_complete: bool
+    live_states: int  # of (page, variables that may yet matter), before those alike were merged
+    unreached: tuple[str, ...]  # passages
+
+    def __len__(self) -> int:
+        return len(self.page)
+
+    @cached_property
+    def text(self) -> Ints:
+        """The text of each state."""
+        return self.page_text[self.page]
+
+    @cached_property
+    def action(self) -> Ints:
+        """The action of each slot."""
+        return self.by_state(self.page_action)
+
+    @cached_property
+    def count(self) -> Ints:
+        """How many actions each state has."""
+        return np.diff(self.first)
+
+    @cached_property
+    def ended(self) -> Flags:
+        ended: Flags = self.count == 0
+        return ended
+
+    @cached_property
+    def start(self) -> Floats:
+        """The chance of each state to be the first."""
+        opening = slice(0, int(self.row_first[1]))
+        return totals(self.successor[opening], self.probability[opening], len(self))
+
+    @cached_property
+    def slot_state(self) -> Ints:
+        """The state of each slot."""
+        return np.repeat(np.arange(len(self)), self.count)
+
+    @cached_property
+    def page_actions(self) -> Ints:
+        """The actions of each page side by side, -1 where it has no more: [P, most actions]."""
+        counts = np.diff(self.page_first)
+        side_by_side = np.full((len(counts), max(int(counts.max()), 1)), -1)
+        places = np.arange(side_by_side.shape[1]) < counts[:, None]
+        side_by_side[places] = self.page_action
+        return side_by_side
+
+    def outcomes(self, slot: int) -> slice:
+        """Where the outcomes of a slot stand in `successor` and `probability`."""
+        row = self.row[slot]
+        return slice(int(self.row_first[row]), int(self.row_first[row + 1]))
+
+    def by_state(self, of_page_action: NDArray[Any]) -> NDArray[Any]:
+        """What is given for each action of each page (as `page_action` lists them), for each slot."""
+        return of_page_action[ranges(self.page_first[self.page], self.count)]
+
+
+def totals(place: Ints, amount: Floats | Flags, size: int) -> Floats:
+    """What falls to each place from 0 up to the size, added up."""
+    added: Floats = np.bincount(place, amount, size).astype(np.float64, copy=False)
+    return added
+
+
+def ranges(starts: Ints, counts: Ints) -> Ints:
+    """start, start + 1 … for each start, as many as its count, one after the other."""
+    before = np.cumsum(counts) - counts
+    return np.repeat(starts - before, counts) + np.arange(int(counts.sum()))

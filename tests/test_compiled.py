@@ -1,0 +1,291 @@
+"""Compiled games: what counts as a state, what is merged, play by the rules, many episodes at once, the cache."""
+
+import numpy as np
+import pytest
+
+import drrn
+from drrn.games import BUILT_IN, check_game
+from drrn.games import compile as compiling
+from drrn.games.chain import softmax, uniform
+from drrn.games.solve import policy_score, random_play
+from drrn.games.states import reachable_states
+
+COIN = """\
+:: Start
+<<set $coin = either("heads", "tails")>>A coin is thrown.
+
+[[Heads!|Guess][$guess = "heads"]]
+[[Tails!|Guess][$guess = "tails"]]
+
+:: Guess
+<<if $coin eq $guess>><<display "Won">><<else>><<display "Lost">><<endif>>
+
+:: Won
+Right.
+
+:: Lost
+Wrong.
+"""
+COIN_RULES = '[[ending]]\npassage = "Won"\nreward = 10\n[[ending]]\npassage = "Lost"\nreward = -10\n'
+
+
+def compiled(game, **options):
+    return drrn.compile_game(game, cache=False, **options)
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+@pytest.mark.parametrize("name", [*BUILT_IN, "savingjohn.toml", "machineofdeath.toml"])
+def test_every_compiled_game_keeps_the_contract(name, shuffle, request):
+    path = request.getfixturevalue("shared_games") / name if name.endswith(".toml") else name
+    check_game(compiled(drrn.make(path, shuffle=shuffle)), episodes=5)
+
+
+def test_a_hidden_coin_makes_two_states_of_one_page(story):
+    game = compiled(story(COIN, COIN_RULES))
+    assert (len(game), len(game.page_text), game.raw_states) == (4, 3, 6)
+    assert game.probability[:2].tolist() == [0.5, 0.5]
+    assert sorted(game.reward[game.ended]) == [-10, 10]
+
+
+def test_a_variable_that_nothing_reads_makes_no_states(story):
+    game = compiled(story(":: Start\n<<set $x = random(1, 50)>>Here.\n\n[[On.|End]]\n\n:: End\nThere.\n"))
+    assert (game.raw_states, game.live_states, len(game)) == (100, 2, 2)
+
+
+def test_a_variable_counts_until_it_is_written_again(story):
+    tale = ":: Start\n<<set $x = random(1, 3)>>Here.\n\n[[On.|Mid]]\n\n:: Mid\n<<$x>><<set $x = 0>>\n\n[[On.|End]]\n\n"
+    tale += ":: End\n<<$x>>\n"
+    game = compiled(story(tale))
+    assert game.live_states == 3 + 3 + 1
+
+
+def test_states_that_no_continuation_tells_apart_are_one(story):
+    tale = ":: Start\n<<set $x = random(1, 4)>>Here.\n\n[[On.|End]]\n\n"
+    tale += ":: End\n<<if $x gt 1>>Much.<<else>>Little.<<endif>>\n"
+    game = compiled(story(tale))
+    assert (game.live_states, len(game)) == (6, 4)
+    assert sorted(game.probability[:2]) == [0.25, 0.75]
+
+
+def test_draws_on_one_page_multiply(story):
+    tale = ":: Start\n[[Roll.|End]]\n\n:: End\n<<print random(1, 6) + random(1, 6)>>\n"
+    game = compiled(story(tale))
+    odds = {game.texts[game.text[s]]: p for s, p in zip(game.successor[1:], game.probability[1:], strict=True)}
+    assert len(odds) == 11 and odds["7"] == pytest.approx(6 / 36) and odds["2"] == pytest.approx(1 / 36)
+
+
+def test_true_is_not_one_and_a_list_is_not_its_item(story):
+    tale = ':: Start\n<<set $x = either(true, 1, "1")>>Here.\n\n[[On.|End]]\n\n:: End\n<<$x>>\n'
+    game = compiled(story(tale))
+    assert set(game.texts) == {"Here.", "true", "1"} and game.live_states == 3 + 2
+
+
+def test_visits_turns_and_choices_are_part_of_the_state_only_where_asked_for(story):
+    fork = ":: Start\n[[A]]\n[[B]]\n\n:: A\nMeet.\n\n[[On.|End]]\n\n:: B\nMeet.\n\n[[On.|End]]\n\n:: End\n"
+    assert len(compiled(story(fork + "Over.\n"))) == 3
+    assert len(compiled(story(fork + "<<if visited('A')>>By A.<<else>>By B.<<endif>>\n"))) == 5
+    assert len(compiled(story(fork + "<<print turns()>>\n"))) == 3
+
+
+def test_returning_knows_the_page_before(story):
+    tale = ":: Start\n[[A]]\n[[B]]\n\n:: A\nA.\n\n[[Hall]]\n\n:: B\nB.\n\n[[Hall]]\n\n"
+    tale += ":: Hall\nHall.\n\n<<return>>\n[[End]]\n\n:: End\nOver.\n"
+    game = compiled(story(tale))
+    halls = [state for state in range(len(game)) if game.texts[game.text[state]] == "Hall."]
+    assert len(halls) == 2
+    check_game(game)
+
+
+def test_paraphrased_games_are_compiled_in_other_words():
+    plain, other = (compiled(drrn.make("night-market", paraphrased=p)) for p in (False, True))
+    assert set(plain.actions) != set(other.actions)
+    assert random_play(plain).total == pytest.approx(random_play(other).total)
+
+
+@pytest.mark.parametrize(
+    ("tale", "message"),
+    [
+        (
+            ":: Start\n<<set $gold += 1>><<$gold>>\n\n[[Dig.|Start]]\n[[Go.|End]]\n\n:: End\nOver.\n",
+            r"\$gold alone took",
+        ),
+        (":: Start\nHere.\n\n[[Round.|Start]]\n", "no ending can be reached"),
+        (":: Start\nNothing more.\n\n:: Other\n", 'its start, passage "Start", has no links'),
+        (":: Start\nHere.\n\n[[On.|End]]\n\n:: End\nThere. <<back>>\n", "<<back>>"),
+    ],
+)
+def test_what_cannot_be_compiled_is_told_in_a_sentence(story, tale, message):
+    with pytest.raises(drrn.InputError, match=message) as error:
+        compiled(story(tale), limit=2_000)
+    assert str(error.value).startswith("tale cannot be compiled: ") and "\n" not in str(error.value)
+
+
+DICE = "".join(f"<<set ${v} = random(1, 10)>>" for v in "abcdefg")
+TEN_MILLION = f":: Start\n{DICE}Here.\n\n[[On.|End]]\n\n:: End\n"
+SWITCHES = "abcdefghijklmnopqrstuvwx"
+MANY = (
+    ":: Start\nSwitches.\n\n"
+    + "".join(f"[[{s}|Start][$v{s} = 1 - $v{s}]]\n" for s in SWITCHES)
+    + "[[Look.|End]]\n\n:: End\n"
+    + " ".join(f"<<$v{s}>>" for s in SWITCHES)
+)
+
+
+def test_a_story_of_sixteen_million_states_stops_at_the_limit_of_states(story):
+    with pytest.raises(drrn.InputError, match="more than 3,000 states; raise the limit"):
+        compiled(story(MANY), limit=3_000)
+
+
+def test_a_story_of_sixteen_million_states_stops_at_the_limit_of_memory(story):
+    with pytest.raises(drrn.InputError, match="states take more than 5 MB"):
+        compiled(story(MANY), memory=5)
+
+
+@pytest.mark.parametrize("end", ["Over.\n", " ".join(f"<<${v}>>" for v in "abcdefg")])
+def test_a_page_of_ten_million_outcomes_stops_at_the_limit_too(story, end):
+    with pytest.raises(drrn.InputError, match=r"more than 3,000 (states|ways)"):
+        compiled(story(TEN_MILLION + end), limit=3_000)
+
+
+def test_progress_is_told(story):
+    seen = []
+    compiled(drrn.make("night-market"), progress=seen.append)
+    assert seen == sorted(seen) and seen[0] == 1000 and len(seen) > 3
+
+
+# --- many episodes at once
+
+
+def test_episodes_in_lock_step_score_what_the_states_say():
+    game = compiled(drrn.make("night-market"))
+    played, exact = game.play(None, 40_000, seed=0), random_play(game)
+    assert played.final_reward.mean() == pytest.approx(exact.final_reward, abs=0.3)
+    assert played.total.mean() == pytest.approx(exact.total, abs=0.3)
+    assert played.steps.mean() == pytest.approx(exact.steps, abs=0.5)
+    shares = np.bincount(played.ending[played.ending >= 0], minlength=len(game.endings)) / 40_000
+    assert shares == pytest.approx(exact.endings, abs=0.012)
+
+
+def test_the_uncompiled_game_scores_the_same():
+    from drrn.episodes import play, random_policy, summarise
+
+    game = drrn.make("night-market")
+    summary = summarise(play(game, random_policy(0), 4_000, 0))
+    played = compiled(game).play(None, 40_000, seed=0)
+    assert summary.mean_return == pytest.approx(played.total.mean(), abs=0.8)
+    assert summary.mean_steps == pytest.approx(played.steps.mean(), abs=1.0)
+
+
+def test_the_seed_makes_all_episodes_and_lanes_do_not_change_their_number(story):
+    game = compiled(story(COIN, COIN_RULES))
+    first, same, other = (game.play(None, 1_000, seed=seed, at_once=64) for seed in (1, 1, 2))
+    assert (first.total == same.total).all() and (first.total != other.total).any()
+    assert len(game.play(None, 7, seed=0, at_once=3).steps) == 7
+
+
+LOOP = ":: Start\nHere.\n\n[[Round.|Start]]\n[[Out.|End]]\n\n:: End\nOver.\n"
+
+
+def test_an_episode_that_meets_the_limit_is_stopped_and_ends_nowhere(story):
+    game = compiled(story(LOOP, 'step_reward = -1\n[[ending]]\npassage = "End"\nreward = 5\n'))
+    played = game.play(lambda texts, actions: np.zeros(len(texts), int), 10, seed=0, max_steps=4)
+    assert (played.steps == 4).all() and (played.ending == -1).all()
+    assert (played.final_reward == 0).all() and (played.total == -4).all()
+    half = game.play(None, 100_000, seed=0, max_steps=2)
+    assert (half.ending < 0).mean() == pytest.approx(0.25, abs=0.01)  # round and round
+    assert half.total.mean() == pytest.approx(0.5 * 5 + 0.25 * 4 - 0.25 * 2, abs=0.05)
+
+
+def test_a_policy_sees_text_and_action_ids(story):
+    game = compiled(story(LOOP))
+    out = game.actions.index("Out.")
+
+    def leave(texts, actions):
+        assert {game.texts[text] for text in texts} == {"Here."}
+        return np.argmax(actions == out, axis=1)
+
+    assert (game.play(leave, 50, seed=0).steps == 1).all()
+
+
+def test_a_policy_that_chooses_what_is_not_there_is_told_so(story):
+    with pytest.raises(IndexError, match="does not have"):
+        compiled(story(LOOP)).play(lambda texts, actions: np.full(len(texts), 2), 5, seed=0)
+
+
+def test_probabilities_of_slots_are_a_policy_too():
+    game = compiled(drrn.make("night-market"))
+    q = np.random.default_rng(0).normal(size=len(game.row))
+    policy = softmax(game, q, scale=2.0)
+    exact, played = policy_score(game, policy, max_steps=500), game.play(policy, 40_000, seed=3, max_steps=500)
+    assert played.final_reward.mean() == pytest.approx(exact.final_reward, abs=0.3)
+    assert played.total.mean() == pytest.approx(exact.total, abs=0.6)
+    assert played.steps.mean() == pytest.approx(exact.steps, abs=4.0)
+    assert (game.play(uniform(game), 100, seed=0).steps > 0).all()
+
+
+def test_what_holds_for_a_page_holds_for_all_its_states():
+    game = compiled(drrn.make("night-market"))
+    assert (game.by_state(game.page_action) == game.action).all()
+    assert all(game.actions[a] for a in game.page_actions[0] if a >= 0)
+
+
+def test_recorded_transitions_are_the_steps_that_were_taken(story):
+    game = compiled(story(COIN, COIN_RULES))
+    played = game.play(None, 500, seed=0, at_once=32, record=True)
+    taken = played.transitions
+    assert len(taken.state) == played.steps.sum() == 500
+    assert sorted(taken.episode) == list(range(500))
+    assert (game.slot_state[taken.slot] == taken.state).all()
+    assert (game.reward[taken.successor] == played.final_reward[taken.episode]).all()
+
+
+# --- the cache
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def test_a_game_comes_back_from_the_cache_as_it_was(home, monkeypatch):
+    first = drrn.compile_game(drrn.make("night-market"))
+    (file,) = (home / "cache").iterdir()
+    assert file.name.startswith("night-market-")
+    monkeypatch.setattr(compiling, "reachable_states", None)  # not to be called again
+    again = drrn.compile_game(drrn.make("night-market"))
+    for key, value in vars(first).items():
+        if not key.startswith("_"):
+            assert np.array_equal(value, vars(again)[key]), key
+    assert (first.play(None, 100, seed=0).total == again.play(None, 100, seed=0).total).all()
+
+
+def test_another_story_or_another_rule_is_compiled_anew(home, story):
+    for tale, rules in [(COIN, COIN_RULES), (COIN + "More.\n", COIN_RULES), (COIN, COIN_RULES + "# more\n")]:
+        drrn.compile_game(story(tale, rules))
+    drrn.compile_game(story(COIN, "step_reward = -1\n" + COIN_RULES))
+    assert len(list((home / "cache").iterdir())) == 3  # a comment changes nothing
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda b: b"", lambda b: b"not a zip", lambda b: b[: len(b) // 2], lambda b: b"PK" + b[2:90]]
+)
+def test_a_damaged_file_is_noted_and_compiled_anew(home, story, caplog, damage):
+    drrn.compile_game(story(COIN, COIN_RULES))
+    (file,) = (home / "cache").iterdir()
+    whole = file.read_bytes()
+    file.write_bytes(damage(whole))
+    assert len(drrn.compile_game(story(COIN, COIN_RULES))) == 4
+    assert "compiled anew" in caplog.text and len(file.read_bytes()) == len(whole)
+
+
+def test_a_folder_that_cannot_be_written_is_noted_and_no_more(story, tmp_path, caplog):
+    (tmp_path / "file").write_text("in the way")
+    assert len(drrn.compile_game(story(COIN, COIN_RULES), cache=tmp_path / "file")) == 4
+    assert "cannot be written" in caplog.text
+
+
+def test_a_search_that_must_learn_what_matters_finds_the_same_states():
+    game = drrn.make("night-market")
+    states = reachable_states(game, 10**6, 10**9)  # without an exploration before it to learn from
+    assert len(states) == compiled(drrn.make("night-market")).live_states

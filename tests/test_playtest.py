@@ -1,0 +1,112 @@
+"""What a play-test tells an author: endings and their odds, shortest ways, traps, the best play, the map."""
+
+import pytest
+
+import drrn
+from drrn.map_layout import columns, heights
+from drrn.playtest import play_test, shortest_ways, walkthrough
+from drrn.story_map import draw, story_map
+from drrn.survey import full_survey, survey
+
+TALE = """\
+:: Start
+[[Climb.|Wall]]
+[[Knock.|Door]]
+
+:: Wall
+[[Jump.|Pit]]
+[[Back.|Start]]
+
+:: Door
+<<if random(1, 4) eq 1>>[[Enter.|Hall]]<<else>>[[Wait.|Door]]<<endif>>
+
+:: Pit
+[[Dig.|Pit]]
+
+:: Hall
+Home.
+
+:: Attic
+Nobody comes here.
+"""
+RULES = 'step_reward = -1\n[[ending]]\npassage = "Hall"\nreward = 9\n'
+
+
+@pytest.fixture
+def game(story):
+    return story(TALE, RULES)
+
+
+@pytest.fixture
+def compiled(game):
+    return drrn.compile_game(game, cache=False)
+
+
+def test_odds_ways_and_traps_are_those_worked_out_by_hand(compiled):
+    test = play_test(compiled)
+    # From the start: 1/2 to the door, and so home; 1/2 to the wall, from there 1/2 into the pit, 1/2 back.
+    assert test.endings[0].random == pytest.approx(2 / 3) and test.random_trapped == pytest.approx(1 / 3)
+    assert test.endings[0].best == pytest.approx(1) and test.endings[0].shortest == ["Knock.", "Enter."]
+    assert test.best_final_reward == pytest.approx(9) and test.random_final_reward == pytest.approx(6)
+    assert test.best_return == pytest.approx(9 - 4)  # four visits to the door on average
+    assert test.best_steps == pytest.approx(1 + 4)
+    assert test.random_return is None and test.random_steps is None
+    assert test.traps == ["Pit"] and test.trap_states == 1
+
+
+def test_the_walkthrough_is_the_likeliest_course_of_the_best_play(compiled):
+    steps = walkthrough(compiled)
+    assert [(step.passage, step.action) for step in steps] == [("Start", "Knock."), ("Door", "Enter."), ("Hall", None)]
+    assert [step.chance for step in steps] == [0.25, 1, 1]
+
+
+def test_where_it_is_best_never_to_end_the_walkthrough_says_how_to_stay(story):
+    tale = ":: Start\n[[Stay.|Start]]\n[[Go.|Bad]]\n\n:: Bad\nB.\n"
+    game = drrn.compile_game(story(tale, '[[ending]]\npassage = "Bad"\nreward = -1\n'), cache=False)
+    assert [step.action for step in walkthrough(game)] == ["Stay."]
+
+
+def test_a_survey_of_a_compiled_game_counts_what_exploring_counts(game, compiled):
+    full, explored = full_survey(game, compiled), survey(game)
+    same = ("kind", "state_vocabulary", "pages", "actions", "most_actions", "transitions", "unreachable", "states")
+    assert all(getattr(full, key) == getattr(explored, key) for key in same)
+    assert full.complete and full.unreachable == ["Attic"]
+    assert [(e.passage, e.reward, e.rule) for e in full.endings] == [("Hall", 9, 1)]
+
+
+@pytest.mark.parametrize("name", drrn.games.BUILT_IN)
+def test_every_ending_of_a_built_in_story_can_be_reached_and_nothing_is_a_trap(name):
+    game = drrn.make(name)
+    compiled = drrn.compile_game(game, cache=False)
+    test = play_test(compiled)
+    assert len(shortest_ways(compiled)) == len(game.rules.endings) and not test.traps
+    assert sum(odds.random for odds in test.endings) == pytest.approx(1)
+    assert test.random_final_reward < test.sighted_final_reward <= test.best_final_reward + 1e-9
+
+
+def test_the_map_has_a_place_for_each_passage_and_ending(compiled):
+    drawn = story_map(compiled)
+    place = {label: number for number, label in enumerate(drawn.labels)}
+    assert set(place) == {"Start", "Wall", "Door", "Pit", "Hall"}
+    assert drawn.reward[place["Hall"]] == 9 and drawn.reward[place["Pit"]] is None and drawn.trap[place["Pit"]]
+    assert drawn.distance[place["Hall"]] == 2
+    assert drawn.visits[place["Start"]] == pytest.approx(4 / 3)
+    assert drawn.ways[place["Start"], place["Door"]] == pytest.approx(2 / 3)
+
+
+def test_the_map_is_drawn_as_svg_and_png(compiled, tmp_path):
+    pytest.importorskip("matplotlib")
+    svg, png = draw(compiled, tmp_path / "v1.2 map")
+    assert (svg.name, png.name) == ("v1.2 map.svg", "v1.2 map.png")
+    assert b"<svg" in svg.read_bytes()[:600] and png.read_bytes()[:4] == b"\x89PNG"
+
+
+def test_columns_follow_the_distance_and_are_cut_where_too_tall():
+    assert columns([0, 1, 1, 1, 1, 1, 2], tallest=3) == [[0], [1, 2, 3], [4, 5], [6]]
+
+
+def test_places_in_a_column_keep_apart_and_near_to_what_they_are_joined_with():
+    stacks = [[0, 1], [2, 3]]
+    height = heights(stacks, {(0, 3): 1.0, (1, 2): 1.0})
+    assert all(abs(height[stack[0]] - height[stack[1]]) >= 1 - 1e-9 for stack in stacks)
+    assert (height[0] < height[1]) == (height[3] < height[2])
