@@ -12,10 +12,12 @@ import torch
 from numpy.typing import NDArray
 
 from drrn import tensor_file
+from drrn.compiled_field import CompiledField
 from drrn.errors import InputError
-from drrn.evaluation import POLICIES, Evaluation, evaluate
+from drrn.evaluation import POLICIES, Evaluation, chooser, evaluate
 from drrn.field import Field, pages_of
-from drrn.games import StoryGame
+from drrn.games import Compiled, StoryGame, compile_game
+from drrn.games.solve import Score, policy_score
 from drrn.models import Model, Shape, build_model
 from drrn.settings import Settings
 from drrn.text import Lexicon
@@ -45,6 +47,14 @@ class Agent:
         """How each replica plays the game, by each policy."""
         field = Field(game, self.model)
         return evaluate(field, policies, self.settings.alpha, episodes, self.settings.seeds, number)
+
+    def exact(self, game: StoryGame, policy: str = "softmax") -> tuple[Compiled, list[Score]]:
+        """What each replica is expected to score, without the noise of sampling; the game must compile."""
+        if self.model.sees_menu:
+            raise InputError("this model's choice depends on the order of the actions: its score can only be sampled")
+        field = CompiledField(compile_game(game), self.model)
+        shares = field.probabilities(chooser(policy, self.settings.alpha))
+        return field.game, [policy_score(field.game, one, game.rules.max_steps) for one in shares]
 
 
 def arrays_of(model: Model) -> dict[str, NDArray[Any]]:

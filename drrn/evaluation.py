@@ -8,12 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from drrn.compiled_field import CompiledField
 from drrn.episodes import Summary, summarise
 from drrn.exploration import greedy, softmax
 from drrn.field import Choose, Field
 
 EVALUATE = 3  # what a generator is for; training's purposes are 1 and 2, so it never shares one
 POLICIES = ("softmax", "greedy")
+
+AnyField = Field | CompiledField
 
 
 @dataclass(frozen=True)
@@ -37,16 +40,18 @@ def chooser(policy: str, alpha: float) -> Choose:
 
 
 def evaluate(
-    field: Field, policies: Sequence[str], alpha: float, episodes: int, seeds: Sequence[int], number: int = 0
+    field: AnyField, policies: Sequence[str], alpha: float, episodes: int, seeds: Sequence[int], number: int = 0
 ) -> list[Evaluation]:
     """Play so many episodes with each replica by each policy; unknown words count for nothing."""
     found = []
     for policy in policies:
         purpose = EVALUATE + POLICIES.index(policy)
         generators = [np.random.default_rng([seed, purpose, number]) for seed in seeds]
-        tracks = field.play(episodes, chooser(policy, alpha), generators, learn_words=False)
-        for replica, row in enumerate(tracks):
-            found.append(Evaluation(replica, number, policy, summarise(track.episode for track in row)))
+        rollouts: Sequence[Rollout | CompiledRollout] = field.play(
+            episodes, chooser(policy, alpha), generators, learn_words=False
+        )
+        for replica, rollout in enumerate(rollouts):
+            found.append(Evaluation(replica, number, policy, summarise(rollout.episodes)))
     return found
 
 

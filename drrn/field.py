@@ -39,6 +39,21 @@ class Track:
         return not self.menus[-1]
 
 
+@dataclass(frozen=True)
+class Rollout:
+    """Episodes that one replica played."""
+
+    tracks: list[Track]
+
+    @property
+    def episodes(self) -> list[Episode]:
+        return [track.episode for track in self.tracks]
+
+    def transitions(self, discount: float, n_steps: int) -> Transitions:
+        moments = [(track, t) for track in self.tracks for t in range(len(track.taken))]
+        return transitions_of(moments, discount, n_steps)
+
+
 class Field:
     """Games of one story for every replica, and the model that reads them.
 
@@ -57,10 +72,9 @@ class Field:
         generators: Sequence[np.random.Generator],
         *,
         learn_words: bool,
-        max_steps: int | None = None,
-    ) -> list[list[Track]]:
+    ) -> list[Rollout]:
         """For each replica, `episodes` finished or stopped ones; its generator alone makes them."""
-        most = max_steps or self.game.rules.max_steps
+        most = self.game.rules.max_steps
         tracks: list[list[Track]] = []
         under_way: list[list[tuple[Track, StoryGame]]] = []
         for replica, generator in enumerate(generators):
@@ -78,7 +92,7 @@ class Field:
                 for (track, game), place in zip(under_way[replica], places, strict=True):
                     self.advance(replica, track, game, place, learn_words)
                 under_way[replica] = [pair for pair in under_way[replica] if not pair[0].ended]
-        return tracks
+        return [Rollout(row) for row in tracks]
 
     def choices(
         self,

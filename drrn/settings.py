@@ -51,6 +51,7 @@ class Settings:
     double: bool = _setting(False, "double Q-learning: one network chooses, the copy values")
     n_steps: int = _setting(1, "rewards summed before the next state's value is taken")
     prioritised: bool = _setting(False, "draw transitions in proportion to their last error")
+    no_compile: bool = _setting(False, "play the story itself, where it could be compiled")
     grow: bool = _setting(False, "meet words while playing, instead of loading the story's dictionary")
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,12 @@ import torch
 from numpy.typing import NDArray
 
 from drrn.agent import Agent, shape_of
+from drrn.compiled_field import CompiledField, CompiledRollout
+from drrn.errors import InputError
 from drrn.evaluation import POLICIES, Evaluation, chooser, evaluate
 from drrn.exploration import Probabilities, epsilon_greedy
-from drrn.field import Field, Track, transitions_of
-from drrn.games import StoryGame
-from drrn.games.explore import explore
+from drrn.field import Field, Rollout, Track, transitions_of
+from drrn.games import Compiled, StoryGame, compile_game
 from drrn.learning import LOSSES, Batches, Learner
 from drrn.models import Pages, build_model
 from drrn.optimisers import OPTIMISERS
@@ -26,7 +27,7 @@ from drrn.text import Lexicon
 
 PLAY, LEARN = 1, 2  # what a generator is for; each purpose, round and replica has one of its own
 PREPARED = 16  # batches whose texts are looked up at once
-MOST_STATES = 100_000  # visited for the dictionary; in a larger story, words are met while playing
+MOST_STATES = 50_000  # a story with more is not compiled: its words are met while playing
 MOST_ACTIONS = 20  # outputs of the max-action models, where the story's own number is not known
 
 
@@ -49,6 +50,7 @@ class Trainer:
         self.round = 0
         self.states = Lexicon()
         self.actions = self.states if settings.shared else Lexicon()
+        self.compiled = compiled_or_none(game, settings)
         most = self._load_dictionary()
         self.model = build_model(
             settings.model, shape_of(settings, most), self.states, self.actions, settings.seeds, device
@@ -57,6 +59,9 @@ class Trainer:
             self.model.meet_states(replica, np.arange(len(self.states)))
             self.model.meet_actions(replica, np.arange(len(self.actions)))
         self.field = Field(game, self.model)
+        self.fast_field = None
+        if self.compiled is not None and not self.grows and not self.model.sees_menu:
+            self.fast_field = CompiledField(self.compiled, self.model)
         self.memories = [Memory(settings.capacity, prioritised=settings.prioritised) for _ in settings.seeds]
         optimiser = OPTIMISERS[settings.optimiser](self.model, settings.eta, settings.clip)
         loss = LOSSES[settings.loss]
@@ -70,7 +75,7 @@ class Trainer:
             learned = self._online(number) if self.settings.form == "online" else self._in_rounds(number)
             seconds = time.perf_counter() - start
             evaluations = evaluate(
-                self.field,
+                self.fast_field or self.field,
                 POLICIES,
                 self.settings.alpha,
                 self.settings.evaluation_episodes,
@@ -91,12 +96,14 @@ class Trainer:
         """Episodes with the weights as they are, then epochs over their shuffled transitions."""
         settings = self.settings
         players, generators = self._generators(PLAY, number), self._generators(LEARN, number)
-        tracks = self.field.play(settings.episodes_per_round, self._explore, players, learn_words=self.grows)
-        for memory, row in zip(self.memories, tracks, strict=True):
+        field = self.fast_field or self.field
+        rollouts: Sequence[Rollout | CompiledRollout] = field.play(
+            settings.episodes_per_round, self._explore, players, learn_words=self.grows
+        )
+        for memory, rollout in zip(self.memories, rollouts, strict=True):
             if not settings.keep:
                 memory.clear()
-            moments = [(track, t) for track in row for t in range(len(track.taken))]
-            memory.add(transitions_of(moments, settings.discount, settings.n_steps))
+            memory.add(rollout.transitions(settings.discount, settings.n_steps))
         for _ in range(settings.epochs):
             orders = [self._order(memory, by) for memory, by in zip(self.memories, generators, strict=True)]
             at_once = settings.batch_size * (1 if settings.prioritised else PREPARED)
@@ -145,16 +152,15 @@ class Trainer:
     # --- parts
 
     def _load_dictionary(self) -> int:
-        """Read every page beforehand, where the story is finite and small enough; the most actions a page shows."""
-        found = None if self.settings.grow else explore(self.game, MOST_STATES)
-        self.grows = found is None or not found.complete
-        if found is None or not found.complete:
+        """Read every page beforehand, where the story compiles; the most actions that a page shows."""
+        self.grows = self.compiled is None or self.settings.grow
+        if self.compiled is None:
             return MOST_ACTIONS
-        for scene in found.scenes:
-            self.states.id(scene.text)
-            for action in scene.actions:
-                self.actions.id(action)
-        return max(1, *(len(scene.actions) for scene in found.scenes))
+        for text in self.compiled.texts if not self.grows else ():
+            self.states.id(text)
+        for action in self.compiled.actions if not self.grows else ():
+            self.actions.id(action)
+        return max(1, int(self.compiled.page_actions.shape[1]))
 
     def _order(self, memory: Memory, generator: np.random.Generator) -> Places:
         """An epoch: each transition once, shuffled; or as many draws by priority."""
@@ -175,6 +181,16 @@ class Trainer:
 
     def _generators(self, purpose: int, number: int) -> list[np.random.Generator]:
         return [np.random.default_rng([seed, purpose, number]) for seed in self.settings.seeds]
+
+
+def compiled_or_none(game: StoryGame, settings: Settings) -> Compiled | None:
+    """The compiled game; None where it is too large, or was not wanted."""
+    if settings.no_compile:
+        return None
+    try:
+        return compile_game(game, limit=MOST_STATES)
+    except InputError:
+        return None
 
 
 def batches_of(memories: list[Memory], places: list[Places], size: int) -> Batches:

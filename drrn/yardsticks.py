@@ -5,15 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from drrn.episodes import play, random_policy, summarise
-from drrn.games import StoryGame
+from drrn.games import Compiled, StoryGame
+from drrn.games.solve import best, random_play
 
 
 @dataclass(frozen=True)
 class Yardsticks:
-    random: float  # mean final reward
+    """Mean final rewards."""
+
+    random: float
     best: float | None  # None: not known
 
 
-def yardsticks(game: StoryGame, episodes: int = 2000) -> Yardsticks:
-    """Random play is played."""
-    return Yardsticks(summarise(play(game.another(), random_policy(0), episodes, 0)).mean_final_reward, None)
+def yardsticks(game: StoryGame, compiled: Compiled | None) -> Yardsticks:
+    """Exact, where the game was compiled; else random play is played."""
+    if compiled is not None:
+        return Yardsticks(random_play(compiled, game.rules.max_steps).final_reward, best(compiled).score)
+    return Yardsticks(summarise(play(game.another(), random_policy(0), 2000, 0)).mean_final_reward, None)

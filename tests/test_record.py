@@ -205,9 +205,17 @@ def test_evaluate_prints_means_and_each_replica(tale, tmp_path, capsys):
     capsys.readouterr()
     assert main(["evaluate", str(tmp_path / "run"), "--episodes", "5", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert len(found["replicas"]) == 2 and found["replicas"][0]["episodes"] == 5
+    keys = {"replica", "final_reward", "return", "steps", "stopped_by_the_limit", "endings"}
+    assert len(found["replicas"]) == 2 and set(found["replicas"][0]) == keys
     assert main(["evaluate", str(tmp_path / "run"), "--episodes", "5", "--policy", "greedy"]) == 0
     assert "final reward" in capsys.readouterr().out
+    assert main(["evaluate", str(tmp_path / "run"), "--exact", "--json"]) == 0
+    exact = json.loads(capsys.readouterr().out)["replicas"]
+    assert main(["evaluate", str(tmp_path / "run"), "--episodes", "3000", "--json"]) == 0
+    sampled = json.loads(capsys.readouterr().out)["replicas"]
+    for one, other in zip(exact, sampled, strict=True):
+        assert one["final_reward"] == pytest.approx(other["final_reward"], abs=0.8)
+        assert sum(one["endings"].values()) + one["stopped_by_the_limit"] == pytest.approx(1)
 
 
 def test_a_person_sees_what_the_agent_thinks(tale, tmp_path, capsys, monkeypatch):

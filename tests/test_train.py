@@ -142,9 +142,36 @@ def test_a_loop_with_a_limit_learns_the_bootstrapped_value(story):
     assert all(e.stopped == 1.0 and e.summary.mean_final_reward == 0 for e in rounds[-1].evaluations)
 
 
+def test_compiled_and_uncompiled_play_give_the_same_learning_curve_within_noise(fork):
+    settings = {"hidden": 20, "rounds": 6, "episodes_per_round": 60, "epochs": 3, "alpha": 0.5, "learning_rate": 0.01}
+    settings |= {"evaluation_episodes": 300, "replicas": 4, "batch_size": 8}
+    fast, one = trained(fork, **settings)
+    slow, two = trained(fork, **settings, no_compile=True)
+    assert fast.fast_field is not None and slow.fast_field is None
+    for a, b in zip(one[2:], two[2:], strict=True):
+        (x, dx), (y, dy) = (mean_and_deviation(r.evaluations, "softmax") for r in (a, b))
+        assert abs(x - y) < 1.0 + dx + dy
+
+
+@pytest.mark.parametrize("n_steps", [1, 3])
+def test_a_compiled_rollout_tells_the_same_transitions_as_a_track(fork, n_steps):
+    trainer = Trainer(fork, Settings(**SMALL), CPU)
+    choose = trainer._explore
+    generators = [np.random.default_rng(r) for r in range(2)]
+    fast = trainer.fast_field.play(400, choose, generators)[0].transitions(0.9, n_steps)
+    slow = trainer.field.play(400, choose, generators, learn_words=False)[0].transitions(0.9, n_steps)
+
+    def seen(t):
+        action = np.take_along_axis(t.actions, t.taken[:, None], 1)[:, 0]
+        numbers = (t.rewards.round(4), t.discounts.round(4), t.next_states)
+        return {tuple(map(float, row)) for row in zip(t.states, action, *numbers, strict=True)}
+
+    assert seen(fast) == seen(slow)
+
+
 def test_growing_meets_words_while_playing_and_loading_knows_them_beforehand(fork):
     loaded = Trainer(fork, Settings(**SMALL), CPU)
-    assert not loaded.grows and "figs" in loaded.states.vocabulary
+    assert loaded.compiled is not None and not loaded.grows and "figs" in loaded.states.vocabulary
     grown = Trainer(fork, Settings(**SMALL, grow=True), CPU)
     assert grown.grows and not grown.states.vocabulary
     list(grown.train())

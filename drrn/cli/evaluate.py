@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import statistics
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from drrn.cli.show import table
 from drrn.errors import InputError
+from drrn.games import StoryGame, make
+
+if TYPE_CHECKING:
+    from drrn.agent import Agent
+
+MEASURES = ("final_reward", "return", "steps", "stopped_by_the_limit")
 
 
 def add_command(commands: Any) -> None:
@@ -25,13 +30,13 @@ def add_command(commands: Any) -> None:
     command.add_argument("--paraphrased", action="store_true", help="show the actions in other words")
     command.add_argument("--policy", choices=["softmax", "greedy"], default="softmax", help="(default: softmax)")
     command.add_argument("--episodes", type=int, default=1000, help="of each replica (default: %(default)s)")
+    command.add_argument("--exact", action="store_true", help="expected scores, computed instead of sampled")
     command.add_argument("--json", action="store_true", help="print each replica's figures as JSON")
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
     from drrn.agent import load_agent
-    from drrn.games import make
     from drrn.record import Run
 
     if options.episodes < 1:
@@ -44,21 +49,40 @@ def run(options: argparse.Namespace) -> None:
         encoding=None if options.game else kept["encoding"],
         paraphrased=options.paraphrased,
     )
-    found = agent.evaluate(game, policies=[options.policy], episodes=options.episodes)
+    figures = _exact(agent, game, options) if options.exact else _sampled(agent, game, options)
     if options.json:
-        rows = [{"replica": e.replica, "stopped": e.stopped, **dataclasses.asdict(e.summary)} for e in found]
-        print(json.dumps({"game": game.name, "policy": options.policy, "replicas": rows}, ensure_ascii=False))
+        print(json.dumps({"game": game.name, "policy": options.policy, "replicas": figures}, ensure_ascii=False))
         return
-    measures = {
-        "final reward": [e.summary.mean_final_reward for e in found],
-        "return": [e.summary.mean_return for e in found],
-        "steps": [e.summary.mean_steps for e in found],
-        "stopped by the limit": [e.stopped for e in found],
-    }
-    lines = [[name, statistics.fmean(v), statistics.stdev(v) if len(v) > 1 else 0.0] for name, v in measures.items()]
-    print(table(lines, header=[f"{len(found)} replicas, {options.policy}", "mean", "sd"]))
-    endings: Counter[str] = Counter()
-    for e in found:
-        endings.update(e.summary.endings)
-    total = sum(e.summary.episodes for e in found)
-    print("\nendings\n" + table([[f"{count / total:.1%}", name] for name, count in endings.most_common()]))
+    lines = []
+    for name in MEASURES:
+        values = [row[name] for row in figures]
+        deviation = statistics.stdev(values) if len(values) > 1 else 0.0
+        lines.append([name.replace("_", " "), statistics.fmean(values), deviation])
+    how = "exact" if options.exact else f"{options.episodes} games each"
+    print(table(lines, header=[f"{len(figures)} replicas, {options.policy}, {how}", "mean", "sd"]))
+    shares: Counter[str] = Counter()
+    for row in figures:
+        shares.update({name: share / len(figures) for name, share in row["endings"].items()})
+    print("\nendings\n" + table([[f"{share:.1%}", name] for name, share in shares.most_common() if share > 0.0005]))
+
+
+def _sampled(agent: Agent, game: StoryGame, options: argparse.Namespace) -> list[dict[str, Any]]:
+    rows = []
+    for e in agent.evaluate(game, policies=[options.policy], episodes=options.episodes):
+        s = e.summary
+        values = (s.mean_final_reward, s.mean_return, s.mean_steps, e.stopped)
+        shares = {name: count / s.episodes for name, count in s.endings.items()}
+        rows.append({"replica": e.replica, **dict(zip(MEASURES, values, strict=True)), "endings": shares})
+    return rows
+
+
+def _exact(agent: Agent, game: StoryGame, options: argparse.Namespace) -> list[dict[str, Any]]:
+    compiled, scores = agent.exact(game, options.policy)
+    rows = []
+    for replica, s in enumerate(scores):
+        shares: Counter[str] = Counter()
+        for place, share in zip(compiled.endings, s.endings.tolist(), strict=True):
+            shares[place.passage] += share
+        values = (s.final_reward, s.total, s.steps, 1 - float(s.endings.sum()))
+        rows.append({"replica": replica, **dict(zip(MEASURES, values, strict=True)), "endings": dict(shares)})
+    return rows

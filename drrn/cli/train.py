@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> None:
     else:
         source = {"source": _source(options.game), "lenient": options.lenient, "encoding": options.encoding}
         folder = Run.begin(options.out or _default_folder(game, settings), game, source, trainer)
-    lines = yardsticks(game)
+    lines = yardsticks(game, trainer.compiled)
     with display(settings, lines, trainer.round) as show:
         for finished in trainer.train():
             folder.keep(finished, trainer)
