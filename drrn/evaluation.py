@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from drrn.compiled_field import CompiledField
+from drrn.compiled_field import CompiledField, CompiledRollout
 from drrn.episodes import Summary, summarise
 from drrn.exploration import greedy, softmax
-from drrn.field import Choose, Field
+from drrn.field import Choose, Field, Rollout
 
 EVALUATE = 3  # what a generator is for; training's purposes are 1 and 2, so it never shares one
 POLICIES = ("softmax", "greedy")
