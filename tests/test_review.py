@@ -163,6 +163,22 @@ def test_the_readme_is_filled_in():
     assert "_OUTPUT" not in readme
 
 
+def test_the_readmes_scores_are_those_that_the_stories_have():
+    from drrn.games.solve import best, random_play
+
+    readme = (drrn_root() / "README.md").read_text(encoding="utf-8")
+    rows = {line.split("|")[1].strip(): line.split("|")[2:4] for line in readme.splitlines() if line.count("|") == 4}
+    for column, name in enumerate(("long-watch", "night-market")):
+        compiled = drrn.compile_game(drrn.make(name), cache=False)
+        scores = random_play(compiled)
+        assert (
+            rows["random play: final reward, return"][column].strip()
+            == f"{scores.final_reward:.2f}, {scores.total:.2f}"
+        )
+        score = f"{best(compiled).score:.2f}, {best(compiled, 1.0).score:.2f}"
+        assert rows["best possible: final reward, return"][column].strip() == score
+
+
 def drrn_root():
     from pathlib import Path
 
