@@ -7,11 +7,12 @@ import dataclasses
 import datetime
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drrn.cli.show import add_game_options
-from drrn.errors import InputError
+from drrn.errors import InputError, require
 from drrn.games import StoryGame, make
 from drrn.settings import Settings, settings_for
 from drrn.yardsticks import Yardsticks, yardsticks
@@ -31,6 +32,7 @@ def add_command(commands: Any) -> None:
     command.add_argument("--resume", type=Path, metavar="RUN", help="go on with a run that was interrupted")
     command.add_argument("--config", type=Path, metavar="FILE", help="settings from the config.json of another run")
     command.add_argument("--device", default="cpu", help="where to compute (default: cpu)")
+    command.add_argument("--tensorboard", action="store_true", help="scalars for TensorBoard in the run's folder, too")
     command.add_argument("--threads", type=int, default=1, help="of PyTorch; small products want one (default: 1)")
     settings = command.add_argument_group("settings (defaults: the paper's, or what suits the game)")
     for f in dataclasses.fields(Settings):
@@ -55,6 +57,8 @@ def run(options: argparse.Namespace) -> None:
     from drrn.record import Run
     from drrn.train import Trainer
 
+    if options.tensorboard:
+        require("tensorboard", "tensorboard")
     device = torch_device(options.device)
     torch.set_num_threads(options.threads)
     if options.resume is not None:
@@ -72,10 +76,13 @@ def run(options: argparse.Namespace) -> None:
         source = {"source": _source(options.game), "lenient": options.lenient, "encoding": options.encoding}
         folder = Run.begin(options.out or _default_folder(game, settings), game, source, trainer)
     lines = yardsticks(game, trainer.compiled)
+    write = scalars(folder.folder) if options.tensorboard else None
     with display(settings, lines, trainer.round) as show:
         for finished in trainer.train():
             folder.keep(finished, trainer)
             show(finished)
+            if write:
+                write(finished)
     _finish(folder, game, settings, lines)
 
 
@@ -124,6 +131,22 @@ def _finish(folder: Run, game: StoryGame, settings: Settings, lines: Yardsticks)
         print(f"curve: {path}")
     except InputError as error:
         print(f"no curve was drawn: {error}", file=sys.stderr)
+
+
+def scalars(folder: Path) -> Callable[[Round], None]:
+    """A writer of each evaluation for TensorBoard."""
+    from torch.utils.tensorboard import SummaryWriter
+
+    writer = SummaryWriter(str(folder / "tensorboard"))
+
+    def write(finished: Round) -> None:
+        for e in finished.evaluations:
+            where = f"{e.policy}/replica {e.replica}"
+            writer.add_scalar(f"final reward/{where}", e.summary.mean_final_reward, finished.number)
+            writer.add_scalar(f"return/{where}", e.summary.mean_return, finished.number)
+        writer.flush()
+
+    return write
 
 
 class display:  # noqa: N801 — used as a verb
