@@ -34,7 +34,7 @@ class CompiledField:
     def play(
         self, episodes: int, choose: Choose, generators: Sequence[np.random.Generator], *, learn_words: bool = False
     ) -> list[CompiledRollout]:
-        """For each replica, so many episodes; its generator alone makes them. All words are known beforehand."""
+        """For each replica, so many episodes; its generator alone makes them. All words are known: none are learned."""
         found = []
         for probabilities, generator in zip(self.probabilities(choose), generators, strict=True):
             seed = int(generator.integers(2**62))

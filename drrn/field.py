@@ -27,11 +27,12 @@ class Track:
     menus: list[list[int]] = field(default_factory=list)
     taken: list[int] = field(default_factory=list)
     rewards: list[float] = field(default_factory=list)
+    last_reward: float = 0.0  # of the page it stands on, the first one's included
     ending: str | None = None
 
     @property
     def episode(self) -> Episode:
-        final = self.rewards[-1] if self.rewards and self.ended else 0.0
+        final = self.last_reward if self.ended else 0.0
         return Episode(final, sum(self.rewards), len(self.taken), self.ending)
 
     @property
@@ -82,6 +83,7 @@ class Field:
             for seed in generator.integers(2**62, size=episodes):
                 track, game = Track(), self.game.another()
                 self.see(replica, track, game.reset(int(seed)), learn_words)
+                track.ending = game.ending
                 row.append((track, game))
             tracks.append([track for track, _ in row])
             under_way.append([pair for pair in row if not pair[0].ended])
@@ -126,6 +128,7 @@ class Field:
         state, menu = states.id(observation.text), [actions.id(action) for action in observation.actions]
         track.states.append(state)
         track.menus.append(menu)
+        track.last_reward = observation.reward
         if not learn_words:
             return
         seen_states, seen_actions = self._met[replica]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from drrn.optimisers import OPTIMISERS
 from drrn.replay import WIDE, Memory, Places
 from drrn.settings import Settings
 from drrn.text import Lexicon
+
+log = logging.getLogger("drrn")
 
 PLAY, LEARN = 1, 2  # what a generator is for; each purpose, round and replica has one of its own
 PREPARED = 16  # batches whose texts are looked up at once
@@ -189,7 +192,8 @@ def compiled_or_none(game: StoryGame, settings: Settings) -> Compiled | None:
         return None
     try:
         return compile_game(game, limit=MOST_STATES)
-    except InputError:
+    except InputError as error:
+        log.warning("%s; it is played as it stands, and its words are met on the way", error)
         return None
 
 

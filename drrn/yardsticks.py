@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from drrn.episodes import play, random_policy, summarise
+from drrn.errors import InputError
 from drrn.games import Compiled, StoryGame
 from drrn.games.solve import best, random_play
 
@@ -20,5 +21,9 @@ class Yardsticks:
 def yardsticks(game: StoryGame, compiled: Compiled | None) -> Yardsticks:
     """Exact, where the game was compiled; else random play is played."""
     if compiled is not None:
-        return Yardsticks(random_play(compiled, game.rules.max_steps).final_reward, best(compiled).score)
+        try:
+            most = best(compiled).score
+        except InputError:  # no bound, or none found: no reason to stop a training
+            most = None
+        return Yardsticks(random_play(compiled, game.rules.max_steps).final_reward, most)
     return Yardsticks(summarise(play(game.another(), random_policy(0), 2000, 0)).mean_final_reward, None)

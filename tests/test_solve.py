@@ -217,3 +217,19 @@ def test_no_policy_beats_the_best_and_the_best_policy_earns_it(tale, seed):
     assert chance.endings.sum() + chance.trapped == pytest.approx(1)
     assert chance.total == pytest.approx(policy_value(graph, other, 1.0))
     assert Chain(graph, other).visits(100_000) == pytest.approx(Chain(graph, other).visits(), abs=1e-6)
+
+
+def test_a_loop_that_is_left_once_in_twenty_thousand_tries_is_solved(story):
+    twee = ":: Start\nHi.\n\n[[play|Try]]\n[[quit|Lose]]\n\n:: Win\nWon.\n\n:: Lose\nLost.\n\n"
+    twee += ":: Try\n<<if random(1, 20000) is 1>>[[won|Win]]<<else>>No.\n\n[[again|Try]]\n[[quit|Lose]]<<endif>>\n"
+    rules = "[[ending]]\npassage = 'Win'\nreward = 10\n[[ending]]\npassage = 'Lose'\nreward = -1\n"
+    compiled = drrn.compile_game(story(twee, rules), cache=False)
+    assert best(compiled).score == pytest.approx(10, abs=1e-8)
+    assert best(compiled, 0.9999).score < 10
+
+
+@pytest.mark.parametrize("discount", [-1.0, 1.5, float("nan")])
+def test_a_discount_out_of_range_is_refused(story, discount):
+    compiled = drrn.compile_game(story(":: Start\nHi.\n\n[[on]]\n\n:: on\nOn.\n"), cache=False)
+    with pytest.raises(drrn.InputError, match="between 0 and 1"):
+        best(compiled, discount)

@@ -153,6 +153,14 @@ def test_compiled_and_uncompiled_play_give_the_same_learning_curve_within_noise(
         assert abs(x - y) < 1.0 + dx + dy
 
 
+def test_an_episode_that_ends_on_its_first_page_has_that_endings_reward(story):
+    twee = ":: Start\n<<if random(0, 1)>>Alive.\n\n[[go|E]]<<else>>Dead.<<endif>>\n\n:: E\nEnd.\n"
+    rules = "[[ending]]\npassage = 'E'\nreward = 10\n[[ending]]\npassage = 'Start'\nreward = -5\n"
+    for extra in ({}, {"no_compile": True}):
+        _, rounds = trained(story(twee, rules), **extra, evaluation_episodes=400, rounds=1)
+        assert mean_and_deviation(rounds[0].evaluations, "softmax")[0] == pytest.approx(2.5, abs=1.2)
+
+
 @pytest.mark.parametrize("n_steps", [1, 3])
 def test_a_compiled_rollout_tells_the_same_transitions_as_a_track(fork, n_steps):
     trainer = Trainer(fork, Settings(**SMALL), CPU)

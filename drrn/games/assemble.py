@@ -117,7 +117,9 @@ def _outcomes(rows: Ints, row_first: Ints, successor: Ints, probability: Floats)
     most = int(successor.max()) + 1
     owner = np.repeat(np.arange(len(rows)), counts)
     pairs, number = np.unique(owner * most + successor[old], return_inverse=True)
-    return _starts(np.bincount(pairs // most)), pairs % most, totals(number, probability[old], len(pairs))
+    merged, row = totals(number, probability[old], len(pairs)), pairs // most
+    merged /= totals(row, merged, len(rows))[row]  # what many small chances add up to is 1, not nearly 1
+    return _starts(np.bincount(row)), pairs % most, merged
 
 
 def _firsts(hashes: NDArray[np.uint64]) -> tuple[Ints, Ints]:

@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import zipfile
+import zlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -22,6 +23,7 @@ from drrn.games.story_game import StoryGame
 from drrn.home import home
 
 FIELDS = dataclasses.fields(StateGraph)
+UNREADABLE = (OSError, EOFError, LookupError, TypeError, ValueError, AttributeError, NotImplementedError)
 TABLES = "tables"  # what is no array, as JSON in bytes
 
 log = logging.getLogger("drrn")
@@ -72,10 +74,30 @@ def load(path: Path, shuffle: bool) -> Compiled | None:
                 key: tuple(value) if isinstance(value, list) else value for key, value in tables.items()
             }
             values.update((key, _wide(file[key])) for key in file.files if key != TABLES)
-        return Compiled(**values, shuffle=shuffle)
-    except (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
-        log.warning("%s: cannot be read (%s): compiled anew", path, error)
+        if values.pop("key") != path.stem:
+            raise ValueError("it is another game's")
+        return _sound(Compiled(**values, shuffle=shuffle))
+    except (*UNREADABLE, zipfile.BadZipFile, zlib.error) as error:
+        log.warning("%s: not a compiled game (%s): compiled anew", path, type(error).__name__)
         return None
+
+
+def _sound(c: Compiled) -> Compiled:
+    """The game itself, if its arrays fit each other."""
+    lengths = (len(c.first) == len(c.page) + 1, c.first[-1] == len(c.row), c.row_first[-1] == len(c.successor))
+    inside = (
+        (c.successor, len(c.page)),
+        (c.row, len(c.row_first) - 1),
+        (c.page, len(c.page_text)),
+        (c.page_text, len(c.texts)),
+        (c.page_action, len(c.actions)),
+        (c.passage, len(c.passages)),
+        (c.ending_at + 1, len(c.endings) + 1),
+    )
+    fits = all(len(array) == 0 or (array.min() >= 0 and array.max() < size) for array, size in inside)
+    if not all(lengths) or not fits or len(c.probability) != len(c.successor) or len(c.reward) != len(c.page):
+        raise ValueError("its arrays do not fit each other")
+    return c
 
 
 def save(compiled: Compiled, path: Path) -> None:
@@ -83,6 +105,7 @@ def save(compiled: Compiled, path: Path) -> None:
     values = {f.name: getattr(compiled, f.name) for f in FIELDS}
     arrays = {key: _narrow(value) for key, value in values.items() if isinstance(value, np.ndarray)}
     tables = {key: value for key, value in values.items() if key not in arrays}
+    tables["key"] = path.stem
     tables["endings"] = [dataclasses.astuple(ending) for ending in compiled.endings]
     arrays[TABLES] = np.frombuffer(json.dumps(tables).encode(), np.uint8)
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.tmp")

@@ -28,8 +28,8 @@ def compile_game(
 ) -> Compiled:
     """The game as arrays, from the cache where it was compiled before; `InputError` says why it cannot be.
 
-    `limit` is in states and `memory` in MB (both about); `progress` is told how many states were searched; `cache` is a
-    folder, True for the usual one, False for none.
+    `limit` is in states and `memory` in MB (both about; a game in the cache needs neither); `progress` is told how many
+    states were searched; `cache` is a folder, True for the usual one, False for none.
     """
     folder = cache_folder() if cache is True else cache or None
     path = place(game, folder) if folder else None
@@ -44,7 +44,7 @@ def compile_game(
 def _compiled(game: StoryGame, limit: int, memory: int, progress: Callable[[int], None] | None) -> Compiled:
     if "history" in game.script.facts.tracked:
         raise _refusal(game, "its <<back>> makes every way to a page a state of its own")
-    raw = explore(game, min(RAW_LIMIT, limit))  # first, since the search learns from what was told
+    raw = explore(game, RAW_LIMIT)  # first, since the search learns from what was told
     try:
         states = reachable_states(game, limit, memory * 2**20, progress)
     except TooLargeError as error:

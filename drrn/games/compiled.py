@@ -18,7 +18,7 @@ class Compiled(StateGraph):
     """A state graph that is a game; the seed's rules are those of every game."""
 
     shuffle: bool = True
-    _random: random.Random = field(default_factory=lambda: random.Random(0), init=False, repr=False)
+    _random: random.Random = field(default_factory=random.Random, init=False, repr=False)
     _state: int = field(default=-1, init=False, repr=False)
     _slots: list[int] = field(default_factory=list, init=False, repr=False)
 

@@ -44,7 +44,7 @@ def explore(game: StoryGame, limit: int = LIMIT, progress: Callable[[int], None]
                 break
             found.shown.update(scene.shown)
             after = Journey({**journey.cells, **scene.writes}, journey.history) if scene.writes else journey
-            state = (scene.text, scene.moves, _identity(after))
+            state = (scene.text, scene.moves, scene.rule, _identity(after))
             if state in seen:
                 continue
             seen.add(state)

@@ -15,6 +15,7 @@ from drrn.games.graph import Floats, Ints
 
 Hashes = NDArray[np.uint64]
 
+MOST_WORK = 400_000_000  # look-ups
 ROUNDS = 8  # between two counts of the hashes
 SCALE = math.lcm(*range(1, 37))  # so that thirds, sixths, tenths … add up exactly as whole numbers
 
@@ -29,9 +30,13 @@ def alike(
     weight = np.rint(probability * SCALE).astype(np.uint64)
     said = mixed(action.astype(np.uint64))
     shown = states = mixed(kind.astype(np.uint64) + np.uint64(1))
-    distinct = 0
+    distinct, work = 0, 0
     while (now := len(np.unique(states))) > distinct:
         distinct = now
+        work += ROUNDS * (len(states) + len(successor))
+        if work > MOST_WORK:  # long chains take as many rounds as they are long: better unmerged than in an hour
+            states = mixed(np.arange(len(states), dtype=np.uint64))
+            break
         for _ in range(ROUNDS):
             rows = _sums(weight * states[successor], row_first)
             states = mixed(shown + mixed(_sums(mixed(rows[row] + said), first)))
