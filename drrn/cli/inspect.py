@@ -116,11 +116,14 @@ def report(found: Survey) -> str:
         p = found.paraphrases
         bleu = "needs pip install 'drrn[paper]'" if p.bleu is None else f"{p.bleu:.3f}"
         rows.append(["Paraphrases", f"{p.pairs} actions, OOV rate {p.oov_rate:.1%}, BLEU-4 {bleu}"])
+    notes = list(found.notes)
     parts = [found.title, table(rows)]
+    if found.play_test is None and notes:
+        parts.insert(1, notes.pop(0))  # why it could not be compiled
     if found.play_test:
         parts += ["Play (exact, without a step limit)", _indented(_scores(found.play_test))]
     parts += [f"Endings ({len(found.endings)})", _indented(_endings(found.endings))]
-    for head, items in _lists(found).items():
+    for head, items in _lists(found, notes).items():
         if items:
             parts += [f"{head} ({len(items)})", _indented("\n".join(items))]
     return "\n\n".join(part for part in parts if part)
@@ -158,13 +161,13 @@ def _endings(endings: list[Ending]) -> str:
     return table(rows, header=["reward", "random", "best", "fewest steps", "passage", "", "last words"])
 
 
-def _lists(found: Survey) -> dict[str, list[str]]:
+def _lists(found: Survey, notes: list[str]) -> dict[str, list[str]]:
     so_far = "" if found.complete else " so far"
     lists = {
         f"Ending rules never reached{so_far}": [f"[[ending]] {number}" for number in found.rules_never_reached],
         f"Passages never reached{so_far}": found.unreachable,
         "Cannot be played (left out here)": found.problems,
-        "Notes": found.notes,
+        "Notes": notes,
     }
     test = found.play_test
     if test is None:
