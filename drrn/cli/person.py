@@ -72,7 +72,9 @@ class Table:
 
     def _page(self, observation: Observation) -> None:
         self.console.print()
-        self.console.print(Text(observation.text), width=min(self._width, 80))
+        text = Text(observation.text)
+        text.highlight_words(observation.actions, style="underline")  # links that stand inside the text
+        self.console.print(text, width=min(self._width, 80))
         self.console.print()
         q = self.adviser(observation) if self.adviser else None
         for number, action in enumerate(observation.actions, 1):
