@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,12 +48,18 @@ class Trainer:
     """A model that learns a game. Everything follows from the settings: a round needs nothing of the rounds before it
     but the weights and what the memories and the optimiser keep, so a run can be resumed after any round."""
 
-    def __init__(self, game: StoryGame, settings: Settings, device: torch.device) -> None:
+    def __init__(
+        self,
+        game: StoryGame,
+        settings: Settings,
+        device: torch.device,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
         self.game, self.settings, self.device = game, settings, device
         self.round = 0
         self.states = Lexicon()
         self.actions = self.states if settings.shared else Lexicon()
-        self.compiled = compiled_or_none(game, settings)
+        self.compiled = compiled_or_none(game, settings, progress)
         most = self._load_dictionary()
         self.model = build_model(
             settings.model, shape_of(settings, most), self.states, self.actions, settings.seeds, device
@@ -186,12 +192,14 @@ class Trainer:
         return [np.random.default_rng([seed, purpose, number]) for seed in self.settings.seeds]
 
 
-def compiled_or_none(game: StoryGame, settings: Settings) -> Compiled | None:
-    """The compiled game; None where it is too large, or was not wanted."""
+def compiled_or_none(
+    game: StoryGame, settings: Settings, progress: Callable[[int], None] | None = None
+) -> Compiled | None:
+    """The compiled game; None where it is too large, or was not wanted. `progress` is told the states searched."""
     if settings.no_compile:
         return None
     try:
-        return compile_game(game, limit=MOST_STATES)
+        return compile_game(game, limit=MOST_STATES, progress=progress)
     except InputError as error:
         log.warning("%s; it is played as it stands, and its words are met on the way", error)
         return None

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.cli.show import add_game_options
+from drrn.cli.show import add_game_options, states_progress
 from drrn.errors import InputError, require
 from drrn.games import StoryGame, make
 from drrn.settings import Settings, settings_for
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
 
     from drrn.agent import torch_device
     from drrn.record import Run
-    from drrn.train import Trainer
+    from drrn.train import MOST_STATES, Trainer
 
     if options.tensorboard:
         require("tensorboard", "tensorboard")
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> None:
     else:
         game = make(options.game, lenient=options.lenient, encoding=options.encoding)
         settings = _settings(options, game)
-    trainer = Trainer(game, settings, device)
+    trainer = Trainer(game, settings, device, states_progress(MOST_STATES))
     if options.resume is not None:
         folder = Run(options.resume)
         folder.resume(trainer, game)
