@@ -44,7 +44,7 @@ def compile_game(
 def _compiled(game: StoryGame, limit: int, memory: int, progress: Callable[[int], None] | None) -> Compiled:
     if "history" in game.script.facts.tracked:
         raise _refusal(game, "its <<back>> makes every way to a page a state of its own")
-    raw = explore(game, RAW_LIMIT, progress)  # first, since the search learns from what was told
+    raw = explore(game, RAW_LIMIT)  # first, since the search learns from what was told
     try:
         states = reachable_states(game, limit, memory * 2**20, progress)
     except TooLargeError as error:
