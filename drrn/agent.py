@@ -16,7 +16,7 @@ from drrn.compiled_field import CompiledField
 from drrn.errors import InputError
 from drrn.evaluation import POLICIES, Evaluation, chooser, evaluate
 from drrn.field import Field, pages_of
-from drrn.games import Compiled, StoryGame, compile_game
+from drrn.games import Compiled, StoryGame, compile_game, make
 from drrn.games.solve import Score, policy_score
 from drrn.models import Model, Shape, build_model
 from drrn.settings import Settings
@@ -36,8 +36,7 @@ class Agent:
         states, acts = self.model.states, self.model.actions
         states.grows = acts.grows = False
         page = (states.id(state), [acts.id(action) for action in actions])
-        with torch.no_grad():
-            q = self.model.q(pages_of([[page]] * len(self.model.seeds)))
+        q = self.model.q(pages_of([[page]] * len(self.model.seeds)))
         found: Q = q[:, 0].cpu().numpy()
         return found
 
@@ -81,7 +80,7 @@ def put_arrays(model: Model, arrays: dict[str, NDArray[Any]], source: str) -> No
 
 def load_agent(folder: Path, device: str = "cpu") -> Agent:
     """The agent that a run's folder holds."""
-    config = read_json(folder / "config.json", f"{folder}: no run is here: there is no config.json")
+    config = read_config(folder)
     vocabulary = read_json(folder / "vocabulary.json", f"{folder}: the run has not finished a round yet")
     try:
         settings = Settings(**config["settings"])
@@ -99,6 +98,18 @@ def load_agent(folder: Path, device: str = "cpu") -> Agent:
     arrays, _ = tensor_file.load(folder / "model.safetensors")
     put_arrays(model, arrays, str(folder / "model.safetensors"))
     return Agent(model, settings)
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """What a run's folder says of itself."""
+    found: dict[str, Any] = read_json(folder / "config.json", f"{folder}: no run is here: there is no config.json")
+    return found
+
+
+def game_of(folder: Path, **choices: bool) -> StoryGame:
+    """The game that a run learned, opened as it was then."""
+    kept = read_config(folder)["game"]
+    return make(kept["source"], lenient=kept["lenient"], encoding=kept["encoding"], **choices)
 
 
 def shape_of(settings: Settings, most_actions: int) -> Shape:

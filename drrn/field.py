@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from drrn.episodes import Episode
@@ -58,7 +57,7 @@ class Rollout:
 class Field:
     """Games of one story for every replica, and the model that reads them.
 
-    `meet` tells the model which words a replica has read; while it is False, unknown words count for nothing.
+    While `learn_words` holds, a replica comes to know the words it reads; else unknown words count for nothing.
     """
 
     def __init__(self, game: StoryGame, model: Model) -> None:
@@ -79,12 +78,7 @@ class Field:
         tracks: list[list[Track]] = []
         under_way: list[list[tuple[Track, StoryGame]]] = []
         for replica, generator in enumerate(generators):
-            row = []
-            for seed in generator.integers(2**62, size=episodes):
-                track, game = Track(), self.game.another()
-                self.see(replica, track, game.reset(int(seed)), learn_words)
-                track.ending = game.ending
-                row.append((track, game))
+            row = [self.begin(replica, int(seed), learn_words) for seed in generator.integers(2**62, size=episodes)]
             tracks.append([track for track, _ in row])
             under_way.append([pair for pair in row if not pair[0].ended])
         for _ in range(most):
@@ -96,6 +90,13 @@ class Field:
                 under_way[replica] = [pair for pair in under_way[replica] if not pair[0].ended]
         return [Rollout(row) for row in tracks]
 
+    def begin(self, replica: int, seed: int, learn_words: bool) -> tuple[Track, StoryGame]:
+        """A new episode, at its first page."""
+        track, game = Track(), self.game.another()
+        self.see(replica, track, game.reset(seed), learn_words)
+        track.ending = game.ending
+        return track, game
+
     def choices(
         self,
         under_way: Sequence[Sequence[tuple[Track, StoryGame]]],
@@ -104,8 +105,7 @@ class Field:
     ) -> list[list[int]]:
         """A place for each game under way, replica by replica."""
         pages = pages_of([[(t.states[-1], t.menus[-1]) for t, _ in row] for row in under_way])
-        with torch.no_grad():
-            q = self.model.q(pages).cpu().numpy()
+        q = self.model.q(pages).cpu().numpy()
         found = []
         for replica, row in enumerate(under_way):
             here, mask = q[replica, : len(row)], pages.mask[replica, : len(row)]
@@ -118,8 +118,7 @@ class Field:
         track.taken.append(place)
         track.rewards.append(observation.reward)
         self.see(replica, track, observation, learn_words)
-        if track.ended:
-            track.ending = game.ending
+        track.ending = game.ending
 
     def see(self, replica: int, track: Track, observation: Observation, learn_words: bool) -> None:
         """The page as ids; new words become known to the replica, or count for nothing."""
@@ -149,8 +148,7 @@ def pages_of(rows: Sequence[Sequence[tuple[int, Sequence[int]]]]) -> Pages:
     actions = np.full((len(rows), count, most), -1, np.int64)
     for replica, row in enumerate(rows):
         states[replica, : len(row)] = [state for state, _ in row]
-        flat = [[*menu, *[-1] * (most - len(menu))] for _, menu in row]
-        actions[replica, : len(row)] = np.array(flat, np.int64).reshape(len(row), most)
+        actions[replica, : len(row)] = _padded([menu for _, menu in row], most)
     return Pages(states, actions)
 
 
@@ -161,19 +159,20 @@ def transitions_of(moments: Sequence[tuple[Track, int]], discount: float, n_step
     """
     spans = [(track, t, min(t + n_steps, len(track.taken))) for track, t in moments]
     most = max((len(track.menus[at]) for track, t, end in spans for at in (t, end)), default=1) or 1
-
-    def padded(menus: list[list[int]]) -> Ids:
-        return np.array([[*menu, *[-1] * (most - len(menu))] for menu in menus], np.int64).reshape(-1, most)
-
     return Transitions(
         states=np.array([track.states[t] for track, t, _ in spans], np.int64),
-        actions=padded([track.menus[t] for track, t, _ in spans]),
+        actions=_padded([track.menus[t] for track, t, _ in spans], most),
         taken=np.array([track.taken[t] for track, t, _ in spans], np.int64),
         rewards=np.array([_discounted(track.rewards[t:end], discount) for track, t, end in spans], np.float32),
         discounts=np.array([discount ** (end - t) for _, t, end in spans], np.float32),
         next_states=np.array([track.states[end] for track, _, end in spans], np.int64),
-        next_actions=padded([track.menus[end] for track, _, end in spans]),
+        next_actions=_padded([track.menus[end] for track, _, end in spans], most),
     )
+
+
+def _padded(menus: Sequence[Sequence[int]], most: int) -> Ids:
+    """Menus side by side, -1 where one has no more: [N, most]."""
+    return np.array([[*menu, *[-1] * (most - len(menu))] for menu in menus], np.int64).reshape(-1, most)
 
 
 def _discounted(rewards: Sequence[float], discount: float) -> float:

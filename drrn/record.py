@@ -27,7 +27,7 @@ import torch
 
 import drrn
 from drrn import tensor_file
-from drrn.agent import arrays_of, put_arrays, read_json
+from drrn.agent import arrays_of, put_arrays, read_config
 from drrn.errors import InputError
 from drrn.evaluation import POLICIES, Evaluation
 from drrn.games import StoryGame
@@ -70,11 +70,6 @@ class Run:
         run.write("evaluations.csv", ",".join(COLUMNS) + "\n")
         return run
 
-    @classmethod
-    def config(cls, folder: Path) -> dict[str, Any]:
-        found: dict[str, Any] = read_json(folder / "config.json", f"{folder}: no run is here: there is no config.json")
-        return found
-
     def write(self, name: str, text: str) -> None:
         tensor_file.write_whole(self.folder / name, [text.encode()])
 
@@ -101,7 +96,7 @@ class Run:
 
     def resume(self, trainer: Trainer, game: StoryGame) -> None:
         """Put the trainer where the last finished round left it."""
-        if self.config(self.folder)["game"]["sha256"] != fingerprint(game):
+        if read_config(self.folder)["game"]["sha256"] != fingerprint(game):
             raise InputError(f"{self.folder}: the story has changed since this run began: begin a new run")
         path = self.folder / "checkpoint.safetensors"
         if path.exists():

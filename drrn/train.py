@@ -127,7 +127,13 @@ class Trainer:
         left = [settings.episodes_per_round] * settings.replicas
         games: list[tuple[Track, StoryGame] | None] = [None] * settings.replicas
         while any(left):
-            games = [self._begin(r, players[r]) if games[r] is None and left[r] else games[r] for r in range(len(left))]
+            for r, player in enumerate(players):
+                while games[r] is None and left[r]:
+                    begun = self.field.begin(r, int(player.integers(2**62)), self.grows)
+                    games[r] = None if begun[0].ended else begun  # a first page may end the story
+                    left[r] -= begun[0].ended
+            if not any(games):
+                break
             choices = self.field.choices([[game] if game else [] for game in games], self._explore, players)
             for r, game in enumerate(games):
                 if game is not None and self._step_online(r, *game, choices[r][0]):
@@ -141,11 +147,6 @@ class Trainer:
             if any(map(len, places)):
                 self._learn(places)
         return learned
-
-    def _begin(self, replica: int, generator: np.random.Generator) -> tuple[Track, StoryGame]:
-        track, game = Track(), self.game.another()
-        self.field.see(replica, track, game.reset(int(generator.integers(2**62))), self.grows)
-        return track, game
 
     def _step_online(self, replica: int, track: Track, game: StoryGame, place: int) -> bool:
         """One step, and what it completes goes to memory; whether the episode is over."""

@@ -35,8 +35,7 @@ def model(name="drrn", seeds=(0,), **shape):
 
 
 def pages(replicas=1):
-    first = len(STATES) if False else 0
-    states = np.tile(np.array([0, 1, 2, 0]) + first, (replicas, 1))
+    states = np.tile(np.array([0, 1, 2, 0]), (replicas, 1))
     actions = np.tile(np.array([[0, 1, 2], [3, 0, -1], [1, -1, -1], [2, 1, 0]]), (replicas, 1, 1))
     return Pages(states, actions)
 

@@ -156,7 +156,7 @@ def test_compiled_and_uncompiled_play_give_the_same_learning_curve_within_noise(
 def test_an_episode_that_ends_on_its_first_page_has_that_endings_reward(story):
     twee = ":: Start\n<<if random(0, 1)>>Alive.\n\n[[go|E]]<<else>>Dead.<<endif>>\n\n:: E\nEnd.\n"
     rules = "[[ending]]\npassage = 'E'\nreward = 10\n[[ending]]\npassage = 'Start'\nreward = -5\n"
-    for extra in ({}, {"no_compile": True}):
+    for extra in ({}, {"no_compile": True}, {"form": "online"}):
         _, rounds = trained(story(twee, rules), **extra, evaluation_episodes=400, rounds=1)
         assert mean_and_deviation(rounds[0].evaluations, "softmax")[0] == pytest.approx(2.5, abs=1.2)
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from drrn.cli.show import table
 from drrn.errors import InputError
-from drrn.games import make
 from drrn.survey import last_sentence
 
 if TYPE_CHECKING:
@@ -59,10 +58,9 @@ def _rows(agent: Agent, state: str, actions: Sequence[str]) -> list[list[object]
 
 def _examples(agent: Agent, folder: Path, count: int) -> None:
     """Pages of a game played by the highest mean Q, until enough Q-values were shown."""
-    from drrn.record import Run
+    from drrn.agent import game_of
 
-    kept = Run.config(folder)["game"]
-    game = make(kept["source"], lenient=kept["lenient"], encoding=kept["encoding"])
+    game = game_of(folder)
     observation = game.reset(0)
     while count > 0 and not observation.ended:
         rows = _rows(agent, observation.text, observation.actions)

@@ -9,8 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.cli.show import table
-from drrn.errors import InputError
+from drrn.cli.show import positive, table
 from drrn.games import StoryGame, make
 
 if TYPE_CHECKING:
@@ -29,26 +28,21 @@ def add_command(commands: Any) -> None:
     command.add_argument("--game", help="another game than the one it learned")
     command.add_argument("--paraphrased", action="store_true", help="show the actions in other words")
     command.add_argument("--policy", choices=["softmax", "greedy"], default="softmax", help="(default: softmax)")
-    command.add_argument("--episodes", type=int, default=1000, help="of each replica (default: %(default)s)")
+    command.add_argument("--episodes", type=positive, default=1000, help="of each replica (default: %(default)s)")
     command.add_argument("--exact", action="store_true", help="expected scores, computed instead of sampled")
     command.add_argument("--json", action="store_true", help="print each replica's figures as JSON")
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    from drrn.agent import load_agent
-    from drrn.record import Run
+    from drrn.agent import game_of, load_agent, read_config
 
-    if options.episodes < 1:
-        raise InputError(f"--episodes is {options.episodes}; it must be at least 1")
     agent = load_agent(options.agent)
-    kept = Run.config(options.agent)["game"]
-    game = make(
-        options.game or kept["source"],
-        lenient=kept["lenient"],
-        encoding=None if options.game else kept["encoding"],
-        paraphrased=options.paraphrased,
-    )
+    if options.game:
+        lenient = read_config(options.agent)["game"]["lenient"]
+        game = make(options.game, lenient=lenient, paraphrased=options.paraphrased)
+    else:
+        game = game_of(options.agent, paraphrased=options.paraphrased)
     figures = _exact(agent, game, options) if options.exact else _sampled(agent, game, options)
     if options.json:
         print(json.dumps({"game": game.name, "policy": options.policy, "replicas": figures}, ensure_ascii=False))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from drrn import load
-from drrn.cli.show import add_game_options, open_game, table, tracked
+from drrn.cli.show import add_game_options, open_game, positive, table, tracked
 from drrn.episodes import Summary, play, random_policy, summarise
 from drrn.errors import InputError, require
 from drrn.games import Observation, StoryGame
@@ -35,15 +35,13 @@ def add_command(commands: Any) -> None:
     person.add_argument("--scores", type=Path, metavar="FILE", help="the scores file (default: ~/.drrn/scores.csv)")
     policy = command.add_argument_group("a policy plays")
     policy.add_argument("--policy", choices=["random"], help="who chooses instead of a person")
-    policy.add_argument("--episodes", type=int, default=1000, metavar="N", help="how many games (default: 1000)")
+    policy.add_argument("--episodes", type=positive, default=1000, metavar="N", help="how many games (default: 1000)")
     policy.add_argument("--json", action="store_true", help="print the summary as JSON")
     policy.add_argument("--show", action="store_true", help="print each page and each choice")
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    if options.episodes < 1:
-        raise InputError(f"--episodes is {options.episodes}; it must be at least 1")
     if options.policy is None and (options.json or options.show):
         raise InputError("--json and --show go with --policy random: a person sees the pages anyway")
     game = open_game(options, paraphrased=options.paraphrased, shuffle=not options.no_shuffle)

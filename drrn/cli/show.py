@@ -69,9 +69,9 @@ def add_limit(command: argparse.ArgumentParser) -> None:
 
 
 def positive(text: str) -> int:
-    if not text.isdecimal() or int(text[:12]) < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number from 1 up")
-    return int(text[:12])
+    if not text.isdecimal() or len(text) > 12 or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text[:20]} is not a whole number from 1 up")
+    return int(text)
 
 
 def states_progress(limit: int) -> Callable[[int], None] | None:

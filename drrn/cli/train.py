@@ -103,11 +103,9 @@ def _resumed(options: argparse.Namespace) -> tuple[StoryGame, Settings]:
     asked = [f.name for f in dataclasses.fields(Settings) if getattr(options, f.name) is not None]
     if asked:
         raise InputError(f"a resumed run keeps its settings: leave out --{asked[0].replace('_', '-')}")
-    from drrn.record import Run
+    from drrn.agent import game_of, read_config
 
-    config = Run.config(options.resume)
-    game = make(config["game"]["source"], lenient=config["game"]["lenient"], encoding=config["game"]["encoding"])
-    return game, Settings(**config["settings"])
+    return game_of(options.resume), Settings(**read_config(options.resume)["settings"])
 
 
 def _source(name: str) -> str:

@@ -8,14 +8,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from drrn.games import lockstep
 from drrn.games.contract import Observation
 from drrn.games.graph import StateGraph
-from drrn.games.lockstep import AT_ONCE, Played, Policy, play
 
 
 @dataclass(eq=False)
 class Compiled(StateGraph):
     """A state graph that is a game; the seed's rules are those of every game."""
+
+    play = lockstep.play  # so many episodes, thousands at once
 
     shuffle: bool = True
     _random: random.Random = field(default_factory=random.Random, init=False, repr=False)
@@ -40,19 +42,6 @@ class Compiled(StateGraph):
         """The passage that ended the story; None while it goes on."""
         number = int(self.ending_at[self._state]) if self._state >= 0 else -1
         return self.endings[number].passage if number >= 0 else None
-
-    def play(
-        self,
-        policy: Policy,
-        episodes: int,
-        *,
-        seed: int,
-        max_steps: int | None = None,
-        at_once: int = AT_ONCE,
-        record: bool = False,
-    ) -> Played:
-        """Play so many episodes, thousands at once; see `drrn.games.lockstep.play`."""
-        return play(self, policy, episodes, seed=seed, max_steps=max_steps, at_once=at_once, record=record)
 
     def _arrive(self, row: int) -> Observation:
         outcomes = slice(int(self.row_first[row]), int(self.row_first[row + 1]))
