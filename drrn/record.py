@@ -67,7 +67,7 @@ class Run:
         }
         run = cls(folder)
         run.write("config.json", json.dumps(config, indent=2))
-        run.write("evaluations.csv", ",".join(COLUMNS) + "\n")
+        run.write("evaluations.csv", _csv([]))
         return run
 
     def write(self, name: str, text: str) -> None:
@@ -78,6 +78,9 @@ class Run:
         rows = self.rows(before=finished.number) + rows_of(finished.evaluations, trainer.settings)
         self.write("evaluations.csv", _csv(rows))
         save_checkpoint(self.folder / "checkpoint.safetensors", trainer)
+        self._write_model(trainer)
+
+    def _write_model(self, trainer: Trainer) -> None:
         self.write("vocabulary.json", json.dumps(_vocabulary(trainer), ensure_ascii=False))
         tensor_file.save(self.folder / "model.safetensors", arrays_of(trainer.model))
 
@@ -101,6 +104,9 @@ class Run:
         path = self.folder / "checkpoint.safetensors"
         if path.exists():
             load_checkpoint(path, trainer)
+            self._write_model(trainer)  # a kill may have come between the checkpoint and what is made from it
+        elif not (self.folder / "evaluations.csv").exists():
+            self.write("evaluations.csv", _csv([]))
 
 
 def rows_of(evaluations: list[Evaluation], settings: Settings) -> list[dict[str, Any]]:

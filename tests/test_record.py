@@ -102,6 +102,24 @@ def test_a_run_stopped_after_any_round_and_resumed_ends_with_the_same_numbers(ta
     assert same(numbers(tmp_path / "cut"), numbers(tmp_path / "whole"))
 
 
+@pytest.mark.parametrize("last", ["config.json", "checkpoint.safetensors", "vocabulary.json"])
+def test_a_run_killed_right_after_any_file_ends_with_the_same_numbers(tale, tmp_path, last, monkeypatch):
+    """A kill may come between two files that belong together, after the last round, too."""
+    train(tale, tmp_path / "whole", "--rounds", "1")
+    write_whole = tensor_file.write_whole
+
+    def write_and_die(path, parts):
+        write_whole(path, parts)
+        if path.name == last:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(tensor_file, "write_whole", write_and_die)
+    train(tale, tmp_path / "cut", "--rounds", "1")
+    monkeypatch.setattr(tensor_file, "write_whole", write_whole)
+    assert main(["train", "--resume", str(tmp_path / "cut")]) == 0
+    assert same(numbers(tmp_path / "cut"), numbers(tmp_path / "whole"))
+
+
 def test_a_run_killed_at_random_moments_ends_with_the_same_numbers(tale, tmp_path):
     more = ["--rounds", "12", "--seed", "3"]
     train(tale, tmp_path / "whole", *more)
