@@ -89,10 +89,11 @@ LEAST = {
     "batch_size": 1, "replicas": 1, "seed": 0, "evaluation_episodes": 1, "capacity": 1, "target_every": 1, "n_steps": 1,
 }  # fmt: skip
 
-# What suits the paper's two games, by title: α as the paper has it.
+# What suits the paper's two games, by title: α as the paper has it; the rest it leaves open, and was chosen on seeds
+# from 1,000 on, which no reported run uses.
 PAPER_GAMES: dict[str, dict[str, Any]] = {
     "Saving John": {"alpha": 0.2, "epochs": 3},
-    "Machine of Death": {"alpha": 1.0, "epochs": 1},
+    "Machine of Death": {"alpha": 1.0, "epochs": 2, "bag_norm": 2.0},
 }
 
 
