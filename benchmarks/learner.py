@@ -146,12 +146,15 @@ GROWTH = {
 }
 
 
+LABELS = {"vocabulary": "words in the vocabulary", "texts": "distinct states", "actions": "actions of a state"}
+
+
 def growth(seconds: float, out: Path) -> None:
     """Microseconds a transition, against each size."""
     rows = []
     for axis, cases in GROWTH.items():
         for case in cases:
-            rate, needed = speed(case, seconds, at_once=16)
+            rate, needed = speed(case, seconds, at_once=64)
             rows.append({"axis": axis, "size": getattr(case, axis), "microseconds": 1e6 / rate, "operations": needed})
             print(f"{axis} {getattr(case, axis):>7,}: {1e6 / rate:8.1f} µs a transition", flush=True)
     with (out / "growth.csv").open("w", newline="") as file:
@@ -163,13 +166,16 @@ def growth(seconds: float, out: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
+    figure, axes = pyplot.subplots(1, 3, figsize=(11, 3.4), sharey=True, layout="constrained")
     for ax, axis in zip(axes, GROWTH, strict=True):
         mine = [row for row in rows if row["axis"] == axis]
-        ax.loglog([row["size"] for row in mine], [row["microseconds"] for row in mine], "o-", color="#1f5fa8")
-        ax.set(xlabel=axis, title=f"against {axis}")
+        sizes, times = [row["size"] for row in mine], [row["microseconds"] for row in mine]
+        ax.loglog(sizes, times, "o-", color="#1f5fa8", label="measured")
+        ax.loglog(sizes, [times[0] * size / sizes[0] for size in sizes], ":", color="#888888", label="in proportion")
+        ax.set(xlabel=LABELS[axis], ylim=(1, 1e4))
         ax.grid(alpha=0.3)
     axes[0].set_ylabel("µs a transition")
+    axes[0].legend(frameon=False)
     figure.savefig(out / "growth.png", dpi=150)
     print(f"wrote {out / 'growth.csv'} and {out / 'growth.png'}")
 
