@@ -19,10 +19,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from drrn.learning import Batches, Learner
+from drrn.learning import Learner
 from drrn.models import Pages, Shape, build_model
 from drrn.optimisers import SGD
+from drrn.replay import Batches
 from drrn.text import Lexicon
+from drrn.train import PREPARED
 
 
 @dataclass(frozen=True)
@@ -75,14 +77,14 @@ def batches_of(case: Case, generator: np.random.Generator, count: int) -> Batche
     return Batches(pages(), generator.integers(case.actions, size=shape), ones, 0.9 * ones, pages(), ones)
 
 
-def speed(case: Case, seconds: float, at_once: int = 16) -> tuple[float, float]:
+def speed(case: Case, seconds: float, at_once: int = PREPARED) -> tuple[float, float]:
     """Transitions a second over all replicas, and the multiplications and additions of one transition."""
     learner, generator = learner_of(case)
-    prepared = [batches_of(case, generator, at_once) for _ in range(3)]
+    prepared = [batches_of(case, generator, at_once) for _ in range(2)]
     learner.learn(prepared[0])
     updates, start = 0, time.perf_counter()
     while (passed := time.perf_counter() - start) < seconds:
-        learner.learn(prepared[updates // at_once % 3])
+        learner.learn(prepared[updates // at_once % 2])
         updates += at_once
     transitions = updates * case.batch * case.replicas
     return transitions / passed, operations(case, learner, prepared[0])
@@ -144,7 +146,7 @@ def growth(seconds: float, out: Path) -> None:
     rows = []
     for axis, cases in GROWTH.items():
         for case in cases:
-            rate, needed = speed(case, seconds, at_once=4)
+            rate, needed = speed(case, seconds, at_once=16)
             rows.append({"axis": axis, "size": getattr(case, axis), "microseconds": 1e6 / rate, "operations": needed})
             print(f"{axis} {getattr(case, axis):>7,}: {1e6 / rate:8.1f} µs a transition", flush=True)
     with (out / "growth.csv").open("w", newline="") as file:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from drrn import by_hand
 from drrn.models import Model, Pages
 from drrn.models.base import Reading
-from drrn.models.words import Leaves
+from drrn.models.text_view import Leaves
 from drrn.optimisers import Optimiser
-from drrn.text import Ids
+from drrn.replay import Batches
 
 
 def q_targets(reward: Tensor, next_q: Tensor, next_mask: Tensor, discount: Tensor | float) -> Tensor:
@@ -47,16 +48,8 @@ def huber(error: Tensor) -> Tensor:
 LOSSES: dict[str, Callable[[Tensor], Tensor]] = {"squared": squared, "huber": huber}
 
 
-@dataclass(frozen=True)
-class Batches:
-    """K batches of B transitions of each replica; a weight of 0 stands where a replica has fewer."""
-
-    pages: Pages
-    taken: Ids  # [K, R, B]
-    rewards: NDArray[np.float32]  # [K, R, B]
-    discounts: NDArray[np.float32]  # [K, R, B]
-    next_pages: Pages
-    weights: NDArray[np.float32]  # [K, R, B]
+FEW = 3  # batches, for which seeing the words from all their texts does not pay
+AT_ONCE = 16  # batches whose texts are looked up together: it is faster, and they take room
 
 
 @dataclass
@@ -81,12 +74,25 @@ class Learner:
 
     def learn(self, batches: Batches) -> NDArray[np.float32]:
         """A step down the gradient for each batch; the errors y - Q of each transition [K, R, B]."""
-        pages = batches.pages
+        pages, rate = batches.pages, self.optimiser.learning_rate
         if not self.model.sees_menu:  # then it need not be shown the actions that were not taken
             taken = np.take_along_axis(pages.actions, batches.taken[..., None], axis=-1)
             pages = Pages(pages.states, taken)
-        now, then = self.model.read(pages), self.model.read(batches.next_pages)
-        return np.stack([self._step(batches, k, now[k], then[k]) for k in range(len(now))])
+        if self.optimiser.plain and self.target is None and len(pages.states) > FEW:
+            self.model.view_texts(pages, batches.next_pages)
+        if by_hand.can_learn(self.model) and self.loss is squared:
+            errors = by_hand.learn(self.model, batches, rate)
+            self.updates += len(errors)
+        else:
+            errors = np.stack([self._step(batches, k, *both) for k, both in enumerate(self._read(pages, batches))])
+        self.model.settle(rate)
+        return errors
+
+    def _read(self, pages: Pages, batches: Batches) -> Iterator[tuple[Reading, Reading]]:
+        """Both pages of each batch, some batches at once."""
+        for start in range(0, len(pages.states), AT_ONCE):
+            some = slice(start, start + AT_ONCE)
+            yield from zip(self.model.read(pages[some]), self.model.read(batches.next_pages[some]), strict=True)
 
     def _step(self, batches: Batches, k: int, now: Reading, then: Reading) -> NDArray[np.float32]:
         y = self._targets(batches, k, then)

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from drrn.models.base import Model
-from drrn.models.words import Encoded, WordTable
+from drrn.models.text_view import Encoded, Recall
+from drrn.models.words import WordTable
 
 Dense = dict[str, Tensor]  # gradients of the model's weights
 Sparse = list[tuple[WordTable, Tensor, Tensor]]  # rows of a flat table, and their gradients
@@ -24,11 +25,22 @@ class Optimiser:
     clip: float | None = None
     slots: dict[str, Tensor] = field(default_factory=dict)
 
+    @property
+    def plain(self) -> bool:
+        """Whether a step is -η g and nothing else, so that texts can be moved instead of words."""
+        return isinstance(self, SGD) and self.clip is None
+
     @torch.no_grad()
     def step(self, gradients: Sequence[Tensor], texts: Sequence[tuple[Encoded, Tensor]], active: Tensor) -> None:
         """Move the weights of the active replicas [R]; `texts` are encoded texts and what came back to them."""
         dense = dict(zip(self.model.weights, gradients, strict=True))
-        sparse = [(encoded.table, *encoded.table.gradient(encoded, back)) for encoded, back in texts]
+        sparse: Sparse = []
+        for encoded, back in texts:
+            look = encoded.look
+            if isinstance(look, Recall):
+                look.view.move(look.texts, look.rows, back, self.learning_rate)
+            else:
+                sparse.append((encoded.table, *encoded.table.gradient(look, back)))
         if self.clip is not None:
             _clip(dense, sparse, len(active), self.clip)
         self.move(dense, sparse, active)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from drrn.models import Pages
 from drrn.text import Ids
 
 Places = NDArray[np.int64]
@@ -29,6 +30,18 @@ class Transitions:
 
     def __len__(self) -> int:
         return len(self.states)
+
+
+@dataclass(frozen=True)
+class Batches:
+    """K batches of B transitions of each replica; a weight of 0 stands where a replica has fewer."""
+
+    pages: Pages
+    taken: Ids  # [K, R, B]
+    rewards: NDArray[np.float32]  # [K, R, B]
+    discounts: NDArray[np.float32]  # [K, R, B]
+    next_pages: Pages
+    weights: NDArray[np.float32]  # [K, R, B]
 
 
 TYPES = {

@@ -19,17 +19,17 @@ from drrn.evaluation import POLICIES, Evaluation, chooser, evaluate
 from drrn.exploration import Probabilities, epsilon_greedy
 from drrn.field import Field, Rollout, Track, transitions_of
 from drrn.games import Compiled, StoryGame, compile_game
-from drrn.learning import LOSSES, Batches, Learner
+from drrn.learning import LOSSES, Learner
 from drrn.models import Pages, build_model
 from drrn.optimisers import OPTIMISERS
-from drrn.replay import WIDE, Memory, Places
+from drrn.replay import WIDE, Batches, Memory, Places
 from drrn.settings import Settings
 from drrn.text import Lexicon
 
 log = logging.getLogger("drrn")
 
 PLAY, LEARN = 1, 2  # what a generator is for; each purpose, round and replica has one of its own
-PREPARED = 16  # batches whose texts are looked up at once
+PREPARED = 256  # batches taken from the memories at once
 MOST_STATES = 50_000  # a story with more is not compiled: its words are met while playing
 MOST_ACTIONS = 20  # outputs of the max-action models, where the story's own number is not known
 

@@ -7,11 +7,12 @@ import pytest
 import torch
 
 from drrn.errors import InputError
-from drrn.learning import Batches, Learner
+from drrn.learning import Learner
 from drrn.models import MODELS, Pages, Shape, build_model
 from drrn.models.initial import small_random
 from drrn.models.words import distinct
 from drrn.optimisers import SGD
+from drrn.replay import Batches
 from drrn.text import Lexicon
 
 STATES = ["the sea is grey", "the wind and the sea", "a lamp"]
@@ -275,3 +276,66 @@ def test_the_model_in_the_docs_learns(monkeypatch):
     for _ in range(50):
         last = np.abs(learner.learn(batches(built))).sum()
     assert last < first / 3
+
+
+# --- the same update, three ways
+
+WAYS = {
+    "drrn": {},
+    "drrn, 1 layer": {"layers": 1},
+    "drrn, 3 layers": {"layers": 3},
+    "bilinear": {"interaction": "bilinear", "action_hidden": 4},
+    "network": {"interaction": "network"},
+    "shared": {"shared": True},
+    "per-action": {"name": "per-action"},
+    "max-action": {"name": "max-action"},
+    "linear": {"name": "linear"},
+}
+
+
+def random_batches(built, size, updates=6):
+    """Batches with endings, missing actions, and a replica that has less than the others."""
+    chance = np.random.default_rng(1)
+    shape = (updates, len(built.seeds), size)
+    state = np.array([built.states.id(text) for text in STATES])
+    action = np.array([*(built.actions.id(text) for text in ACTIONS), -1])
+
+    def drawn(endings):
+        menus = action[chance.integers(0, 4, (*shape, 3))]
+        menus[chance.random(shape) < 0.3, 1:] = -1
+        menus[chance.random(shape) < endings] = -1
+        return Pages(state[chance.integers(0, 3, shape)], menus)
+
+    now = drawn(endings=0)
+    taken = np.where(now.actions[..., 1] >= 0, chance.integers(0, 3, shape), 0)
+    rewards = chance.normal(size=shape).astype(np.float32)
+    weights = np.ones(shape, np.float32)
+    weights[-1, -1, size // 2 :] = 0
+    return Batches(now, taken, rewards, np.full(shape, 0.9, np.float32), drawn(endings=0.3), weights)
+
+
+def learned(way, size, monkeypatch, *, by_texts, by_hand):
+    from drrn import by_hand as hand
+    from drrn.models import base
+
+    with monkeypatch.context() as patch:
+        patch.setattr(base, "MOST_TEXTS", 100 if by_texts else 0)
+        if not by_hand:
+            patch.setattr(hand, "can_learn", lambda model: False)
+        built = model(**{"seeds": (3, 4), **WAYS[way]})
+        learner = Learner(built, SGD(built, 0.05))
+        errors = learner.learn(random_batches(built, size))
+        assert learner.updates == 6
+        tables = {name: table.weight for name, table in built.tables.items()}
+        return {"errors": torch.from_numpy(errors), **built.weights, **tables}
+
+
+@pytest.mark.parametrize("size", [1, 8])
+@pytest.mark.parametrize("way", WAYS)
+def test_words_moved_by_their_texts_or_by_hand_end_where_words_moved_one_by_one_do(way, size, monkeypatch):
+    plain = learned(way, size, monkeypatch, by_texts=False, by_hand=False)
+    by_texts = learned(way, size, monkeypatch, by_texts=True, by_hand=False)
+    by_hand = learned(way, size, monkeypatch, by_texts=True, by_hand=True)
+    for name, value in plain.items():
+        torch.testing.assert_close(by_texts[name], value, rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(by_hand[name], value, rtol=1e-4, atol=1e-6)

@@ -12,7 +12,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from drrn.models.initial import SCALE, small_random
-from drrn.models.words import Leaves, Look, WordTable, look_up
+from drrn.models.text_view import MOST_TEXTS, Encoded, Leaves, Recall, TextView, overlaps_of
+from drrn.models.words import Look, WordTable, look_up
 from drrn.text import Ids, Lexicon
 
 
@@ -39,13 +40,16 @@ class Pages:
     def mask(self) -> NDArray[np.bool_]:
         return self.actions >= 0
 
+    def __getitem__(self, some: slice) -> Pages:
+        return Pages(self.states[some], self.actions[some])
+
 
 @dataclass(frozen=True)
 class Reading:
     """A batch of pages, with the texts that each table must look up for them."""
 
     pages: Pages
-    looks: dict[str, Look]
+    looks: dict[str, Look | Recall]
 
 
 class Model:
@@ -61,6 +65,8 @@ class Model:
         self.seeds, self.device = seeds, device
         self.tables: dict[str, WordTable] = {}
         self.weights: dict[str, Tensor] = {}
+        self.views: dict[str, TextView] = {}
+        self._overlaps: dict[str, Tensor] = {}
         self.build()
 
     def build(self) -> None:
@@ -82,15 +88,36 @@ class Model:
 
     def read(self, pages: Pages) -> list[Reading]:
         """Look up the texts of several batches at once, [K, R, B] and [K, R, B, A]: a reading for each."""
-        looks = {}
+        looks: dict[str, list[Look] | list[Recall]] = {}
         for name, ids in self.reads(pages).items():
             table = self.tables[name]
             table.make_room()
-            looks[name] = look_up(table.lexicon, ids, table.weight.shape[1])
+            if name in self.views:
+                looks[name] = self.views[name].recalls(ids)
+            else:
+                looks[name] = look_up(table.lexicon, ids, table.weight.shape[1], self.device)
         return [
             Reading(Pages(pages.states[k], pages.actions[k]), {name: some[k] for name, some in looks.items()})
             for k in range(len(pages.states))
         ]
+
+    def view_texts(self, *pages: Pages) -> None:
+        """Until `settle`, see the tables from their texts, where these are few; `pages` are all that will be read."""
+        wanted: dict[str, list[Ids]] = {}
+        for some in pages:
+            for name, ids in self.reads(some).items():
+                wanted.setdefault(name, []).append(ids)
+        for name, asked in wanted.items():
+            table = self.tables[name]
+            if len(table.lexicon) <= MOST_TEXTS:
+                table.make_room()
+                self.views[name] = TextView(table, asked, self._overlaps_of(table.lexicon))
+
+    def settle(self, rate: float) -> None:
+        """Move the words as their texts have moved."""
+        for view in self.views.values():
+            view.settle(rate)
+        self.views = {}
 
     def meet_states(self, replica: int, texts: Ids) -> None:
         """The replica reads these texts as states: their words become known to it."""
@@ -120,12 +147,20 @@ class Model:
     def add_bias(self, name: str, width: int) -> None:
         self.weights[name] = torch.zeros(len(self.seeds), 1, width, device=self.device)
 
-    def encode(self, reading: Reading, table: str, leaves: Leaves | None) -> tuple[Tensor, Tensor]:
-        """Distinct texts after the first layer [R, U, H], and the row of each asked one among R · U of them [R, N]."""
+    def encode(self, reading: Reading, table: str, leaves: Leaves | None) -> tuple[Tensor, Tensor | None]:
+        """Texts after the first layer [R, U, H], and the row of each asked one among R · U of them [R, N] (None: they
+        stand as asked)."""
         look = reading.looks[table]
-        encoded = self.tables[table].encode(look)
-        vectors = encoded.vectors if leaves is None else leaves.keep(encoded)
-        return vectors, torch.from_numpy(look.places).to(self.device)
+        vectors = look.view.encode(look) if isinstance(look, Recall) else self.tables[table].encode(look)
+        if leaves is not None:
+            leaves.keep(Encoded(self.tables[table], look, vectors))
+        return vectors, look.places
+
+    def _overlaps_of(self, lexicon: Lexicon) -> Tensor:
+        side = "states" if lexicon is self.states else "actions"
+        if side not in self._overlaps or len(self._overlaps[side]) != len(lexicon) + 1:
+            self._overlaps[side] = overlaps_of(lexicon, self.device)
+        return self._overlaps[side]
 
     def _meet(self, replica: int, lexicon: Lexicon, texts: Ids) -> None:
         starts = lexicon.starts
@@ -137,7 +172,9 @@ class Model:
                 table.meet(replica, np.concatenate(words))
 
 
-def picked(vectors: Tensor, places: Tensor) -> Tensor:
-    """Rows of the vectors of all replicas end to end: [R, U, H] at [R, K] to [R, K, H]."""
+def picked(vectors: Tensor, places: Tensor | None) -> Tensor:
+    """Rows of the vectors of all replicas end to end: [R, U, H] at [R, K] to [R, K, H]; no places: all, in order."""
+    if places is None:
+        return vectors
     replicas, count, width = vectors.shape
     return functional.embedding(places, vectors.reshape(replicas * count, width))

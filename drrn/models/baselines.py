@@ -7,7 +7,7 @@ from torch import Tensor
 
 from drrn.errors import InputError
 from drrn.models.base import Model, Pages, Reading, picked
-from drrn.models.words import Leaves
+from drrn.models.text_view import Leaves
 from drrn.text import Ids
 
 

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from drrn.models.base import Model, Pages, Reading, picked
 from drrn.models.interactions import INTERACTIONS
-from drrn.models.words import Leaves
+from drrn.models.text_view import Leaves
 from drrn.text import Ids
 
 

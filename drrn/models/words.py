@@ -7,7 +7,7 @@ encoded texts is carried to the words that occur in them, δW₁ = δ₁ sᵀ, a
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,11 +42,11 @@ class Look:
     rows: Ids  # [W], words of all bags end to end
     counts: NDArray[np.float32]  # [W]
     ends: Ids  # [R · U + 1], where each bag begins, and where the last one ends
-    places: Ids  # [R, N], each asked text among the R · U encoded ones
+    places: Tensor  # [R, N], each asked text among the R · U encoded ones
     room: int  # rows a replica has in the flat table
 
 
-def look_up(lexicon: Lexicon, ids: Ids, room: int) -> list[Look]:
+def look_up(lexicon: Lexicon, ids: Ids, room: int, device: torch.device) -> list[Look]:
     """Looks for several batches at once, [K, R, N] ids (-1: no text), in tables with `room` rows a replica."""
     batches, replicas, count = ids.shape
     unique, places = distinct(ids.reshape(batches * replicas, count))
@@ -57,21 +57,13 @@ def look_up(lexicon: Lexicon, ids: Ids, room: int) -> list[Look]:
     per_group = ends[across::across] - ends[:-1:across]
     rows = words + np.repeat(np.tile(np.arange(replicas) * room, batches), per_group)
     places = places.reshape(batches, replicas, count) + (np.arange(replicas) * across)[:, None]
+    at = torch.from_numpy(places).to(device)
     looks, size = [], replicas * across
     for k in range(batches):
         span = ends[k * size : (k + 1) * size + 1]
         words_of = slice(span[0], span[-1])
-        looks.append(Look(rows[words_of], counts[words_of], span - span[0], places[k], room))
+        looks.append(Look(rows[words_of], counts[words_of], span - span[0], at[k], room))
     return looks
-
-
-@dataclass
-class Encoded:
-    """Texts after the first layer, a leaf of the graph: [R, U, H]."""
-
-    table: WordTable
-    look: Look
-    vectors: Tensor
 
 
 class WordTable:
@@ -97,7 +89,7 @@ class WordTable:
         self.weight[replica, torch.from_numpy(new).to(self.device)] = torch.from_numpy(rows).to(self.device)
         self.known[replica, new] = True
 
-    def encode(self, look: Look) -> Encoded:
+    def encode(self, look: Look) -> Tensor:
         """Bags of texts times the table: vectors [R, U, H]."""
         self.make_room(look.room)
         vectors = functional.embedding_bag(
@@ -108,11 +100,10 @@ class WordTable:
             per_sample_weights=self._tensor(look.counts),
             include_last_offset=True,
         )
-        return Encoded(self, look, vectors.view(len(self.seeds), -1, self.width))
+        return vectors.view(len(self.seeds), -1, self.width)
 
-    def gradient(self, encoded: Encoded, back: Tensor) -> tuple[Tensor, Tensor]:
+    def gradient(self, look: Look, back: Tensor) -> tuple[Tensor, Tensor]:
         """What comes back to the encoded texts, carried to their words: rows of the flat table, and values [W, H]."""
-        look = encoded.look
         order = _argsort(look.rows)
         ranked = look.rows[order]
         first = np.flatnonzero(np.diff(ranked, prepend=-1))
@@ -151,15 +142,3 @@ def _argsort(rows: Ids) -> Ids:
     """Sorting small numbers by their digits is several times faster."""
     small = len(rows) > 0 and rows.max() < 2**16
     return np.argsort(rows.astype(np.uint16) if small else rows, kind="stable")
-
-
-@dataclass
-class Leaves:
-    """The encoded texts of one forward pass, so that what comes back to them can be carried on."""
-
-    encoded: list[Encoded] = field(default_factory=list)
-
-    def keep(self, encoded: Encoded) -> Tensor:
-        encoded.vectors.requires_grad_()
-        self.encoded.append(encoded)
-        return encoded.vectors

@@ -1,0 +1,148 @@
+"""A word table seen from the texts of some batches: what the first layer makes of each, kept true while words move.
+
+A step of plain SGD moves the words by -η Xᵀδ, X being the bags of words, and so what X W gives by -η X Xᵀδ. The
+overlaps X Xᵀ of a story's texts never change. So with few texts a step is one small dense product, and the words
+themselves are moved once, after many batches: the same sums as word by word, in another order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from drrn.models.words import Look, WordTable
+from drrn.text import Ids, Lexicon, bags_of
+
+MOST_TEXTS = 2048  # of a lexicon: their overlaps take 16 MB
+
+
+@dataclass(frozen=True)
+class Recall:
+    """Texts of a view that one batch asks for."""
+
+    view: TextView
+    texts: Tensor | None  # [R · N], among the view's; None: every text is given, as there are fewer than asked for
+    rows: Tensor | None  # [R · N], the same among those of all replicas end to end
+    places: Tensor | None  # [R, N], each asked text among those given; None: they are given as asked for
+
+
+class TextView:
+    """Vectors of the view's texts, [R, T, H]; the last text is the empty one."""
+
+    def __init__(self, table: WordTable, asked: Sequence[Ids], overlaps: Tensor) -> None:
+        """`asked` are the ids that will be asked for, -1 the empty text; `overlaps` are of the whole lexicon."""
+        self.table = table
+        wanted = np.zeros(len(overlaps), bool)
+        wanted[-1] = True
+        for ids in asked:
+            wanted[ids] = True
+        self.place = np.cumsum(wanted) - 1  # of each text of the lexicon in this view
+        texts = np.flatnonzero(wanted)
+        chosen = torch.from_numpy(texts).to(table.device)
+        self.overlaps = overlaps[chosen[:, None], chosen]
+        texts[-1] = -1
+        words, self.counts, lengths = bags_of(table.lexicon, texts)
+        found, self.words = np.unique(words, return_inverse=True)
+        self.found = torch.from_numpy(found).to(table.device)
+        self.texts = np.repeat(np.arange(len(texts)), lengths)
+        rows = self.table.weight[:, self.found].transpose(0, 1).reshape(len(found), -1)  # [V, R · H]
+        summed = _bags(table, self.words, np.cumsum(lengths) - lengths, self.counts, rows)
+        self.vectors = summed.view(len(texts), -1, table.width).transpose(0, 1).contiguous()
+        self.moved = torch.zeros_like(self.vectors)
+
+    def recalls(self, asked: Ids) -> list[Recall]:
+        """For several batches of ids, [K, R, N]."""
+        ids = self.place[asked]
+        batches, replicas, count = ids.shape
+        most = self.vectors.shape[1]
+        rows = torch.from_numpy(ids + np.arange(replicas)[:, None] * most).to(self.table.device)
+        if count >= most:
+            return [Recall(self, None, None, rows[k]) for k in range(batches)]
+        texts = torch.from_numpy(ids).to(self.table.device).view(batches, -1)
+        flat = rows.view(batches, -1)
+        return [Recall(self, texts[k], flat[k], None) for k in range(batches)]
+
+    def encode(self, recall: Recall) -> Tensor:
+        """[R, N, H], or all of them, [R, T, H]."""
+        if recall.rows is None:
+            return self.vectors.detach()
+        replicas, most, width = self.vectors.shape
+        return self.vectors.view(replicas * most, width).index_select(0, recall.rows).view(replicas, -1, width)
+
+    def move(self, texts: Tensor | None, rows: Tensor | None, back: Tensor, rate: float) -> None:
+        """A step of SGD, for what comes back to some texts [R, N, H], or to all; they are named as in `Recall`."""
+        replicas, most, width = self.vectors.shape
+        if texts is None:
+            overlaps = self.overlaps.expand(replicas, most, most)
+        else:
+            overlaps = self.overlaps.index_select(0, texts).view(replicas, -1, most).transpose(1, 2)
+        self.vectors.baddbmm_(overlaps, back, alpha=-rate)
+        if rows is None:
+            self.moved.add_(back)
+        else:
+            self.moved.view(replicas * most, width).index_add_(0, rows, back.reshape(-1, width))
+
+    def settle(self, rate: float) -> None:
+        """Carry all moves to the words."""
+        replicas, most, width = self.vectors.shape
+        order = np.argsort(self.words, kind="stable")
+        starts = np.searchsorted(self.words[order], np.arange(len(self.found)))
+        by_text = self.moved.transpose(0, 1).reshape(most, -1)  # [T, R · H]
+        summed = _bags(self.table, self.texts[order], starts, self.counts[order], by_text)
+        steps = summed.view(len(self.found), replicas, width).transpose(0, 1)
+        self.table.weight.index_add_(1, self.found, steps, alpha=-rate)
+
+
+def overlaps_of(lexicon: Lexicon, device: torch.device) -> Tensor:
+    """How many words each two texts of a lexicon share, X Xᵀ, with an empty text at the end: [T + 1, T + 1]."""
+    count = len(lexicon)
+    texts = np.repeat(np.arange(count), np.diff(lexicon.starts))
+    bags = np.zeros((len(lexicon.spelled), count + 1), np.float32)
+    bags[lexicon.word_ids, texts] = lexicon.counts
+    ends = torch.from_numpy(np.append(lexicon.starts, lexicon.starts[-1]))
+    summed = functional.embedding_bag(
+        torch.from_numpy(lexicon.word_ids),
+        torch.from_numpy(bags),
+        ends,
+        mode="sum",
+        per_sample_weights=torch.from_numpy(lexicon.counts),
+        include_last_offset=True,
+    )
+    return summed.to(device)
+
+
+def _bags(table: WordTable, members: Ids, starts: Ids, counts: NDArray[np.float32], rows: Tensor) -> Tensor:
+    """Sums of rows, each times its count."""
+    return functional.embedding_bag(
+        torch.from_numpy(members).to(table.device),
+        rows,
+        torch.from_numpy(starts).to(table.device),
+        mode="sum",
+        per_sample_weights=torch.from_numpy(counts).to(table.device),
+    )
+
+
+@dataclass
+class Encoded:
+    """Texts after the first layer, a leaf of the graph: [R, U, H]."""
+
+    table: WordTable
+    look: Look | Recall
+    vectors: Tensor
+
+
+@dataclass
+class Leaves:
+    """The encoded texts of one forward pass, so that what comes back to them can be carried on."""
+
+    encoded: list[Encoded] = field(default_factory=list)
+
+    def keep(self, encoded: Encoded) -> None:
+        encoded.vectors.requires_grad_()
+        self.encoded.append(encoded)
