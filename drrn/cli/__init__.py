@@ -55,6 +55,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"drrn: cannot go on: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(file=sys.stderr)
+        print(file=sys.stderr)  # below the ^C
         return 130
     return code

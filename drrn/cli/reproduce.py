@@ -68,7 +68,11 @@ def run(options: argparse.Namespace) -> None:
         works = list(_works(options, scale, out))
         missing = [work for work in works if not _done(work, options.again)]
         print(f"{len(works) - len(missing)} of {len(works)} jobs are done", flush=True)
-        failed = _run(missing, options.jobs or _cores())
+        try:
+            failed = _run(missing, options.jobs or _cores())
+        except KeyboardInterrupt:
+            print("stopped: the same command goes on from the last finished rounds", file=sys.stderr)
+            raise
         _report(results)
     if failed:
         reasons = "".join(f"\n  {event.work.game} {event.work.name}: {event.why}" for event in failed)
@@ -79,8 +83,7 @@ def _works(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Wor
     """A game's facts, and its jobs."""
     from drrn.agent import torch_device
     from drrn.experiments.provenance import commit
-    from drrn.experiments.running import Work
-    from drrn.record import fingerprint
+    from drrn.experiments.running import Work, hashes_of
 
     torch_device(options.device)
     made_at = commit()
@@ -91,7 +94,7 @@ def _works(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Wor
             raise InputError(f'{source} and {seen[name]} are both named "{name}": run one of them, or rename its file')
         seen[name] = source
         common: dict[str, Any] = {"root": out, "source": source, "game": name, "final": scale.final}
-        common |= {"sha256": fingerprint(game), "commit": made_at, "device": options.device}
+        common |= {"hashes": hashes_of(game), "commit": made_at, "device": options.device}
         yield Work(variant=None, settings=settings_of(name, BEST, game, Scale()), **common)
         has = game.rules.paraphrases is not None
         for variant in variants_of(options.only, paraphrases=has, quick=scale.quick):

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from drrn.errors import InputError
 from drrn.experiments.folder import GAME, Results, Stored
-from drrn.experiments.plan import PAPER, Variant, game_order
+from drrn.experiments.plan import PAPER, VARIANTS, Variant, game_order
 from drrn.experiments.rows import Row
 
 
@@ -43,6 +44,8 @@ class Book:
                 stored = results.load(game, name)
                 if stored is None:
                     continue
+                if name not in (GAME, *VARIANTS):
+                    raise InputError(f"{results.stem(game, name)}.json: no job is named so: remove it and its rows")
                 if name == GAME:
                     self.facts[game] = {row["measure"]: row["value"] for row in stored.rows[""]}
                 else:

@@ -59,7 +59,10 @@ class Results:
         path = self.stem(game, name).with_name(f"{name}.json")
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
-            return {**found, "files": dict(found["files"]), "wanted": dict(found["wanted"])}
+            parts = {part: dict(found[part]) for part in ("files", "wanted", "seconds", "versions")}
+            if not set(parts["files"]) <= set(KINDS):
+                raise KeyError("files")
+            return {**found, **parts, "commit": str(found["commit"])}
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -111,6 +114,8 @@ class Results:
                 raise InputError(
                     f"{self.root}: another `drrn reproduce` is at work here: wait for it, or give another --out"
                 ) from error
+            for left in (self.root / "rows").rglob(".*.*[0-9]"):  # half-written by a process that was killed
+                left.unlink()
             yield
 
 
@@ -119,8 +124,8 @@ def difference(record: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | No
     found = {**asdict(Settings()), **record}  # a setting that is younger than the rows had its default then
     for name in {**wanted, **record}:
         if found.get(name) != wanted.get(name):
-            if name == "sha256":
-                return "they belong to another version of the game"
+            if name in ("sha256", "paraphrases"):
+                return "another version of the game, or of its paraphrases"
             return f"{name} is {found.get(name)} there, and {wanted.get(name)} in the plan"
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import time
@@ -15,6 +16,7 @@ from drrn.experiments.folder import GAME, Results, difference
 from drrn.experiments.plan import BEST, PAIRED, Variant
 from drrn.experiments.rows import EVALUATIONS, FACTS, KINDS, Row, text_of
 from drrn.games import StoryGame, make
+from drrn.games.paraphrases import read_paraphrases
 from drrn.settings import Settings
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ class Work:
     variant: Variant | None
     settings: Settings
     final: dict[str, int]  # episodes after the last round, by policy
-    sha256: str  # of the game
+    hashes: dict[str, str | None]  # of the game and its paraphrases
     commit: str
     device: str = "cpu"
 
@@ -44,9 +46,18 @@ class Work:
     def wanted(self) -> dict[str, Any]:
         """What its rows must have been made with, to count."""
         if self.variant is None:
-            return {"sha256": self.sha256, "alpha": self.settings.alpha, "discount": self.settings.discount}
+            return {**self.hashes, "alpha": self.settings.alpha, "discount": self.settings.discount}
         final = {f"final_{policy}": episodes for policy, episodes in self.final.items()}
-        return {"sha256": self.sha256, **asdict(self.settings), **final}
+        return {**self.hashes, **asdict(self.settings), **final}
+
+
+def hashes_of(game: StoryGame) -> dict[str, str | None]:
+    """Of what a result belongs to: the story with its rewards, and its paraphrases."""
+    from drrn.record import fingerprint
+
+    said = game.rules.paraphrases
+    pairs = repr(sorted(read_paraphrases(said).items())) if said else None
+    return {"sha256": fingerprint(game), "paraphrases": hashlib.sha256(pairs.encode()).hexdigest() if pairs else None}
 
 
 def is_done(work: Work) -> bool:
@@ -68,11 +79,9 @@ def is_done(work: Work) -> bool:
 
 def run(work: Work) -> Iterator[Round]:
     """Do the work, round by round; rows are there when it ends."""
-    from drrn.record import fingerprint
-
     start = time.perf_counter()
     game = make(work.source)
-    if fingerprint(game) != work.sha256:
+    if hashes_of(game) != work.hashes:
         raise InputError(f"{work.source}: the story was changed meanwhile: run the command again")
     if work.variant is None:
         _store_facts(work, game, start)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from drrn.experiments.book import Book
@@ -17,6 +18,7 @@ from drrn.experiments.paraphrase_tables import (
 )  # fmt: skip
 from drrn.experiments.plan import BEST, CURVES, EXPERIMENTS, PAPER, SHARED, Variant, game_order
 from drrn.experiments.tables import exact_table, gap_table, interaction_table, score_table, statistics_table
+from drrn.settings import Settings
 
 TITLES = {
     "statistics": "The games",
@@ -92,6 +94,10 @@ def settings_line(book: Book, game: str, variants: Iterable[Variant]) -> str:
     parts = []
     for name, words in SHOWN.items():
         parts.append(f"{words} {_told({v: _value(record['wanted'], name) for v, record in records.items()})}")
+    for name, usual in asdict(Settings()).items():
+        told = {v: str(record["wanted"].get(name, usual)) for v, record in records.items()}
+        if name not in (*SHOWN, *UNSHOWN) and set(told.values()) != {str(usual)}:
+            parts.append(f"{name.replace('_', ' ')} {_told(told)}")
     one = next(iter(records.values()))["wanted"]
     seeds = (
         f"seeds {one['seed']} to {one['seed'] + one['replicas'] - 1}" if one["replicas"] > 1 else f"seed {one['seed']}"
@@ -117,6 +123,8 @@ SHOWN = {
     "alpha": "α", "discount": "γ", "learning_rate": "η", "rounds": "rounds", "episodes_per_round": "episodes a round",
     "epochs": "epochs", "batch_size": "batches of", "final_softmax": "final episodes",
 }  # fmt: skip
+
+UNSHOWN = {*asdict(BEST), "seed", "replicas", "evaluation_episodes"}  # what a table's own rows say, or other words
 
 
 def _value(wanted: dict[str, Any], name: str) -> str:
