@@ -64,8 +64,8 @@ class TextView:
         rows = torch.from_numpy(ids + np.arange(replicas)[:, None] * most).to(self.table.device)
         if count >= most:
             return [Recall(self, None, None, rows[k]) for k in range(batches)]
-        texts = torch.from_numpy(ids).to(self.table.device).view(batches, -1)
-        flat = rows.view(batches, -1)
+        texts = torch.from_numpy(ids).to(self.table.device).reshape(batches, -1)
+        flat = rows.reshape(batches, -1)
         return [Recall(self, texts[k], flat[k], None) for k in range(batches)]
 
     def encode(self, recall: Recall) -> Tensor:
