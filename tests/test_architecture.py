@@ -11,9 +11,9 @@ import drrn
 ROOT = Path(drrn.__file__).parent
 # From first to last; a room may import what stands at its own place or before it.
 ROOMS = (
-    "errors home text games settings episodes exploration models replay field compiled_field optimisers by_hand "
-    "learning evaluation tensor_file agent train record yardsticks curve playtest survey map_layout story_map scores "
-    "gym experiments cli __main__"
+    "errors home text games settings episodes exploration models replay field compiled_field menu_field optimisers "
+    "by_hand learning evaluation tensor_file agent train record yardsticks curve playtest survey map_layout story_map "
+    "scores gym experiments cli __main__"
 ).split()
 
 

@@ -16,6 +16,7 @@ from drrn.field import Field
 from drrn.games import Compiled, StoryGame
 from drrn.games.paraphrases import read_paraphrases
 from drrn.games.solve import policy_score
+from drrn.menu_field import MenuField
 from drrn.models import Model, Pages
 from drrn.settings import Settings
 from drrn.train import Trainer, compiled_or_none
@@ -27,10 +28,12 @@ def final_rows(
     """After the last round: more episodes by each policy and seed, and the exact score where there is one."""
     settings, model = trainer.settings, trainer.model
     compiled = trainer.compiled if not paraphrased else compiled_or_none(game, settings)
-    fast = None if compiled is None or trainer.grows or model.sees_menu else CompiledField(compiled, model)
+    fast = None
+    if compiled is not None and not trainer.grows:
+        fast = (MenuField if model.sees_menu else CompiledField)(compiled, model)
     rows = []
     for policy in POLICIES:
-        exact = exact_scores(fast, policy, settings, game.rules.max_steps) if fast else [None] * len(settings.seeds)
+        exact = exact_scores(fast, policy, settings, game.rules.max_steps)
         found = evaluate(
             fast or Field(game, model), [policy], settings.alpha, episodes[policy], settings.seeds, settings.rounds + 1
         )
@@ -45,8 +48,10 @@ def final_rows(
     return rows
 
 
-def exact_scores(field: CompiledField, policy: str, settings: Settings, max_steps: int) -> list[float | None]:
-    """What each replica is expected to score."""
+def exact_scores(field: CompiledField | None, policy: str, settings: Settings, max_steps: int) -> list[float | None]:
+    """What each replica is expected to score; None where its choice depends on the order of the actions."""
+    if field is None or field.model.sees_menu:
+        return [None] * len(settings.seeds)
     shares = field.probabilities(chooser(policy, settings.alpha))
     return [policy_score(field.game, one, max_steps).final_reward for one in shares]
 
