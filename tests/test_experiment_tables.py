@@ -95,7 +95,7 @@ def test_missing_rows_show_a_dash_and_the_command_that_makes_them(results):
     (results.root / "rows/saving-john/drrn-2x50.json").unlink()
     text = markdown(document(Book(results)))
     assert "| — | 18.5 (0.3) |" in text
-    assert "Rows are missing: `drrn reproduce --only scores --games saving-john` makes them." in text
+    assert "Rows are missing: `drrn reproduce --only scores --games saving-john` makes them, with" in text
 
 
 def test_predictive_r2_forgives_no_shift_and_the_correlation_does():
@@ -105,10 +105,8 @@ def test_predictive_r2_forgives_no_shift_and_the_correlation_does():
 
 
 def test_predictive_r2_is_taken_for_each_seed_apart(results):
-    pairs = [(0, 0.0, 0.0), (0, 2.0, 2.0), (1, 0.0, 1.0), (1, 2.0, 1.0)]  # 1 for the first seed, 0 for the second
-    rows = [
-        {"seed": s, "state": "a", "action": "b", "paraphrase": "c", "q": q, "q_paraphrased": p} for s, q, p in pairs
-    ]
+    pairs = [([0.0, 0.0], [0.0, 1.0]), ([2.0, 2.0], [2.0, 1.0])]  # 1 for the first seed, 0 for the second
+    rows = [{"state": "a", "action": "b", "paraphrase": "c", "q": q, "q_paraphrased": p} for q, p in pairs]
     store(results, "saving-john", BEST, [1.0], **{".pairs": text_of(rows, KINDS[".pairs"])})
     found = Book(results).predictive_r2("saving-john", BEST)
     assert found is not None and (found[0].mean, round(found[0].sd, 3)) == (0.5, 0.707)

@@ -115,6 +115,8 @@ def test_an_unknown_experiment_or_setting_is_named(tmp_path, capsys):
     assert 'Did you mean "scores"?' in capsys.readouterr().err
     assert main(["reproduce", "--set", "epochs=many", "--out", str(tmp_path)]) == 2
     assert "epochs must be int" in capsys.readouterr().err
+    assert main(["reproduce", "--set", "hidden=7", "--out", str(tmp_path)]) == 2
+    assert "hidden is what the jobs differ in" in capsys.readouterr().err
 
 
 def test_a_run_stopped_by_ctrl_c_leaves_no_process_and_goes_on_to_the_same_rows(tmp_path):
@@ -168,6 +170,22 @@ def test_a_job_begun_with_other_settings_is_not_gone_on_with(tmp_path):
     next(run(work_for(tmp_path)))
     with pytest.raises(InputError, match="epochs is 1 there, and 2 in the plan"):
         is_done(work_for(tmp_path, epochs=2))
+
+
+def test_a_broken_checkpoint_is_named_and_again_begins_anew(tmp_path, capsys):
+    next(run(work_for(tmp_path, TABLE)))
+    path = tmp_path / "work/long-watch/table/checkpoint.safetensors"
+    path.write_bytes(path.read_bytes()[:99])
+    command = [*COMMAND, "--only", "table", "--out", str(tmp_path)]
+    assert main(command) == 2 and "checkpoint.safetensors: not a whole" in capsys.readouterr().err
+    assert main([*command, "--again"]) == 0
+
+
+def test_a_job_gone_on_with_at_another_commit_names_both(tmp_path):
+    next(run(work_for(tmp_path, TABLE)))
+    for _ in run(replace(work_for(tmp_path, TABLE), commit="another")):
+        pass
+    assert Results(tmp_path).record("long-watch", "table")["commit"] == "a commit, another"
 
 
 def test_a_disk_that_fills_leaves_the_rows_that_were_there(results, monkeypatch):
@@ -315,6 +333,6 @@ def test_the_time_left_follows_from_what_was_measured():
     estimate = Estimate([one, replace(one, game="night-market"), two], 1)
     assert estimate.seconds_left() is None and told(None) == "time left not known yet"
     estimate.hear(Event(one, "done", seconds=10.0))
-    # Night Market costs 1.5 of The Long Watch; linear 4 / 0.3 of a table
-    assert estimate.seconds_left() == pytest.approx(10 * (1.5 + 4 / 0.3))
+    # The Night Market costs 2.5 of The Long Watch; linear six times what a table does
+    assert estimate.seconds_left() == pytest.approx(10 * (2.5 + 6))
     assert told(42.4) == "about 42 s left" and told(600) == "about 10 min left"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 from drrn.experiments.estimate import Estimate, told
@@ -19,6 +20,7 @@ class display:  # noqa: N801 — used as a verb
         self.total, self.finished = len(works), 0
         self.estimate = Estimate(works, count)
         self.running: dict[str, Event] = {}
+        self.since: dict[str, float] = {}
         self.live: Any = None
 
     def __enter__(self) -> display:
@@ -26,7 +28,7 @@ class display:  # noqa: N801 — used as a verb
             try:
                 from rich.live import Live
 
-                self.live = Live(self._table(), refresh_per_second=4, transient=True)
+                self.live = Live(get_renderable=self._shown, refresh_per_second=2, transient=True)
                 self.live.start()
             except ImportError:
                 pass
@@ -35,14 +37,13 @@ class display:  # noqa: N801 — used as a verb
     def __call__(self, event: Event) -> None:
         self.estimate.hear(event)
         name = f"{event.work.game} {event.work.name}"
+        self.since.setdefault(name, time.perf_counter())
         if event.kind in ("done", "failed"):
             self.running.pop(name, None)
             self.finished += 1
             self._say(event, name)
         else:
             self.running[name] = event
-        if self.live:
-            self.live.update(self._table())
 
     def __exit__(self, *_: object) -> None:
         if self.live:
@@ -58,15 +59,17 @@ class display:  # noqa: N801 — used as a verb
         else:
             print(line, flush=True)
 
-    def _table(self) -> Any:
+    def _shown(self) -> Any:
+        """What is on the screen, drawn anew twice a second."""
+        from rich.console import Group
         from rich.table import Table
 
-        left = told(self.estimate.seconds_left())
-        table = Table(title=f"{self.finished} of {self.total} jobs done, {left}", title_justify="left", box=None)
+        table = Table(box=None)
         for column in ("running", "round", "score", "seconds"):
             table.add_column(column, justify="left" if column == "running" else "right")
-        for name, event in self.running.items():
+        for name, event in list(self.running.items()):
             rounds = f"{event.rounds}/{event.work.settings.rounds}" if event.work.variant else ""
             score = "" if event.score is None else f"{event.score:.2f}"
-            table.add_row(name, rounds, score, f"{event.seconds:.0f}")
-        return table
+            table.add_row(name, rounds, score, f"{time.perf_counter() - self.since[name]:.0f}")
+        left = told(self.estimate.seconds_left())
+        return Group(f"\n{self.finished} of {self.total} jobs done, {left}", table)

@@ -26,6 +26,7 @@ DESCRIPTION = f"""Run what is missing of the paper's experiments, go on with wha
 report.html. Experiments: {", ".join(EXPERIMENTS)}. A job (one model of one size on one game, all seeds at once) is
 never run twice; a killed run goes on from its last round and ends with the same numbers. Rows made with other
 settings, or of another version of a game, are never mixed in."""
+PLANNED = {*BEST.settings, "action_hidden", "seed", "replicas"}
 NOT_INSTALLED = (
     "The paper's own games are not installed, so only the built-in stories are run; to have them: git clone "
     "https://github.com/jvking/text-games, then drrn games add text-games"
@@ -61,7 +62,7 @@ def run(options: argparse.Namespace) -> None:
     given = {**(QUICK if options.quick else {}), **dict(_setting(text) for text in options.set)}
     scale = Scale(seeds=options.seeds or (1 if options.quick else 5), first_seed=options.first_seed, given=given)
     if options.quick:
-        scale = dataclasses.replace(scale, final_softmax=100, final_greedy=50, quick=True)
+        scale = dataclasses.replace(scale, final_softmax=100, final_greedy=50)
     out = options.out or Path("results-quick" if options.quick else "results")
     results = Results(out)
     with results.locked():
@@ -97,7 +98,7 @@ def _works(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Wor
         common |= {"hashes": hashes_of(game), "commit": made_at, "device": options.device}
         yield Work(variant=None, settings=settings_of(name, BEST, game, Scale()), **common)
         has = game.rules.paraphrases is not None
-        for variant in variants_of(options.only, paraphrases=has, quick=scale.quick):
+        for variant in variants_of(options.only, paraphrases=has):
             yield Work(variant=variant, settings=settings_of(name, variant, game, scale), **common)
 
 
@@ -122,6 +123,8 @@ def _setting(text: str) -> tuple[str, Any]:
     fields = {f.name: f for f in dataclasses.fields(Settings)}
     if not equals or name not in fields:
         raise InputError(f'--set "{text}": write NAME=VALUE, with a name that `drrn train --help` lists')
+    if name in PLANNED:
+        raise InputError(f'--set "{text}": {name} is what the jobs differ in, or has an option of its own')
     kind = str(fields[name].type)
     try:
         if "bool" in kind:

@@ -97,12 +97,16 @@ class Book:
             found.append((number * record["wanted"]["episodes_per_round"], one.mean, one.sd))
         return found
 
+    def pairs(self, game: str, variant: Variant) -> list[list[tuple[float, float]]]:
+        """For each seed: Q of each action that is said in other words, and of its paraphrase."""
+        rows = self.rows(game, variant, ".pairs")
+        by_row = [list(zip(row["q"], row["q_paraphrased"], strict=True)) for row in rows]
+        return [list(seed) for seed in zip(*by_row, strict=True)]
+
     def predictive_r2(self, game: str, variant: Variant) -> tuple[Measured, Measured] | None:
         """Over seeds: predictive R² of Q(original) by Q(paraphrase), and their squared correlation."""
-        seeds: dict[int, list[tuple[float, float]]] = {}
-        for row in self.rows(game, variant, ".pairs"):
-            seeds.setdefault(row["seed"], []).append((row["q"], row["q_paraphrased"]))
-        both = [(predictive_r2(pairs), squared_correlation(pairs)) for pairs in seeds.values()]
+        seeds = self.pairs(game, variant)
+        both = [(predictive_r2(pairs), squared_correlation(pairs)) for pairs in seeds]
         predictive, squared = measured([p for p, _ in both]), measured([s for _, s in both])
         return (predictive, squared) if predictive and squared else None
 

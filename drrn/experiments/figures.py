@@ -80,8 +80,9 @@ def _curves(pyplot: Any, data: dict[str, Any]) -> Any:
                 data[name], color="#3a8f4d" if name == "best" else "#8a8a8a", linestyle=dashes[name], linewidth=1.2
             )
             axes.annotate(
-                f"{words} {data[name]:.1f}", (1, data[name]), xycoords=("axes fraction", "data"), xytext=(-2, 3),
-                textcoords="offset points", ha="right", fontsize=8.5,
+                f"{words} {data[name]:.1f}", (1, data[name]), xycoords=("axes fraction", "data"),
+                xytext=(-2, 3 if name == "best" else -3), textcoords="offset points", ha="right",
+                va="bottom" if name == "best" else "top", fontsize=8.5,
             )  # fmt: skip
     axes.set(xlabel="episodes played", ylabel="mean final reward", title=data["title"])
     axes.set_xlim(left=0)
@@ -96,7 +97,7 @@ def _scatter(pyplot: Any, data: dict[str, Any]) -> Any:
     q, paraphrased = zip(*data["points"], strict=True)
     low, high = min(*q, *paraphrased), max(*q, *paraphrased)
     axes.plot([low, high], [low, high], color="#8a8a8a", linewidth=1, linestyle=(0, (4, 3)), zorder=1)
-    axes.scatter(q, paraphrased, s=13, color=STATE, alpha=0.45, linewidths=0, zorder=2)
+    axes.scatter(q, paraphrased, s=13, color=STATE, alpha=0.35, linewidths=0, zorder=2)
     axes.set(xlabel="Q of the original action", ylabel="Q of its paraphrase", title=data["title"], aspect="equal")
     axes.grid(color="#8a8a8a", alpha=0.22, linewidth=0.6)
     return figure

@@ -77,13 +77,10 @@ def pair_rows(model: Model, game: StoryGame, compiled: Compiled) -> list[Row]:
     paraphrases = [said.get(action, action) for action in compiled.actions]
     q, other = (_q_of_pages(model, compiled, actions) for actions in (compiled.actions, paraphrases))
     rows = []
-    for replica, seed in enumerate(model.seeds):
-        for (text, action), (page, place) in paraphrased_pairs(game, compiled).items():
-            marks = (compiled.texts[text], compiled.actions[action], paraphrases[action])
-            values = (float(q[replica, page, place]), float(other[replica, page, place]))
-            names = dict(zip(("state", "action", "paraphrase"), map(mark, marks), strict=True))
-            numbers = dict(zip(("q", "q_paraphrased"), (round(value, 4) for value in values), strict=True))
-            rows.append({"seed": seed, **names, **numbers})
+    for (text, action), (page, place) in paraphrased_pairs(game, compiled).items():
+        marks = map(mark, (compiled.texts[text], compiled.actions[action], paraphrases[action]))
+        numbers = {"q": q[:, page, place].tolist(), "q_paraphrased": other[:, page, place].tolist()}
+        rows.append({**dict(zip(("state", "action", "paraphrase"), marks, strict=True)), **numbers})
     return rows
 
 

@@ -18,6 +18,10 @@ def _flag(cell: str) -> bool:
     return {"yes": True, "no": False}[cell]
 
 
+def _numbers(cell: str) -> list[float]:
+    return [float(number) for number in cell.split(" ")]
+
+
 # One row for each seed, round and policy; `final` has the rows of the larger evaluation after the last round.
 EVALUATIONS: Columns = {
     "game": str, "model": str, "layers": int, "hidden": int, "interaction": str, "action_hidden": int, "shared": _flag,
@@ -27,7 +31,7 @@ EVALUATIONS: Columns = {
 # What differs from file to file, by the end of its name. A text is known by its mark.
 KINDS: dict[str, Columns] = {
     "": EVALUATIONS,
-    ".pairs": {"seed": int, "state": str, "action": str, "paraphrase": str, "q": float, "q_paraphrased": float},
+    ".pairs": {"state": str, "action": str, "paraphrase": str, "q": _numbers, "q_paraphrased": _numbers},  # by seed
     ".examples": {"seed": int, "state": str, "kind": str, "action": str, "q": float},
     ".embeddings": {"seed": int, "episodes": int, "state": str, "role": str, "x": float, "y": float, "q": float},
 }
@@ -67,4 +71,6 @@ def _cell(value: Any) -> Any:
         return "yes" if value else "no"
     if isinstance(value, float):
         return round(value, 6)
+    if isinstance(value, list):
+        return " ".join(f"{number:.3f}" for number in value)
     return "" if value is None else value

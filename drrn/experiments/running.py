@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from drrn import tensor_file
 from drrn.errors import InputError
 from drrn.experiments.folder import GAME, Results, difference
 from drrn.experiments.plan import BEST, PAIRED, Variant
@@ -71,6 +72,8 @@ def is_done(work: Work) -> bool:
 
         place = results.work(work.game, work.name)
         begun = read_config(place)
+        if (place / "checkpoint.safetensors").exists():
+            tensor_file.load(place / "checkpoint.safetensors")  # whole, or it must begin anew
         made = {**work.wanted, **begun["settings"], "sha256": begun["game"]["sha256"]}
     if made is not None and (apart := difference(made, work.wanted)):
         raise InputError(f"{place}: made otherwise ({apart}): give another --out, or --again to make it anew")
@@ -97,7 +100,7 @@ def _learn(work: Work, variant: Variant, game: StoryGame, start: float) -> Itera
     trainer = Trainer(game, work.settings, torch_device(work.device))
     run = run_folder(work, game, trainer)
     trace = trace_of(run.folder, work.game, trainer.compiled) if variant == BEST else None
-    clock = Clock(run, start)
+    clock = Clock(run, work.commit, start)
     for finished in trainer.train():
         episodes = finished.number * work.settings.episodes_per_round
         if trace and (episodes in EPISODES or finished.number == work.settings.rounds):
@@ -109,7 +112,7 @@ def _learn(work: Work, variant: Variant, game: StoryGame, start: float) -> Itera
     if trace:
         last = work.settings.rounds * work.settings.episodes_per_round
         files[".embeddings"] = text_of(trace.rows(work.settings.seeds, last), KINDS[".embeddings"])
-    _store(work, files, clock.seconds())
+    _store(work, files, clock.seconds(), clock.commits)
     (run.folder / "checkpoint.safetensors").unlink(missing_ok=True)  # the rows are there: nothing to go on with
 
 
@@ -149,34 +152,34 @@ def _store_facts(work: Work, game: StoryGame, start: float) -> None:
     from drrn.experiments.facts import facts
 
     rows = [{"measure": name, "value": value} for name, value in facts(game, work.settings).items()]
-    _store(work, {"": text_of(rows, FACTS)}, {"whole": round(time.perf_counter() - start, 1)})
+    _store(work, {"": text_of(rows, FACTS)}, {"whole": round(time.perf_counter() - start, 1)}, [work.commit])
 
 
-def _store(work: Work, files: dict[str, str], seconds: dict[str, float]) -> None:
+def _store(work: Work, files: dict[str, str], seconds: dict[str, float], commits: list[str]) -> None:
     from drrn.experiments.provenance import versions
 
     record = {
-        "game": work.game, "job": work.name, "wanted": work.wanted, "commit": work.commit, "versions": versions(),
-        "device": work.device, "seconds": seconds,
+        "game": work.game, "job": work.name, "wanted": work.wanted, "commit": ", ".join(commits),
+        "versions": versions(), "device": work.device, "seconds": seconds,
     }  # fmt: skip
     Results(work.root).store(work.game, work.name, files, record)
 
 
 class Clock:
-    """How long a job took, those parts of it included that came before it was cut."""
+    """How long a job took, and the commits that made it: the parts included that came before it was cut."""
 
-    def __init__(self, run: Run, start: float) -> None:
-        self.run, self.start = run, start
-        path = run.folder / "seconds.json"
+    def __init__(self, run: Run, commit: str, start: float) -> None:
+        self.run, self.start, self.learned = run, start, 0.0
         try:
-            self.before: dict[str, float] = dict(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
-            self.before = {"whole": 0.0, "learning": 0.0}
-        self.learned = 0.0
+            kept = json.loads((run.folder / "clock.json").read_text(encoding="utf-8"))
+            self.before: dict[str, float] = dict(kept["seconds"])
+            self.commits: list[str] = list(dict.fromkeys([*kept["commits"], commit]))
+        except (OSError, ValueError, TypeError, KeyError):
+            self.before, self.commits = {"whole": 0.0, "learning": 0.0}, [commit]
 
     def tick(self, learning: float) -> None:
         self.learned += learning
-        self.run.write("seconds.json", json.dumps(self.seconds()))
+        self.run.write("clock.json", json.dumps({"seconds": self.seconds(), "commits": self.commits}))
 
     def seconds(self) -> dict[str, float]:
         whole = self.before["whole"] + time.perf_counter() - self.start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -75,7 +76,8 @@ def _section(book: Book, name: str, blocks: list[Block]) -> Section:
     games = [game for game in book.games if game in book.facts]
     missing = [game for game in games if any((game, v.name) not in book.jobs for v in _needed(book, game, name))]
     if missing:
-        blocks = [*blocks, f"Rows are missing: `drrn reproduce --only {name} --games {' '.join(missing)}` makes them."]
+        command = f"drrn reproduce --only {name} --games {' '.join(missing)}"
+        blocks = [*blocks, f"Rows are missing: `{command}` makes them, with the options of the others."]
     lines = [line for game in games if (line := settings_line(book, game, _needed(book, game, name)))]
     return Section(name, TITLES[name], blocks, f"drrn reproduce --only {name}", lines)
 
@@ -102,9 +104,8 @@ def settings_line(book: Book, game: str, variants: Iterable[Variant]) -> str:
     seeds = (
         f"seeds {one['seed']} to {one['seed'] + one['replicas'] - 1}" if one["replicas"] > 1 else f"seed {one['seed']}"
     )
-    commits = sorted(
-        {record["commit"][:12] + "-dirty" * record["commit"].endswith("-dirty") for record in records.values()}
-    )
+    named = {commit for record in records.values() for commit in record["commit"].split(", ")}
+    commits = sorted(re.sub(r"^(\w{12})\w*", r"\1", commit) for commit in named)
     return f"{book.title(game)}: {', '.join(parts)}; {seeds}; commit {', '.join(commits)}"
 
 
@@ -155,12 +156,10 @@ def _curves(book: Book, game: str, name: str, variants: Sequence[Variant]) -> li
 
 def _scatter(book: Book, game: str) -> list[Figure]:
     """Of one seed, as the paper's."""
-    rows = book.rows(game, BEST, ".pairs")
-    found = book.predictive_r2(game, BEST)
-    if not rows or not found:
+    seeds, record, found = book.pairs(game, BEST), book.record(game, BEST), book.predictive_r2(game, BEST)
+    if not (seeds and record and found):
         return []
-    seed = rows[0]["seed"]
-    points = [[row["q"], row["q_paraphrased"]] for row in rows if row["seed"] == seed]
+    seed, points = record["wanted"]["seed"], [list(pair) for pair in seeds[0]]
     data = {"title": book.title(game), "points": points}
     caption = (
         f"{book.title(game)}: Q of original and of paraphrased actions, DRRN (L = 2) of 100 units, seed {seed}, "

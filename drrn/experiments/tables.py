@@ -43,7 +43,9 @@ def statistics_table(book: Book, games: Sequence[str]) -> Table:
             if game in PAPER:
                 row.append(paper.STATISTICS[game].get(name, ""))
         rows.append(row)
-    return Table("Statistics of the games", header, rows, ["Scores are exact expectations, not samples."])
+    return Table(
+        "Statistics of the games", header, rows, ["Scores are exact expectations where the best possible is known."]
+    )
 
 
 def score_table(book: Book, game: str) -> Table:
@@ -94,9 +96,10 @@ def size_table(
 
 def _yardsticks(book: Book, game: str, width: int) -> list[list[Cell | str]]:
     people = paper.PEOPLE.get(game, {})
+    exact = "" if book.fact(game, "best_final_reward") is None else ", exact"
     lines: list[tuple[str, str, str]] = [
         (f"{LABELS['table']}, a control", spread(book.final(game, TABLE)), ""),
-        ("Random play, exact", number(book.fact(game, "random_final_reward"), 2), ""),
+        (f"Random play{exact}", number(book.fact(game, "random_final_reward"), 2), ""),
         ("Softmax of the true Q-values, exact", number(book.fact(game, "true_q_softmax"), 2), ""),
         ("Best possible, exact", number(book.fact(game, "best_final_reward"), 2), ""),
     ]
