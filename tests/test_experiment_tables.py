@@ -71,6 +71,8 @@ def test_what_differs_by_more_than_twice_the_joint_deviation_is_marked(results):
     store(results, "saving-john", BEST, [15.0, 16.0, 17.0])  # 2.7 below 18.7; 2 √(1 + 0.16) = 2.15
     text = markdown(document(Book(results)))
     assert "| 16.0 (1.0) † | 18.7 (0.4) |" in text and "† differs from the paper's" in text
+    store(results, "saving-john", BEST, [1.0])  # one seed deviates by nobody knows how much: neither shown nor marked
+    assert "| 1.0 | 18.7 (0.4) |" in markdown(document(Book(results)))
     assert Measured(0.0, 3.0).differs(Measured(10.1, 4.0)) and not Measured(0.0, 3.0).differs(Measured(9.9, 4.0))
 
 

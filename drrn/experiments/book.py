@@ -16,20 +16,22 @@ from drrn.experiments.rows import Row
 
 @dataclass(frozen=True)
 class Measured:
-    """A mean over seeds, and the standard deviation (n - 1); one seed deviates by 0."""
+    """A mean over seeds, and the standard deviation (n - 1); None: there is but one seed."""
 
     mean: float
-    sd: float
+    sd: float | None
 
     def differs(self, other: Measured) -> bool:
-        """By more than twice the joint standard deviation, √(sd² + sd²)."""
+        """By more than twice the joint standard deviation, √(sd² + sd²), where it is known."""
+        if self.sd is None or other.sd is None:
+            return False
         return abs(self.mean - other.mean) > 2 * math.hypot(self.sd, other.sd)
 
 
 def measured(values: Sequence[float]) -> Measured | None:
     if not values:
         return None
-    return Measured(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0)
+    return Measured(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None)
 
 
 class Book:
@@ -94,7 +96,7 @@ class Book:
         for number, values in sorted(rounds.items()):
             one = measured(values)
             assert one is not None and record is not None
-            found.append((number * record["wanted"]["episodes_per_round"], one.mean, one.sd))
+            found.append((number * record["wanted"]["episodes_per_round"], one.mean, one.sd or 0.0))
         return found
 
     def pairs(self, game: str, variant: Variant) -> list[list[tuple[float, float]]]:

@@ -74,8 +74,10 @@ def number(value: float | None, digits: int = 1) -> str:
 
 
 def spread(value: Measured | None, digits: int = 1) -> str:
-    """mean (sd), as the paper writes it."""
-    return MISSING if value is None else f"{number(value.mean, digits)} ({number(value.sd, digits)})"
+    """mean (sd), as the paper writes it; of one seed the mean alone."""
+    if value is None:
+        return MISSING
+    return number(value.mean, digits) + ("" if value.sd is None else f" ({number(value.sd, digits)})")
 
 
 def listed(items: Sequence[str]) -> str:
