@@ -77,15 +77,7 @@ class CompiledRollout:
         order = np.argsort(taken.episode, kind="stable")
         episode, state = taken.episode[order], taken.state[order]
         slot, after = taken.slot[order], taken.successor[order]
-        count = len(order)
-        last = np.searchsorted(episode, episode, side="right") - 1  # the last step of each step's episode
-        rewards, end = np.zeros(count), np.arange(count)
-        for k in range(n_steps):
-            within = np.arange(count) + k <= last
-            at = np.minimum(np.arange(count) + k, last)
-            rewards += np.where(within, discount**k * game.reward[after[at]], 0.0)
-            end = np.where(within, at, end)
-        steps = end - np.arange(count) + 1
+        rewards, end, steps = n_step_rewards(episode, game.reward[after], discount, n_steps)
         return Transitions(
             states=self.field.states[game.page[state]],
             actions=self.field.actions[game.page[state]],
@@ -95,3 +87,19 @@ class CompiledRollout:
             next_states=self.field.states[game.page[after[end]]],
             next_actions=self.field.actions[game.page[after[end]]],
         )
+
+
+def n_step_rewards(
+    episode: Ids, reward: NDArray[np.float64], discount: float, n_steps: int
+) -> tuple[NDArray[np.float64], Ids, Ids]:
+    """Of steps in the order of their episodes: the rewards of n steps, those before the end; the last that counts; how
+    many those are."""
+    count = len(episode)
+    last = np.searchsorted(episode, episode, side="right") - 1  # the last step of each step's episode
+    rewards, end = np.zeros(count), np.arange(count)
+    for k in range(n_steps):
+        within = np.arange(count) + k <= last
+        at = np.minimum(np.arange(count) + k, last)
+        rewards += np.where(within, discount**k * reward[at], 0.0)
+        end = np.where(within, at, end)
+    return rewards, end, end - np.arange(count) + 1

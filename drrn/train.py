@@ -20,6 +20,7 @@ from drrn.exploration import Probabilities, epsilon_greedy
 from drrn.field import Field, Rollout, Track, transitions_of
 from drrn.games import Compiled, StoryGame, compile_game
 from drrn.learning import LOSSES, Learner
+from drrn.menu_field import MenuField
 from drrn.models import Pages, build_model
 from drrn.optimisers import OPTIMISERS
 from drrn.replay import WIDE, Batches, Memory, Places
@@ -68,9 +69,9 @@ class Trainer:
             self.model.meet_states(replica, np.arange(len(self.states)))
             self.model.meet_actions(replica, np.arange(len(self.actions)))
         self.field = Field(game, self.model)
-        self.fast_field = None
-        if self.compiled is not None and not self.grows and not self.model.sees_menu:
-            self.fast_field = CompiledField(self.compiled, self.model)
+        self.fast_field: CompiledField | None = None
+        if self.compiled is not None and not self.grows:
+            self.fast_field = (MenuField if self.model.sees_menu else CompiledField)(self.compiled, self.model)
         self.memories = [Memory(settings.capacity, prioritised=settings.prioritised) for _ in settings.seeds]
         optimiser = OPTIMISERS[settings.optimiser](self.model, settings.eta, settings.clip)
         loss = LOSSES[settings.loss]

@@ -135,9 +135,10 @@ def test_a_loop_with_a_limit_learns_the_bootstrapped_value(story):
     assert all(e.stopped == 1.0 and e.summary.mean_final_reward == 0 for e in rounds[-1].evaluations)
 
 
-def test_compiled_and_uncompiled_play_give_the_same_learning_curve_within_noise(fork):
+@pytest.mark.parametrize("model", ["drrn", "max-action"])
+def test_compiled_and_uncompiled_play_give_the_same_learning_curve_within_noise(fork, model):
     settings = {"hidden": 20, "rounds": 6, "episodes_per_round": 60, "epochs": 3, "alpha": 0.5, "learning_rate": 0.01}
-    settings |= {"evaluation_episodes": 300, "replicas": 4, "batch_size": 8}
+    settings |= {"evaluation_episodes": 300, "replicas": 4, "batch_size": 8, "model": model}
     fast, one = trained(fork, **settings)
     slow, two = trained(fork, **settings, no_compile=True)
     assert fast.fast_field is not None and slow.fast_field is None
@@ -149,14 +150,16 @@ def test_compiled_and_uncompiled_play_give_the_same_learning_curve_within_noise(
 def test_an_episode_that_ends_on_its_first_page_has_that_endings_reward(story):
     twee = ":: Start\n<<if random(0, 1)>>Alive.\n\n[[go|E]]<<else>>Dead.<<endif>>\n\n:: E\nEnd.\n"
     rules = "[[ending]]\npassage = 'E'\nreward = 10\n[[ending]]\npassage = 'Start'\nreward = -5\n"
-    for extra in ({}, {"no_compile": True}, {"form": "online"}):
+    for extra in ({}, {"no_compile": True}, {"form": "online"}, {"model": "max-action"}):
         _, rounds = trained(story(twee, rules), **extra, evaluation_episodes=400, rounds=1)
         assert mean_and_deviation(rounds[0].evaluations, "softmax")[0] == pytest.approx(2.5, abs=1.2)
 
 
+@pytest.mark.parametrize("model", ["drrn", "max-action"])
 @pytest.mark.parametrize("n_steps", [1, 3])
-def test_a_compiled_rollout_tells_the_same_transitions_as_a_track(fork, n_steps):
-    trainer = Trainer(fork, Settings(**SMALL), CPU)
+def test_a_compiled_rollout_tells_the_same_transitions_as_a_track(story, n_steps, model):
+    endless = REWARDS.replace("max_steps = 12", "max_steps = 60")  # so that the limit stops none
+    trainer = Trainer(story(FORK, endless, shuffle=True), Settings(**{**SMALL, "model": model}), CPU)
     choose = trainer._explore
     generators = [np.random.default_rng(r) for r in range(2)]
     fast = trainer.fast_field.play(400, choose, generators)[0].transitions(0.9, n_steps)
@@ -168,6 +171,25 @@ def test_a_compiled_rollout_tells_the_same_transitions_as_a_track(fork, n_steps)
         return {tuple(map(float, row)) for row in zip(t.states, action, *numbers, strict=True)}
 
     assert seen(fast) == seen(slow)
+
+
+def test_a_menu_is_shown_in_every_order_and_the_action_taken_leads_where_it_should(fork):
+    """Each page's actions stand in all their places about as often, and each step leads where its slot does."""
+    field = Trainer(fork, Settings(**{**SMALL, "model": "max-action"}), CPU).fast_field
+    game = field.game
+    generators = [np.random.default_rng(r) for r in range(2)]
+    steps = field.play(600, lambda q, mask: mask / mask.sum(axis=1, keepdims=True), generators)[0].steps
+    first = steps[1]  # of all episodes; step 0 is empty
+    start = int(np.flatnonzero(game.start)[0])
+    menu = field.actions[game.page[start]]
+    for action in menu[menu >= 0]:
+        shares = np.bincount(np.nonzero(first.menu == action)[1], minlength=2)[: (menu >= 0).sum()] / 600
+        assert shares == pytest.approx(1 / (menu >= 0).sum(), abs=0.1)
+        leads = {field.states[game.page[s]] for slot in range(game.first[start], game.first[start + 1])
+                 if field.actions[game.page[start]][slot - game.first[start]] == action
+                 for s in game.successor[game.outcomes(slot)]}  # fmt: skip
+        took = first.menu[np.arange(600), first.taken] == action
+        assert set(first.next_text[took]) <= leads
 
 
 def test_growing_meets_words_while_playing_and_loading_knows_them_beforehand(fork):

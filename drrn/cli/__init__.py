@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import drrn
-from drrn.cli import annotate, ask, evaluate, games, inspect, play, scores, train
+from drrn.cli import annotate, ask, evaluate, games, inspect, play, report, reproduce, scores, train
 from drrn.errors import InputError
 
 DESCRIPTION = """\
@@ -30,20 +30,20 @@ def parser() -> Parser:
     root = Parser(prog="drrn", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     root.add_argument("--version", action="version", version=f"drrn {drrn.__version__}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    for room in (games, play, train, evaluate, ask, scores, inspect, annotate):
+    for room in (games, play, train, evaluate, ask, scores, inspect, annotate, reproduce, report):
         room.add_command(commands)
     return root
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command. Exit code 0: done; 2: something a person can mend, said in one sentence."""
+    """Run a command. Exit code 0: done; 1: a check found a difference; 2: what a person can mend, in one sentence."""
     root = parser()
     try:
         options = root.parse_args(arguments)
         if options.command is None:
             root.print_help()
             return 0
-        options.run(options)
+        code: int = options.run(options) or 0
         sys.stdout.flush()
     except InputError as error:
         print(f"drrn: {error}", file=sys.stderr)
@@ -55,6 +55,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"drrn: cannot go on: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print(file=sys.stderr)
+        print(file=sys.stderr)  # below the ^C
         return 130
-    return 0
+    return code

@@ -58,7 +58,7 @@ def play(
 ) -> Played:
     """Play so many episodes; the seed makes all of them. With `record`, every transition is kept."""
     chance = np.random.default_rng([SALT, seed])
-    choose, arrive = _choices(graph, policy, chance), _arrivals(graph, chance)
+    choose, arrive = _choices(graph, policy, chance), arrivals(graph, chance)
     lanes = _Lanes(graph, arrive, episodes, min(at_once, episodes), graph.max_steps if max_steps is None else max_steps)
     taken: list[tuple[Ints, ...]] = []
     while lanes.playing():
@@ -153,7 +153,7 @@ def _bounds(graph: StateGraph, probabilities: Floats) -> NDArray[np.float32]:
     return np.ascontiguousarray(bounds[:, :-1])
 
 
-def _arrivals(graph: StateGraph, chance: np.random.Generator) -> Draw:
+def arrivals(graph: StateGraph, chance: np.random.Generator) -> Draw:
     """From rows to the states that chance makes of them."""
     many = np.diff(graph.row_first) > 1
     only = np.where(many, -1, graph.successor[graph.row_first[:-1]])

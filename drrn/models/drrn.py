@@ -35,6 +35,10 @@ class DRRN(Model):
         return {"state": pages.states, "action": actions}
 
     def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
+        return self.interaction.interact(self, *self.embeddings(reading, leaves))
+
+    def embeddings(self, reading: Reading, leaves: Leaves | None = None) -> tuple[Tensor, Tensor]:
+        """h_s [R, B, H] and h_a [R, B, A, H'] of pages."""
         replicas, batch, most = reading.pages.actions.shape
         if self.shape.shared:
             vectors, at = self.encode(reading, "text", leaves)
@@ -45,7 +49,7 @@ class DRRN(Model):
             actions, at_action = self.encode(reading, "action", leaves)
             s = picked(self.tower("state", states), at_state)  # [R, B, H]
             a = picked(self.tower("action", actions), at_action)  # [R, B · A, H]
-        return self.interaction.interact(self, s, a.reshape(replicas, batch, most, -1))
+        return s, a.reshape(replicas, batch, most, -1)
 
     def tower(self, side: str, vectors: Tensor) -> Tensor:
         """From texts after the first layer's product to their embeddings: [R, U, H] → [R, U, H]."""

@@ -1,0 +1,75 @@
+"""What is running, how much is done, and how long it will yet take."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from drrn.experiments.estimate import Estimate, told
+
+if TYPE_CHECKING:
+    from drrn.experiments.crew import Event
+    from drrn.experiments.running import Work
+
+
+class display:  # noqa: N801 — used as a verb
+    """A live table where a person looks on and rich is installed; a line for each finished job elsewhere."""
+
+    def __init__(self, works: list[Work], count: int) -> None:
+        self.total, self.finished = len(works), 0
+        self.estimate = Estimate(works, count)
+        self.running: dict[str, Event] = {}
+        self.since: dict[str, float] = {}
+        self.live: Any = None
+
+    def __enter__(self) -> display:
+        if sys.stdout.isatty():
+            try:
+                from rich.live import Live
+
+                self.live = Live(get_renderable=self._shown, refresh_per_second=2, transient=True)
+                self.live.start()
+            except ImportError:
+                pass
+        return self
+
+    def __call__(self, event: Event) -> None:
+        self.estimate.hear(event)
+        name = f"{event.work.game} {event.work.name}"
+        self.since.setdefault(name, time.perf_counter())
+        if event.kind in ("done", "failed"):
+            self.running.pop(name, None)
+            self.finished += 1
+            self._say(event, name)
+        else:
+            self.running[name] = event
+
+    def __exit__(self, *_: object) -> None:
+        if self.live:
+            self.live.stop()
+
+    def _say(self, event: Event, name: str) -> None:
+        score = "" if event.score is None else f"  {event.score:6.2f}"
+        ended = "" if event.kind == "done" else "  FAILED: " + event.why.strip().splitlines()[-1]
+        left = told(self.estimate.seconds_left()) if self.finished < self.total else "all done"
+        line = f"[{self.finished:>3}/{self.total}] {name:<45}{event.seconds:6.0f} s{score}{ended}  {left}"
+        if self.live:
+            self.live.console.print(line, highlight=False, markup=False)
+        else:
+            print(line, flush=True)
+
+    def _shown(self) -> Any:
+        """What is on the screen, drawn anew twice a second."""
+        from rich.console import Group
+        from rich.table import Table
+
+        table = Table(box=None)
+        for column in ("running", "round", "score", "seconds"):
+            table.add_column(column, justify="left" if column == "running" else "right")
+        for name, event in list(self.running.items()):
+            rounds = f"{event.rounds}/{event.work.settings.rounds}" if event.work.variant else ""
+            score = "" if event.score is None else f"{event.score:.2f}"
+            table.add_row(name, rounds, score, f"{time.perf_counter() - self.since[name]:.0f}")
+        left = told(self.estimate.seconds_left())
+        return Group(f"\n{self.finished} of {self.total} jobs done, {left}", table)

@@ -1,0 +1,177 @@
+"""`drrn reproduce`: run the paper's experiments, and make its tables and figures."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import math
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from drrn.cli.show import positive
+from drrn.errors import InputError
+from drrn.experiments.plan import BEST, EXPERIMENTS, PAPER, QUICK, Scale, cost, settings_of, variants_of
+from drrn.games import StoryGame, make
+from drrn.games.make import BUILT_IN
+from drrn.settings import Settings
+
+if TYPE_CHECKING:
+    from drrn.experiments.crew import Event
+    from drrn.experiments.running import Work
+
+DESCRIPTION = f"""Run what is missing of the paper's experiments, go on with what was cut, and write RESULTS.md and
+report.html. Experiments: {", ".join(EXPERIMENTS)}. A job (one model of one size on one game, all seeds at once) is
+never run twice; a killed run goes on from its last round and ends with the same numbers. Rows made with other
+settings, or of another version of a game, are never mixed in."""
+PLANNED = {*BEST.settings, "action_hidden", "seed", "replicas"}
+NOT_INSTALLED = (
+    "The paper's own games are not installed, so only the built-in stories are run; to have them: git clone "
+    "https://github.com/jvking/text-games, then drrn games add text-games"
+)
+
+
+def add_command(commands: Any) -> None:
+    command = commands.add_parser(
+        "reproduce", help="run the paper's experiments, make its tables and figures", description=DESCRIPTION
+    )
+    command.add_argument("--only", nargs="+", action="extend", default=[], metavar="NAME", help="experiments, or jobs")
+    command.add_argument(
+        "--games", nargs="+", action="extend", default=[], metavar="GAME",
+        help="paper, built-in, names or paths (default: the paper's, where installed, and the built-in ones)",
+    )  # fmt: skip
+    command.add_argument("--seeds", type=positive, help="how many (default: 5; quick: 1)")
+    command.add_argument("--first-seed", type=int, default=0, help="(default: 0)")
+    command.add_argument("--jobs", type=positive, help="processes side by side (default: as many as cores)")
+    command.add_argument("--quick", action="store_true", help="a taste in three minutes: one seed, few rounds")
+    command.add_argument("--device", default="cpu", help="where to compute (default: cpu)")
+    command.add_argument("--out", type=Path, help="the folder of results (default: results; quick: results-quick)")
+    command.add_argument(
+        "--set", nargs="+", action="extend", default=[], metavar="NAME=VALUE",
+        help="a setting for all jobs, as `drrn train` has them, such as rounds=2; give another --out with it",
+    )  # fmt: skip
+    command.add_argument("--again", action="store_true", help="redo what was made otherwise; old rows are put aside")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    from drrn.experiments.folder import Results
+
+    given = {**(QUICK if options.quick else {}), **dict(_setting(text) for text in options.set)}
+    scale = Scale(seeds=options.seeds or (1 if options.quick else 5), first_seed=options.first_seed, given=given)
+    if options.quick:
+        scale = dataclasses.replace(scale, final_softmax=100, final_greedy=50)
+    out = options.out or Path("results-quick" if options.quick else "results")
+    results = Results(out)
+    with results.locked():
+        works = list(_works(options, scale, out))
+        missing = [work for work in works if not _done(work, options.again)]
+        print(f"{len(works) - len(missing)} of {len(works)} jobs are done", flush=True)
+        try:
+            failed = _run(missing, options.jobs or _cores())
+        except KeyboardInterrupt:
+            print("stopped: the same command goes on from the last finished rounds", file=sys.stderr)
+            raise
+        _report(results)
+    if failed:
+        reasons = "".join(f"\n  {event.work.game} {event.work.name}: {event.why}" for event in failed)
+        raise InputError(f"{len(failed)} of {len(works)} jobs failed; the same command tries them again:{reasons}")
+
+
+def _works(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Work]:
+    """A game's facts, and its jobs."""
+    from drrn.agent import torch_device
+    from drrn.experiments.provenance import commit
+    from drrn.experiments.running import Work, hashes_of
+
+    torch_device(options.device)
+    made_at = commit()
+    seen: dict[str, str] = {}
+    for source, game in _games(options.games):
+        name = {title: name for name, title in PAPER.items()}.get(game.title, game.name)
+        if name in seen:
+            raise InputError(f'{source} and {seen[name]} are both named "{name}": run one of them, or rename its file')
+        seen[name] = source
+        common: dict[str, Any] = {"root": out, "source": source, "game": name, "final": scale.final}
+        common |= {"hashes": hashes_of(game), "commit": made_at, "device": options.device}
+        yield Work(variant=None, settings=settings_of(name, BEST, game, Scale()), **common)
+        has = game.rules.paraphrases is not None
+        for variant in variants_of(options.only, paraphrases=has):
+            yield Work(variant=variant, settings=settings_of(name, variant, game, scale), **common)
+
+
+def _games(asked: Sequence[str]) -> Iterator[tuple[str, StoryGame]]:
+    """What to open, and the game."""
+    for name in asked or ["paper", "built-in"]:
+        if name == "built-in":
+            yield from ((story, make(story)) for story in BUILT_IN)
+        elif name == "paper":
+            try:
+                yield from [(story, make(story)) for story in PAPER]
+            except InputError:
+                if asked:
+                    raise
+                print(NOT_INSTALLED, file=sys.stderr)
+        else:
+            yield str(Path(name).resolve()) if Path(name).exists() else name, make(name)
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    fields = {f.name: f for f in dataclasses.fields(Settings)}
+    if not equals or name not in fields:
+        raise InputError(f'--set "{text}": write NAME=VALUE, with a name that `drrn train --help` lists')
+    if name in PLANNED:
+        raise InputError(f'--set "{text}": {name} is what the jobs differ in, or has an option of its own')
+    kind = str(fields[name].type)
+    try:
+        if "bool" in kind:
+            return name, {"yes": True, "no": False}[value]
+        return name, float(value) if "float" in kind else value if kind == "str" else int(value)
+    except (ValueError, KeyError) as error:
+        raise InputError(f'--set "{text}": the value of {name} must be {kind.split(" ")[0]}') from error
+
+
+def _done(work: Work, again: bool) -> bool:
+    from drrn.experiments.folder import Results
+    from drrn.experiments.running import is_done
+
+    try:
+        return is_done(work)
+    except InputError as error:
+        if not again:
+            raise
+        aside = Results(work.root).set_aside(work.game, work.name)
+        print(f"{error}\n  put aside: {aside}", file=sys.stderr)
+        return False
+
+
+def _run(missing: list[Work], count: int) -> list[Event]:
+    """Facts first, since jobs then find the game compiled; then the longest jobs. What failed comes back."""
+    from drrn.cli.progress import display
+    from drrn.experiments.crew import side_by_side
+
+    in_order = sorted(missing, key=lambda work: -cost(work.game, work.variant) if work.variant else -math.inf)
+    failed = []
+    with display(missing, count) as show:
+        for event in side_by_side(in_order, count):
+            show(event)
+            if event.kind == "failed":
+                failed.append(event)
+    return failed
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _report(results: Any) -> None:
+    from drrn.experiments.report import write_report
+
+    try:
+        for path in write_report(results):
+            print(path)
+    except InputError as error:
+        print(f"the rows are there, but no report was made: {error}", file=sys.stderr)

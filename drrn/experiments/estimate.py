@@ -1,0 +1,51 @@
+"""How long it will yet take, from what was measured so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from drrn.experiments.crew import Event
+from drrn.experiments.plan import cost
+from drrn.experiments.running import Work
+
+
+@dataclass
+class Estimate:
+    """Costs are what jobs are expected to take beside each other; what was measured gives them their seconds."""
+
+    works: list[Work]
+    side_by_side: int
+    done: dict[tuple[str, str], float] = field(default_factory=dict)  # seconds, by job
+    under_way: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)  # share, seconds
+
+    def hear(self, event: Event) -> None:
+        key = (event.work.game, event.work.name)
+        if event.kind == "round":
+            self.under_way[key] = (event.rounds / event.work.settings.rounds, event.seconds)
+        elif event.kind in ("done", "failed"):
+            self.under_way.pop(key, None)
+            self.done[key] = event.seconds
+
+    def seconds_left(self) -> float | None:
+        """None while nothing was measured."""
+        measured = spent = left = 0.0
+        for work in self.works:
+            if work.variant is None:  # a game's facts take no time to speak of
+                continue
+            key, whole = (work.game, work.name), cost(work.game, work.variant)
+            share, seconds = (1.0, self.done[key]) if key in self.done else self.under_way.get(key, (0.0, 0.0))
+            measured += share * whole
+            spent += seconds
+            left += (1 - share) * whole
+        if not measured:
+            return None
+        return left * spent / measured / max(1, min(self.side_by_side, len(self.works) - len(self.done)))
+
+
+def told(seconds: float | None) -> str:
+    """A time in words."""
+    if seconds is None:
+        return "time left not known yet"
+    if seconds < 90:
+        return f"about {max(1, round(seconds))} s left"
+    return f"about {round(seconds / 60)} min left"

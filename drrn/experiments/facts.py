@@ -1,0 +1,78 @@
+"""What a game itself is: the paper's table of statistics, the scores of random and best play, its paraphrases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from drrn.errors import InputError
+from drrn.exploration import softmax
+from drrn.games import Compiled, StoryGame, compile_game
+from drrn.games.paraphrases import read_paraphrases
+from drrn.games.solve import best, policy_score
+from drrn.settings import Settings
+from drrn.survey import full_survey, survey
+from drrn.yardsticks import yardsticks
+
+MOST_STATES = 50_000  # as in training
+
+
+def facts(game: StoryGame, settings: Settings) -> dict[str, Any]:
+    """By name; None is what is not known. The settings give α and γ of the softmax over the true Q-values."""
+    try:
+        compiled = compile_game(game, limit=MOST_STATES)
+        found = full_survey(game, compiled)
+    except InputError:
+        compiled, found = None, survey(game)
+    lines = yardsticks(game, compiled)
+    told: dict[str, Any] = {
+        "title": game.title,
+        **{name: getattr(found, name) for name in SURVEYED},
+        "endings": len(found.endings),
+        "states_are_all": found.play_test.raw_complete if found.play_test else found.complete,
+        "states_that_differ": len(compiled) if compiled else None,
+        "random_final_reward": lines.random,
+        "best_final_reward": lines.best,
+        "true_q_softmax": true_q_softmax(compiled, settings, game.rules.max_steps) if compiled else None,
+    }
+    if found.paraphrases:
+        told |= {
+            "paraphrases": found.paraphrases.pairs,
+            "paraphrased_pairs": len(paraphrased_pairs(game, compiled)) if compiled else None,
+            "oov_rate": found.paraphrases.oov_rate,
+            "bleu": found.paraphrases.bleu,
+        }
+    return told
+
+
+SURVEYED = (
+    "kind", "state_vocabulary", "action_vocabulary", "words_per_description", "most_actions", "transitions", "pages",
+    "actions", "states",
+)  # fmt: skip
+
+
+def true_q_softmax(compiled: Compiled, settings: Settings, max_steps: int) -> float:
+    """What softmax with the settings' α scores on the true Q-values at their γ: exploring has its price."""
+    q = best(compiled, settings.discount).q
+    going_on = ~compiled.ended
+    count = compiled.count[going_on]
+    mask = np.arange(int(count.max())) < count[:, None]
+    side_by_side = np.zeros(mask.shape)
+    side_by_side[mask] = q
+    shares = softmax(side_by_side, mask, settings.alpha)[mask]
+    return policy_score(compiled, np.asarray(shares, np.float64), max_steps).final_reward
+
+
+def paraphrased_pairs(game: StoryGame, compiled: Compiled) -> dict[tuple[int, int], tuple[int, int]]:
+    """Each distinct pair of a state's text and an action's that is said in other words, and where it first stands: as
+    numbers of texts and actions, and as page and place."""
+    if game.rules.paraphrases is None:
+        return {}
+    pairs = read_paraphrases(game.rules.paraphrases)
+    found: dict[tuple[int, int], tuple[int, int]] = {}
+    for page, actions in enumerate(compiled.page_actions.tolist()):
+        for place, action in enumerate(actions):
+            if action >= 0 and compiled.actions[action] in pairs:
+                found.setdefault((int(compiled.page_text[page]), action), (page, place))
+    return found

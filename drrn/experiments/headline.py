@@ -1,0 +1,52 @@
+"""The headline of the README: the paper's number, ours, and the best possible; the curves; the one command."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from drrn.errors import InputError
+from drrn.experiments import paper
+from drrn.experiments.book import Book, Measured
+from drrn.experiments.document import number, spread
+from drrn.experiments.plan import BEST, PAPER
+
+BEGIN, END = "<!-- headline -->", "<!-- /headline -->"
+
+
+def headline(book: Book, figures: str) -> str:
+    """The block, with its markers; `figures` is the way from the README to the folder of figures."""
+    lines = [
+        "| DRRN, two layers of 100 | random play | the paper | ours | best possible |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for game, title in PAPER.items():
+        cells = [number(book.fact(game, "random_final_reward")), spread(Measured(*paper.SCORES[game][BEST.name]))]
+        cells += [spread(book.final(game, BEST)), number(book.fact(game, "best_final_reward"))]
+        lines.append(f"| {title} | {' | '.join(cells)} |")
+        if game in paper.PARAPHRASED:
+            reported = spread(Measured(*paper.PARAPHRASED[game][BEST.name]))
+            cells = [cells[0], reported, spread(book.final(game, BEST, paraphrased=True)), cells[3]]
+            lines.append(f"| … its actions paraphrased | {' | '.join(cells)} |")
+    drawn = [game for game in PAPER if book.curve(game, BEST)]
+    images = [f'<img src="{figures}/curves-{g}.svg" width="49%" alt="Learning curves, {PAPER[g]}">' for g in drawn]
+    parts = [
+        "Mean final reward (standard deviation over 5 seeds); every table and figure: `drrn reproduce`.",
+        "\n".join(lines),
+        *["\n".join(images)] * bool(images),
+    ]
+    return "\n\n".join([BEGIN, *parts, END])
+
+
+def with_headline(readme: Path, book: Book, root: Path) -> tuple[str, str]:
+    """The README as it is, and as it should be."""
+    try:
+        text = readme.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{readme}: cannot be read: {error.strerror}") from error
+    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
+        raise InputError(f"{readme}: it must have one {BEGIN} and, after it, one {END}")
+    way = Path(os.path.relpath(root / "figures", readme.parent)).as_posix()
+    block = headline(book, way)
+    return text, re.sub(f"{BEGIN}.*{END}", lambda _: block, text, flags=re.S)

@@ -1,0 +1,112 @@
+"""What is measured once a job has learned: larger evaluations, paraphrased play, Q-values of pairs and of examples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from drrn.compiled_field import CompiledField
+from drrn.evaluation import POLICIES, chooser, evaluate
+from drrn.experiments.examples import MADE_UP, examples_of
+from drrn.experiments.facts import paraphrased_pairs
+from drrn.experiments.marks import mark
+from drrn.experiments.rows import Row
+from drrn.field import Field
+from drrn.games import Compiled, StoryGame
+from drrn.games.paraphrases import read_paraphrases
+from drrn.games.solve import policy_score
+from drrn.menu_field import MenuField
+from drrn.models import Model, Pages
+from drrn.settings import Settings
+from drrn.train import Trainer, compiled_or_none
+
+
+def final_rows(
+    trainer: Trainer, game: StoryGame, episodes: dict[str, int], common: Row, *, paraphrased: bool = False
+) -> list[Row]:
+    """After the last round: more episodes by each policy and seed, and the exact score where there is one."""
+    settings, model = trainer.settings, trainer.model
+    compiled = trainer.compiled if not paraphrased else compiled_or_none(game, settings)
+    fast = None
+    if compiled is not None and not trainer.grows:
+        fast = (MenuField if model.sees_menu else CompiledField)(compiled, model)
+    rows = []
+    for policy in POLICIES:
+        exact = exact_scores(fast, policy, settings, game.rules.max_steps)
+        found = evaluate(
+            fast or Field(game, model), [policy], settings.alpha, episodes[policy], settings.seeds, settings.rounds + 1
+        )
+        for e in found:
+            s = e.summary
+            measured = {
+                "final_reward": s.mean_final_reward, "return": s.mean_return, "steps": s.mean_steps,
+                "stopped": e.stopped, "exact": exact[e.replica],
+            }  # fmt: skip
+            place = {"seed": settings.seeds[e.replica], "round": settings.rounds, "episodes": s.episodes}
+            rows.append({**common, **place, "final": True, "policy": policy, "paraphrased": paraphrased, **measured})
+    return rows
+
+
+def exact_scores(field: CompiledField | None, policy: str, settings: Settings, max_steps: int) -> list[float | None]:
+    """What each replica is expected to score; None where its choice depends on the order of the actions."""
+    if field is None or field.model.sees_menu:
+        return [None] * len(settings.seeds)
+    shares = field.probabilities(chooser(policy, settings.alpha))
+    return [policy_score(field.game, one, max_steps).final_reward for one in shares]
+
+
+def round_rows(kept: list[dict[str, str]], common: Row) -> list[Row]:
+    """The evaluations of a run's folder: one row for each seed, round and policy."""
+    return [
+        {
+            **common, "seed": int(row["seed"]), "round": int(row["round"]), "episodes": int(row["episodes"]),
+            "final": False, "policy": policy, "paraphrased": False, "exact": None,
+            **{m: float(row[f"{policy}_{m}"]) for m in ("final_reward", "return", "steps", "stopped")},
+        }
+        for row in kept
+        for policy in POLICIES
+    ]  # fmt: skip
+
+
+def pair_rows(model: Model, game: StoryGame, compiled: Compiled) -> list[Row]:
+    """Q of each action that is said in other words, on each page that shows it: as it was, and paraphrased. A model
+    that sees the menu sees it whole, all as it was or all paraphrased, in the story's order."""
+    assert game.rules.paraphrases is not None
+    said = read_paraphrases(game.rules.paraphrases)
+    paraphrases = [said.get(action, action) for action in compiled.actions]
+    q, other = (_q_of_pages(model, compiled, actions) for actions in (compiled.actions, paraphrases))
+    rows = []
+    for (text, action), (page, place) in paraphrased_pairs(game, compiled).items():
+        marks = map(mark, (compiled.texts[text], compiled.actions[action], paraphrases[action]))
+        numbers = {"q": q[:, page, place].tolist(), "q_paraphrased": other[:, page, place].tolist()}
+        rows.append({**dict(zip(("state", "action", "paraphrase"), marks, strict=True)), **numbers})
+    return rows
+
+
+def _q_of_pages(model: Model, compiled: Compiled, actions: Any) -> Any:
+    """Q [R, P, A] of all pages, with the actions said so."""
+    model.states.grows = model.actions.grows = False
+    states = np.array([model.states.id(text) for text in compiled.texts], np.int64)[compiled.page_text]
+    ids = np.array([*(model.actions.id(action) for action in actions), -1], np.int64)[compiled.page_actions]
+    replicas = len(model.seeds)
+    return model.q(Pages(np.tile(states, (replicas, 1)), np.tile(ids, (replicas, 1, 1)))).cpu().numpy()
+
+
+def example_rows(trainer: Trainer, name: str, game: StoryGame, compiled: Compiled) -> list[Row]:
+    """Q of the good and the poor action of each example, of both paraphrased, and of what we made up."""
+    said = read_paraphrases(game.rules.paraphrases) if game.rules.paraphrases else {}
+    texts, actions = ({mark(text): text for text in side} for side in (compiled.texts, compiled.actions))
+    rows = []
+    for example in examples_of(name):
+        if not (example.state.mark in texts and {example.good.mark, example.poor.mark} <= actions.keys()):
+            continue  # another version of the story
+        asked = [("good", actions[example.good.mark]), ("poor", actions[example.poor.mark])]
+        asked += [(f"{kind} paraphrased", said[action]) for kind, action in asked if action in said]
+        asked += [(kind, action) for kind in MADE_UP for action in example.made_up[kind]]
+        q = trainer.agent.ask(texts[example.state.mark], [action for _, action in asked])
+        for replica, seed in enumerate(trainer.settings.seeds):
+            for (kind, action), value in zip(asked, q[replica].tolist(), strict=True):
+                place = {"seed": seed, "state": example.state.mark, "kind": kind, "action": mark(action)}
+                rows.append({**place, "q": round(value, 4)})
+    return rows

@@ -1,0 +1,142 @@
+"""What the experiments run: models and sizes as data, and which experiment needs which of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from drrn.errors import InputError, did_you_mean
+from drrn.experiments.tuned import tuned
+from drrn.games import StoryGame
+from drrn.settings import Settings, settings_for
+
+PAPER = {"saving-john": "Saving John", "machine-of-death": "Machine of Death"}  # the paper's games: name and title
+SIZES = (20, 50, 100)
+LAYERED = ("per-action", "max-action", "drrn")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A model and its size: a row of a table, learned by all seeds at once. Linear and table have no layers."""
+
+    model: str
+    layers: int | None = None
+    hidden: int | None = None
+    interaction: str = "inner"
+    action_hidden: int | None = None
+    shared: bool = False
+
+    @property
+    def name(self) -> str:
+        parts = [self.model]
+        if self.layers:
+            parts.append(f"{self.layers}x{self.hidden}")
+        if self.interaction != "inner":
+            parts.append(self.interaction)
+        if self.action_hidden:
+            parts.append(str(self.action_hidden))
+        return "-".join(parts + ["shared"] * self.shared)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """As a training run names them."""
+        named = {
+            "model": self.model, "layers": self.layers, "hidden": self.hidden, "interaction": self.interaction,
+            "action_hidden": self.action_hidden, "shared": self.shared,
+        }  # fmt: skip
+        return {name: value for name, value in named.items() if value is not None}
+
+
+def drrn(layers: int = 2, hidden: int = 100, **options: Any) -> Variant:
+    return Variant("drrn", layers, hidden, **options)
+
+
+LINEAR, TABLE = Variant("linear"), Variant("table")
+BEST = drrn()  # the paper's largest
+SHARED = drrn(shared=True)
+NETWORK = drrn(interaction="network")
+BILINEAR = tuple(drrn(interaction="bilinear", action_hidden=size) for size in SIZES)
+GRID = (LINEAR, *(Variant(model, layers, hidden) for model in LAYERED for layers in (1, 2) for hidden in SIZES))
+CURVES = (BEST, drrn(1), Variant("max-action", 2, 100), Variant("per-action", 2, 100), LINEAR)
+INTERACTIONS = (BEST, *BILINEAR, NETWORK)
+PARAPHRASED = (*(Variant(model, 2, hidden) for model in LAYERED for hidden in SIZES), TABLE)
+PAIRED = (BEST, NETWORK, Variant("max-action", 2, 100), Variant("per-action", 2, 100), TABLE)  # Q before and after
+LARGEST = (LINEAR, *(Variant(model, layers, 100) for model in LAYERED for layers in (1, 2)), TABLE)
+
+EXPERIMENTS: dict[str, tuple[Variant, ...]] = {
+    "statistics": (),
+    "scores": GRID,
+    "curves": CURVES,
+    "shared": (BEST, SHARED),
+    "interactions": INTERACTIONS,
+    "paraphrases": (*PARAPHRASED, NETWORK),
+    "examples": (BEST,),
+    "embeddings": (BEST,),
+    "gaps": LARGEST,
+}
+VARIANTS = {variant.name: variant for variants in EXPERIMENTS.values() for variant in variants}
+
+# How long a job takes beside DRRN 2 × 100 of Saving John, about, as measured once: it orders the jobs, and tells the
+# time left until enough was measured anew.
+COST = {"drrn": 1.0, "per-action": 0.8, "max-action": 2.0, "linear": 2.4, "table": 0.4}
+GAME_COST = {"saving-john": 1.0, "machine-of-death": 11.0, "long-watch": 1.0, "night-market": 2.5}
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is run: all of it, or a taste."""
+
+    seeds: int = 5
+    first_seed: int = 0
+    final_softmax: int = 1000  # episodes of each seed after the last round, for the tables
+    final_greedy: int = 200
+    given: dict[str, Any] = field(default_factory=dict)  # settings over all others
+
+    @property
+    def final(self) -> dict[str, int]:
+        return {"softmax": self.final_softmax, "greedy": self.final_greedy}
+
+
+QUICK = {"rounds": 3, "episodes_per_round": 100, "evaluation_episodes": 50}
+
+
+def variants_of(only: Collection[str], *, paraphrases: bool) -> list[Variant]:
+    """What the named experiments or jobs need of a game, each once; nothing named is everything."""
+    for name in only:
+        if name not in EXPERIMENTS and name not in VARIANTS:
+            near = did_you_mean(name, [*EXPERIMENTS, *VARIANTS])
+            raise InputError(
+                f'no experiment is named "{name}".{near} Known: {", ".join(EXPERIMENTS)}; or a job\'s name'
+            )
+    asked = only or list(EXPERIMENTS)
+    found: list[Variant] = [VARIANTS[name] for name in asked if name in VARIANTS]
+    for name in asked:
+        if name in EXPERIMENTS and (paraphrases or name != "paraphrases"):
+            found += EXPERIMENTS[name]
+    return list(dict.fromkeys(found))
+
+
+def settings_of(game: str, variant: Variant, opened: StoryGame, scale: Scale) -> Settings:
+    """Defaults, under what suits the game, under what was tuned, under the variant, under what was asked for."""
+    given = {
+        **tuned(game, variant.name),
+        **variant.settings,
+        "replicas": scale.seeds,
+        "seed": scale.first_seed,
+        **scale.given,
+    }
+    return settings_for(opened.title, opened.rules.training, given)
+
+
+def cost(game: str, variant: Variant) -> float:
+    """How long the job will take, in no unit but comparable."""
+    size = 0.15 + 0.0085 * (variant.hidden or 50)
+    depth = 1.2 if variant.layers == 2 else 1.0
+    return COST[variant.model] * size * depth * (2 if variant == NETWORK else 1) * GAME_COST.get(game, 3.0)
+
+
+def game_order(games: Iterable[str]) -> list[str]:
+    """The paper's games first, then our own, then others by name."""
+    known = [*PAPER, "long-watch", "night-market"]
+    return sorted(set(games), key=lambda game: (known.index(game) if game in known else len(known), game))

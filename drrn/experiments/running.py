@@ -1,0 +1,186 @@
+"""One job from its beginning, or from where it was cut, to its rows."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from drrn import tensor_file
+from drrn.errors import InputError
+from drrn.experiments.folder import GAME, Results, difference
+from drrn.experiments.plan import BEST, PAIRED, Variant
+from drrn.experiments.rows import EVALUATIONS, FACTS, KINDS, Row, text_of
+from drrn.games import StoryGame, make
+from drrn.games.paraphrases import read_paraphrases
+from drrn.settings import Settings
+
+if TYPE_CHECKING:
+    from drrn.record import Run
+    from drrn.train import Round, Trainer
+
+
+@dataclass(frozen=True)
+class Work:
+    """A job, or a game's own facts (no variant), and all that it needs to know."""
+
+    root: Path
+    source: str  # what `make` opens
+    game: str
+    variant: Variant | None
+    settings: Settings
+    final: dict[str, int]  # episodes after the last round, by policy
+    hashes: dict[str, str | None]  # of the game and its paraphrases
+    commit: str
+    device: str = "cpu"
+
+    @property
+    def name(self) -> str:
+        return self.variant.name if self.variant else GAME
+
+    @property
+    def wanted(self) -> dict[str, Any]:
+        """What its rows must have been made with, to count."""
+        if self.variant is None:
+            return {**self.hashes, "alpha": self.settings.alpha, "discount": self.settings.discount}
+        final = {f"final_{policy}": episodes for policy, episodes in self.final.items()}
+        return {**self.hashes, **asdict(self.settings), **final}
+
+
+def hashes_of(game: StoryGame) -> dict[str, str | None]:
+    """Of what a result belongs to: the story with its rewards, and its paraphrases."""
+    from drrn.record import fingerprint
+
+    said = game.rules.paraphrases
+    pairs = repr(sorted(read_paraphrases(said).items())) if said else None
+    return {"sha256": fingerprint(game), "paraphrases": hashlib.sha256(pairs.encode()).hexdigest() if pairs else None}
+
+
+def is_done(work: Work) -> bool:
+    """Whether its rows are there. Rows, or a run half-way, that were made otherwise are an `InputError`."""
+    results = Results(work.root)
+    stored = results.load(work.game, work.name)
+    made: dict[str, Any] | None = stored.record["wanted"] if stored else None
+    place = results.stem(work.game, work.name).with_name(f"{work.name}.csv")
+    if made is None and (results.work(work.game, work.name) / "config.json").exists():
+        from drrn.agent import read_config
+
+        place = results.work(work.game, work.name)
+        begun = read_config(place)
+        if (place / "checkpoint.safetensors").exists():
+            tensor_file.load(place / "checkpoint.safetensors")  # whole, or it must begin anew
+        made = {**work.wanted, **begun["settings"], "sha256": begun["game"]["sha256"]}
+    if made is not None and (apart := difference(made, work.wanted)):
+        raise InputError(f"{place}: made otherwise ({apart}): give another --out, or --again to make it anew")
+    return stored is not None
+
+
+def run(work: Work) -> Iterator[Round]:
+    """Do the work, round by round; rows are there when it ends."""
+    start = time.perf_counter()
+    game = make(work.source)
+    if hashes_of(game) != work.hashes:
+        raise InputError(f"{work.source}: the story was changed meanwhile: run the command again")
+    if work.variant is None:
+        _store_facts(work, game, start)
+    else:
+        yield from _learn(work, work.variant, game, start)
+
+
+def _learn(work: Work, variant: Variant, game: StoryGame, start: float) -> Iterator[Round]:
+    from drrn.agent import torch_device
+    from drrn.experiments.trace import EPISODES, trace_of
+    from drrn.train import Trainer
+
+    trainer = Trainer(game, work.settings, torch_device(work.device))
+    run = run_folder(work, game, trainer)
+    trace = trace_of(run.folder, work.game, trainer.compiled) if variant == BEST else None
+    clock = Clock(run, work.commit, start)
+    for finished in trainer.train():
+        episodes = finished.number * work.settings.episodes_per_round
+        if trace and (episodes in EPISODES or finished.number == work.settings.rounds):
+            trace.look(trainer.model, episodes)  # before the checkpoint: a round that is not kept is done again
+        run.keep(finished, trainer)
+        clock.tick(finished.learning_seconds)
+        yield finished
+    files = _measured(work, variant, game, trainer, run)
+    if trace:
+        last = work.settings.rounds * work.settings.episodes_per_round
+        files[".embeddings"] = text_of(trace.rows(work.settings.seeds, last), KINDS[".embeddings"])
+    _store(work, files, clock.seconds(), clock.commits)
+    (run.folder / "checkpoint.safetensors").unlink(missing_ok=True)  # the rows are there: nothing to go on with
+
+
+def run_folder(work: Work, game: StoryGame, trainer: Trainer) -> Run:
+    """The run where it was cut, put back into the trainer; or a new one."""
+    from drrn.record import Run
+
+    folder = Results(work.root).work(work.game, work.name)
+    if not (folder / "config.json").exists():
+        shutil.rmtree(folder, ignore_errors=True)  # it was cut before it began
+        return Run.begin(folder, game, {"source": work.source, "lenient": False, "encoding": None}, trainer)
+    run = Run(folder)
+    run.resume(trainer, game)
+    return run
+
+
+def _measured(work: Work, variant: Variant, game: StoryGame, trainer: Trainer, run: Run) -> dict[str, str]:
+    """The text of each file of rows."""
+    from drrn.experiments import measure
+
+    common: Row = {"game": work.game, **asdict(variant)}
+    rows = measure.round_rows(run.rows(), common)
+    rows += measure.final_rows(trainer, game, work.final, common)
+    if game.rules.paraphrases is not None:
+        paraphrased = make(work.source, paraphrased=True)
+        rows += measure.final_rows(trainer, paraphrased, work.final, common, paraphrased=True)
+    files = {"": text_of(rows, EVALUATIONS)}
+    compiled = trainer.compiled
+    if compiled and game.rules.paraphrases is not None and variant in PAIRED:
+        files[".pairs"] = text_of(measure.pair_rows(trainer.model, game, compiled), KINDS[".pairs"])
+    if compiled and variant == BEST and (examples := measure.example_rows(trainer, work.game, game, compiled)):
+        files[".examples"] = text_of(examples, KINDS[".examples"])
+    return files
+
+
+def _store_facts(work: Work, game: StoryGame, start: float) -> None:
+    from drrn.experiments.facts import facts
+
+    rows = [{"measure": name, "value": value} for name, value in facts(game, work.settings).items()]
+    _store(work, {"": text_of(rows, FACTS)}, {"whole": round(time.perf_counter() - start, 1)}, [work.commit])
+
+
+def _store(work: Work, files: dict[str, str], seconds: dict[str, float], commits: list[str]) -> None:
+    from drrn.experiments.provenance import versions
+
+    record = {
+        "game": work.game, "job": work.name, "wanted": work.wanted, "commit": ", ".join(commits),
+        "versions": versions(), "device": work.device, "seconds": seconds,
+    }  # fmt: skip
+    Results(work.root).store(work.game, work.name, files, record)
+
+
+class Clock:
+    """How long a job took, and the commits that made it: the parts included that came before it was cut."""
+
+    def __init__(self, run: Run, commit: str, start: float) -> None:
+        self.run, self.start, self.learned = run, start, 0.0
+        try:
+            kept = json.loads((run.folder / "clock.json").read_text(encoding="utf-8"))
+            self.before: dict[str, float] = dict(kept["seconds"])
+            self.commits: list[str] = list(dict.fromkeys([*kept["commits"], commit]))
+        except (OSError, ValueError, TypeError, KeyError):
+            self.before, self.commits = {"whole": 0.0, "learning": 0.0}, [commit]
+
+    def tick(self, learning: float) -> None:
+        self.learned += learning
+        self.run.write("clock.json", json.dumps({"seconds": self.seconds(), "commits": self.commits}))
+
+    def seconds(self) -> dict[str, float]:
+        whole = self.before["whole"] + time.perf_counter() - self.start
+        return {"whole": round(whole, 1), "learning": round(self.before["learning"] + self.learned, 1)}

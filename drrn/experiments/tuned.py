@@ -1,0 +1,23 @@
+"""The one place for settings that were chosen for a game or a model: whatever differs from `settings_for` stands here.
+
+Each line names games and jobs by pattern (`*` is any), and what they are given. A later line wins over an earlier one.
+The baselines get the same care as DRRN: a line for one model alone needs a reason beside it.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Any
+
+TUNED: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    # game, job, settings; for example ("machine-of-death", "drrn-*", {"learning_rate": 0.0005}),
+)
+
+
+def tuned(game: str, job: str) -> dict[str, Any]:
+    """What was chosen for this job of this game."""
+    found: dict[str, Any] = {}
+    for games, jobs, settings in TUNED:
+        if fnmatchcase(game, games) and fnmatchcase(job, jobs):
+            found |= settings
+    return found

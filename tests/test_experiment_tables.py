@@ -1,0 +1,174 @@
+"""Tables from rows made by hand, and results that hold nothing of other people's stories."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import drrn
+from drrn.errors import InputError
+from drrn.experiments.book import Book, Measured, predictive_r2, squared_correlation
+from drrn.experiments.examples import examples
+from drrn.experiments.folder import Results
+from drrn.experiments.headline import with_headline
+from drrn.experiments.markdown import markdown
+from drrn.experiments.marks import mark
+from drrn.experiments.plan import BEST, GRID, Variant
+from drrn.experiments.report import differences
+from drrn.experiments.rows import EVALUATIONS, FACTS, KINDS, text_of
+from drrn.experiments.sections import document
+from drrn.games import compile_game
+from drrn.settings import Settings
+from drrn.text import words
+
+ROOT = Path(drrn.__file__).parent.parent
+WANTED = {**vars(Settings()), "final_softmax": 1000, "final_greedy": 200}
+RECORD = {"wanted": WANTED, "commit": "abc", "versions": {}, "seconds": {"whole": 2.0, "learning": 1.0}}
+
+
+def store(results, game, variant, scores, **more):
+    rows = [
+        {
+            "game": game, **vars(variant), "seed": seed, "round": 20, "episodes": 1000, "final": True,
+            "policy": "softmax", "paraphrased": False, "final_reward": score, "return": 0.0, "steps": 5.0,
+            "stopped": 0.25, "exact": None,
+        }
+        for seed, score in enumerate(scores)
+    ]  # fmt: skip
+    results.store(game, variant.name, {"": text_of(rows, EVALUATIONS), **more}, RECORD)
+
+
+def store_facts(results, game, **facts):
+    rows = [{"measure": name, "value": value} for name, value in facts.items()]
+    results.store(game, "game", {"": text_of(rows, FACTS)}, RECORD)
+
+
+@pytest.fixture
+def results(tmp_path):
+    results = Results(tmp_path)
+    store_facts(results, "saving-john", random_final_reward=-7.0, best_final_reward=20.0)
+    for variant in GRID:
+        store(results, "saving-john", variant, [4.0, 5.0, 6.0] if variant.model != "drrn" else [17.0, 18.0, 19.0])
+    return results
+
+
+def table_lines(results):
+    return [line for line in markdown(document(Book(results))).splitlines() if line.startswith("|")]
+
+
+def test_a_tables_means_and_deviations_are_those_of_its_rows(results):
+    lines = table_lines(results)
+    assert (
+        "| DRRN (L = 2) | **18.0 (1.0)** | 18.4 (0.1) | **18.0 (1.0)** | 18.5 (0.3) | **18.0 (1.0)** | 18.7 (0.4) |"
+        in lines
+    )
+    # 5 (1) beside 4.4 (0.4) is within 2 √(1 + 0.16); beside 2.0 (1.5), too; 18 (1) beside 17.1 (0.6), too
+    assert "| PA DQN (L = 1) | 5.0 (1.0) | 2.0 (1.5) | 5.0 (1.0) | 4.0 (1.4) | 5.0 (1.0) | 4.4 (2.0) |" in lines
+    assert "| Random play, exact | -7.00 |  |  |  |  |  |" in lines
+
+
+def test_what_differs_by_more_than_twice_the_joint_deviation_is_marked(results):
+    store(results, "saving-john", BEST, [15.0, 16.0, 17.0])  # 2.7 below 18.7; 2 √(1 + 0.16) = 2.15
+    text = markdown(document(Book(results)))
+    assert "| 16.0 (1.0) † | 18.7 (0.4) |" in text and "† differs from the paper's" in text
+    store(results, "saving-john", BEST, [1.0])  # one seed deviates by nobody knows how much: neither shown nor marked
+    assert "| 1.0 | 18.7 (0.4) |" in markdown(document(Book(results)))
+    assert Measured(0.0, 3.0).differs(Measured(10.1, 4.0)) and not Measured(0.0, 3.0).differs(Measured(9.9, 4.0))
+
+
+def test_the_sentences_say_who_is_ahead_and_whether_depth_helps(results):
+    text = markdown(document(Book(results)))
+    assert (
+        "DRRN is ahead of every baseline with 20 units (by 13.0), 50 units (by 13.0) and 100 units (by 13.0)." in text
+    )
+    assert "Two layers beat one in 0 of 9 comparisons; not for PA DQN at 20," in text
+    assert "(in the paper's table: 8 of 9)." in text
+    store(results, "saving-john", Variant("max-action", 2, 50), [19.0, 19.0, 19.0])
+    text = markdown(document(Book(results)))
+    assert "not with 50 units (MA DQN (L = 2) is, by 1.0)." in text and "in 1 of 9 comparisons" in text
+
+
+def test_the_gap_table_counts_from_random_to_best(results):
+    # 18 of 20, from -7: 25 of 27 is 93 %; a quarter was stuck
+    assert "| DRRN (L = 2) | **18.0 (1.0)** | 2.0 | 93 % | 25.0 % | — | — |" in table_lines(results)
+
+
+def test_missing_rows_show_a_dash_and_the_command_that_makes_them(results):
+    (results.root / "rows/saving-john/drrn-2x50.json").unlink()
+    text = markdown(document(Book(results)))
+    assert "| — | 18.5 (0.3) |" in text
+    assert "Rows are missing: `drrn reproduce --only scores --games saving-john` makes them, with" in text
+
+
+def test_predictive_r2_forgives_no_shift_and_the_correlation_does():
+    pairs = [(0.0, 1.0), (2.0, 3.0), (4.0, 5.0)]  # each off by 1: 1 - 3 / 8
+    assert predictive_r2(pairs) == pytest.approx(0.625) and squared_correlation(pairs) == pytest.approx(1)
+    assert predictive_r2([(1.0, 0.0), (1.0, 5.0)]) == squared_correlation([(1.0, 0.0), (2.0, 0.0)]) == 0
+
+
+def test_predictive_r2_is_taken_for_each_seed_apart(results):
+    pairs = [([0.0, 0.0], [0.0, 1.0]), ([2.0, 2.0], [2.0, 1.0])]  # 1 for the first seed, 0 for the second
+    rows = [{"state": "a", "action": "b", "paraphrase": "c", "q": q, "q_paraphrased": p} for q, p in pairs]
+    store(results, "saving-john", BEST, [1.0], **{".pairs": text_of(rows, KINDS[".pairs"])})
+    found = Book(results).predictive_r2("saving-john", BEST)
+    assert found is not None and (found[0].mean, round(found[0].sd, 3)) == (0.5, 0.707)
+
+
+def test_the_headline_stands_between_its_markers_and_nothing_else_moves(results, tmp_path):
+    readme = tmp_path / "README.md"
+    readme.write_text("before\n<!-- headline -->\nold\n<!-- /headline -->\nafter\n")
+    text = with_headline(readme, Book(results), results.root)[1]
+    assert text.startswith("before\n<!-- headline -->") and text.endswith("<!-- /headline -->\nafter\n")
+    assert "| Saving John | -7.0 | 18.7 (0.4) | 18.0 (1.0) | 20.0 |" in text and "old" not in text
+    assert "| Machine of Death | — | 11.2 (0.6) | — | — |" in text
+    readme.write_text("no markers")
+    with pytest.raises(InputError, match="it must have one <!-- headline -->"):
+        with_headline(readme, Book(results), results.root)
+
+
+def test_a_mark_is_of_words_alone():
+    assert mark("Drop the  ANCHOR!") == mark("drop the anchor") != mark("drop anchor")
+
+
+# --- other people's stories
+
+
+def ours():
+    """All that a reader of the repository sees of results: our own words, and theirs not."""
+    found = [ROOT / "drrn/experiments/examples.toml"]
+    for folder in (ROOT / "results").glob("*") if (ROOT / "results").is_dir() else ():
+        if folder.name != "work":
+            found += [path for path in (folder.rglob("*") if folder.is_dir() else [folder]) if path.is_file()]
+    return {path: f" {' '.join(words(re.sub(r'<svg.*?</svg>', '', path.read_text(), flags=re.S)))} " for path in found}
+
+
+@pytest.mark.parametrize("name", ["savingjohn", "machineofdeath"])
+def test_nothing_that_we_publish_holds_a_text_of_the_papers_games(shared_games, name):
+    compiled = compile_game(drrn.make(shared_games / f"{name}.toml"))
+    said = {" ".join(words(text)) for text in (*compiled.texts, *compiled.actions) if len(words(text)) >= 4}
+    sentences = [s for text in compiled.texts for s in re.split(r"[.!?]+\s|\n", text)]
+    said |= {" ".join(words(sentence)) for sentence in sentences if len(words(sentence)) >= 6}
+    for path, text in ours().items():
+        assert [phrase for phrase in said if f" {phrase} " in text] == [], path
+
+
+@pytest.mark.parametrize("name", ["savingjohn", "machineofdeath", "long-watch", "night-market"])
+def test_the_example_states_are_in_the_games_and_our_actions_are_not(shared_games, name):
+    game = drrn.make(name if "-" in name else shared_games / f"{name}.toml")
+    compiled = compile_game(game)
+    texts, actions = ({mark(text) for text in side} for side in (compiled.texts, compiled.actions))
+    key = {"savingjohn": "saving-john", "machineofdeath": "machine-of-death"}.get(name, name)
+    known = {word for action in compiled.actions for word in words(action)}
+    mine = [example for example in examples() if example.game == key]
+    assert mine and sum(example.embedding for example in mine) == 1
+    for example in mine:
+        assert example.state.mark in texts and {example.good.mark, example.poor.mark} <= actions
+        for action in (action for some in example.made_up.values() for action in some):
+            assert mark(action) not in actions and set(words(action)) <= known
+
+
+def test_what_is_published_is_what_its_rows_say():
+    if not (ROOT / "results/rows").is_dir():
+        pytest.skip("no results are published yet")
+    readme = ROOT / "README.md"
+    assert differences(Results(ROOT / "results"), readme if "<!-- headline -->" in readme.read_text() else None) == []

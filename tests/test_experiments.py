@@ -1,0 +1,338 @@
+"""The experiments: rows that survive any kill and are never half-trusted, tables that are what the rows say."""
+
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import drrn
+from drrn.cli import main
+from drrn.errors import InputError
+from drrn.experiments import figures
+from drrn.experiments.crew import Event, side_by_side
+from drrn.experiments.estimate import Estimate, told
+from drrn.experiments.folder import Results, difference
+from drrn.experiments.plan import BEST, EXPERIMENTS, TABLE, VARIANTS, Scale, settings_of, variants_of
+from drrn.experiments.rows import EVALUATIONS
+from drrn.experiments.running import Work, hashes_of, is_done, run
+from drrn.experiments.trace import plane
+from drrn.tensor_file import write_whole
+
+ROOT = Path(drrn.__file__).parent.parent
+TINY = {"rounds": 3, "episodes_per_round": 100, "epochs": 1, "evaluation_episodes": 5}
+SET = [f"{name}={value}" for name, value in TINY.items()]
+COMMAND = ["reproduce", "--quick", "--games", "long-watch", "--jobs", "1", "--set", *SET]
+
+
+def work_for(root, variant=BEST, **more):
+    game = drrn.make("long-watch")
+    settings = settings_of("long-watch", variant, game, Scale(seeds=1, given={**TINY, **more}))
+    final = {"softmax": 100, "greedy": 50}
+    return Work(root, "long-watch", "long-watch", variant, settings, final, hashes_of(game), "a commit")
+
+
+def stamp(path):
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def texts(root, name="drrn-2x100"):
+    return {path.name: path.read_text() for path in sorted((root / "rows/long-watch").glob(f"{name}*.csv"))}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder of results, made by the real command."""
+    out = tmp_path_factory.mktemp("made") / "results"
+    assert main([*COMMAND, "--only", "drrn-2x100", "table", "--out", str(out)]) == 0
+    return out
+
+
+@pytest.fixture
+def results(made, tmp_path):
+    shutil.copytree(made, tmp_path / "results")
+    return tmp_path / "results"
+
+
+# --- the command
+
+
+def test_one_command_leaves_a_row_for_each_seed_round_and_policy_and_a_report(made):
+    with (made / "rows/long-watch/drrn-2x100.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == list(EVALUATIONS)
+    assert [(row["round"], row["policy"]) for row in rows if row["final"] == "no"] == [
+        (str(number), policy) for number in (1, 2, 3) for policy in ("softmax", "greedy")
+    ]
+    final = [row for row in rows if row["final"] == "yes"]
+    assert [(row["policy"], row["episodes"]) for row in final] == [("softmax", "100"), ("greedy", "50")]
+    assert all(row["exact"] for row in final) and rows[0]["seed"] == "0"
+    record = json.loads((made / "rows/long-watch/drrn-2x100.json").read_text())
+    assert record["wanted"]["rounds"] == 3 and record["commit"] and record["seconds"]["whole"] > 0
+    page = (made / "report.html").read_text()
+    assert "<svg" in page and "http" not in page.replace("http://www.w3.org", "")
+    assert "The Long Watch" in (made / "RESULTS.md").read_text()
+    assert (made / "figures/curves-long-watch.svg").exists()
+
+
+def test_what_is_done_is_not_done_again(results, capsys):
+    before = texts(results)
+    assert main([*COMMAND, "--only", "drrn-2x100", "--out", str(results)]) == 0
+    assert "2 of 2 jobs are done" in capsys.readouterr().out
+    assert texts(results) == before
+
+
+def test_rows_of_other_settings_are_never_mixed_in_and_again_puts_them_aside(results, capsys):
+    other = ["--only", "table", "--out", str(results), "--first-seed", "7"]
+    assert main([*COMMAND, *other]) == 2
+    error = capsys.readouterr().err
+    assert "table.csv" in error and "seed is 0 there, and 7 in the plan" in error and "--again" in error
+    assert main([*COMMAND, *other, "--again"]) == 0
+    assert ",7," in (results / "rows/long-watch/table.csv").read_text()
+    aside = results / "work/aside/1/long-watch/table"
+    assert {"table.csv", "table.json"} <= {path.name for path in aside.iterdir()}
+
+
+def test_two_at_once_in_one_folder_are_refused(results, capsys):
+    with Results(results).locked():
+        assert main([*COMMAND, "--out", str(results)]) == 2
+    assert "another `drrn reproduce` is at work" in capsys.readouterr().err
+
+
+def test_an_unknown_experiment_or_setting_is_named(tmp_path, capsys):
+    assert main(["reproduce", "--only", "score", "--games", "built-in", "--out", str(tmp_path)]) == 2
+    assert 'Did you mean "scores"?' in capsys.readouterr().err
+    assert main(["reproduce", "--set", "epochs=many", "--out", str(tmp_path)]) == 2
+    assert "epochs must be int" in capsys.readouterr().err
+    assert main(["reproduce", "--set", "hidden=7", "--out", str(tmp_path)]) == 2
+    assert "hidden is what the jobs differ in" in capsys.readouterr().err
+
+
+def test_a_run_stopped_by_ctrl_c_leaves_no_process_and_goes_on_to_the_same_rows(tmp_path):
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    many = {"rounds": 60, "episodes_per_round": 20}
+    for _ in run(work_for(whole, TABLE, **many)):
+        pass
+    values = [f"{name}={value}" for name, value in {**TINY, **many}.items()]
+    command = [sys.executable, "-m", "drrn", *COMMAND[: -len(SET)], *values, "--only", "table", "--out", str(cut)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    kept = cut / "work/long-watch/table/checkpoint.safetensors"
+    for kind in (signal.SIGINT, signal.SIGKILL):
+        process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        before = stamp(kept)
+        while process.poll() is None and stamp(kept) <= before:
+            time.sleep(0.01)
+        if kind is signal.SIGINT:
+            os.killpg(process.pid, kind)  # as the terminal does, to all of them
+        else:
+            process.send_signal(kind)
+        error = process.communicate()[1]
+        assert "Traceback" not in error, error
+        assert process.returncode in (130, -signal.SIGKILL, 0)
+        while True:  # the workers die with their parent
+            try:
+                os.killpg(process.pid, 0)
+            except ProcessLookupError:
+                break
+            time.sleep(0.01)
+    assert subprocess.run(command, env=environment, capture_output=True).returncode == 0
+    assert texts(cut, "table") == texts(whole, "table")
+
+
+# --- one job
+
+
+def test_a_job_cut_after_any_round_ends_with_the_same_rows(tmp_path):
+    for _ in run(work_for(tmp_path / "whole")):
+        pass
+    for _ in range(2):
+        for _ in run(work_for(tmp_path / "cut")):
+            break
+    for _ in run(work_for(tmp_path / "cut")):
+        pass
+    found = texts(tmp_path / "whole")
+    assert set(found) == {"drrn-2x100.csv", "drrn-2x100.embeddings.csv", "drrn-2x100.examples.csv"}
+    assert texts(tmp_path / "cut") == found
+
+
+def test_a_job_begun_with_other_settings_is_not_gone_on_with(tmp_path):
+    next(run(work_for(tmp_path)))
+    with pytest.raises(InputError, match="epochs is 1 there, and 2 in the plan"):
+        is_done(work_for(tmp_path, epochs=2))
+
+
+def test_a_broken_checkpoint_is_named_and_again_begins_anew(tmp_path, capsys):
+    next(run(work_for(tmp_path, TABLE)))
+    path = tmp_path / "work/long-watch/table/checkpoint.safetensors"
+    path.write_bytes(path.read_bytes()[:99])
+    command = [*COMMAND, "--only", "table", "--out", str(tmp_path)]
+    assert main(command) == 2 and "checkpoint.safetensors: not a whole" in capsys.readouterr().err
+    assert main([*command, "--again"]) == 0
+
+
+def test_a_job_gone_on_with_at_another_commit_names_both(tmp_path):
+    next(run(work_for(tmp_path, TABLE)))
+    for _ in run(replace(work_for(tmp_path, TABLE), commit="another")):
+        pass
+    assert Results(tmp_path).record("long-watch", "table")["commit"] == "a commit, another"
+
+
+def test_a_disk_that_fills_leaves_the_rows_that_were_there(results, monkeypatch):
+    before = texts(results)
+    write = write_whole
+
+    def full(path, parts):
+        if path.name == "linear.csv":
+            raise InputError(f"{path}: cannot be written: No space left on device; what was there before stays")
+        write(path, parts)
+
+    monkeypatch.setattr("drrn.experiments.folder.write_whole", full)
+    work = work_for(results, VARIANTS["linear"])
+    with pytest.raises(InputError, match="No space left"):
+        for _ in run(work):
+            pass
+    assert texts(results) == before and not is_done(work)
+    monkeypatch.undo()
+    for _ in run(work):
+        pass
+    assert is_done(work)
+
+
+def test_a_job_that_fails_does_not_lose_the_others(tmp_path):
+    good = work_for(tmp_path, TABLE, rounds=1)
+    bad = replace(good, variant=VARIANTS["linear"], hashes={**good.hashes, "sha256": "another story"})
+    events = list(side_by_side([bad, good], 1))
+    assert [(event.work.name, event.kind) for event in events if event.kind != "round"] == [
+        ("linear", "started"), ("linear", "failed"), ("table", "started"), ("table", "done"),
+    ]  # fmt: skip
+    assert "the story was changed meanwhile" in events[1].why
+    assert is_done(good) and not is_done(bad)
+
+
+# --- files that were cut or altered
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda text: text[: len(text) // 2], "line"),
+        (lambda text: text.replace("softmax", "softmax,x", 1), "line 2: not a row of results"),
+        (lambda text: "a,b\n" + text, "line 1: the header must be"),
+        (lambda text: text.replace(",no,softmax", ",no,greedily", 1), "rows were altered"),
+        (lambda text: text.rstrip("\n"), "the file breaks off here"),
+    ],
+)
+def test_rows_that_were_cut_or_altered_are_refused_with_the_cure(results, damage, said, capsys):
+    path = results / "rows/long-watch/drrn-2x100.csv"
+    path.write_text(damage(path.read_text()))
+    assert main(["report", "--out", str(results)]) == 2
+    error = capsys.readouterr().err
+    assert "drrn-2x100.csv" in error and said in error and "--again" in error
+
+
+def test_altered_rows_are_made_anew_when_asked(results, capsys):
+    path = results / "rows/long-watch/table.csv"
+    before = path.read_text()
+    path.write_text(before.replace("softmax", "greedy", 1))
+    command = [*COMMAND, "--only", "table", "--out", str(results)]
+    assert main(command) == 2 and "rows were altered" in capsys.readouterr().err
+    assert main([*command, "--again"]) == 0
+    assert path.read_text() == before
+    assert main(["report", "--out", str(results), "--check"]) == 0
+
+
+def test_a_record_that_is_no_record_is_refused(results, capsys):
+    (results / "rows/long-watch/drrn-2x100.json").write_text('{"files": 3}')
+    assert main(["report", "--out", str(results)]) == 2
+    assert "drrn-2x100.json: not the record of a job" in capsys.readouterr().err
+
+
+def test_a_setting_younger_than_the_rows_had_its_default_then():
+    assert difference({"epochs": 2}, {"epochs": 2, "double": False}) is None
+    assert difference({"epochs": 2}, {"epochs": 2, "double": True}) == "double is False there, and True in the plan"
+
+
+# --- the report
+
+
+def test_check_names_the_table_whose_number_was_altered(results, capsys):
+    assert main(["report", "--out", str(results), "--check"]) == 0
+    for name in ("RESULTS.md", "report.html"):
+        before = (results / name).read_text()
+        (results / name).write_text(before.replace("-7.05", "-7.06", 1))
+        capsys.readouterr()
+        assert main(["report", "--out", str(results), "--check"]) == 1
+        assert f"{name}: The games, “Statistics of the games”" in capsys.readouterr().err
+        (results / name).write_text(before)
+
+
+def test_check_names_a_figure_that_shows_other_rows(results, capsys):
+    path = results / "figures/curves-long-watch.svg"
+    path.write_text(path.read_text().replace('data-rows="', 'data-rows="0'))
+    assert main(["report", "--out", str(results), "--check"]) == 1
+    assert "curves-long-watch.svg: it shows other rows" in capsys.readouterr().err
+
+
+def test_the_report_is_the_same_to_the_byte_whenever_it_is_made(results):
+    names = ["RESULTS.md", "report.html", "figures/curves-long-watch.svg", "figures/embeddings-long-watch.svg"]
+    before = {name: (results / name).read_bytes() for name in names}
+    assert main(["report", "--out", str(results)]) == 0
+    assert {name: (results / name).read_bytes() for name in names} == before
+
+
+def test_without_matplotlib_one_sentence_says_what_to_install(results, monkeypatch, capsys):
+    def absent(module, extra):
+        raise InputError(f"{module} is not installed: pip install 'drrn[{extra}]'")
+
+    monkeypatch.setattr(figures, "require", absent)
+    assert main(["report", "--out", str(results)]) == 2
+    assert "pip install 'drrn[plot]'" in capsys.readouterr().err
+    assert main(["report", "--out", str(results), "--check"]) == 0  # comparing draws nothing
+
+
+def test_a_folder_without_rows_says_how_to_make_them(tmp_path, capsys):
+    assert main(["report", "--out", str(tmp_path)]) == 2
+    assert "make them by drrn reproduce" in capsys.readouterr().err
+
+
+# --- data and arithmetic
+
+
+def test_every_experiment_has_jobs_and_shared_ones_are_run_once():
+    whole = variants_of([], paraphrases=True)
+    assert len(whole) == len({variant.name for variant in whole}) == len(VARIANTS) == 25
+    assert [v.name for v in variants_of(["interactions"], paraphrases=False)] == [
+        "drrn-2x100", "drrn-2x100-bilinear-20", "drrn-2x100-bilinear-50", "drrn-2x100-bilinear-100",
+        "drrn-2x100-network",
+    ]  # fmt: skip
+    assert variants_of(["statistics"], paraphrases=True) == []
+    assert len(EXPERIMENTS["scores"]) == 19
+
+
+def test_on_the_plane_the_origin_and_what_lies_in_it_stay():
+    vectors = np.zeros((1, 3, 5))
+    vectors[0, 0, 3], vectors[0, 1, 3], vectors[0, 2, 1] = -4.0, -2.0, 1.0
+    points = plane(vectors)
+    assert points[0, 0] == pytest.approx([4, 0]) and points[0, 1] == pytest.approx([2, 0])
+    assert abs(points[0, 2]) == pytest.approx([0, 1])
+
+
+def test_the_time_left_follows_from_what_was_measured():
+    one, two = work_for(Path("x"), TABLE), work_for(Path("x"), VARIANTS["linear"])
+    estimate = Estimate([one, replace(one, game="night-market"), two], 1)
+    assert estimate.seconds_left() is None and told(None) == "time left not known yet"
+    estimate.hear(Event(one, "done", seconds=10.0))
+    # The Night Market costs 2.5 of The Long Watch; linear six times what a table does
+    assert estimate.seconds_left() == pytest.approx(10 * (2.5 + 6))
+    assert told(42.4) == "about 42 s left" and told(600) == "about 10 min left"
