@@ -84,8 +84,8 @@ def load_agent(folder: Path, device: str = "cpu") -> Agent:
     vocabulary = read_json(folder / "vocabulary.json", f"{folder}: the run has not finished a round yet")
     try:
         settings = Settings(**config["settings"])
-        states = Lexicon(vocabulary["states"])
-        actions = states if settings.shared else Lexicon(vocabulary["actions"])
+        states = Lexicon(vocabulary["states"], settings.bag_norm)
+        actions = states if settings.shared else Lexicon(vocabulary["actions"], settings.bag_norm)
         most = config["most_actions"]
     except (KeyError, TypeError) as error:
         raise InputError(f"{folder / 'config.json'}: not the settings of a run: {error}") from error

@@ -1,4 +1,4 @@
-"""Where this program keeps what outlives a run: scores, compiled games."""
+"""Where this program keeps what outlives a run: scores, compiled games, games that were added."""
 
 from __future__ import annotations
 

@@ -31,6 +31,7 @@ from drrn.agent import arrays_of, put_arrays, read_config
 from drrn.errors import InputError
 from drrn.evaluation import POLICIES, Evaluation
 from drrn.games import StoryGame
+from drrn.games.authors.place import origin_if_sound
 from drrn.replay import TYPES
 from drrn.settings import Settings
 from drrn.train import Round, Trainer
@@ -55,7 +56,7 @@ class Run:
         except OSError as error:
             raise InputError(f"{folder}: cannot be made: {error.strerror}") from error
         config = {
-            "game": {**source, "title": game.title, "sha256": fingerprint(game)},
+            "game": {**source, "title": game.title, "sha256": fingerprint(game), **sources_of(game)},
             "settings": asdict(trainer.settings),
             "most_actions": trainer.model.shape.most_actions,
             "versions": {
@@ -135,6 +136,14 @@ def fingerprint(game: StoryGame) -> str:
         digest.update(repr((passage.name, passage.text, passage.tags)).encode())
     digest.update(repr((story.start, asdict(game.rules) | {"story": "", "paraphrases": ""})).encode())
     return digest.hexdigest()
+
+
+def sources_of(game: StoryGame) -> dict[str, Any]:
+    """For a game that was added from its authors' files: the hash of those files, and whose rewards it has."""
+    made = origin_if_sound()
+    if made is None or game.rules.story is None or game.rules.story.parent != made.path:
+        return {}
+    return {"sources_sha256": made.sha256, "as_published": made.as_published}
 
 
 def save_checkpoint(path: Path, trainer: Trainer) -> None:

@@ -81,13 +81,17 @@ def survey(game: StoryGame, limit: int = LIMIT, progress: Callable[[int], None] 
     return _survey(game, found.scenes, found.shown, found.stochastic, states=found.states, complete=found.complete)
 
 
-def full_survey(game: StoryGame, compiled: Compiled) -> Survey:
-    """The survey of a compiled game: complete, and play-tested."""
-    tested = play_test(compiled)
-    pages = _pages(compiled)
+def compiled_survey(game: StoryGame, compiled: Compiled) -> Survey:
+    """The survey of a compiled game: complete."""
     shown = set(game.script.story.pages) - set(compiled.unreached)
     stochastic = bool((np.diff(compiled.row_first) > 1).any())
-    found = _survey(game, pages, shown, stochastic, states=compiled.raw_states, complete=True)
+    return _survey(game, _pages(compiled), shown, stochastic, states=compiled.raw_states, complete=True)
+
+
+def full_survey(game: StoryGame, compiled: Compiled) -> Survey:
+    """The same, and play-tested."""
+    tested = play_test(compiled)
+    found = compiled_survey(game, compiled)
     odds = {
         _ending_key(place.rule, place.passage): tested.endings[number] for number, place in enumerate(compiled.endings)
     }

@@ -23,13 +23,15 @@ def words(text: str) -> list[str]:
 
 
 class Lexicon:
-    """A vocabulary that grows, and texts interned to ids, each with its sparse bag of raw counts.
+    """A vocabulary that grows, and texts interned to ids, each with its sparse bag of words.
 
-    The bags of all texts lie in one pair of arrays, `word_ids` and `counts`; text i has the slice from `starts[i]`
-    to `starts[i + 1]`, its word ids ascending.
+    A bag holds raw counts, or, with a `norm`, counts scaled to that Euclidean length. The bags of all texts lie in one
+    pair of arrays, `word_ids` and `counts`; text i has the slice from `starts[i]` to `starts[i + 1]`, its word ids
+    ascending.
     """
 
-    def __init__(self, vocabulary: Iterable[str] = ()) -> None:
+    def __init__(self, vocabulary: Iterable[str] = (), norm: float | None = None) -> None:
+        self.norm = norm
         self.spelled: list[str] = list(dict.fromkeys(vocabulary))  # words by number
         self.vocabulary: dict[str, int] = {word: number for number, word in enumerate(self.spelled)}
         self.texts: list[str] = []
@@ -94,6 +96,8 @@ class Lexicon:
         self._starts[number + 1] = end
         self._words[start:end] = [word for word, _ in bag]
         self._counts[start:end] = [count for _, count in bag]
+        if self.norm and bag:
+            self._counts[start:end] *= self.norm / np.linalg.norm(self._counts[start:end])
         return number
 
     def _known(self, found: list[str]) -> list[int]:

@@ -58,8 +58,8 @@ class Trainer:
     ) -> None:
         self.game, self.settings, self.device = game, settings, device
         self.round = 0
-        self.states = Lexicon()
-        self.actions = self.states if settings.shared else Lexicon()
+        self.states = Lexicon(norm=settings.bag_norm)
+        self.actions = self.states if settings.shared else Lexicon(norm=settings.bag_norm)
         self.compiled = compiled_or_none(game, settings, progress)
         most = self._load_dictionary()
         self.model = build_model(

@@ -21,6 +21,14 @@ def test_a_bag_counts_each_word():
     assert lexicon.bag(text) == {0: 2.0, 1: 1.0}
 
 
+def test_a_bag_with_a_norm_is_scaled_to_it_by_the_words_that_are_known():
+    lexicon = Lexicon(["wait", "go"], norm=5)
+    lexicon.grows = False
+    assert lexicon.bag(lexicon.id("Wait, wait. Go!")) == {0: np.float32(10 / 5**0.5), 1: np.float32(5 / 5**0.5)}
+    assert lexicon.bag(lexicon.id("Go, zeppelin")) == {1: 5.0}
+    assert lexicon.bag(lexicon.id("Zeppelin")) == {}
+
+
 def test_a_text_is_read_once_and_has_one_number():
     lexicon = Lexicon()
     assert [lexicon.id("a b"), lexicon.id("b c"), lexicon.id("a b")] == [0, 1, 0]

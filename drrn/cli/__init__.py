@@ -15,7 +15,7 @@ from drrn.errors import InputError
 DESCRIPTION = """\
 Agents that choose among actions said in words: games, and people or agents who play them.
 
-GAME is a built-in name (see: drrn games), a Twee file (.twee, .tw), a published Twine page (.html), or the .toml that
+GAME is a name (see: drrn games), a Twee file (.twee, .tw), a published Twine page (.html), or the .toml that
 stands beside a story and says what its endings are worth."""
 
 

@@ -1,30 +1,63 @@
-"""`drrn games`: what can be played by name."""
+"""`drrn games`: what can be played by name; `drrn games add`: the paper's games, from their authors' repository."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from drrn.cli.show import table
-from drrn.games import BUILT_IN, make
-from drrn.survey import survey
+from drrn.games import BUILT_IN, compile_game, make
+from drrn.games.authors import place, sources
+from drrn.survey import compiled_survey
 
 
 def add_command(commands: Any) -> None:
     command = commands.add_parser(
         "games",
-        help="list the games that can be played by name",
-        description="List the built-in games: name, title, kind, transitions, pages, endings. Any story file can be "
-        "played by its path as well.",
+        help="list the games that can be played by name, or add the paper's",
+        description="List the games that can be played by name: title, kind, transitions, pages, endings. Any story "
+        "file can be played by its path as well.",
     )
     command.set_defaults(run=run)
+    actions = command.add_subparsers(title="commands", metavar="add", dest="action")
+    add = actions.add_parser(
+        "add",
+        help="install the paper's two games from a clone of their authors' repository",
+        description="Install Saving John and Machine of Death, with their paraphrases and vocabularies, from a clone "
+        f"of {sources.REPOSITORY}. The simulator's source is read, never run. To get the clone: {sources.HOW}.",
+    )
+    add.add_argument("path", type=Path, metavar="PATH", help="the clone's folder")
+    add.add_argument(
+        "--as-published",
+        action="store_true",
+        help="rewards as the published code pays them: 0 for the ending worth +10 that it never recognises, and no "
+        "step reward in Saving John",
+    )
+    add.add_argument("--altered", action="store_true", help="take files that differ from those published, too")
+    add.set_defaults(run=run_add)
 
 
 def run(options: argparse.Namespace) -> None:
+    added = place.origin()
     rows = []
-    for name in BUILT_IN:
-        found = survey(make(name))
+    for name in (*BUILT_IN, *(place.NAMES if added else ())):
+        game = make(name)
+        found = compiled_survey(game, compile_game(game))
         rewards = [ending.reward for ending in found.endings]
         span = f"{len(rewards)} from {min(rewards):g} to {max(rewards):g}"
         rows.append([name, found.title, found.kind, found.transitions, found.pages, span])
     print(table(rows, header=["name", "title", "kind", "transitions", "pages", "endings"]))
+    names = " and ".join(place.NAMES)
+    print(f"\n{names}: {f'from {sources.REPOSITORY}, {added}' if added else f'not yet here: {sources.HOW}'}")
+
+
+def run_add(options: argparse.Namespace) -> None:
+    from drrn.games.authors.install import add_games
+
+    before = place.origin_if_sound()
+    made, written = add_games(options.path, as_published=options.as_published, altered=options.altered)
+    what = "already installed" if not written else "installed again" if before is not None else "installed"
+    print(f"{' and '.join(place.NAMES)}: {what}: {made}")
+    if before is not None and before != made:
+        print(f"before: {before}")

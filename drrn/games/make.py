@@ -6,6 +6,7 @@ from importlib import resources
 from pathlib import Path
 
 from drrn.errors import InputError, did_you_mean
+from drrn.games.authors import place
 from drrn.games.dialects import read_script
 from drrn.games.paraphrases import read_paraphrases
 from drrn.games.reading import HTML, TWEE, read_story
@@ -23,7 +24,7 @@ def make(
     lenient: bool = False,
     encoding: str | None = None,
 ) -> StoryGame:
-    """Open a built-in game by name, or a Twee file, a published Twine page, or the TOML beside a story by path.
+    """Open a game by name (built in, or added), or a Twee file, a published Twine page, or the TOML beside a story.
 
     `shuffle` shows the actions in a new order each time; `paraphrased` shows them in other words, where the game has
     them; `lenient` plays on without what is not supported; `encoding` is the story file's, if it is not UTF-8.
@@ -53,6 +54,8 @@ def _path(name_or_path: str | Path) -> Path:
     name = str(name_or_path)
     if name in BUILT_IN:
         return Path(str(resources.files("drrn.games") / "stories" / f"{name}.toml"))
+    if name in place.NAMES:
+        return place.toml_of(name)
     path = Path(name)
     try:
         if path.is_file():
@@ -64,8 +67,11 @@ def _path(name_or_path: str | Path) -> Path:
     if path.suffix.lower() in (*TWEE, *HTML, ".toml") or "/" in name:
         beside = [str(other) for other in path.parent.glob("*") if other.is_file()] if path.parent.is_dir() else []
         raise InputError(f"{name}: no such file.{did_you_mean(name, beside)}")
-    near = did_you_mean(name, BUILT_IN)
-    raise InputError(f'no game is named "{name}".{near} Built in: {", ".join(BUILT_IN)}; or give the path of a story')
+    near = did_you_mean(name, (*BUILT_IN, *place.NAMES))
+    raise InputError(
+        f'no game is named "{name}".{near} Built in: {", ".join(BUILT_IN)}; of the paper: {", ".join(place.NAMES)}; '
+        "or give the path of a story"
+    )
 
 
 def _toml_beside(path: Path) -> Path | None:

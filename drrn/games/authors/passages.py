@@ -1,0 +1,159 @@
+"""Methods of the simulator, each of which tells one passage, to Twee.
+
+A method adds to `self.text`, `self.current_links` and `self.actions`, sets `self.params`, draws lots, and shows other
+passages by calling them out of `self.methodDict`; in Twee that is text, links, <<set>>, random() and <<display>>.
+Whatever else stands in a method is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from drrn.games.authors.python2 import number, strange, string, strings
+from drrn.games.authors.twee_source import in_text, is_label, is_plain, is_text, on_lines
+from drrn.games.story import decoded
+
+Links = list[tuple[str, str]]  # label, target
+
+DEEPEST = 20  # if in if
+COMPARED: dict[type[ast.cmpop], str] = {
+    ast.Eq: "is", ast.NotEq: "neq", ast.Lt: "lt", ast.LtE: "lte", ast.Gt: "gt", ast.GtE: "gte",
+}  # fmt: skip
+
+
+class Passage:
+    """The Twee of one method, the passages it shows or leads to, and the words of its links as the source has them."""
+
+    def __init__(self, method: ast.FunctionDef) -> None:
+        self.shown: set[str] = set()
+        self.targets: set[str] = set()
+        self.labels: list[str] = []
+        *body, last = method.body
+        if not isinstance(last, ast.Return) or last.value is not None:
+            raise strange(last, "a bare return at the end")
+        self.source = self._block(body, 0)
+
+    def _block(self, statements: Sequence[ast.stmt], depth: int) -> str:
+        """Statements in a row. A link whose words stand in the texts before it is put there; others get lines."""
+        if depth > DEEPEST:
+            raise strange(statements[0], f"no more than {DEEPEST} conditions in one another")
+        pieces: list[str] = []
+        texts: list[int] = []  # which of the pieces are texts without links
+        targets: list[str] = []
+        for statement in statements:
+            match statement:
+                case ast.AugAssign(ast.Attribute(ast.Name("self"), "text"), ast.Add(), value):
+                    texts.append(len(pieces))
+                    pieces.append(self._text(value))
+                case ast.AugAssign(ast.Attribute(ast.Name("self"), "current_links"), ast.Add(), value):
+                    targets += strings(value)
+                case ast.AugAssign(ast.Attribute(ast.Name("self"), "actions"), ast.Add(), value):
+                    links = self._links(strings(value), targets, statement)
+                    targets = []
+                    if placed := in_text([pieces[i] for i in texts], links):
+                        for i, text in zip(texts, placed, strict=True):
+                            pieces[i] = text
+                        texts = []
+                    else:
+                        pieces.append(on_lines(links))
+                case ast.If(test, body, otherwise):
+                    pieces.append(f"<<if {_condition(test)}>>{self._block(body, depth + 1)}")
+                    if otherwise:
+                        pieces.append(f"<<else>>{self._block(otherwise, depth + 1)}")
+                    pieces.append("<<endif>>")
+                case ast.Assign([target], value):
+                    pieces.append(f"<<set {_variable(target)} = {_value(value)}>>")
+                case ast.Expr(ast.Call(ast.Subscript(ast.Attribute(ast.Name("self"), "methodDict"), name), [], [])):
+                    pieces.append(self._display(name))
+                case _:
+                    raise strange(statement, "a text, links, a condition, a variable or another passage")
+        if targets:
+            raise strange(statements[-1], "as many actions as links")
+        return "".join(pieces)
+
+    def _text(self, node: ast.expr) -> str:
+        """Strings and `str(self.params[…])`, added up."""
+        parts = []
+        while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            parts.append(node.right)
+            node = node.left
+        return "".join(_said(part) for part in (node, *reversed(parts)))
+
+    def _links(self, labels: list[str], targets: list[str], place: ast.stmt) -> Links:
+        if len(labels) != len(targets):
+            raise strange(place, "as many actions as links")
+        self.labels += labels
+        self.targets.update(targets)
+        links = [(decoded(label), target) for label, target in zip(labels, targets, strict=True)]
+        if not all(is_label(label) and is_plain(target) for label, target in links):
+            raise strange(place, "links without brackets, bars and line breaks")
+        return links
+
+    def _display(self, node: ast.expr) -> str:
+        name = string(node)
+        if not is_plain(name):
+            raise strange(node, "a plain name of a passage")
+        self.shown.add(name)
+        return f"<<display '{name}'>>" if '"' in name else f'<<display "{name}">>'
+
+
+def _said(node: ast.expr) -> str:
+    match node:
+        case ast.Call(ast.Name("str"), [variable], []):
+            return f"<<print {_variable(variable)}>>"
+    # An <<endif>> was left behind where the published text was made out of the story's source.
+    text = decoded(string(node)).replace("<<endif>>", "")
+    if not is_text(text):
+        raise strange(node, "a text without macros and links")
+    return text
+
+
+def _condition(node: ast.expr) -> str:
+    match node:
+        case ast.BoolOp(ast.And() | ast.Or() as joined, parts):
+            word = " and " if isinstance(joined, ast.And) else " or "
+            return word.join(f"({_condition(p)})" if isinstance(p, ast.BoolOp) else _condition(p) for p in parts)
+        case ast.Compare(variable, [sign], [value]) if type(sign) in COMPARED:
+            return f"{_variable(variable)} {COMPARED[type(sign)]} {number(value)}"
+    raise strange(node, "a variable compared with a number")
+
+
+def _variable(node: ast.expr) -> str:
+    match node:
+        case ast.Subscript(ast.Attribute(ast.Name("self"), "params"), key):
+            if re.fullmatch(r"[A-Za-z_]\w*", name := string(key), re.A):
+                return f"${name}"
+    raise strange(node, "a variable out of self.params")
+
+
+def _value(node: ast.expr) -> str:
+    """A number, a variable, a sum or difference of two of them, or a lot."""
+    match node:
+        case ast.Constant() | ast.UnaryOp():
+            return str(number(node))
+        case ast.BinOp(left, ast.Add() | ast.Sub() as sign, right):
+            return f"{_term(left)} {'+' if isinstance(sign, ast.Add) else '-'} {_term(right)}"
+        case ast.Call(ast.Name("int"), [ast.Call(floor, [ast.BinOp(drawn, ast.Add(), least)], [])], []):
+            return _lot(node, floor, drawn, least)
+    return _variable(node)
+
+
+def _term(node: ast.expr) -> str:
+    return str(number(node)) if isinstance(node, ast.Constant) else _variable(node)
+
+
+def _lot(node: ast.expr, floor: ast.expr, drawn: ast.expr, least: ast.expr) -> str:
+    """`int(np.floor(np.random.random() * 3 + 1))` is random(1, 3)."""
+    match floor, drawn:
+        case (
+            ast.Attribute(ast.Name("np"), "floor"),
+            ast.BinOp(
+                ast.Call(ast.Attribute(ast.Attribute(ast.Name("np"), "random"), "random"), [], []),
+                ast.Mult(),
+                ast.Constant(int(ways)),
+            ),
+        ) if ways >= 1 and isinstance(least, ast.Constant) and isinstance(least.value, int):
+            return f"random({least.value}, {least.value + ways - 1})"
+    raise strange(node, "a whole number drawn by lot")

@@ -1,0 +1,371 @@
+"""The paper's games out of a clone of their authors' repository; here, out of a small imitation of it."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+import drrn
+from drrn.cli import main
+from drrn.errors import InputError
+from drrn.games.authors import place, sources
+from drrn.games.authors.install import add_games
+from drrn.games.authors.sources import read_sources
+from drrn.games.paraphrases import read_paraphrases
+from drrn.games.solve import best, random_play
+from tests.imitation import CROSSING, clone, pickled_words
+
+SIMULATOR = "simulators/MySimulator.py"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def imitation(tmp_path):
+    return clone(tmp_path / "text-games")
+
+
+@pytest.fixture
+def text_games():
+    """A clone of the real repository, which is not part of this one."""
+    if not os.environ.get("DRRN_TEXT_GAMES"):
+        pytest.skip("DRRN_TEXT_GAMES names no clone of jvking/text-games")
+    return Path(os.environ["DRRN_TEXT_GAMES"])
+
+
+def added(folder, **options):
+    return add_games(folder, altered=True, **options)
+
+
+def compiled(name):
+    return drrn.compile_game(drrn.make(name), cache=False)
+
+
+def everything(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+# --- the games
+
+
+def test_both_games_can_be_made_by_name_once_they_are_added(imitation):
+    added(imitation)
+    assert [drrn.make(name).title for name in place.NAMES] == ["Saving John", "Machine of Death"]
+    drrn.check_game(drrn.make("saving-john"))
+    drrn.check_game(drrn.make("machine-of-death"))
+
+
+def test_the_pickled_passages_show_their_texts_and_choices(imitation):
+    added(imitation)
+    game = drrn.make("saving-john", shuffle=False)
+    page = game.reset(0)
+    assert page.text == "The lamp is out.\nWhich way?"
+    assert page.actions == ("Take the hill.", "Take the wood.", "Lie down.", "Wait.")
+    assert game.step(1).text == "It is dark, and it’s long."
+
+
+@pytest.mark.parametrize(("way", "choice", "reward"), [(0, "Use the match.", 20), (1, "Use the flint.", -10)])
+def test_the_gate_shows_the_choice_of_the_way_that_the_player_came(imitation, way, choice, reward):
+    added(imitation)
+    game = drrn.make("saving-john", shuffle=False)
+    game.reset(0)
+    game.step(way)
+    assert game.step(0).actions == ("Turn back.", choice)
+    assert game.step(1).reward == reward
+
+
+def test_a_link_whose_words_stand_in_the_text_stays_there(imitation):
+    added(imitation)
+    game = drrn.make("machine-of-death", shuffle=False)
+    page = game.reset(0)
+    assert page.text == (
+        "The river is wide. To the left is a kiosk, and a ferry lies at the quay.\n\nYou have 2 coins."
+    )
+    assert page.actions == ("kiosk", "ferry")
+    assert game.scene.hypertext
+
+
+def test_a_link_on_a_line_of_its_own_is_a_choice_and_bytes_become_letters(imitation):
+    added(imitation)
+    game = drrn.make("machine-of-death", shuffle=False)
+    game.reset(0)
+    game.step(0)
+    page = game.step(0)
+    assert page.text.startswith('"Tea?" You drink it. The cup’s chipped.\n\nThe river')
+    assert page.text.endswith("Your pockets are empty.")
+    assert page.actions == ("kiosk", "ferry", '"I can swim.”')
+
+
+def test_what_the_conversion_left_behind_in_a_text_is_not_shown(imitation):
+    added(imitation)
+    texts = compiled("machine-of-death").texts
+    assert "Fog comes down. Wait." in texts
+    assert not any("endif" in text or "html" in text for text in texts)
+
+
+def test_a_passage_shown_inside_another_keeps_the_line_break_at_its_edge(imitation):
+    added(imitation)
+    assert any(text.startswith("You jump.\nYou swim home.") for text in compiled("machine-of-death").texts)
+
+
+def test_lots_and_rewards_give_the_scores_that_can_be_worked_out_by_hand(imitation):
+    added(imitation)
+    ferry = (15 - 1.25) * 8 / 7  # F = 3/4 · 20 + 1/4 · (F - 10) / 2
+    game = compiled("machine-of-death")
+    assert random_play(game).final_reward == pytest.approx((5 + ferry) / 2)
+    assert best(game).score == pytest.approx(20)
+
+
+def test_the_ending_that_the_published_code_never_recognises_pays_ten_or_as_published_nothing(imitation):
+    added(imitation, as_published=True)
+    ferry = (15 - 1.25) * 8 / 7
+    assert random_play(compiled("machine-of-death")).final_reward == pytest.approx((-2.5 + ferry) / 2)
+    assert {rule.reward for rule in drrn.make("machine-of-death").rules.endings} == {-10, 0, 20}
+    added(imitation)
+    assert {rule.reward for rule in drrn.make("machine-of-death").rules.endings} == {-10, 10, 20}
+
+
+@pytest.mark.parametrize(("as_published", "reward"), [(False, 5), (True, 0)])
+def test_a_rule_with_another_apostrophe_pays_as_the_paper_has_it_or_as_published_nothing(
+    imitation, as_published, reward
+):
+    added(imitation, as_published=as_published)
+    game = drrn.make("saving-john", shuffle=False)
+    game.reset(0)
+    assert game.step(3).reward == reward
+
+
+def test_endings_are_known_by_the_passages_that_tell_them(imitation):
+    added(imitation)
+    game = drrn.make("machine-of-death", shuffle=False)
+    game.reset(0)
+    game.step(0)
+    game.step(1)
+    assert game.ending == "Ashore" and game.scene.passage == "Ferry"
+
+
+def test_a_step_costs_a_tenth_in_both_games_or_as_published_in_the_second_alone(imitation):
+    added(imitation)
+    assert [drrn.make(name).rules.step_reward for name in place.NAMES] == [-0.1, -0.1]
+    added(imitation, as_published=True)
+    assert [drrn.make(name).rules.step_reward for name in place.NAMES] == [0, -0.1]
+
+
+def test_paraphrases_find_their_actions_whatever_the_quotation_marks(imitation):
+    added(imitation)
+    pairs = read_paraphrases(drrn.make("machine-of-death").rules.paraphrases)
+    assert pairs == {"kiosk": "booth", '"I can swim.”': "I know how to swim."}
+    assert "booth" in drrn.make("machine-of-death", paraphrased=True).reset(0).actions
+
+
+def test_the_published_vocabularies_are_kept_as_json(imitation):
+    made, _ = added(imitation)
+    words = json.loads((made.path / "machine-of-death.vocabulary.json").read_text(encoding="utf-8"))
+    assert words == {"states": {"river": 0, "wide": 1, "html": 2}, "actions": {"kiosk": 0, "ferry": 1}}
+
+
+# --- by name, from the command line
+
+
+@pytest.mark.parametrize("name", place.NAMES)
+def test_without_the_clone_the_name_gives_one_sentence_that_tells_how_to_get_it(capsys, name):
+    assert main(["play", name, "--policy", "random"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "git clone https://github.com/jvking/text-games" in said
+    assert "drrn games add text-games" in said
+
+
+def test_a_slip_in_the_name_finds_the_games(capsys):
+    assert main(["play", "savingjohn", "--policy", "random"]) == 2
+    assert 'Did you mean "saving-john"?' in capsys.readouterr().err
+
+
+def test_games_lists_what_was_added_and_whose_rewards_it_has(capsys, imitation):
+    main(["games"])
+    assert "saving-john and machine-of-death: not yet here: git clone" in capsys.readouterr().out
+    assert main(["games", "add", str(imitation), "--altered", "--as-published"]) == 0
+    assert "installed: sources" in capsys.readouterr().out
+    main(["games"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[3].split()[:3] == ["saving-john", "Saving", "John"]
+    assert "hypertext" in lines[4] and "stochastic" in lines[4]
+    assert lines[-1].endswith("8 of 8 files altered, rewards as the published code pays them")
+
+
+def test_a_run_records_the_hash_of_the_files_that_its_game_was_made_from(imitation, tmp_path):
+    made, _ = added(imitation)
+    small = ["--rounds", "1", "--episodes-per-round", "5", "--evaluation-episodes", "5", "--replicas", "1"]
+    assert main(["train", "saving-john", "--out", str(tmp_path / "run"), *small]) == 0
+    game = json.loads((tmp_path / "run" / "config.json").read_text(encoding="utf-8"))["game"]
+    assert game["source"] == "saving-john"
+    assert game["sources_sha256"] == made.sha256 and game["as_published"] is False
+    assert main(["train", "long-watch", "--out", str(tmp_path / "other"), *small]) == 0
+    assert "sources_sha256" not in json.loads((tmp_path / "other" / "config.json").read_text(encoding="utf-8"))["game"]
+
+
+# --- installing
+
+
+def test_adding_the_same_files_again_changes_nothing_and_says_so(capsys, home, imitation):
+    added(imitation)
+    before = everything(home)
+    assert main(["games", "add", str(imitation), "--altered"]) == 0
+    assert "already installed" in capsys.readouterr().out
+    assert everything(home) == before
+
+
+def test_other_files_replace_the_games_and_say_what_was_there(capsys, home, imitation):
+    first, _ = added(imitation)
+    clone(imitation, CROSSING.replace("The river is wide.", "The river is a mile wide."))
+    assert main(["games", "add", str(imitation), "--altered"]) == 0
+    said = capsys.readouterr().out
+    assert "installed again" in said and f"before: sources {first.sha256[:12]}" in said
+    assert drrn.make("machine-of-death").reset(0).text.startswith("The river is a mile wide.")
+    assert not first.path.exists()
+
+
+def test_a_game_that_was_changed_by_hand_is_put_right_by_adding_again(imitation):
+    made, _ = added(imitation)
+    (made.path / "saving-john.twee").write_text(":: Start\nMine now.", encoding="utf-8")
+    assert added(imitation)[1]
+    assert drrn.make("saving-john").reset(0).text.startswith("The lamp is out.")
+
+
+def test_the_hash_is_of_what_was_read_and_line_ends_do_not_count(imitation):
+    before = read_sources(imitation, altered=True).sha256
+    path = imitation / SIMULATOR
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert read_sources(imitation, altered=True).sha256 == before
+    path.write_bytes(path.read_bytes() + b"# one more line\n")
+    assert read_sources(imitation, altered=True).sha256 != before
+
+
+def test_files_that_are_not_those_published_are_refused_unless_asked_for(capsys, home, imitation):
+    assert main(["games", "add", str(imitation)]) == 2
+    said = capsys.readouterr().err
+    assert "not the file that was published" in said and f"checkout 936b583 -- {SIMULATOR}" in said
+    assert not home.exists()
+
+
+def test_files_that_are_those_published_need_no_asking(monkeypatch, imitation):
+    monkeypatch.setattr(sources, "PUBLISHED", read_sources(imitation, altered=True).hashes)
+    made, _ = add_games(imitation)
+    assert made.altered == []
+    path = imitation / "simulators" / "savingjohn_wordId.pickle"
+    path.write_bytes(pickled_words(["another"]))
+    with pytest.raises(InputError, match="savingjohn_wordId"):
+        add_games(imitation)
+    assert place.origin() == made
+
+
+@pytest.mark.parametrize("name", sources.PUBLISHED)
+def test_a_missing_file_is_named_and_what_was_there_stays(home, imitation, name):
+    added(imitation)
+    before = everything(home)
+    (imitation / name).unlink()
+    with pytest.raises(InputError, match=re.escape(Path(name).name)):
+        added(imitation)
+    assert everything(home) == before
+
+
+def test_a_folder_that_is_no_clone_and_one_that_is_not_there_are_told_apart(tmp_path):
+    with pytest.raises(InputError, match=r"no such folder.*git clone"):
+        add_games(tmp_path / "nowhere")
+    with pytest.raises(InputError, match=f"it has no {SIMULATOR}.*git clone"):
+        add_games(tmp_path)
+
+
+def test_a_disk_that_fails_leaves_the_games_that_were_there(monkeypatch, home, imitation):
+    added(imitation)
+    before = everything(home)
+    clone(imitation, CROSSING.replace("wide", "broad"))
+
+    def full(self, *args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(InputError, match="No space left on device; what was there before stays"):
+        added(imitation)
+    monkeypatch.undo()
+    monkeypatch.setenv("DRRN_HOME", str(home))
+    assert before.items() <= everything(home).items()
+    assert "wide" in drrn.make("machine-of-death").reset(0).text
+
+
+def test_a_damaged_record_says_how_to_mend_it_and_is_mended_by_adding(imitation):
+    added(imitation)
+    for damage in ("{", "[]", '{"folder": "/"}', place.record_path().read_text().replace("text-games-", "../")):
+        place.record_path().write_text(damage, encoding="utf-8")
+        with pytest.raises(InputError, match="add the games again"):
+            drrn.make("saving-john")
+        assert drrn.make("long-watch")
+        assert added(imitation)[1]
+        assert drrn.make("saving-john")
+
+
+def test_the_simulator_is_never_run(tmp_path, imitation):
+    added(imitation)
+    assert not list(tmp_path.rglob("THE_CODE_WAS_RUN"))
+
+
+# --- the real ones, where they are
+
+
+def bare(text):
+    return " ".join(re.sub("[\"“”'‘’]", "", text).split())
+
+
+@pytest.mark.parametrize(("name", "twee"), [("saving-john", "savingjohn"), ("machine-of-death", "machineofdeath")])
+def test_the_published_games_are_those_of_the_twee_files(text_games, shared_games, name, twee):
+    made, _ = add_games(text_games)
+    assert made.altered == []
+    ours, theirs = compiled(name), compiled(shared_games / f"{twee}.toml")
+    for mine, other in ((ours.texts, theirs.texts), (ours.actions, theirs.actions)):
+        assert sorted(map(bare, mine)) == sorted(map(bare, other))
+    assert len(ours) == len(theirs)
+    for discount in (None, 1.0):
+        scores = [best(game) if discount is None else best(game, discount) for game in (ours, theirs)]
+        assert scores[0].score == pytest.approx(scores[1].score)
+    chances = [random_play(game) for game in (ours, theirs)]
+    assert chances[0].final_reward == pytest.approx(chances[1].final_reward)
+    assert chances[0].total == pytest.approx(chances[1].total)
+
+
+def test_the_published_paraphrases_are_those_of_the_tsv(text_games, shared_games):
+    made, _ = add_games(text_games)
+    ours = read_paraphrases(made.path / "machine-of-death.paraphrases.tsv")
+    assert ours == read_paraphrases(shared_games / "machineofdeath.paraphrases.tsv")
+
+
+def test_the_published_vocabularies_have_the_sizes_that_the_docs_state(text_games):
+    made, _ = add_games(text_games)
+    sizes = []
+    for name in place.NAMES:
+        words = json.loads((made.path / f"{name}.vocabulary.json").read_text(encoding="utf-8"))
+        sizes.append((len(words["states"]), len(words["actions"])))
+    assert sizes == [(1310, 171), (2258, 419)]
+
+
+def test_as_published_random_play_of_machine_of_death_scores_a_little_less(text_games):
+    add_games(text_games, as_published=True)
+    chance = random_play(compiled("machine-of-death"))
+    assert -8.2 < chance.final_reward < -7.92
+    assert best(compiled("machine-of-death")).score == pytest.approx(23.33, abs=0.01)
+
+
+def test_one_changed_byte_of_a_published_file_is_noticed(text_games, tmp_path):
+    for name in sources.PUBLISHED:
+        target = tmp_path / "copy" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes((text_games / name).read_bytes())
+    path = tmp_path / "copy" / SIMULATOR
+    path.write_bytes(path.read_bytes().replace(b"return(-20)", b"return(-21)", 1))
+    with pytest.raises(InputError, match="not the file that was published"):
+        add_games(tmp_path / "copy")
