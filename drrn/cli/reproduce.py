@@ -27,10 +27,6 @@ report.html. Experiments: {", ".join(EXPERIMENTS)}. A job (one model of one size
 never run twice; a killed run goes on from its last round and ends with the same numbers. Rows made with other
 settings, or of another version of a game, are never mixed in."""
 PLANNED = {*BEST.settings, "action_hidden", "seed", "replicas"}
-NOT_INSTALLED = (
-    "The paper's own games are not installed, so only the built-in stories are run; to have them: git clone "
-    "https://github.com/jvking/text-games, then drrn games add text-games"
-)
 
 
 def add_command(commands: Any) -> None:
@@ -110,10 +106,10 @@ def _games(asked: Sequence[str]) -> Iterator[tuple[str, StoryGame]]:
         elif name == "paper":
             try:
                 yield from [(story, make(story)) for story in PAPER]
-            except InputError:
+            except InputError as error:
                 if asked:
                     raise
-                print(NOT_INSTALLED, file=sys.stderr)
+                print(f"only the built-in stories are run: {error}", file=sys.stderr)
         else:
             yield str(Path(name).resolve()) if Path(name).exists() else name, make(name)
 

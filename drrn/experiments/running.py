@@ -112,7 +112,7 @@ def _learn(work: Work, variant: Variant, game: StoryGame, start: float) -> Itera
     if trace:
         last = work.settings.rounds * work.settings.episodes_per_round
         files[".embeddings"] = text_of(trace.rows(work.settings.seeds, last), KINDS[".embeddings"])
-    _store(work, files, clock.seconds(), clock.commits)
+    _store(work, game, files, clock.seconds(), clock.commits)
     (run.folder / "checkpoint.safetensors").unlink(missing_ok=True)  # the rows are there: nothing to go on with
 
 
@@ -152,15 +152,17 @@ def _store_facts(work: Work, game: StoryGame, start: float) -> None:
     from drrn.experiments.facts import facts
 
     rows = [{"measure": name, "value": value} for name, value in facts(game, work.settings).items()]
-    _store(work, {"": text_of(rows, FACTS)}, {"whole": round(time.perf_counter() - start, 1)}, [work.commit])
+    seconds = {"whole": round(time.perf_counter() - start, 1)}
+    _store(work, game, {"": text_of(rows, FACTS)}, seconds, [work.commit])
 
 
-def _store(work: Work, files: dict[str, str], seconds: dict[str, float], commits: list[str]) -> None:
+def _store(work: Work, game: StoryGame, files: dict[str, str], seconds: dict[str, float], commits: list[str]) -> None:
     from drrn.experiments.provenance import versions
+    from drrn.record import sources_of
 
     record = {
         "game": work.game, "job": work.name, "wanted": work.wanted, "commit": ", ".join(commits),
-        "versions": versions(), "device": work.device, "seconds": seconds,
+        "sources": sources_of(game), "versions": versions(), "device": work.device, "seconds": seconds,
     }  # fmt: skip
     Results(work.root).store(work.game, work.name, files, record)
 
