@@ -15,6 +15,7 @@ def label(variant: Variant) -> str:
     options = [f"L = {variant.layers}"] if variant.layers else []
     options += [variant.interaction] * (variant.interaction != "inner")
     options += ["shared embeddings"] * variant.shared
+    options += [f"{variant.n_steps}-step targets"] * (variant.n_steps > 1)
     return LABELS[variant.model] + (f" ({', '.join(options)})" if options else "")
 
 

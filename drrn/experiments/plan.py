@@ -26,6 +26,7 @@ class Variant:
     interaction: str = "inner"
     action_hidden: int | None = None
     shared: bool = False
+    n_steps: int = 1
 
     @property
     def name(self) -> str:
@@ -36,6 +37,8 @@ class Variant:
             parts.append(self.interaction)
         if self.action_hidden:
             parts.append(str(self.action_hidden))
+        if self.n_steps > 1:
+            parts.append(f"{self.n_steps}-steps")
         return "-".join(parts + ["shared"] * self.shared)
 
     @property
@@ -43,7 +46,7 @@ class Variant:
         """As a training run names them."""
         named = {
             "model": self.model, "layers": self.layers, "hidden": self.hidden, "interaction": self.interaction,
-            "action_hidden": self.action_hidden, "shared": self.shared,
+            "action_hidden": self.action_hidden, "shared": self.shared, "n_steps": self.n_steps,
         }  # fmt: skip
         return {name: value for name, value in named.items() if value is not None}
 
@@ -56,13 +59,14 @@ LINEAR, TABLE = Variant("linear"), Variant("table")
 BEST = drrn()  # the paper's largest
 SHARED = drrn(shared=True)
 NETWORK = drrn(interaction="network")
+FOUR_STEPS = drrn(n_steps=4)  # beyond the paper
 BILINEAR = tuple(drrn(interaction="bilinear", action_hidden=size) for size in SIZES)
 GRID = (LINEAR, *(Variant(model, layers, hidden) for model in LAYERED for layers in (1, 2) for hidden in SIZES))
 CURVES = (BEST, drrn(1), Variant("max-action", 2, 100), Variant("per-action", 2, 100), LINEAR)
 INTERACTIONS = (BEST, *BILINEAR, NETWORK)
 PARAPHRASED = (*(Variant(model, 2, hidden) for model in LAYERED for hidden in SIZES), TABLE)
 PAIRED = (BEST, NETWORK, Variant("max-action", 2, 100), Variant("per-action", 2, 100), TABLE)  # Q before and after
-LARGEST = (LINEAR, *(Variant(model, layers, 100) for model in LAYERED for layers in (1, 2)), TABLE)
+LARGEST = (LINEAR, *(Variant(model, layers, 100) for model in LAYERED for layers in (1, 2)), TABLE, FOUR_STEPS)
 
 EXPERIMENTS: dict[str, tuple[Variant, ...]] = {
     "statistics": (),

@@ -25,7 +25,7 @@ def _numbers(cell: str) -> list[float]:
 # One row for each seed, round and policy; `final` has the rows of the larger evaluation after the last round.
 EVALUATIONS: Columns = {
     "game": str, "model": str, "layers": int, "hidden": int, "interaction": str, "action_hidden": int, "shared": _flag,
-    "seed": int, "round": int, "episodes": int, "final": _flag, "policy": str, "paraphrased": _flag,
+    "n_steps": int, "seed": int, "round": int, "episodes": int, "final": _flag, "policy": str, "paraphrased": _flag,
     "final_reward": float, "return": float, "steps": float, "stopped": float, "exact": float,
 }  # fmt: skip
 # What differs from file to file, by the end of its name. A text is known by its mark.

@@ -157,6 +157,7 @@ def gap_table(book: Book, game: str) -> Table:
     header = ["100 hidden units", "final reward", "short of the best", "of the way from random", "stuck"]
     header += ["greedy", "greedy, stuck"]
     note = "Stuck: the share of episodes that the step limit stopped; each counts as a final reward of 0."
+    note += " Targets of four steps are not the paper's: four rewards are added up before the next page's value counts."
     return Table(f"How far from the best possible, {book.title(game)}", header, rows, [note])
 
 
