@@ -16,7 +16,7 @@ STYLE = """
   --tint: #202225; --accent: #7db3ef; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
-main { max-width: 64rem; margin: 0 auto; padding: 2.5rem 1.25rem 5rem; }
+main { max-width: 74rem; margin: 0 auto; padding: 2.5rem 1.25rem 5rem; }
 h1 { font-size: 2.1rem; margin: 0 0 .25rem; letter-spacing: -.02em; }
 h2 { margin: 3.5rem 0 .5rem; padding-top: 1rem; border-top: 1px solid var(--line); letter-spacing: -.01em; }
 p { max-width: 46rem; margin: .6rem 0; }
@@ -27,7 +27,7 @@ code { padding: .1em .3em; } pre { padding: .6rem .9rem; overflow-x: auto; max-w
 .scroll { overflow-x: auto; margin: 1.4rem 0 .3rem; }
 table { border-collapse: collapse; font-size: .93rem; font-variant-numeric: tabular-nums; min-width: 24rem; }
 caption { text-align: left; font-weight: 600; padding: 0 0 .45rem; }
-th, td { padding: .32rem .8rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
+th, td { padding: .32rem .6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
 th { font-weight: 500; color: var(--soft); border-bottom: 2px solid var(--line); }
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
 td.words { text-align: left; white-space: normal; }
