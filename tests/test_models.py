@@ -339,3 +339,23 @@ def test_words_moved_by_their_texts_or_by_hand_end_where_words_moved_one_by_one_
     for name, value in plain.items():
         torch.testing.assert_close(by_texts[name], value, rtol=1e-4, atol=1e-6)
         torch.testing.assert_close(by_hand[name], value, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["drrn", "max-action", "per-action"])
+def test_texts_without_a_word_are_learned_from_too(name, monkeypatch):
+    monkeypatch.setattr(f"{__name__}.STATES", ["…", "?", "!"])
+    monkeypatch.setattr(f"{__name__}.ACTIONS", [".", "..", "-", "--"])
+    built = model(name)
+    errors = Learner(built, SGD(built, 0.05)).learn(random_batches(built, 4))
+    assert np.isfinite(errors).all()
+
+
+def test_a_place_of_the_menu_that_no_page_of_the_batches_fills_is_learned_from_too():
+    built = model("max-action", most_actions=4)  # as the widest page of a story, which few episodes come to
+    some = random_batches(built, 4)
+
+    def wider(pages):
+        return Pages(pages.states, np.pad(pages.actions, [(0, 0)] * 3 + [(0, 1)], constant_values=-1))
+
+    some = dataclasses.replace(some, pages=wider(some.pages), next_pages=wider(some.next_pages))
+    assert np.isfinite(Learner(built, SGD(built, 0.05)).learn(some)).all()
