@@ -341,6 +341,20 @@ def test_words_moved_by_their_texts_or_by_hand_end_where_words_moved_one_by_one_
         torch.testing.assert_close(by_hand[name], value, rtol=1e-4, atol=1e-6)
 
 
+def test_a_model_that_differs_from_the_papers_is_not_learned_by_the_papers_formulas(monkeypatch):
+    from drrn.models.drrn import DRRN
+
+    class Louder(DRRN):
+        def tower(self, side, vectors):
+            return 2 * super().tower(side, vectors)
+
+    monkeypatch.setitem(MODELS, "louder", Louder)
+    monkeypatch.setitem(WAYS, "louder", {"name": "louder"})
+    plain = learned("louder", 8, monkeypatch, by_texts=False, by_hand=False)
+    for name, value in learned("louder", 8, monkeypatch, by_texts=True, by_hand=True).items():
+        torch.testing.assert_close(value, plain[name], rtol=1e-4, atol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["drrn", "max-action", "per-action"])
 def test_texts_without_a_word_are_learned_from_too(name, monkeypatch):
     monkeypatch.setattr(f"{__name__}.STATES", ["…", "?", "!"])
