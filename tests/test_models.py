@@ -373,3 +373,12 @@ def test_a_place_of_the_menu_that_no_page_of_the_batches_fills_is_learned_from_t
 
     some = dataclasses.replace(some, pages=wider(some.pages), next_pages=wider(some.next_pages))
     assert np.isfinite(Learner(built, SGD(built, 0.05)).learn(some)).all()
+
+
+@pytest.mark.parametrize("name", ["linear", "per-action"])
+def test_q_values_that_grow_beyond_all_bounds_are_no_result(name):
+    built = model(name)
+    learner = Learner(built, SGD(built, 1e9))
+    with pytest.raises(InputError, match="beyond all bounds at η = 1e\\+09: give a smaller learning rate"):
+        for _ in range(5):
+            learner.learn(random_batches(built, 8))
