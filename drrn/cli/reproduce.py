@@ -125,6 +125,8 @@ def _setting(text: str) -> tuple[str, Any]:
     if name in PLANNED:
         raise InputError(f'--set "{text}": {name} is what the jobs differ in, or has an option of its own')
     kind = str(fields[name].type)
+    if value == "none" and "None" in kind:
+        return name, None
     try:
         if "bool" in kind:
             return name, {"yes": True, "no": False}[value]
