@@ -105,7 +105,9 @@ def settings_line(book: Book, game: str, variants: Iterable[Variant]) -> str:
     seeds = _told({v: _seeds(r["wanted"]["seed"], r["wanted"]["replicas"]) for v, r in records.items()})
     named = {commit for record in records.values() for commit in record["commit"].split(", ")}
     commits = sorted(re.sub(r"^(\w{12})\w*", r"\1", commit) for commit in named)
-    return f"{book.title(game)}: {', '.join(parts)}; {seeds}; commit {', '.join(commits)}"
+    devices = sorted({str(record.get("device", "cpu")) for record in records.values()} - {"cpu"})
+    on = f"; on {', '.join(devices)}" * bool(devices)
+    return f"{book.title(game)}: {', '.join(parts)}; {seeds}{on}; commit {', '.join(commits)}"
 
 
 def _seeds(seed: int, replicas: int) -> str:
