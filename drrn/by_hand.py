@@ -24,8 +24,8 @@ tanh_backward = torch.ops.aten.tanh_backward
 
 
 def can_learn(model: Model) -> bool:
-    """Whether the model is one, and its views are open."""
-    return isinstance(model, DRRN) and model.shape.interaction == "inner" and set(model.views) == {"state", "action"}
+    """Whether the model is one, and its views are open; a subclass may differ in what is written out here."""
+    return type(model) is DRRN and model.shape.interaction == "inner" and set(model.views) == {"state", "action"}
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from drrn import by_hand
+from drrn.errors import InputError
 from drrn.models import Model, Pages
 from drrn.models.base import Reading
 from drrn.models.text_view import Leaves
@@ -86,6 +87,10 @@ class Learner:
         else:
             errors = np.stack([self._step(batches, k, *both) for k, both in enumerate(self._read(pages, batches))])
         self.model.settle(rate)
+        if not np.isfinite(errors).all():
+            raise InputError(
+                f"Q-values grew beyond all bounds at η = {rate:g}: give a smaller learning rate, or bound it by clip"
+            )
         return errors
 
     def _read(self, pages: Pages, batches: Batches) -> Iterator[tuple[Reading, Reading]]:

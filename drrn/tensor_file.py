@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import struct
@@ -64,7 +65,8 @@ def write_whole(path: Path, parts: list[bytes]) -> None:
             os.fsync(file.fileno())
         beside.replace(path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a read-only disk refuses this, too
+            beside.unlink()
         raise InputError(f"{path}: cannot be written: {error.strerror}; what was there before stays") from error
 
 

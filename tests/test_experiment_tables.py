@@ -8,9 +8,11 @@ import pytest
 import drrn
 from drrn.errors import InputError
 from drrn.experiments.book import Book, Measured, predictive_r2, squared_correlation
+from drrn.experiments.document import Document, Section, Table
 from drrn.experiments.examples import examples
 from drrn.experiments.folder import Results
 from drrn.experiments.headline import with_headline
+from drrn.experiments.html import page
 from drrn.experiments.markdown import markdown
 from drrn.experiments.marks import mark
 from drrn.experiments.plan import BEST, GRID, Variant
@@ -98,6 +100,33 @@ def test_missing_rows_show_a_dash_and_the_command_that_makes_them(results):
     text = markdown(document(Book(results)))
     assert "| — | 18.5 (0.3) |" in text
     assert "Rows are missing: `drrn reproduce --only scores --games saving-john` makes them, with" in text
+
+
+def test_jobs_of_a_game_that_has_no_facts_are_not_left_out_in_silence(results):
+    (results.root / "rows/saving-john/game.json").unlink()
+    assert "`drrn reproduce --only statistics --games saving-john`" in markdown(document(Book(results)))
+
+
+def test_jobs_with_other_seeds_are_told_apart(results):
+    text = markdown(document(Book(results)))
+    assert "; seeds 0 to 4; commit abc" in text
+    rows = Path(results.root / "rows/saving-john/linear.csv").read_text()
+    results.store("saving-john", "linear", {"": rows}, {**RECORD, "wanted": {**WANTED, "replicas": 1, "seed": 7}})
+    assert "; seed 7 (linear), seeds 0 to 4 (per-action, max-action, drrn); commit abc" in markdown(
+        document(Book(results))
+    )
+
+
+def test_a_bar_in_a_title_does_not_break_the_table(tmp_path):
+    results = Results(tmp_path)
+    store_facts(results, "tale", title="Sea | Sky", random_final_reward=1.0)
+    assert "|  | Sea \\| Sky |" in table_lines(results)
+
+
+def test_columns_of_words_stand_to_the_left_and_figures_to_the_right():
+    table = Table("Q", ["Action", "", "Q", "none"], [["good", "Turn.", "5.2 (1.3)", "—"]])
+    text = page(Document("Results", [], [Section("a", "A", [table])]), {})
+    assert '<td>good</td><td class="words">Turn.</td><td>5.2 (1.3)</td><td>—</td>' in text
 
 
 def test_predictive_r2_forgives_no_shift_and_the_correlation_does():

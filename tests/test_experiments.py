@@ -19,6 +19,7 @@ from drrn.cli import main
 from drrn.errors import InputError
 from drrn.experiments import figures
 from drrn.experiments.crew import Event, side_by_side
+from drrn.experiments.document import Figure
 from drrn.experiments.estimate import Estimate, told
 from drrn.experiments.folder import Results, difference
 from drrn.experiments.plan import BEST, EXPERIMENTS, TABLE, VARIANTS, Scale, settings_of, variants_of
@@ -117,6 +118,18 @@ def test_an_unknown_experiment_or_setting_is_named(tmp_path, capsys):
     assert "epochs must be int" in capsys.readouterr().err
     assert main(["reproduce", "--set", "hidden=7", "--out", str(tmp_path)]) == 2
     assert "hidden is what the jobs differ in" in capsys.readouterr().err
+
+
+def test_a_game_asked_for_twice_is_run_once(results, capsys):
+    again = ["--games", "long-watch", "--only", "table", "--out", str(results)]
+    assert main([*COMMAND, *again]) == 0
+    assert "2 of 2 jobs are done" in capsys.readouterr().out
+
+
+def test_the_price_of_exploring_is_that_of_the_jobs_own_alpha(tmp_path):
+    out = ["--only", "statistics", "--out", str(tmp_path)]
+    assert main([*COMMAND, "alpha=0.05", *out]) == 0
+    assert Results(tmp_path).record("long-watch", "game")["wanted"]["alpha"] == 0.05
 
 
 def test_a_run_stopped_by_ctrl_c_leaves_no_process_and_goes_on_to_the_same_rows(tmp_path):
@@ -258,6 +271,49 @@ def test_a_record_that_is_no_record_is_refused(results, capsys):
     assert "drrn-2x100.json: not the record of a job" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda record: record["files"].clear(),
+        lambda record: record["wanted"].pop("alpha"),
+        lambda record: record["seconds"].clear(),
+        lambda record: record.update(game="night-market"),
+        lambda record: record.update(job="drrn-2x100-shared"),
+    ],
+)
+def test_a_record_that_lacks_a_part_or_is_another_jobs_is_refused(results, damage, capsys):
+    path = results / "rows/long-watch/drrn-2x100.json"
+    record = json.loads(path.read_text())
+    damage(record)
+    path.write_text(json.dumps(record))
+    assert main(["report", "--out", str(results)]) == 2
+    assert "drrn-2x100.json: not the record of a job" in capsys.readouterr().err
+    assert main([*COMMAND, "--only", "drrn-2x100", "--out", str(results)]) == 2
+
+
+def test_a_file_that_no_job_wrote_is_to_be_removed(results, capsys):
+    (results / "rows/long-watch/notes.json").write_text("{}")
+    assert main(["report", "--out", str(results)]) == 2
+    assert "notes.json: no job is named so: remove it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "text"), [("config.json", "{}"), ("evaluations.csv", "a,b\n")])
+def test_a_run_half_way_whose_files_are_foreign_is_named_and_again_begins_anew(tmp_path, name, text, capsys):
+    next(run(work_for(tmp_path, TABLE)))
+    (tmp_path / "work/long-watch/table" / name).write_text(text)
+    command = [*COMMAND, "--only", "table", "--out", str(tmp_path)]
+    assert main(command) == 2 and name in capsys.readouterr().err
+    assert main([*command, "--again"]) == 0
+
+
+def test_what_a_kill_left_half_written_is_swept_out(results):
+    left = [results / "rows/long-watch/.table.csv.123", results / "work/long-watch/table/.model.safetensors.123"]
+    for path in left:
+        path.write_text("half")
+    with Results(results).locked():
+        assert not any(path.exists() for path in left)
+
+
 def test_a_setting_younger_than_the_rows_had_its_default_then():
     assert difference({"epochs": 2}, {"epochs": 2, "double": False}) is None
     assert difference({"epochs": 2}, {"epochs": 2, "double": True}) == "double is False there, and True in the plan"
@@ -301,7 +357,32 @@ def test_without_matplotlib_one_sentence_says_what_to_install(results, monkeypat
     assert main(["report", "--out", str(results), "--check"]) == 0  # comparing draws nothing
 
 
+def test_rows_without_a_report_are_no_success(results, monkeypatch, capsys):
+    def full(path, parts):
+        raise InputError(f"{path}: cannot be written: No space left on device; what was there before stays")
+
+    monkeypatch.setattr("drrn.experiments.report.write_whole", full)
+    assert main([*COMMAND, "--only", "table", "--out", str(results)]) == 2
+    assert "no report was made" in capsys.readouterr().err
+
+
+def test_a_figure_of_someone_elses_stays(results):
+    mine, stale = results / "figures/mine.svg", results / "figures/curves-gone.svg"
+    mine.write_text("<svg></svg>")
+    stale.write_text((results / "figures/curves-long-watch.svg").read_text())
+    assert main(["report", "--out", str(results), "--check"]) == 1
+    assert main(["report", "--out", str(results)]) == 0
+    assert mine.exists() and not stale.exists()
+    assert main(["report", "--out", str(results), "--check"]) == 0
+
+
+def test_a_title_with_dollar_signs_is_no_formula():
+    data = {"title": r"Cost $5 \foo and $6", "points": [[0.0, 1.0], [1.0, 2.0]]}
+    assert "<svg" in figures.drawn(Figure("a", "b", "scatter", data))
+
+
 def test_a_folder_without_rows_says_how_to_make_them(tmp_path, capsys):
+    (tmp_path / "rows/long-watch").mkdir(parents=True)
     assert main(["report", "--out", str(tmp_path)]) == 2
     assert "make them by drrn reproduce" in capsys.readouterr().err
 
@@ -335,4 +416,8 @@ def test_the_time_left_follows_from_what_was_measured():
     estimate.hear(Event(one, "done", seconds=10.0))
     # The Night Market costs 2.5 of The Long Watch; linear six times what a table does
     assert estimate.seconds_left() == pytest.approx(10 * (2.5 + 6))
+    # Three rounds make the second job; two were done before it was cut, so its 5 s are of a third of it
+    cut = Estimate([two], 1)
+    cut.hear(Event(two, "round", rounds=2, seconds=5.0))
+    assert cut.seconds_left() == pytest.approx(5.0)
     assert told(42.4) == "about 42 s left" and told(600) == "about 10 min left"

@@ -339,3 +339,46 @@ def test_words_moved_by_their_texts_or_by_hand_end_where_words_moved_one_by_one_
     for name, value in plain.items():
         torch.testing.assert_close(by_texts[name], value, rtol=1e-4, atol=1e-6)
         torch.testing.assert_close(by_hand[name], value, rtol=1e-4, atol=1e-6)
+
+
+def test_a_model_that_differs_from_the_papers_is_not_learned_by_the_papers_formulas(monkeypatch):
+    from drrn.models.drrn import DRRN
+
+    class Louder(DRRN):
+        def tower(self, side, vectors):
+            return 2 * super().tower(side, vectors)
+
+    monkeypatch.setitem(MODELS, "louder", Louder)
+    monkeypatch.setitem(WAYS, "louder", {"name": "louder"})
+    plain = learned("louder", 8, monkeypatch, by_texts=False, by_hand=False)
+    for name, value in learned("louder", 8, monkeypatch, by_texts=True, by_hand=True).items():
+        torch.testing.assert_close(value, plain[name], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["drrn", "max-action", "per-action"])
+def test_texts_without_a_word_are_learned_from_too(name, monkeypatch):
+    monkeypatch.setattr(f"{__name__}.STATES", ["…", "?", "!"])
+    monkeypatch.setattr(f"{__name__}.ACTIONS", [".", "..", "-", "--"])
+    built = model(name)
+    errors = Learner(built, SGD(built, 0.05)).learn(random_batches(built, 4))
+    assert np.isfinite(errors).all()
+
+
+def test_a_place_of_the_menu_that_no_page_of_the_batches_fills_is_learned_from_too():
+    built = model("max-action", most_actions=4)  # as the widest page of a story, which few episodes come to
+    some = random_batches(built, 4)
+
+    def wider(pages):
+        return Pages(pages.states, np.pad(pages.actions, [(0, 0)] * 3 + [(0, 1)], constant_values=-1))
+
+    some = dataclasses.replace(some, pages=wider(some.pages), next_pages=wider(some.next_pages))
+    assert np.isfinite(Learner(built, SGD(built, 0.05)).learn(some)).all()
+
+
+@pytest.mark.parametrize("name", ["linear", "per-action"])
+def test_q_values_that_grow_beyond_all_bounds_are_no_result(name):
+    built = model(name)
+    learner = Learner(built, SGD(built, 1e9))
+    with pytest.raises(InputError, match="beyond all bounds at η = 1e\\+09: give a smaller learning rate"):
+        for _ in range(5):
+            learner.learn(random_batches(built, 8))

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -162,6 +163,16 @@ def test_a_disk_that_fills_leaves_the_last_good_checkpoint(tale, tmp_path, monke
     assert [p.name for p in path.parent.iterdir() if p.name.startswith(".")] == []
 
 
+def test_a_disk_that_can_only_be_read_is_named_as_such(tmp_path, monkeypatch):
+    def refused(*_, **__):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(Path, "open", refused)
+    monkeypatch.setattr(Path, "unlink", refused)  # as such a disk does, even where there is no such file
+    with pytest.raises(InputError, match="x: cannot be written: Read-only file system; what was there before stays"):
+        tensor_file.write_whole(tmp_path / "x", [b"1"])
+
+
 def test_our_tensor_files_are_safetensors(tmp_path):
     safetensors = pytest.importorskip("safetensors.numpy")
     arrays = {
@@ -255,6 +266,7 @@ def test_a_person_sees_what_the_agent_thinks(tale, tmp_path, capsys, monkeypatch
         (["train", "long-watch", "--model", "drn"], 'Did you mean "drrn"'),
         (["train", "long-watch", "--device", "cuda:9"], "is not there"),
         (["train", "long-watch", "--device", "toaster"], "is not there"),
+        (["train", "long-watch", "--device", "meta"], "is not there"),
         (["train", "--resume", "nowhere"], "no run is here"),
         (["train", "--resume", "nowhere", "--hidden", "3"], "keeps its settings"),
         (["train", "long-watch", "--config", "nowhere.json"], "no such file"),

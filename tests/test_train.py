@@ -1,5 +1,7 @@
 """Training: seeds make everything, limits are no endings, replicas are alone, and a broken learner is found out."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -215,6 +217,19 @@ def test_the_game_and_the_paper_know_what_suits_and_what_is_asked_for_comes_firs
     assert settings_for("A tale", {"alpha": 0.7}, {}).alpha == 0.7
     with pytest.raises(InputError, match='Did you mean "alpha"'):
         settings_for("A tale", {"alhpa": 0.7}, {})
+
+
+def test_what_suits_a_game_can_be_turned_off_on_the_command_line(fork):
+    from drrn.cli import parser
+    from drrn.cli.reproduce import _setting
+    from drrn.cli.train import _settings
+
+    fork.rules = dataclasses.replace(fork.rules, training={"bag_norm": 2.0})
+    for words, norm in (([], 2.0), (["--bag-norm", "3"], 3.0), (["--bag-norm", "none"], None)):
+        assert _settings(parser().parse_args(["train", "fork", *words]), fork).bag_norm == norm
+    assert _setting("bag_norm=none") == ("bag_norm", None)
+    with pytest.raises(InputError, match="invalid float or none value: 'much'"):
+        parser().parse_args(["train", "fork", "--bag-norm", "much"])
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def add_command(commands: Any) -> None:
     command.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> int:
     from drrn.experiments.folder import Results
 
     given = {**(QUICK if options.quick else {}), **dict(_setting(text) for text in options.set)}
@@ -70,10 +70,11 @@ def run(options: argparse.Namespace) -> None:
         except KeyboardInterrupt:
             print("stopped: the same command goes on from the last finished rounds", file=sys.stderr)
             raise
-        _report(results)
+        reported = _report(results)
     if failed:
         reasons = "".join(f"\n  {event.work.game} {event.work.name}: {event.why}" for event in failed)
         raise InputError(f"{len(failed)} of {len(works)} jobs failed; the same command tries them again:{reasons}")
+    return 0 if reported else 2
 
 
 def _works(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Work]:
@@ -87,12 +88,14 @@ def _works(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Wor
     seen: dict[str, str] = {}
     for source, game in _games(options.games):
         name = {title: name for name, title in PAPER.items()}.get(game.title, game.name)
+        if seen.get(name) == source:  # asked for twice
+            continue
         if name in seen:
             raise InputError(f'{source} and {seen[name]} are both named "{name}": run one of them, or rename its file')
         seen[name] = source
         common: dict[str, Any] = {"root": out, "source": source, "game": name, "final": scale.final}
         common |= {"hashes": hashes_of(game), "commit": made_at, "device": options.device}
-        yield Work(variant=None, settings=settings_of(name, BEST, game, Scale()), **common)
+        yield Work(variant=None, settings=settings_of(name, BEST, game, scale), **common)
         has = game.rules.paraphrases is not None
         for variant in variants_of(options.only, paraphrases=has):
             yield Work(variant=variant, settings=settings_of(name, variant, game, scale), **common)
@@ -122,6 +125,8 @@ def _setting(text: str) -> tuple[str, Any]:
     if name in PLANNED:
         raise InputError(f'--set "{text}": {name} is what the jobs differ in, or has an option of its own')
     kind = str(fields[name].type)
+    if value == "none" and "None" in kind:
+        return name, None
     try:
         if "bool" in kind:
             return name, {"yes": True, "no": False}[value]
@@ -163,7 +168,8 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _report(results: Any) -> None:
+def _report(results: Any) -> bool:
+    """Write the report, or say why there is none: the rows are safe by then."""
     from drrn.experiments.report import write_report
 
     try:
@@ -171,3 +177,5 @@ def _report(results: Any) -> None:
             print(path)
     except InputError as error:
         print(f"the rows are there, but no report was made: {error}", file=sys.stderr)
+        return False
+    return True

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 DESCRIPTION = """Learn a game: all replicas side by side. After each round a row is added to evaluations.csv, and the
 run can be killed and gone on with at any moment. GAME carries settings that suit it; what you give here comes first."""
 
+NONE = "none"  # on the command line, what turns a setting off
+
 
 def add_command(commands: Any) -> None:
     command = commands.add_parser("train", help="learn a game, and keep the run in a folder", description=DESCRIPTION)
@@ -45,9 +47,21 @@ def _add_setting(group: Any, f: dataclasses.Field[Any]) -> None:
     if f.default is False:
         group.add_argument(flag, action="store_true", default=None, help=explanation)
         return
-    kind = float if "float" in str(f.type) else str if str(f.type) == "str" else int
+    kind: Any = float if "float" in str(f.type) else str if str(f.type) == "str" else int
+    if f.default is None:
+        kind = _or_none(kind)
     shown = "" if f.default is None else f" (default: {f.default})"
     group.add_argument(flag, type=kind, metavar="X", help=f"{explanation}{shown}".replace("%", "%%"))
+
+
+def _or_none(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A value that may be turned off where a game has one of its own, by the word none."""
+
+    def value(text: str) -> Any:
+        return NONE if text == NONE else kind(text)
+
+    value.__name__ = f"{getattr(kind, '__name__', kind)} or none"  # what a complaint calls it
+    return value
 
 
 def run(options: argparse.Namespace) -> None:
@@ -95,7 +109,7 @@ def _settings(options: argparse.Namespace, game: StoryGame) -> Settings:
         config = read_json(options.config, f"{options.config}: no such file")
         given = dict(config["settings"] if isinstance(config, dict) and "settings" in config else config)
     asked = {f.name: getattr(options, f.name) for f in dataclasses.fields(Settings)}
-    given |= {name: value for name, value in asked.items() if value is not None}
+    given |= {name: None if value == NONE else value for name, value in asked.items() if value is not None}
     return settings_for(game.title, game.rules.training, given)
 
 

@@ -38,20 +38,20 @@ class Book:
     """Reads nothing but the rows and the records beside them."""
 
     def __init__(self, results: Results) -> None:
-        self.games = game_order(results.games())
         self.jobs: dict[tuple[str, str], Stored] = {}
         self.facts: dict[str, dict[str, str | None]] = {}
-        for game in self.games:
+        for game in results.games():
             for name in results.names(game):
+                if name not in (GAME, *VARIANTS):
+                    raise InputError(f"{results.stem(game, name)}.json: no job is named so: remove it and its rows")
                 stored = results.load(game, name)
                 if stored is None:
                     continue
-                if name not in (GAME, *VARIANTS):
-                    raise InputError(f"{results.stem(game, name)}.json: no job is named so: remove it and its rows")
                 if name == GAME:
                     self.facts[game] = {row["measure"]: row["value"] for row in stored.rows[""]}
                 else:
                     self.jobs[game, name] = stored
+        self.games = game_order({*self.facts, *(game for game, _ in self.jobs)})
 
     def title(self, game: str) -> str:
         return PAPER.get(game) or self.facts.get(game, {}).get("title") or game

@@ -70,7 +70,7 @@ class Document:
 
 def number(value: float | None, digits: int = 1) -> str:
     """Rounded, without a minus before 0."""
-    return MISSING if value is None else f"{round(value, digits) + 0.0:.{digits}f}"
+    return MISSING if value is None else f"{round(value, digits) + 0.0:,.{digits}f}"
 
 
 def spread(value: Measured | None, digits: int = 1) -> str:

@@ -17,11 +17,14 @@ class Estimate:
     side_by_side: int
     done: dict[tuple[str, str], float] = field(default_factory=dict)  # seconds, by job
     under_way: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)  # share, seconds
+    before: dict[tuple[str, str], float] = field(default_factory=dict)  # share that was done before it was cut
 
     def hear(self, event: Event) -> None:
         key = (event.work.game, event.work.name)
         if event.kind == "round":
-            self.under_way[key] = (event.rounds / event.work.settings.rounds, event.seconds)
+            rounds = event.work.settings.rounds
+            self.before.setdefault(key, (event.rounds - 1) / rounds)
+            self.under_way[key] = (event.rounds / rounds, event.seconds)
         elif event.kind in ("done", "failed"):
             self.under_way.pop(key, None)
             self.done[key] = event.seconds
@@ -34,7 +37,7 @@ class Estimate:
                 continue
             key, whole = (work.game, work.name), cost(work.game, work.variant)
             share, seconds = (1.0, self.done[key]) if key in self.done else self.under_way.get(key, (0.0, 0.0))
-            measured += share * whole
+            measured += (share - self.before.get(key, 0.0)) * whole
             spent += seconds
             left += (1 - share) * whole
         if not measured:

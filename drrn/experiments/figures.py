@@ -16,6 +16,7 @@ STYLE: dict[str, Any] = {
     "xtick.color": "#8a8a8a", "ytick.color": "#8a8a8a", "xtick.labelcolor": INK, "ytick.labelcolor": INK,
     "axes.titlesize": 11, "axes.titleweight": "bold", "axes.titlelocation": "left", "figure.facecolor": "none",
     "axes.facecolor": "none", "savefig.facecolor": "none",
+    "text.parse_math": False,  # a title may have two dollar signs
 }  # fmt: skip
 LINES = {  # colour, dash, marker
     "drrn-2x100": ("#2166ac", "-", "o"),

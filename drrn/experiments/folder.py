@@ -26,6 +26,11 @@ from drrn.settings import Settings
 from drrn.tensor_file import write_whole
 
 GAME = "game"  # the name that a game's own facts bear in place of a job's
+NEEDED = {  # of a job's record, that a report asks for
+    "wanted": {"alpha", "discount", "learning_rate", "rounds", "episodes_per_round", "epochs", "batch_size", "model"}
+    | {"seed", "replicas", "final_softmax", "final_greedy"},
+    "seconds": {"whole", "learning"},
+}
 
 
 @dataclass(frozen=True)
@@ -60,8 +65,11 @@ class Results:
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
             parts = {part: dict(found[part]) for part in ("files", "wanted", "seconds", "versions")}
-            if not set(parts["files"]) <= set(KINDS):
-                raise KeyError("files")
+            if not {""} <= set(parts["files"]) <= set(KINDS) or (found["game"], found["job"]) != (game, name):
+                raise ValueError("other files, or another job's")
+            for part, needed in {} if name == GAME else NEEDED.items():
+                if not needed <= set(parts[part]):
+                    raise KeyError(part)
             return {**found, **parts, "commit": str(found["commit"])}
         except FileNotFoundError:
             return None
@@ -86,8 +94,9 @@ class Results:
         for ending, text in files.items():
             write_whole(stem.with_name(f"{name}{ending}.csv"), [text.encode()])
         hashes = {ending: _sha256(text) for ending, text in files.items()}
-        whole = json.dumps({**record, "files": hashes}, indent=2, ensure_ascii=False) + "\n"
-        write_whole(stem.with_name(f"{name}.json"), [whole.encode()])
+        whole = {"game": game, "job": name, **record, "files": hashes}
+        text = json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+        write_whole(stem.with_name(f"{name}.json"), [text.encode()])
 
     def set_aside(self, game: str, name: str) -> Path:
         """Move all that a job left out of the way, and say where to."""
@@ -114,8 +123,9 @@ class Results:
                 raise InputError(
                     f"{self.root}: another `drrn reproduce` is at work here: wait for it, or give another --out"
                 ) from error
-            for left in (self.root / "rows").rglob(".*.*[0-9]"):  # half-written by a process that was killed
-                left.unlink()
+            for part in ("rows", "work"):
+                for left in (self.root / part).rglob(".*.*[0-9]"):  # half-written by a process that was killed
+                    left.unlink(missing_ok=True)
             yield
 
 

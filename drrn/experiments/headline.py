@@ -31,8 +31,10 @@ def headline(book: Book, figures: str) -> str:
             lines.append(f"| … its actions paraphrased | {' | '.join(cells)} |")
     drawn = [game for game in PAPER if book.curve(game, BEST)]
     images = [f'<img src="{figures}/curves-{g}.svg" width="49%" alt="Learning curves, {PAPER[g]}">' for g in drawn]
+    seeds = {record["wanted"]["replicas"] for game in PAPER if (record := book.record(game, BEST))}
+    over = f" over {seeds.pop()} seeds" if len(seeds) == 1 else ""
     parts = [
-        "Mean final reward (standard deviation over 5 seeds); every table and figure: `drrn reproduce`.",
+        f"Mean final reward (standard deviation{over}); every table and figure: `drrn reproduce`.",
         "\n".join(lines),
         *["\n".join(images)] * bool(images),
     ]

@@ -30,13 +30,14 @@ caption { text-align: left; font-weight: 600; padding: 0 0 .45rem; }
 th, td { padding: .32rem .6rem; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
 th { font-weight: 500; color: var(--soft); border-bottom: 2px solid var(--line); }
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
-td.words { text-align: left; white-space: normal; }
+.words { text-align: left; white-space: normal; }
 td.paper { color: var(--soft); }
 tbody tr:hover { background: var(--tint); }
 sup { color: #c2410c; font-weight: 600; }
 .note { color: var(--soft); font-size: .9rem; }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(21rem, 1fr)); gap: 1.5rem; margin: 1.4rem 0; }
-.figures.wide { grid-template-columns: 1fr; }
+.figures figure { max-width: 34rem; }
+.figures.wide { grid-template-columns: 1fr; } .figures.wide figure { max-width: none; }
 figure { margin: 0; } figure svg { width: 100%; height: auto; display: block; }
 figcaption { color: var(--soft); font-size: .88rem; margin-top: .3rem; }
 details { margin: 1rem 0; max-width: 46rem; } summary { cursor: pointer; color: var(--soft); font-size: .9rem; }
@@ -89,14 +90,17 @@ def _table(table: Table) -> str:
     papers = {i for i, name in enumerate(table.header) if name.endswith("paper")}
     words = {i for i in range(1, len(table.header)) if _is_words([row[i] for row in table.rows])}
 
+    def left(place: int) -> str:
+        return ' class="words"' if place in words else ""
+
     def cell(place: int, content: Cell | str) -> str:
-        kind = ' class="words"' if place in words else ' class="paper"' if place in papers else ""
+        kind = left(place) or ' class="paper"' * (place in papers)
         if isinstance(content, str):
             return f"<td{kind}>{_inline(content)}</td>"
         text = f"<b>{_inline(content.text)}</b>" if content.bold else _inline(content.text)
         return f"<td{kind}>{text}{f'<sup>{content.mark}</sup>' if content.mark else ''}</td>"
 
-    head = "".join(f"<th>{_inline(name)}</th>" for name in table.header)
+    head = "".join(f"<th{left(i)}>{_inline(name)}</th>" for i, name in enumerate(table.header))
     rows = "\n".join("<tr>" + "".join(cell(i, c) for i, c in enumerate(row)) + "</tr>" for row in table.rows)
     notes = "".join(f'<p class="note">{_inline(note)}</p>\n' for note in table.notes)
     return (
@@ -106,9 +110,10 @@ def _table(table: Table) -> str:
 
 
 def _is_words(column: list[Cell | str]) -> bool:
-    """A column of sentences stands to the left."""
+    """A column of words, most of whose cells have no figure in them, stands to the left."""
     texts = [cell if isinstance(cell, str) else cell.text for cell in column]
-    return any(len(text) > 24 and text != MISSING for text in texts)
+    told = [text for text in texts if text not in ("", MISSING)]
+    return sum(not re.search(r"\d", text) for text in told) > len(told) / 2
 
 
 def _inline(text: str) -> str:

@@ -99,10 +99,10 @@ def _example_table(book: Book, example: Example) -> Table:
 
     own = (("good", example.good), ("poor", example.poor))
     lines: list[list[Cell | str]] = [[f"in the game, {kind}", text.gloss, q(kind, text.mark)] for kind, text in own]
-    for kind, text in own:
+    for kind, _ in own:
         said = next((action for k, action in values if k == f"{kind} paraphrased"), None)
         if said:
-            lines.append([f"paraphrased, {kind}", text.gloss, q(f"{kind} paraphrased", said)])
+            lines.append([f"paraphrased, {kind}", "the same in other words", q(f"{kind} paraphrased", said)])
     for kind in MADE_UP:
         lines += [[f"made up, {kind}", action, q(kind, mark(action))] for action in example.made_up[kind]]
     return Table(f"{book.title(example.game)}: {example.state.gloss}", ["Action", "", "Q"], lines)

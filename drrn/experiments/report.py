@@ -91,9 +91,10 @@ def _book(results: Results) -> Book:
 
 
 def _foreign(results: Results, whole: Document) -> list[Path]:
-    """Figures that belong to rows which are no more."""
+    """Figures that belong to rows which are no more; what we did not draw is not ours to judge."""
     known = {f"{figure.name}.svg" for figure in whole.figures}
-    return [path for path in sorted((results.root / "figures").glob("*.svg")) if path.name not in known]
+    found = sorted((results.root / "figures").glob("*.svg"))
+    return [path for path in found if path.name not in known and rows_hash(_read(path)) is not None]
 
 
 def _read(path: Path) -> str:

@@ -69,12 +69,17 @@ def is_done(work: Work) -> bool:
     place = results.stem(work.game, work.name).with_name(f"{work.name}.csv")
     if made is None and (results.work(work.game, work.name) / "config.json").exists():
         from drrn.agent import read_config
+        from drrn.record import Run
 
         place = results.work(work.game, work.name)
         begun = read_config(place)
         if (place / "checkpoint.safetensors").exists():
             tensor_file.load(place / "checkpoint.safetensors")  # whole, or it must begin anew
-        made = {**work.wanted, **begun["settings"], "sha256": begun["game"]["sha256"]}
+            Run(place).rows()
+        try:
+            made = {**work.wanted, **begun["settings"], "sha256": begun["game"]["sha256"]}
+        except (KeyError, TypeError) as error:
+            raise InputError(f"{place / 'config.json'}: not the settings of a run: --again begins anew") from error
     if made is not None and (apart := difference(made, work.wanted)):
         raise InputError(f"{place}: made otherwise ({apart}): give another --out, or --again to make it anew")
     return stored is not None
@@ -161,8 +166,8 @@ def _store(work: Work, game: StoryGame, files: dict[str, str], seconds: dict[str
     from drrn.record import sources_of
 
     record = {
-        "game": work.game, "job": work.name, "wanted": work.wanted, "commit": ", ".join(commits),
-        "sources": sources_of(game), "versions": versions(), "device": work.device, "seconds": seconds,
+        "wanted": work.wanted, "commit": ", ".join(commits), "sources": sources_of(game), "versions": versions(),
+        "device": work.device, "seconds": seconds,
     }  # fmt: skip
     Results(work.root).store(work.game, work.name, files, record)
 

@@ -47,8 +47,10 @@ def document(book: Book) -> Document:
         opening.append(
             f"{titles}: no rows yet. `drrn reproduce --games paper` makes them, once the games are installed."
         )
-    if not book.games:
-        return Document("Results", opening)
+    for game in book.games:
+        if game not in book.facts:
+            command = f"drrn reproduce --only statistics --games {game}"
+            opening.append(f"{book.title(game)}: what the game itself is has no rows, so no table has it: `{command}`.")
     sections = [_section(book, name, blocks) for name, blocks in _blocks(book).items() if blocks]
     return Document("Results", opening, [*sections, _time(book)])
 
@@ -100,13 +102,16 @@ def settings_line(book: Book, game: str, variants: Iterable[Variant]) -> str:
         told = {v: str(record["wanted"].get(name, usual)) for v, record in records.items()}
         if name not in (*SHOWN, *UNSHOWN) and set(told.values()) != {str(usual)}:
             parts.append(f"{name.replace('_', ' ')} {_told(told)}")
-    one = next(iter(records.values()))["wanted"]
-    seeds = (
-        f"seeds {one['seed']} to {one['seed'] + one['replicas'] - 1}" if one["replicas"] > 1 else f"seed {one['seed']}"
-    )
+    seeds = _told({v: _seeds(r["wanted"]["seed"], r["wanted"]["replicas"]) for v, r in records.items()})
     named = {commit for record in records.values() for commit in record["commit"].split(", ")}
     commits = sorted(re.sub(r"^(\w{12})\w*", r"\1", commit) for commit in named)
-    return f"{book.title(game)}: {', '.join(parts)}; {seeds}; commit {', '.join(commits)}"
+    devices = sorted({str(record.get("device", "cpu")) for record in records.values()} - {"cpu"})
+    on = f"; on {', '.join(devices)}" * bool(devices)
+    return f"{book.title(game)}: {', '.join(parts)}; {seeds}{on}; commit {', '.join(commits)}"
+
+
+def _seeds(seed: int, replicas: int) -> str:
+    return f"seeds {seed} to {seed + replicas - 1}" if replicas > 1 else f"seed {seed}"
 
 
 def _told(values: dict[Variant, str]) -> str:
@@ -163,7 +168,7 @@ def _scatter(book: Book, game: str) -> list[Figure]:
     data = {"title": book.title(game), "points": points}
     caption = (
         f"{book.title(game)}: Q of original and of paraphrased actions, DRRN (L = 2) of 100 units, seed {seed}, "
-        f"{len(points)} pairs; predictive R² over all seeds {number(found[0].mean, 2)}."
+        f"{len(points):,} pairs; predictive R² over all seeds {number(found[0].mean, 2)}."
     )
     return [Figure(f"paraphrases-{game}", caption, "scatter", data)]
 

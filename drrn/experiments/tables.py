@@ -20,7 +20,7 @@ STATISTICS = {
     "most_actions": "Most actions at once",
     "transitions": "State transitions",
     "states": "States: page and variables",
-    "states_that_differ": "… that a player could tell apart",
+    "states_that_differ": "… that play differently",
     "pages": "Distinct texts of states",
     "actions": "Distinct texts of actions",
     "endings": "Endings",

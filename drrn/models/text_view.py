@@ -51,9 +51,10 @@ class TextView:
         found, self.words = np.unique(words, return_inverse=True)
         self.found = torch.from_numpy(found).to(table.device)
         self.texts = np.repeat(np.arange(len(texts)), lengths)
-        rows = self.table.weight[:, self.found].transpose(0, 1).reshape(len(found), -1)  # [V, R · H]
+        across = len(table.seeds) * table.width
+        rows = self.table.weight[:, self.found].transpose(0, 1).reshape(len(found), across)  # [V, R · H]
         summed = _bags(table, self.words, np.cumsum(lengths) - lengths, self.counts, rows)
-        self.vectors = summed.view(len(texts), -1, table.width).transpose(0, 1).contiguous()
+        self.vectors = summed.view(len(texts), len(table.seeds), table.width).transpose(0, 1).contiguous()
         self.moved = torch.zeros_like(self.vectors)
 
     def recalls(self, asked: Ids) -> list[Recall]:
