@@ -10,7 +10,7 @@ from drrn.errors import InputError
 from drrn.experiments import paper
 from drrn.experiments.book import Book, Measured
 from drrn.experiments.document import number, spread
-from drrn.experiments.plan import BEST, PAPER
+from drrn.experiments.plan import BEST, FOUR_STEPS, PAPER
 
 BEGIN, END = "<!-- headline -->", "<!-- /headline -->"
 
@@ -29,6 +29,9 @@ def headline(book: Book, figures: str) -> str:
             reported = spread(Measured(*paper.PARAPHRASED[game][BEST.name]))
             cells = [cells[0], reported, spread(book.final(game, BEST, paraphrased=True)), cells[3]]
             lines.append(f"| … its actions paraphrased | {' | '.join(cells)} |")
+        if further := book.final(game, FOUR_STEPS):
+            cells = [cells[0], "", spread(further), cells[3]]
+            lines.append(f"| … targets of four steps, not in the paper | {' | '.join(cells)} |")
     drawn = [game for game in PAPER if book.curve(game, BEST)]
     images = [f'<img src="{figures}/curves-{g}.svg" width="49%" alt="Learning curves, {PAPER[g]}">' for g in drawn]
     seeds = {record["wanted"]["replicas"] for game in PAPER if (record := book.record(game, BEST))}
