@@ -91,11 +91,7 @@ class Side:
 
     def forward(self, rows: Tensor | None) -> list[Tensor]:
         """h of each layer, for some rows of the view, or for all: [R, N, H]."""
-        vectors = self.view.vectors
-        replicas, _, width = vectors.shape
-        if rows is not None:
-            vectors = vectors.view(-1, width).index_select(0, rows).view(replicas, -1, width)
-        hidden = [(vectors + self.biases[0]).tanh_()]
+        hidden = [(self.view.encode(rows) + self.biases[0]).tanh_()]
         for product, bias in zip(self.products, self.biases[1:], strict=True):
             hidden.append(torch.baddbmm(bias, hidden[-1], product).tanh_())
         return hidden

@@ -9,6 +9,7 @@ import pytest
 
 import drrn
 from drrn.games import StoryGame
+from tests.imitation import clone
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "games"
 
@@ -35,3 +36,22 @@ def story(tmp_path: Path) -> Story:
         return drrn.make(path, **{"shuffle": False, **options})
 
     return opened
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A data folder of the test's own."""
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A working folder of the test's own."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def imitation(tmp_path: Path) -> Path:
+    """Something like a clone of the authors' repository."""
+    return clone(tmp_path / "text-games")

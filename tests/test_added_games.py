@@ -18,18 +18,7 @@ from drrn.games.solve import best, random_play
 from tests.imitation import CROSSING, clone, pickled_words
 
 SIMULATOR = "simulators/MySimulator.py"
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "home"
-
-
-@pytest.fixture
-def imitation(tmp_path):
-    return clone(tmp_path / "text-games")
+pytestmark = pytest.mark.usefixtures("home", "own_folder")
 
 
 @pytest.fixture

@@ -13,18 +13,7 @@ from drrn.games.authors.sources import Sources, read_sources
 from tests.imitation import CROSSING, GATE, clone, pickled_story, written
 
 SIMULATOR = "simulators/MySimulator.py"
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path / "home"
-
-
-@pytest.fixture
-def imitation(tmp_path):
-    return clone(tmp_path / "text-games")
+pytestmark = pytest.mark.usefixtures("home", "own_folder")
 
 
 def added(folder):

@@ -242,12 +242,6 @@ def test_recorded_transitions_are_the_steps_that_were_taken(story):
 # --- the cache
 
 
-@pytest.fixture
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
-    return tmp_path / "home"
-
-
 def test_a_game_comes_back_from_the_cache_as_it_was(home, monkeypatch):
     first = drrn.compile_game(drrn.make("night-market"))
     (file,) = (home / "cache").iterdir()

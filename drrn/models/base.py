@@ -151,7 +151,7 @@ class Model:
         """Texts after the first layer [R, U, H], and the row of each asked one among R · U of them [R, N] (None: they
         stand as asked)."""
         look = reading.looks[table]
-        vectors = look.view.encode(look) if isinstance(look, Recall) else self.tables[table].encode(look)
+        vectors = look.view.encode(look.rows) if isinstance(look, Recall) else self.tables[table].encode(look)
         if leaves is not None:
             leaves.keep(Encoded(self.tables[table], look, vectors))
         return vectors, look.places

@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
-from drrn.models.words import Look, WordTable
+from drrn.models.words import Look, WordTable, bag_sums
 from drrn.text import Ids, Lexicon, bags_of
 
 MOST_TEXTS = 2048  # of a lexicon: their overlaps take 16 MB
@@ -53,7 +51,7 @@ class TextView:
         self.texts = np.repeat(np.arange(len(texts)), lengths)
         across = len(table.seeds) * table.width
         rows = self.table.weight[:, self.found].transpose(0, 1).reshape(len(found), across)  # [V, R · H]
-        summed = _bags(table, self.words, np.cumsum(lengths) - lengths, self.counts, rows)
+        summed = bag_sums(rows, self.words, np.cumsum(lengths) - lengths, self.counts)
         self.vectors = summed.view(len(texts), len(table.seeds), table.width).transpose(0, 1).contiguous()
         self.moved = torch.zeros_like(self.vectors)
 
@@ -69,12 +67,12 @@ class TextView:
         flat = rows.reshape(batches, -1)
         return [Recall(self, texts[k], flat[k], None) for k in range(batches)]
 
-    def encode(self, recall: Recall) -> Tensor:
-        """[R, N, H], or all of them, [R, T, H]."""
-        if recall.rows is None:
+    def encode(self, rows: Tensor | None) -> Tensor:
+        """The texts at some rows, named as in `Recall`, [R, N, H]; or all of them, [R, T, H]."""
+        if rows is None:
             return self.vectors.detach()
         replicas, most, width = self.vectors.shape
-        return self.vectors.view(replicas * most, width).index_select(0, recall.rows).view(replicas, -1, width)
+        return self.vectors.view(replicas * most, width).index_select(0, rows).view(replicas, -1, width)
 
     def move(self, texts: Tensor | None, rows: Tensor | None, back: Tensor, rate: float) -> None:
         """A step of SGD, for what comes back to some texts [R, N, H], or to all; they are named as in `Recall`."""
@@ -95,7 +93,7 @@ class TextView:
         order = np.argsort(self.words, kind="stable")
         starts = np.searchsorted(self.words[order], np.arange(len(self.found)))
         by_text = self.moved.transpose(0, 1).reshape(most, -1)  # [T, R · H]
-        summed = _bags(self.table, self.texts[order], starts, self.counts[order], by_text)
+        summed = bag_sums(by_text, self.texts[order], starts, self.counts[order])
         steps = summed.view(len(self.found), replicas, width).transpose(0, 1)
         self.table.weight.index_add_(1, self.found, steps, alpha=-rate)
 
@@ -106,27 +104,7 @@ def overlaps_of(lexicon: Lexicon, device: torch.device) -> Tensor:
     texts = np.repeat(np.arange(count), np.diff(lexicon.starts))
     bags = np.zeros((len(lexicon.spelled), count + 1), np.float32)
     bags[lexicon.word_ids, texts] = lexicon.counts
-    ends = torch.from_numpy(np.append(lexicon.starts, lexicon.starts[-1]))
-    summed = functional.embedding_bag(
-        torch.from_numpy(lexicon.word_ids),
-        torch.from_numpy(bags),
-        ends,
-        mode="sum",
-        per_sample_weights=torch.from_numpy(lexicon.counts),
-        include_last_offset=True,
-    )
-    return summed.to(device)
-
-
-def _bags(table: WordTable, members: Ids, starts: Ids, counts: NDArray[np.float32], rows: Tensor) -> Tensor:
-    """Sums of rows, each times its count."""
-    return functional.embedding_bag(
-        torch.from_numpy(members).to(table.device),
-        rows,
-        torch.from_numpy(starts).to(table.device),
-        mode="sum",
-        per_sample_weights=torch.from_numpy(counts).to(table.device),
-    )
+    return bag_sums(torch.from_numpy(bags), lexicon.word_ids, lexicon.starts, lexicon.counts).to(device)
 
 
 @dataclass

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -33,6 +32,17 @@ def distinct(ids: Ids) -> tuple[Ids, Ids]:
     places = np.empty_like(rank)
     places[row, order] = rank
     return unique, places
+
+
+def bag_sums(rows: Tensor, members: Ids, starts: Ids, counts: NDArray[np.float32]) -> Tensor:
+    """Sums of rows [N, H], each times its count: a bag's members begin at its start and end where the next begins."""
+    return functional.embedding_bag(
+        torch.from_numpy(members).to(rows.device),
+        rows,
+        torch.from_numpy(starts).to(rows.device),
+        mode="sum",
+        per_sample_weights=torch.from_numpy(counts).to(rows.device),
+    )
 
 
 @dataclass(frozen=True)
@@ -92,14 +102,7 @@ class WordTable:
     def encode(self, look: Look) -> Tensor:
         """Bags of texts times the table: vectors [R, U, H]."""
         self.make_room(look.room)
-        vectors = functional.embedding_bag(
-            self._tensor(look.rows),
-            self.weight.view(-1, self.width),
-            self._tensor(look.ends),
-            mode="sum",
-            per_sample_weights=self._tensor(look.counts),
-            include_last_offset=True,
-        )
+        vectors = bag_sums(self.weight.view(-1, self.width), look.rows, look.ends[:-1], look.counts)
         return vectors.view(len(self.seeds), -1, self.width)
 
     def gradient(self, look: Look, back: Tensor) -> tuple[Tensor, Tensor]:
@@ -108,17 +111,8 @@ class WordTable:
         ranked = look.rows[order]
         first = np.flatnonzero(np.diff(ranked, prepend=-1))
         texts = np.repeat(np.arange(len(look.ends) - 1), np.diff(look.ends))[order]
-        values = functional.embedding_bag(  # the transposed product: each word's bag of texts
-            self._tensor(texts),
-            back.reshape(-1, self.width),
-            self._tensor(first),
-            mode="sum",
-            per_sample_weights=self._tensor(look.counts[order]),
-        )
-        return self._tensor(ranked[first]), values
-
-    def _tensor(self, array: NDArray[Any]) -> Tensor:
-        return torch.from_numpy(array).to(self.device)
+        values = bag_sums(back.reshape(-1, self.width), texts, first, look.counts[order])  # each word's bag of texts
+        return torch.from_numpy(ranked[first]).to(self.device), values
 
     def frozen(self) -> WordTable:
         twin = copy.copy(self)
