@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -85,7 +84,7 @@ class Learner:
             errors = by_hand.learn(self.model, batches, rate)
             self.updates += len(errors)
         else:
-            errors = np.stack([self._step(batches, k, *both) for k, both in enumerate(self._read(pages, batches))])
+            errors = self._steps(pages, batches)
         self.model.settle(rate)
         if not np.isfinite(errors).all():
             raise InputError(
@@ -93,41 +92,49 @@ class Learner:
             )
         return errors
 
+    def _steps(self, pages: Pages, batches: Batches) -> NDArray[np.float32]:
+        """By automatic differentiation. Whatever the updates need is brought to the device at once, and their errors
+        back at once: a GPU that is waited for at every update stands idle most of the time."""
+        arrays = {"taken": batches.taken, "rewards": batches.rewards, "discounts": batches.discounts}
+        arrays |= {"weights": batches.weights, "next_mask": batches.next_pages.mask}
+        tensors = {name: torch.from_numpy(array).to(self.model.device) for name, array in arrays.items()}
+        errors = [
+            self._step({name: tensor[k] for name, tensor in tensors.items()}, now, then)
+            for k, (now, then) in enumerate(self._read(pages, batches))
+        ]
+        found: NDArray[np.float32] = torch.stack(errors).cpu().numpy()
+        return found
+
     def _read(self, pages: Pages, batches: Batches) -> Iterator[tuple[Reading, Reading]]:
         """Both pages of each batch, some batches at once."""
         for start in range(0, len(pages.states), AT_ONCE):
             some = slice(start, start + AT_ONCE)
             yield from zip(self.model.read(pages[some]), self.model.read(batches.next_pages[some]), strict=True)
 
-    def _step(self, batches: Batches, k: int, now: Reading, then: Reading) -> NDArray[np.float32]:
-        y = self._targets(batches, k, then)
+    def _step(self, batch: dict[str, Tensor], now: Reading, then: Reading) -> Tensor:
+        y = self._targets(batch, then)
         weights, leaves = list(self.model.weights.values()), Leaves()
         for weight in weights:
             weight.requires_grad_()
         q = self.model.forward(now, leaves)  # [R, B, A], or [R, B, 1] of the taken action alone
         if self.model.sees_menu:
-            q = q.gather(2, self._tensor(batches.taken[k]).unsqueeze(2))
+            q = q.gather(2, batch["taken"].unsqueeze(2))
         error = y - q.squeeze(2)
-        loss = (self.loss(error) * self._tensor(batches.weights[k])).sum()
+        loss = (self.loss(error) * batch["weights"]).sum()
         gradients = torch.autograd.grad(loss, [*weights, *(encoded.vectors for encoded in leaves.encoded)])
         for weight in weights:
             weight.requires_grad_(False)
         back = list(zip(leaves.encoded, gradients[len(weights) :], strict=True))
-        self.optimiser.step(gradients[: len(weights)], back, self._tensor(batches.weights[k].any(axis=1)))
+        self.optimiser.step(gradients[: len(weights)], back, batch["weights"].any(dim=1))
         self.updates += 1
         if self.target_every and self.updates % self.target_every == 0:
             self.target = self.model.frozen()
-        errors: NDArray[np.float32] = error.detach().cpu().numpy()
-        return errors
+        return error.detach()
 
     @torch.no_grad()
-    def _targets(self, batches: Batches, k: int, then: Reading) -> Tensor:
-        rewards, discounts = self._tensor(batches.rewards[k]), self._tensor(batches.discounts[k])
-        mask = self._tensor(then.pages.mask)
+    def _targets(self, batch: dict[str, Tensor], then: Reading) -> Tensor:
+        rewards, discounts, mask = batch["rewards"], batch["discounts"], batch["next_mask"]
         next_q = (self.target or self.model).forward(then, None)
         if not self.double:
             return q_targets(rewards, next_q, mask, discounts)
         return double_q_targets(rewards, next_q, self.model.forward(then, None), mask, discounts)
-
-    def _tensor(self, array: NDArray[Any]) -> Tensor:
-        return torch.from_numpy(array).to(self.model.device)

@@ -48,7 +48,7 @@ def store_facts(results, game, **facts):
 @pytest.fixture
 def results(tmp_path):
     results = Results(tmp_path)
-    store_facts(results, "saving-john", random_final_reward=-7.0, best_final_reward=20.0)
+    store_facts(results, "saving-john", random_final_reward=-7.0, best_final_reward=20.0, one_step_at_rest=18.4)
     for variant in GRID:
         store(results, "saving-john", variant, [4.0, 5.0, 6.0] if variant.model != "drrn" else [17.0, 18.0, 19.0])
     return results
@@ -148,8 +148,8 @@ def test_the_headline_stands_between_its_markers_and_nothing_else_moves(results,
     readme.write_text("before\n<!-- headline -->\nold\n<!-- /headline -->\nafter\n")
     text = with_headline(readme, Book(results), results.root)[1]
     assert text.startswith("before\n<!-- headline -->") and text.endswith("<!-- /headline -->\nafter\n")
-    assert "| Saving John | -7.0 | 18.7 (0.4) | 18.0 (1.0) | 20.0 |" in text and "old" not in text
-    assert "| Machine of Death | — | 11.2 (0.6) | — | — |" in text
+    assert "| Saving John | -7.0 | 18.7 (0.4) | 18.0 (1.0) | 18.4 | 20.0 |" in text and "old" not in text
+    assert "| Machine of Death | — | 11.2 (0.6) | — | — | — |" in text
     readme.write_text("no markers")
     with pytest.raises(InputError, match="it must have one <!-- headline -->"):
         with_headline(readme, Book(results), results.root)

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import drrn
+from drrn.games.at_rest import at_rest
 from drrn.games.by_sight import best_by_sight
 from drrn.games.chain import Chain, softmax, uniform
 from drrn.games.linear import _solved, knots, series
@@ -108,6 +109,35 @@ def test_by_sight_alone_a_hidden_key_costs_half(story):
     assert best_by_sight(game).score == pytest.approx(5)
     shown = compiled(story(HIDDEN.replace("A door.", "A door. <<$key>>"), rules(Good=10, Bad=0)))
     assert best_by_sight(shown).score == pytest.approx(10)
+
+
+GUN = (
+    ":: Start\n[[Take it.|Take]]\n[[Leave it.|Bar]]\n\n:: Take\n<<set $gun = 1>><<display 'Bar'>>\n\n"
+    ":: Bar\nA bar.\n\n<<if $gun>>[[Go in.|Bad]]<<else>>[[Go in.|Good]]<<endif>>\n\n:: Good\nG.\n\n:: Bad\nB.\n"
+)
+
+
+@pytest.mark.parametrize("start", [None, 1, 2])
+def test_one_step_targets_come_to_rest_where_nothing_tells_what_was_done_and_more_steps_see_it(story, start):
+    game = compiled(story(GUN, rules(Good=10, Bad=-10)))
+    begin = None if start is None else np.random.default_rng(start)
+    one = at_rest(game, 0.1, 0.9, 500, start=begin)
+    # the bar is worth the mean of 10 and -10 as it is met; both ways there are worth 0.9 of that, and so alike
+    assert one.final_reward == pytest.approx(0, abs=0.01) and one.q == pytest.approx(0, abs=0.1)
+    two = at_rest(game, 0.1, 0.9, 500, n_steps=2, start=begin)
+    # taking it is worth 0.9 · -10, leaving it 0.9 · 10: softmax leaves it with 1 / (1 + exp(-0.1 · 18))
+    assert two.final_reward == pytest.approx(10 * math.tanh(0.1 * 9), abs=0.01)
+
+
+def test_where_texts_tell_all_q_learning_comes_to_the_true_values():
+    game = compiled(drrn.make("long-watch"))
+    true = best(game, 0.9)
+    assert at_rest(game, 0.5, 0.9, 500).q == pytest.approx(true.q, abs=0.02)
+
+
+def test_what_does_not_come_to_rest_in_time_has_none(monkeypatch):
+    monkeypatch.setattr("drrn.games.at_rest.MOST_SWEEPS", 3)
+    assert at_rest(compiled(drrn.make("long-watch")), 0.5, 0.9, 500) is None
 
 
 def test_a_softmax_of_q_values_is_scored_without_noise(story):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from drrn.errors import InputError
-from drrn.exploration import softmax
+from drrn.experiments.plan import FOUR_STEPS
 from drrn.games import Compiled, StoryGame, compile_game
+from drrn.games.at_rest import at_rest
+from drrn.games.chain import softmax
 from drrn.games.paraphrases import read_paraphrases
 from drrn.games.solve import best, policy_score
 from drrn.settings import Settings
@@ -34,7 +34,7 @@ def facts(game: StoryGame, settings: Settings) -> dict[str, Any]:
         "states_that_differ": len(compiled) if compiled else None,
         "random_final_reward": lines.random,
         "best_final_reward": lines.best,
-        "true_q_softmax": true_q_softmax(compiled, settings, game.rules.max_steps) if compiled else None,
+        **(exact_scores(compiled, settings, game.rules.max_steps) if compiled else {}),
     }
     if found.paraphrases:
         told |= {
@@ -52,16 +52,13 @@ SURVEYED = (
 )  # fmt: skip
 
 
-def true_q_softmax(compiled: Compiled, settings: Settings, max_steps: int) -> float:
-    """What softmax with the settings' α scores on the true Q-values at their γ: exploring has its price."""
-    q = best(compiled, settings.discount).q
-    going_on = ~compiled.ended
-    count = compiled.count[going_on]
-    mask = np.arange(int(count.max())) < count[:, None]
-    side_by_side = np.zeros(mask.shape)
-    side_by_side[mask] = q
-    shares = softmax(side_by_side, mask, settings.alpha)[mask]
-    return policy_score(compiled, np.asarray(shares, np.float64), max_steps).final_reward
+def exact_scores(compiled: Compiled, settings: Settings, max_steps: int) -> dict[str, float | None]:
+    """What softmax scores on the true Q-values, and on those that Q-learning comes to: with the settings' α and γ."""
+    alpha, gamma = settings.alpha, settings.discount
+    knowing = policy_score(compiled, softmax(compiled, best(compiled, gamma).q, alpha), max_steps)
+    rests = {n: at_rest(compiled, alpha, gamma, max_steps, n_steps=n) for n in (1, FOUR_STEPS.n_steps)}
+    one, four = (rest.final_reward if rest else None for rest in rests.values())
+    return {"true_q_softmax": knowing.final_reward, "one_step_at_rest": one, "four_steps_at_rest": four}
 
 
 def paraphrased_pairs(game: StoryGame, compiled: Compiled) -> dict[tuple[int, int], tuple[int, int]]:

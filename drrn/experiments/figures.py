@@ -26,6 +26,11 @@ LINES = {  # colour, dash, marker
     "per-action-2x100": ("#8e5ea2", "--", "v"),
     "linear": ("#8a8a8a", "--", "D"),
 }
+MARKS = {  # words, colour, dashes, whether they stand above their line
+    "best": ("best possible", "#3a8f4d", (6, 3), True),
+    "rest": ("Q-learning at rest", "#444444", (4, 2, 1, 2), False),
+    "random": ("random play", "#8a8a8a", (1, 2), False),
+}
 GOOD, POOR, STATE = "#3a8f4d", "#c0392b", "#2166ac"
 
 
@@ -74,16 +79,13 @@ def _curves(pyplot: Any, data: dict[str, Any]) -> Any:
             x, mean, sd, label=line["label"], color=colour, linestyle=dash, marker=marker, markersize=3.5,
             linewidth=1.6, elinewidth=0.9, capsize=1.8, alpha=0.95,
         )  # fmt: skip
-    dashes: dict[str, Any] = {"best": (0, (6, 3)), "random": (0, (1, 2))}
-    for name, words in (("best", "best possible"), ("random", "random play")):
+    for name, (words, colour, dashes, above) in MARKS.items():
         if data[name] is not None:
-            axes.axhline(
-                data[name], color="#3a8f4d" if name == "best" else "#8a8a8a", linestyle=dashes[name], linewidth=1.2
-            )
+            axes.axhline(data[name], color=colour, linestyle=(0, dashes), linewidth=1.2, zorder=1)
             axes.annotate(
                 f"{words} {data[name]:.1f}", (1, data[name]), xycoords=("axes fraction", "data"),
-                xytext=(-2, 3 if name == "best" else -3), textcoords="offset points", ha="right",
-                va="bottom" if name == "best" else "top", fontsize=8.5,
+                xytext=(-2, 3 if above else -3), textcoords="offset points", ha="right",
+                va="bottom" if above else "top", fontsize=8.5,
             )  # fmt: skip
     axes.set(xlabel="episodes played", ylabel="mean final reward", title=data["title"])
     axes.set_xlim(left=0)

@@ -9,6 +9,11 @@ from drrn.experiments.plan import LAYERED, LINEAR, SIZES, Variant
 
 LABELS = {"linear": "Linear", "per-action": "PA DQN", "max-action": "MA DQN", "drrn": "DRRN", "table": "Look-up table"}
 
+AT_REST = (
+    "At rest is what Q-learning comes to where each text has a Q of its own and nothing is left to the luck of "
+    "samples, computed exactly."
+)
+
 
 def label(variant: Variant) -> str:
     """As the paper names it: DRRN (L = 2)."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from drrn.errors import InputError
 from drrn.experiments import paper
 from drrn.experiments.book import Book, Measured
 from drrn.experiments.document import number, spread
+from drrn.experiments.findings import AT_REST
 from drrn.experiments.plan import BEST, FOUR_STEPS, PAPER
 
 BEGIN, END = "<!-- headline -->", "<!-- /headline -->"
@@ -18,30 +20,34 @@ BEGIN, END = "<!-- headline -->", "<!-- /headline -->"
 def headline(book: Book, figures: str) -> str:
     """The block, with its markers; `figures` is the way from the README to the folder of figures."""
     lines = [
-        "| DRRN, two layers of 100 | random play | the paper | ours | best possible |",
-        "| --- | ---: | ---: | ---: | ---: |",
+        "| DRRN, two layers of 100 | random play | the paper | ours | at rest | best possible |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+        *(line for game, title in PAPER.items() for line in _lines(book, game, title)),
     ]
-    for game, title in PAPER.items():
-        cells = [number(book.fact(game, "random_final_reward")), spread(Measured(*paper.SCORES[game][BEST.name]))]
-        cells += [spread(book.final(game, BEST)), number(book.fact(game, "best_final_reward"))]
-        lines.append(f"| {title} | {' | '.join(cells)} |")
-        if game in paper.PARAPHRASED:
-            reported = spread(Measured(*paper.PARAPHRASED[game][BEST.name]))
-            cells = [cells[0], reported, spread(book.final(game, BEST, paraphrased=True)), cells[3]]
-            lines.append(f"| … its actions paraphrased | {' | '.join(cells)} |")
-        if further := book.final(game, FOUR_STEPS):
-            cells = [cells[0], "", spread(further), cells[3]]
-            lines.append(f"| … targets of four steps, not in the paper | {' | '.join(cells)} |")
     drawn = [game for game in PAPER if book.curve(game, BEST)]
     images = [f'<img src="{figures}/curves-{g}.svg" width="49%" alt="Learning curves, {PAPER[g]}">' for g in drawn]
     seeds = {record["wanted"]["replicas"] for game in PAPER if (record := book.record(game, BEST))}
     over = f" over {seeds.pop()} seeds" if len(seeds) == 1 else ""
     parts = [
-        f"Mean final reward (standard deviation{over}); every table and figure: `drrn reproduce`.",
+        f"Mean final reward (standard deviation{over}); every table and figure: `drrn reproduce`. {AT_REST}",
         "\n".join(lines),
         *["\n".join(images)] * bool(images),
     ]
     return "\n\n".join([BEGIN, *parts, END])
+
+
+def _lines(book: Book, game: str, title: str) -> Iterator[str]:
+    reported = spread(Measured(*paper.SCORES[game][BEST.name]))
+    cells = [(title, reported, book.final(game, BEST), number(book.fact(game, "one_step_at_rest")))]
+    if game in paper.PARAPHRASED:
+        reported = spread(Measured(*paper.PARAPHRASED[game][BEST.name]))
+        cells.append(("… its actions paraphrased", reported, book.final(game, BEST, paraphrased=True), ""))
+    if further := book.final(game, FOUR_STEPS):
+        rest = number(book.fact(game, "four_steps_at_rest"))
+        cells.append(("… targets of four steps, not in the paper", "", further, rest))
+    chance, most = (number(book.fact(game, f"{name}_final_reward")) for name in ("random", "best"))
+    for words, theirs, ours, rest in cells:
+        yield f"| {words} | {chance} | {theirs} | {spread(ours)} | {rest} | {most} |"
 
 
 def with_headline(readme: Path, book: Book, root: Path) -> tuple[str, str]:

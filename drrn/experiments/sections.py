@@ -154,6 +154,7 @@ def _curves(book: Book, game: str, name: str, variants: Sequence[Variant]) -> li
     data = {
         "title": book.title(game), "lines": lines,
         "random": book.fact(game, "random_final_reward"), "best": book.fact(game, "best_final_reward"),
+        "rest": book.fact(game, "one_step_at_rest"),
     }  # fmt: skip
     what = "shared and separate embeddings" if name == "shared" else "models of 100 hidden units"
     return [Figure(f"{name}-{game}", f"{book.title(game)}: {what}; bars are standard deviations.", "curves", data)]

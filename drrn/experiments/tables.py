@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from drrn.experiments import paper
 from drrn.experiments.book import Book, Measured
 from drrn.experiments.document import MISSING, Cell, Table, number, spread
-from drrn.experiments.findings import LABELS, ahead, deeper, label, off
+from drrn.experiments.findings import AT_REST, LABELS, ahead, deeper, label, off
 from drrn.experiments.plan import INTERACTIONS, LARGEST, LAYERED, LINEAR, PAPER, SIZES, TABLE, Variant
 
 MARKED = "† differs from the paper's by more than twice the joint standard deviation, √(sd² + sd²)."
@@ -27,6 +27,8 @@ STATISTICS = {
     "random_final_reward": "Random play, final reward",
     "best_final_reward": "Best possible, final reward",
     "true_q_softmax": "Softmax of the true Q-values",
+    "one_step_at_rest": "Q-learning at rest",
+    "four_steps_at_rest": "… with targets of four steps",
 }
 
 
@@ -57,7 +59,7 @@ def score_table(book: Book, game: str) -> Table:
     ]
     table = size_table(book, game, f"Final average reward on {book.title(game)}", lines, paper.SCORES.get(game, {}))
     rows = [*table.rows, *_yardsticks(book, game, len(table.header))]
-    return Table(table.caption, table.header, rows, [*table.notes, *ahead(book, game), *deeper(book, game)])
+    return Table(table.caption, table.header, rows, [*table.notes, AT_REST, *ahead(book, game), *deeper(book, game)])
 
 
 def size_table(
@@ -101,6 +103,7 @@ def _yardsticks(book: Book, game: str, width: int) -> list[list[Cell | str]]:
         (f"{LABELS['table']}, a control", spread(book.final(game, TABLE)), ""),
         (f"Random play{exact}", number(book.fact(game, "random_final_reward"), 2), ""),
         ("Softmax of the true Q-values, exact", number(book.fact(game, "true_q_softmax"), 2), ""),
+        ("Q-learning at rest, exact", number(book.fact(game, "one_step_at_rest"), 2), ""),
         ("Best possible, exact", number(book.fact(game, "best_final_reward"), 2), ""),
     ]
     lines += [(f"People, {kind}", "", number(score)) for kind, score in people.items()]
