@@ -28,7 +28,6 @@ LINES = {  # colour, dash, marker
 }
 MARKS = {  # words, colour, dashes, whether they stand above their line
     "best": ("best possible", "#3a8f4d", (6, 3), True),
-    "rest": ("Q-learning at rest", "#444444", (4, 2, 1, 2), False),
     "random": ("random play", "#8a8a8a", (1, 2), False),
 }
 GOOD, POOR, STATE = "#3a8f4d", "#c0392b", "#2166ac"
@@ -78,6 +77,11 @@ def _curves(pyplot: Any, data: dict[str, Any]) -> Any:
         axes.errorbar(
             x, mean, sd, label=line["label"], color=colour, linestyle=dash, marker=marker, markersize=3.5,
             linewidth=1.6, elinewidth=0.9, capsize=1.8, alpha=0.95,
+        )  # fmt: skip
+    if data["rest"] is not None:  # it lies among the curves: its words belong below
+        axes.axhline(
+            data["rest"], color=INK, linestyle=(0, (4, 2, 1, 2)), linewidth=1.2, zorder=1,
+            label=f"Q-learning at rest {data['rest']:.1f}",
         )  # fmt: skip
     for name, (words, colour, dashes, above) in MARKS.items():
         if data[name] is not None:
