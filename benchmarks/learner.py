@@ -104,12 +104,11 @@ def operations(case: Case, learner: Learner, batches: Batches, distinct: Distinc
     """Of one transition: what encoding the texts once, and the taken ones backwards, comes to."""
     h, total = case.hidden, 0.0
     model = learner.model
-    taken = np.take_along_axis(batches.pages.actions, batches.taken[..., None], axis=-1)[..., 0]
     for k in range(len(batches.taken)):
         for r in range(case.replicas):
             for lexicon, now, then in (
                 (model.states, batches.pages.states[k, r], batches.next_pages.states[k, r]),
-                (model.actions, taken[k, r], batches.next_pages.actions[k, r].ravel()),
+                (model.actions, batches.chosen[k, r], batches.next_pages.actions[k, r].ravel()),
             ):
                 lengths = np.diff(lexicon.starts)
                 forwards, backwards = distinct(np.concatenate([now, then])), distinct(now)

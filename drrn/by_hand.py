@@ -47,9 +47,8 @@ class Plan:
 def plan_of(batches: Batches, state_view: TextView, action_view: TextView, device: torch.device) -> Plan:
     pages, after = batches.pages, batches.next_pages
     updates, replicas, size, most = after.actions.shape
-    chosen = np.take_along_axis(pages.actions, batches.taken[..., None], axis=-1)[..., 0]
     states = state_view.place[np.concatenate([pages.states, after.states], axis=2)]
-    taken, following = action_view.place[chosen], action_view.place[after.actions]
+    taken, following = action_view.place[batches.chosen], action_view.place[after.actions]
     replica = np.arange(replicas)[:, None]
     texts = action_view.vectors.shape[1]
     rows, at, at_next, encoded = None, taken, following, texts

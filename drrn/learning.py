@@ -76,8 +76,7 @@ class Learner:
         """A step down the gradient for each batch; the errors y - Q of each transition [K, R, B]."""
         pages, rate = batches.pages, self.optimiser.learning_rate
         if not self.model.sees_menu:  # then it need not be shown the actions that were not taken
-            taken = np.take_along_axis(pages.actions, batches.taken[..., None], axis=-1)
-            pages = Pages(pages.states, taken)
+            pages = Pages(pages.states, batches.chosen[..., None])
         if self.optimiser.plain and self.target is None and len(pages.states) > FEW:
             self.model.view_texts(pages, batches.next_pages)
         if by_hand.can_learn(self.model) and self.loss is squared:

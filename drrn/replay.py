@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,12 @@ class Batches:
     discounts: NDArray[np.float32]  # [K, R, B]
     next_pages: Pages
     weights: NDArray[np.float32]  # [K, R, B]
+
+    @cached_property
+    def chosen(self) -> Ids:
+        """The actions that were taken, [K, R, B]."""
+        chosen: Ids = np.take_along_axis(self.pages.actions, self.taken[..., None], axis=-1)[..., 0]
+        return chosen
 
 
 TYPES = {
