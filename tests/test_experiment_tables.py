@@ -28,12 +28,12 @@ WANTED = {**vars(Settings()), "final_softmax": 1000, "final_greedy": 200}
 RECORD = {"wanted": WANTED, "commit": "abc", "versions": {}, "seconds": {"whole": 2.0, "learning": 1.0}}
 
 
-def store(results, game, variant, scores, **more):
+def store(results, game, variant, scores, exact=None, **more):
     rows = [
         {
             "game": game, **vars(variant), "seed": seed, "round": 20, "episodes": 1000, "final": True,
             "policy": "softmax", "paraphrased": False, "final_reward": score, "return": 0.0, "steps": 5.0,
-            "stopped": 0.25, "exact": None,
+            "stopped": 0.25, "exact": exact,
         }
         for seed, score in enumerate(scores)
     ]  # fmt: skip
@@ -66,7 +66,7 @@ def test_a_tables_means_and_deviations_are_those_of_its_rows(results):
     )
     # 5 (1) beside 4.4 (0.4) is within 2 √(1 + 0.16); beside 2.0 (1.5), too; 18 (1) beside 17.1 (0.6), too
     assert "| PA DQN (L = 1) | 5.0 (1.0) | 2.0 (1.5) | 5.0 (1.0) | 4.0 (1.4) | 5.0 (1.0) | 4.4 (2.0) |" in lines
-    assert "| Random play, exact | -7.00 |  |  |  |  |  |" in lines
+    assert "| Random play, exact | -7.00 |  |" in lines
 
 
 def test_what_differs_by_more_than_twice_the_joint_deviation_is_marked(results):
@@ -148,8 +148,8 @@ def test_the_headline_stands_between_its_markers_and_nothing_else_moves(results,
     readme.write_text("before\n<!-- headline -->\nold\n<!-- /headline -->\nafter\n")
     text = with_headline(readme, Book(results), results.root)[1]
     assert text.startswith("before\n<!-- headline -->") and text.endswith("<!-- /headline -->\nafter\n")
-    assert "| Saving John | -7.0 | 18.7 (0.4) | 18.0 (1.0) | 18.4 | 20.0 |" in text and "old" not in text
-    assert "| Machine of Death | — | 11.2 (0.6) | — | — | — |" in text
+    assert "| Saving John | -7.0 | 18.7 (0.4) | 18.0 (1.0) | 20.0 |" in text and "old" not in text
+    assert "| Machine of Death | — | 11.2 (0.6) | — | — |" in text
     readme.write_text("no markers")
     with pytest.raises(InputError, match="it must have one <!-- headline -->"):
         with_headline(readme, Book(results), results.root)
@@ -194,6 +194,34 @@ def test_the_example_states_are_in_the_games_and_our_actions_are_not(shared_game
         assert example.state.mark in texts and {example.good.mark, example.poor.mark} <= actions
         for action in (action for some in example.made_up.values() for action in some):
             assert mark(action) not in actions and set(words(action)) <= known
+
+
+def test_an_exact_score_counts_more_than_a_sampled_one(results):
+    store(results, "saving-john", BEST, [1.0, 2.0], exact=18.5)
+    found = Book(results).final("saving-john", BEST)
+    assert found is not None and (found.mean, found.sd) == (18.5, 0.0)
+    assert Book(results).final("saving-john", BEST, "final_reward").mean == 1.5
+
+
+def test_a_control_that_beats_every_model_is_said_to(results):
+    assert "is ahead of every model" not in markdown(document(Book(results)))
+    store(results, "saving-john", Variant("table"), [19.0, 20.0])
+    said = markdown(document(Book(results)))
+    assert "| Look-up table, a control | 19.5 (0.7) |  |" in said
+    assert "is ahead of every model (of DRRN (L = 1) at 20 by 1.5)" in said
+
+
+def test_the_papers_q_values_stand_beside_those_of_its_own_actions(results):
+    example = next(e for e in examples() if e.game == "saving-john")
+    rows = [
+        {"seed": 0, "state": example.state.mark, "kind": kind, "action": action, "q": q}
+        for kind, action, q in (("good", example.good.mark, 17.0), ("poor", example.poor.mark, -9.0))
+    ]
+    store(results, "saving-john", BEST, [18.0], **{".examples": text_of(rows, KINDS[".examples"])})
+    lines = table_lines(results)
+    assert f"| in the game, good | {example.good.gloss} | 17.0 | 18.0 |" in lines
+    assert f"| in the game, poor | {example.poor.gloss} | -9.0 | -9.0 |" in lines
+    assert f"| made up, positive | {example.made_up['positive'][0]} | — |  |" in lines
 
 
 def test_what_is_published_is_what_its_rows_say():

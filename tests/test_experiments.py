@@ -340,6 +340,21 @@ def test_check_names_a_figure_that_shows_other_rows(results, capsys):
     assert "curves-long-watch.svg: it shows other rows" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("alter", [lambda text: text.replace("#2166ac", "#000000"), lambda text: text[:400]])
+def test_check_names_a_drawing_that_was_altered_or_cut(results, alter, capsys):
+    path = results / "figures/curves-long-watch.svg"
+    path.write_text(alter(path.read_text()))
+    assert main(["report", "--out", str(results), "--check"]) == 1
+    assert "curves-long-watch.svg: it was changed since it was drawn" in capsys.readouterr().err
+
+
+def test_check_sees_a_figure_of_the_page_that_is_not_the_one_drawn(results, capsys):
+    path = results / "report.html"
+    path.write_text(path.read_text().replace("<path", "<g", 1))
+    assert main(["report", "--out", str(results), "--check"]) == 1
+    assert "report.html: " in capsys.readouterr().err
+
+
 def test_the_report_is_the_same_to_the_byte_whenever_it_is_made(results):
     names = ["RESULTS.md", "report.html", "figures/curves-long-watch.svg", "figures/embeddings-long-watch.svg"]
     before = {name: (results / name).read_bytes() for name in names}

@@ -129,6 +129,22 @@ def test_one_step_targets_come_to_rest_where_nothing_tells_what_was_done_and_mor
     assert two.final_reward == pytest.approx(10 * math.tanh(0.1 * 9), abs=0.01)
 
 
+TWICE = (
+    ":: Start\nA door.\n\n[[Knock.|Wait]]\n<<if $again>>[[Go.|Great]]<<else>>[[Go.|Home]]<<endif>>\n\n"
+    ":: Wait\n<<set $again = 1>>Nobody.\n\n[[Back.|Start]]\n\n:: Great\nG.\n\n:: Home\nH.\n"
+)
+
+
+def test_what_would_come_after_the_step_limit_is_never_learned(story):
+    game = compiled(story(TWICE, rules(Great=10, Home=1)))
+    actions = np.array(game.actions)[game.action]
+    # after two steps play stands at the door again, and is stopped: that going then pays 10 is never met
+    stopped = at_rest(game, 0.5, 0.9, 2)
+    assert stopped.q[actions == "Go."] == pytest.approx(1, abs=0.01)
+    assert stopped.q[actions == "Knock."] == pytest.approx(0.81, abs=0.01)
+    assert at_rest(game, 0.5, 0.9, 3).q[actions == "Go."].min() > 2
+
+
 def test_where_texts_tell_all_q_learning_comes_to_the_true_values():
     game = compiled(drrn.make("long-watch"))
     true = best(game, 0.9)

@@ -40,6 +40,7 @@ class Book:
     def __init__(self, results: Results) -> None:
         self.jobs: dict[tuple[str, str], Stored] = {}
         self.facts: dict[str, dict[str, str | None]] = {}
+        self.told: dict[str, dict[str, Any]] = {}  # how the facts were made
         for game in results.games():
             for name in results.names(game):
                 if name not in (GAME, *VARIANTS):
@@ -49,6 +50,7 @@ class Book:
                     continue
                 if name == GAME:
                     self.facts[game] = {row["measure"]: row["value"] for row in stored.rows[""]}
+                    self.told[game] = stored.record
                 else:
                     self.jobs[game, name] = stored
         self.games = game_order({*self.facts, *(game for game, _ in self.jobs)})
@@ -72,17 +74,19 @@ class Book:
         self,
         game: str,
         variant: Variant,
-        column: str = "final_reward",
+        column: str | None = None,
         *,
         policy: str = "softmax",
         paraphrased: bool = False,
     ) -> Measured | None:
-        """Over seeds, after the last round."""
+        """Over seeds, after the last round; without a column the final reward, exact where it could be computed."""
         rows = [
             row
             for row in self.rows(game, variant)
             if row["final"] and row["policy"] == policy and row["paraphrased"] == paraphrased
         ]
+        if column is None:
+            column = "exact" if rows and all(row["exact"] is not None for row in rows) else "final_reward"
         return measured([row[column] for row in rows if row[column] is not None])
 
     def curve(self, game: str, variant: Variant) -> list[tuple[int, float, float]]:

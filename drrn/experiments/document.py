@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,18 @@ class Table:
     header: Sequence[str]
     rows: Sequence[Sequence[Cell | str]]
     notes: Sequence[str] = ()
+
+    @property
+    def words(self) -> set[int]:
+        """Columns after the first, most of whose cells have no figure in them: they stand to the left."""
+        found = set()
+        for place in range(1, len(self.header)):
+            column = (row[place] for row in self.rows)
+            texts = [cell if isinstance(cell, str) else cell.text for cell in column]
+            told = [text for text in texts if text not in ("", MISSING)]
+            if sum(not re.search(r"\d", text) for text in told) > len(told) / 2:
+                found.add(place)
+        return found
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ class Estimate:
         """None while nothing was measured."""
         measured = spent = left = 0.0
         for work in self.works:
-            if work.variant is None:  # a game's facts take no time to speak of
+            if work.variant is None:  # a game's facts come first, and take a few seconds whatever the settings
                 continue
             key, whole = (work.game, work.name), cost(work.game, work.variant)
             share, seconds = (1.0, self.done[key]) if key in self.done else self.under_way.get(key, (0.0, 0.0))

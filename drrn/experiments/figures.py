@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import re
 from typing import Any
@@ -30,6 +31,7 @@ MARKS = {  # words, colour, dashes, whether they stand above their line
     "best": ("best possible", "#3a8f4d", (6, 3), True),
     "random": ("random play", "#8a8a8a", (1, 2), False),
 }
+WHITE = '<rect width="100%" height="100%" fill="#ffffff"/>'
 GOOD, POOR, STATE = "#3a8f4d", "#c0392b", "#2166ac"
 
 
@@ -44,8 +46,8 @@ def drawn(figure: Figure) -> str:
         made.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
         pyplot.close(made)
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", text.getvalue(), flags=re.S)
-    svg = svg[svg.index("<svg") :].replace("<svg ", f'<svg data-rows="{figure.sha256}" role="img" ', 1)
-    return re.sub(r"[ \t]+$", "", svg, flags=re.M).strip()
+    svg = re.sub(r"[ \t]+$", "", svg[svg.index("<svg") :], flags=re.M).strip()
+    return svg.replace("<svg ", f'<svg data-rows="{figure.sha256}" data-drawing="{_hash(svg)}" role="img" ', 1)
 
 
 def inside_page(svg: str, name: str) -> str:
@@ -58,15 +60,29 @@ def inside_page(svg: str, name: str) -> str:
 
 def as_file(svg: str) -> str:
     """A file of its own, on white: whatever shows it may be dark."""
-    white = '<rect width="100%" height="100%" fill="#ffffff"/>'
-    whole = re.sub(r"(<svg [^>]*>)", rf"\1\n {white}", svg, count=1)
+    whole = re.sub(r"(<svg [^>]*>)", rf"\1\n {WHITE}", svg, count=1)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{whole}\n'
+
+
+def from_file(text: str) -> str:
+    """The drawing, as `drawn` gave it, out of a file of its own."""
+    return text[text.find("<svg") :].replace(f"\n {WHITE}", "", 1).strip()
 
 
 def rows_hash(svg: str) -> str | None:
     """Of the rows that a drawn figure shows."""
     found = re.search(r'<svg data-rows="(\w+)"', svg)
     return found[1] if found else None
+
+
+def is_as_drawn(svg: str) -> bool:
+    """Whether nothing was changed since it was drawn."""
+    found = re.search(r' data-rows="\w+" data-drawing="(\w+)" role="img"', svg)
+    return found is not None and _hash(svg.replace(found[0], "", 1)) == found[1]
+
+
+def _hash(svg: str) -> str:
+    return hashlib.sha256(svg.encode()).hexdigest()[:16]
 
 
 def _curves(pyplot: Any, data: dict[str, Any]) -> Any:
@@ -95,7 +111,9 @@ def _curves(pyplot: Any, data: dict[str, Any]) -> Any:
     axes.set_xlim(left=0)
     axes.margins(y=0.08)
     axes.grid(axis="y", color="#8a8a8a", alpha=0.25, linewidth=0.6)
-    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=9, handlelength=2.4)
+    longest = max(len(line["label"]) for line in data["lines"])
+    columns = 3 if longest < 20 else 2
+    figure.legend(loc="outside lower center", ncols=columns, frameon=False, fontsize=9, handlelength=2.4)
     return figure
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from drrn.experiments import paper
 from drrn.experiments.book import Book, Measured
 from drrn.experiments.document import listed, number
-from drrn.experiments.plan import LAYERED, LINEAR, SIZES, Variant
+from drrn.experiments.plan import GRID, LAYERED, LINEAR, SIZES, TABLE, Variant
 
 LABELS = {"linear": "Linear", "per-action": "PA DQN", "max-action": "MA DQN", "drrn": "DRRN", "table": "Look-up table"}
 
 AT_REST = (
-    "At rest is what Q-learning comes to where each text has a Q of its own and nothing is left to the luck of "
-    "samples, computed exactly."
+    "Q-learning at rest: what softmax scores where each text and action have a Q of their own, and each Q is the mean "
+    "of its targets. A learner need not come to rest: docs/training.md."
 )
 
 
@@ -65,6 +65,20 @@ def deeper(book: Book, game: str) -> list[str]:
     reported = {name: mean for name, (mean, _) in paper.SCORES.get(game, {}).items()}
     theirs, theirs_not = _compared(reported)
     return [said + (f" (in the paper's table: {theirs - len(theirs_not)} of {theirs})." if theirs else ".")]
+
+
+def control(book: Book, game: str) -> list[str]:
+    """Whether the look-up table, which understands nothing, beats every model."""
+    table = book.final(game, TABLE)
+    scored = {v: m.mean for v in GRID if (m := book.final(game, v))}
+    if table is None or not scored or table.mean <= max(scored.values()):
+        return []
+    best = max(scored, key=scored.__getitem__)
+    named = label(best) + (f" at {best.hidden}" if best.hidden else "")
+    return [
+        f"The control, a look-up table, is ahead of every model (of {named} by {number(table.mean - scored[best])}): "
+        "where all texts are known beforehand, nothing need be understood."
+    ]
 
 
 def _both(model: str) -> list[Variant]:

@@ -11,7 +11,6 @@ from drrn.errors import InputError
 from drrn.experiments import paper
 from drrn.experiments.book import Book, Measured
 from drrn.experiments.document import number, spread
-from drrn.experiments.findings import AT_REST
 from drrn.experiments.plan import BEST, FOUR_STEPS, PAPER
 
 BEGIN, END = "<!-- headline -->", "<!-- /headline -->"
@@ -20,8 +19,8 @@ BEGIN, END = "<!-- headline -->", "<!-- /headline -->"
 def headline(book: Book, figures: str) -> str:
     """The block, with its markers; `figures` is the way from the README to the folder of figures."""
     lines = [
-        "| DRRN, two layers of 100 | random play | the paper | ours | at rest | best possible |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
+        "| DRRN, two layers of 100 | random play | the paper | ours | best possible |",
+        "| --- | ---: | ---: | ---: | ---: |",
         *(line for game, title in PAPER.items() for line in _lines(book, game, title)),
     ]
     drawn = [game for game in PAPER if book.curve(game, BEST)]
@@ -29,7 +28,7 @@ def headline(book: Book, figures: str) -> str:
     seeds = {record["wanted"]["replicas"] for game in PAPER if (record := book.record(game, BEST))}
     over = f" over {seeds.pop()} seeds" if len(seeds) == 1 else ""
     parts = [
-        f"Mean final reward (standard deviation{over}); every table and figure: `drrn reproduce`. {AT_REST}",
+        f"Mean final reward (standard deviation{over}); every table and figure: `drrn reproduce`.",
         "\n".join(lines),
         *["\n".join(images)] * bool(images),
     ]
@@ -38,16 +37,15 @@ def headline(book: Book, figures: str) -> str:
 
 def _lines(book: Book, game: str, title: str) -> Iterator[str]:
     reported = spread(Measured(*paper.SCORES[game][BEST.name]))
-    cells = [(title, reported, book.final(game, BEST), number(book.fact(game, "one_step_at_rest")))]
+    cells = [(title, reported, book.final(game, BEST))]
     if game in paper.PARAPHRASED:
         reported = spread(Measured(*paper.PARAPHRASED[game][BEST.name]))
-        cells.append(("… its actions paraphrased", reported, book.final(game, BEST, paraphrased=True), ""))
+        cells.append(("… its actions paraphrased", reported, book.final(game, BEST, paraphrased=True)))
     if further := book.final(game, FOUR_STEPS):
-        rest = number(book.fact(game, "four_steps_at_rest"))
-        cells.append(("… targets of four steps, not in the paper", "", further, rest))
+        cells.append(("… targets of four steps, not in the paper", "", further))
     chance, most = (number(book.fact(game, f"{name}_final_reward")) for name in ("random", "best"))
-    for words, theirs, ours, rest in cells:
-        yield f"| {words} | {chance} | {theirs} | {spread(ours)} | {rest} | {most} |"
+    for words, theirs, ours in cells:
+        yield f"| {words} | {chance} | {theirs} | {spread(ours)} | {most} |"
 
 
 def with_headline(readme: Path, book: Book, root: Path) -> tuple[str, str]:

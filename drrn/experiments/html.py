@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from itertools import groupby
 
-from drrn.experiments.document import MISSING, Block, Cell, Document, Figure, Section, Table
+from drrn.experiments.document import Block, Cell, Document, Figure, Section, Table
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d1d1f; --soft: #6b6b70; --paper: #fdfdfb; --line: #dddcd6; --tint: #f4f3ee;
@@ -88,7 +88,7 @@ def _block(block: Block) -> str:
 
 def _table(table: Table) -> str:
     papers = {i for i, name in enumerate(table.header) if name.endswith("paper")}
-    words = {i for i in range(1, len(table.header)) if _is_words([row[i] for row in table.rows])}
+    words = table.words
 
     def left(place: int) -> str:
         return ' class="words"' if place in words else ""
@@ -107,13 +107,6 @@ def _table(table: Table) -> str:
         f'<div class="scroll"><table><caption>{_inline(table.caption)}</caption>\n<thead><tr>{head}</tr></thead>\n'
         f"<tbody>\n{rows}\n</tbody></table></div>\n{notes}"
     )
-
-
-def _is_words(column: list[Cell | str]) -> bool:
-    """A column of words, most of whose cells have no figure in them, stands to the left."""
-    texts = [cell if isinstance(cell, str) else cell.text for cell in column]
-    told = [text for text in texts if text not in ("", MISSING)]
-    return sum(not re.search(r"\d", text) for text in told) > len(told) / 2
 
 
 def _inline(text: str) -> str:

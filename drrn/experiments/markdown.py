@@ -34,7 +34,7 @@ def _block(block: Block) -> str:
 
 
 def _table(table: Table) -> str:
-    rule = ["---", *["---:"] * (len(table.header) - 1)]
+    rule = ["---" if place == 0 or place in table.words else "---:" for place in range(len(table.header))]
     lines = [[_cell(name) for name in table.header], rule, *([_cell(cell) for cell in row] for row in table.rows)]
     drawn = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     return "\n\n".join([f"**{table.caption}**", drawn, *table.notes])

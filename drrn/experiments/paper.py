@@ -58,5 +58,15 @@ STATISTICS: dict[str, dict[str, str]] = {
     },
 }  # fmt: skip
 
+# Q-values of examples, by the mark of the state: the game's own actions, and in other words. The made-up actions of the
+# paper are its own; ours are others, and have no number beside them.
+EXAMPLES: dict[str, dict[str, float]] = {
+    "5d5f5af234e8": {"good": 18.005, "poor": -8.981},
+    "887d556059cf": {"good": 14.569, "poor": -9.498},
+    "4bbd9cba1bf8": {"good": 16.214, "poor": -7.986},
+    "97a2efc1051c": {"good": 16.6, "poor": -21.5, "good paraphrased": 17.5, "poor paraphrased": -11.9},
+    "68991d48c5ac": {"good": 21.885, "poor": 1.915},
+}
+
 # Eight people: their first games, and after they gained experience.
 PEOPLE: dict[str, dict[str, float]] = {"machine-of-death": {"novice": -5.5, "experienced": 16.0}}

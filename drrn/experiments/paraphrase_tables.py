@@ -94,15 +94,19 @@ def _example_table(book: Book, example: Example) -> Table:
         if row["state"] == example.state.mark:
             values.setdefault((row["kind"], row["action"]), []).append(row["q"])
 
-    def q(kind: str, action: str) -> str:
-        return spread(measured(values.get((kind, action), [])))
+    reported = paper.EXAMPLES.get(example.state.mark, {})
+
+    def line(what: str, words: str, kind: str, action: str) -> list[Cell | str]:
+        q = spread(measured(values.get((kind, action), [])))
+        return [what, words, q, *[number(reported.get(kind)) if kind in reported else ""] * bool(reported)]
 
     own = (("good", example.good), ("poor", example.poor))
-    lines: list[list[Cell | str]] = [[f"in the game, {kind}", text.gloss, q(kind, text.mark)] for kind, text in own]
+    lines = [line(f"in the game, {kind}", text.gloss, kind, text.mark) for kind, text in own]
     for kind, _ in own:
         said = next((action for k, action in values if k == f"{kind} paraphrased"), None)
         if said:
-            lines.append([f"paraphrased, {kind}", "the same in other words", q(f"{kind} paraphrased", said)])
+            lines.append(line(f"paraphrased, {kind}", "the same in other words", f"{kind} paraphrased", said))
     for kind in MADE_UP:
-        lines += [[f"made up, {kind}", action, q(kind, mark(action))] for action in example.made_up[kind]]
-    return Table(f"{book.title(example.game)}: {example.state.gloss}", ["Action", "", "Q"], lines)
+        lines += [line(f"made up, {kind}", action, kind, mark(action)) for action in example.made_up[kind]]
+    header = ["", "Action", "Q", *["the paper"] * bool(reported)]
+    return Table(f"{book.title(example.game)}: {example.state.gloss}", header, lines)

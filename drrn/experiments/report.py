@@ -9,7 +9,7 @@ from pathlib import Path
 from drrn.errors import InputError
 from drrn.experiments.book import Book
 from drrn.experiments.document import Document
-from drrn.experiments.figures import as_file, drawn, inside_page, rows_hash
+from drrn.experiments.figures import as_file, drawn, from_file, inside_page, is_as_drawn, rows_hash
 from drrn.experiments.folder import Results, make_folder
 from drrn.experiments.headline import with_headline
 from drrn.experiments.html import page
@@ -44,16 +44,18 @@ def differences(results: Results, readme: Path | None = None) -> list[str]:
     found += [
         f"{results.root / 'RESULTS.md'}: {name}" for name in _apart(told, expected, r"^## (.+)$", r"^\*\*(.+)\*\*$")
     ]
-    stand_in = {figure.name: f'<svg data-rows="{figure.sha256}"></svg>' for figure in whole.figures}
-    told = re.sub(
-        r'(<svg data-rows="\w+")[^>]*>.*?</svg>', r"\1></svg>", _read(results.root / "report.html"), flags=re.S
-    )
-    parts = (r"<h2>(.+)</h2>", r"<caption>(.+)</caption>")
-    found += [f"{results.root / 'report.html'}: {name}" for name in _apart(told, page(whole, stand_in), *parts)]
+    drawings = {}
     for figure in whole.figures:
         path = results.root / "figures" / f"{figure.name}.svg"
-        if rows_hash(_read(path)) != figure.sha256:
+        svg = from_file(_read(path))
+        drawings[figure.name] = inside_page(svg, figure.name)
+        if rows_hash(svg) != figure.sha256:
             found.append(f"{path}: it shows other rows")
+        elif not is_as_drawn(svg):
+            found.append(f"{path}: it was changed since it was drawn")
+    parts = (r"<h2>(.+)</h2>", r"<caption>(.+)</caption>")
+    told, expected = _read(results.root / "report.html"), page(whole, drawings)
+    found += [f"{results.root / 'report.html'}: {name}" for name in _apart(told, expected, *parts)]
     found += [f"{path}: no rows are behind it" for path in _foreign(results, whole)]
     if readme is not None:
         text, should = with_headline(readme, book, results.root)

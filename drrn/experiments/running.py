@@ -20,6 +20,8 @@ from drrn.games import StoryGame, make
 from drrn.games.paraphrases import read_paraphrases
 from drrn.settings import Settings
 
+FACTS_EDITION = 2  # raised whenever what is told of a game changes, so that it is told anew
+
 if TYPE_CHECKING:
     from drrn.record import Run
     from drrn.train import Round, Trainer
@@ -47,7 +49,8 @@ class Work:
     def wanted(self) -> dict[str, Any]:
         """What its rows must have been made with, to count."""
         if self.variant is None:
-            return {**self.hashes, "alpha": self.settings.alpha, "discount": self.settings.discount}
+            told = {"alpha": self.settings.alpha, "discount": self.settings.discount}
+            return {**self.hashes, **told, "edition": FACTS_EDITION}
         final = {f"final_{policy}": episodes for policy, episodes in self.final.items()}
         return {**self.hashes, **asdict(self.settings), **final}
 

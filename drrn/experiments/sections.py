@@ -18,7 +18,7 @@ from drrn.experiments.paraphrase_tables import (
     prediction_table,
 )  # fmt: skip
 from drrn.experiments.plan import BEST, CURVES, EXPERIMENTS, PAPER, SHARED, Variant, game_order
-from drrn.experiments.tables import exact_table, gap_table, interaction_table, score_table, statistics_table
+from drrn.experiments.tables import gap_table, interaction_table, score_table, statistics_table, yardstick_table
 from drrn.settings import Settings
 
 TITLES = {
@@ -39,8 +39,12 @@ def document(book: Book) -> Document:
     opening = [
         "Every number here is made from the rows in `rows/` by `drrn report`; `drrn report --check` compares. Means, "
         "and standard deviations in brackets, are over seeds. A final reward is what an ending pays, by softmax with "
-        "the α of training; an episode that the step limit stopped counts 0. Bold is the best of a column.",
+        "the α of training; an episode that the step limit stopped counts 0. It is the exact expectation, computed "
+        "from the weights; for Linear and MA DQN, whose choice depends on the order in which actions are shown, the "
+        "mean of so many episodes as the settings say. Bold is the best model of a column.",
     ]
+    if book.jobs and all(stored.record["wanted"]["replicas"] == 1 for stored in book.jobs.values()):
+        opening.append("**Of one seed each**: a taste, with no deviations, and too little to judge by.")
     absent = [game for game in PAPER if game not in book.games]
     if absent:
         titles = " and ".join(PAPER[game] for game in absent)
@@ -63,14 +67,14 @@ def _blocks(book: Book) -> dict[str, list[Block]]:
         in_words += [paraphrase_table(book, game), prediction_table(book, game), *_scatter(book, game)]
     return {
         "statistics": [statistics_table(book, games)] if games else [],
-        "scores": [score_table(book, game) for game in games],
+        "scores": [table for game in games for table in (score_table(book, game), yardstick_table(book, game))],
         "curves": [figure for game in games for figure in _curves(book, game, "curves", CURVES)],
         "shared": [figure for game in games for figure in _curves(book, game, "shared", (BEST, SHARED))],
         "interactions": [interaction_table(book, game) for game in games],
         "paraphrases": in_words,
         "examples": [table for game in games for table in example_tables(book, game)],
         "embeddings": [figure for game in games for figure in _plane(book, game)],
-        "gaps": [table for game in games for table in (gap_table(book, game), exact_table(book, game))],
+        "gaps": [gap_table(book, game) for game in games],
     }
 
 
@@ -134,8 +138,8 @@ UNSHOWN = {*asdict(BEST), "seed", "replicas", "evaluation_episodes"}  # what a t
 
 
 def _value(wanted: dict[str, Any], name: str) -> str:
-    if name == "learning_rate" and wanted[name] is None:
-        return "0.2" if wanted["model"] == "table" else "0.001"
+    if name == "learning_rate":
+        return str(Settings(model=wanted["model"], learning_rate=wanted[name]).eta)
     return str(wanted[name])
 
 
@@ -213,7 +217,11 @@ def _time(book: Book) -> Section:
             cells = [number(total, 0), number(total / len(times), 0), f"{number(100 * share, 0)} %"]
             rows.append([book.title(game), model, str(len(times)), *cells])
     header = ["Game", "Model", "Jobs", "Seconds", "… a job", "of it playing and learning"]
-    note = f"Together {number(whole / 60)} minutes of one core; jobs run side by side."
+    facts = sum(record["seconds"]["whole"] for record in book.told.values())
+    note = (
+        f"Together {number((whole + facts) / 60)} minutes of one core, {number(facts, 0)} seconds of them for what the "
+        "games themselves are; jobs run side by side."
+    )
     return Section("time", "Where the time goes", [Table("Seconds of computing, all seeds", header, rows, [note])])
 
 

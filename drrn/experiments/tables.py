@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from drrn.experiments import paper
 from drrn.experiments.book import Book, Measured
 from drrn.experiments.document import MISSING, Cell, Table, number, spread
-from drrn.experiments.findings import AT_REST, LABELS, ahead, deeper, label, off
+from drrn.experiments.findings import AT_REST, LABELS, ahead, control, deeper, label, off
 from drrn.experiments.plan import INTERACTIONS, LARGEST, LAYERED, LINEAR, PAPER, SIZES, TABLE, Variant
 
 MARKED = "† differs from the paper's by more than twice the joint standard deviation, √(sd² + sd²)."
@@ -51,15 +51,14 @@ def statistics_table(book: Book, games: Sequence[str]) -> Table:
 
 
 def score_table(book: Book, game: str) -> Table:
-    """Tables 2 and 3: final average reward, for each model and size; then what to measure it by."""
+    """Tables 2 and 3: final average reward, for each model and size."""
     lines = [(LABELS["linear"], dict.fromkeys(SIZES, LINEAR))] + [
         (label(Variant(model, layers)), {size: Variant(model, layers, size) for size in SIZES})
         for model in LAYERED
         for layers in (1, 2)
     ]
     table = size_table(book, game, f"Final average reward on {book.title(game)}", lines, paper.SCORES.get(game, {}))
-    rows = [*table.rows, *_yardsticks(book, game, len(table.header))]
-    return Table(table.caption, table.header, rows, [*table.notes, AT_REST, *ahead(book, game), *deeper(book, game)])
+    return Table(table.caption, table.header, table.rows, [*table.notes, *ahead(book, game), *deeper(book, game)])
 
 
 def size_table(
@@ -96,32 +95,22 @@ def size_table(
     return Table(caption, header, rows, [MARKED] * marked)
 
 
-def _yardsticks(book: Book, game: str, width: int) -> list[list[Cell | str]]:
-    people = paper.PEOPLE.get(game, {})
+def yardstick_table(book: Book, game: str) -> Table:
+    """What to measure the scores by."""
     exact = "" if book.fact(game, "best_final_reward") is None else ", exact"
-    lines: list[tuple[str, str, str]] = [
-        (f"{LABELS['table']}, a control", spread(book.final(game, TABLE)), ""),
-        (f"Random play{exact}", number(book.fact(game, "random_final_reward"), 2), ""),
-        ("Softmax of the true Q-values, exact", number(book.fact(game, "true_q_softmax"), 2), ""),
-        ("Q-learning at rest, exact", number(book.fact(game, "one_step_at_rest"), 2), ""),
-        ("Best possible, exact", number(book.fact(game, "best_final_reward"), 2), ""),
-    ]
-    lines += [(f"People, {kind}", "", number(score)) for kind, score in people.items()]
-    return [[name, ours, theirs, *[""] * (width - 3)] for name, ours, theirs in lines]
-
-
-def exact_table(book: Book, game: str) -> Table:
-    """Expected scores computed from the weights: no noise of sampling."""
-    variants = [(model, layers) for model in ("per-action", "drrn") for layers in (1, 2)]
     rows: list[list[Cell | str]] = [
-        [
-            label(Variant(model, layers)),
-            *(spread(book.final(game, Variant(model, layers, s), "exact"), 2) for s in SIZES),
-        ]
-        for model, layers in variants
+        [f"{LABELS['table']}, a control", spread(book.final(game, TABLE)), ""],
+        [f"Random play{exact}", number(book.fact(game, "random_final_reward"), 2), ""],
+        ["Q-learning at rest, exact", number(book.fact(game, "one_step_at_rest"), 2), ""],
+        ["Softmax of the true Q-values, exact", number(book.fact(game, "true_q_softmax"), 2), ""],
+        ["Best possible, exact", number(book.fact(game, "best_final_reward"), 2), ""],
     ]
-    notes = ["Linear and MA DQN depend on the order in which actions are shown: theirs can only be sampled."]
-    return Table(f"Exact expected final reward on {book.title(game)}", ["Hidden units", *map(str, SIZES)], rows, notes)
+    rows += [[f"People, {kind}", "", number(score)] for kind, score in paper.PEOPLE.get(game, {}).items()]
+    header = ["", "final reward", "the paper"]
+    if game not in PAPER:
+        header, rows = header[:2], [row[:2] for row in rows]
+    notes = [AT_REST, *control(book, game)]
+    return Table(f"To measure it by, {book.title(game)}", header, rows, notes)
 
 
 def interaction_table(book: Book, game: str) -> Table:

@@ -43,7 +43,8 @@ def at_rest(
     q = np.zeros(len(pairs)) if start is None else start.normal(0.0, 5.0, len(pairs))
     for _ in range(min(MOST_SWEEPS, WORK // len(graph.row))):
         chosen = softmax(graph, q[pair], alpha)
-        met = Chain(graph, chosen).visits(max_steps)[graph.slot_state] * chosen  # how often each slot is taken
+        # how often each slot is taken: where play stands after the last step, it takes none
+        met = Chain(graph, chosen).visits(max_steps - 1)[graph.slot_state] * chosen
         times = totals(pair, met, len(pairs))
         targets = _targets(graph, q[pair], chosen, discount, n_steps)
         means = np.divide(totals(pair, met * targets, len(pairs)), times, out=q.copy(), where=times > 0)
