@@ -244,7 +244,7 @@ FOREIGN = [
 ]
 
 
-@pytest.mark.parametrize(("mine", "theirs", "message"), FOREIGN, ids=lambda words: " ".join(words) or "plain")
+@pytest.mark.parametrize(("mine", "theirs", "message"), FOREIGN, ids=str)
 def test_weights_that_another_run_kept_are_refused(tale, tmp_path, mine, theirs, message, capsys):
     train(tale, tmp_path / "one", "--rounds", "1", *mine)
     train(tale, tmp_path / "two", "--rounds", "1", *theirs)
