@@ -68,41 +68,64 @@ def arrays_of(model: Model) -> dict[str, NDArray[Any]]:
 
 
 def put_arrays(model: Model, arrays: dict[str, NDArray[Any]], source: str) -> None:
-    """The other way; a file of another model is refused."""
+    """The other way; a file of another model, or of other replicas, is refused."""
+    mine = arrays_of(model)
+    if odd := sorted(mine.keys() ^ arrays.keys()):
+        where = "the run, not in the file" if odd[0] in mine else "the file, not in the run"
+        raise InputError(f'{source}: it holds the weights of another model: "{odd[0]}" is in {where}')
+    for name, array in arrays.items():
+        if not _fits(array, mine[name]):
+            shapes = f"{list(array.shape)}, not {list(mine[name].shape)}"
+            raise InputError(f'{source}: it holds the weights of another run: "{name}" is {shapes}')
     for name in model.weights:
-        model.weights[name] = _tensor(arrays, f"weight {name}", model, source)
+        model.weights[name] = torch.from_numpy(arrays[f"weight {name}"]).to(model.device)
     for name, table in model.tables.items():
-        weight = _tensor(arrays, f"table {name}", model, source)
-        if weight.shape != (len(model.seeds), len(table.lexicon.spelled), table.width):
-            raise InputError(f"{source}: the table of {name}s has another shape: it belongs to another run")
-        table.weight, table.known = weight, arrays[f"known {name}"]
+        table.weight = torch.from_numpy(arrays[f"table {name}"]).to(model.device)
+        table.known = arrays[f"known {name}"]
+
+
+def _fits(array: NDArray[Any], mine: NDArray[Any]) -> bool:
+    """Whether it can stand in mine's place; a side of no length is one that has yet to grow."""
+    if (array.ndim, array.dtype) != (mine.ndim, mine.dtype):
+        return False
+    return all(have in (0, given) for given, have in zip(array.shape, mine.shape, strict=True))
 
 
 def load_agent(folder: Path, device: str = "cpu") -> Agent:
     """The agent that a run's folder holds."""
-    config = read_config(folder)
-    vocabulary = read_json(folder / "vocabulary.json", f"{folder}: the run has not finished a round yet")
+    config, path = read_config(folder), folder / "vocabulary.json"
+    settings = Settings(**config["settings"])
+    vocabulary = read_json(path, f"{folder}: the run has not finished a round yet")
     try:
-        settings = Settings(**config["settings"])
         states = Lexicon(vocabulary["states"], settings.bag_norm)
         actions = states if settings.shared else Lexicon(vocabulary["actions"], settings.bag_norm)
-        most = config["most_actions"]
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{folder / 'config.json'}: not the settings of a run: {error}") from error
-    model = build_model(settings.model, shape_of(settings, most), states, actions, settings.seeds, torch_device(device))
-    if settings.model == "table":
-        for text in vocabulary["texts"]["states"]:
-            states.id(text)
-        for text in vocabulary["texts"]["actions"]:
-            actions.id(text)
-    arrays, _ = tensor_file.load(folder / "model.safetensors")
-    put_arrays(model, arrays, str(folder / "model.safetensors"))
+        if settings.model == "table":
+            for lexicon, side in ((states, "states"), (actions, "actions")):
+                for text in vocabulary["texts"][side]:
+                    lexicon.id(text)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}: not the words of a run: {error}") from error
+    shape = shape_of(settings, config["most_actions"])
+    model = build_model(settings.model, shape, states, actions, settings.seeds, torch_device(device))
+    path = folder / "model.safetensors"
+    arrays, metadata = tensor_file.load(path)
+    if metadata.get("game", config["game"]["sha256"]) != config["game"]["sha256"]:
+        raise InputError(f"{path}: it holds the weights of another story")
+    put_arrays(model, arrays, str(path))
     return Agent(model, settings)
 
 
 def read_config(folder: Path) -> dict[str, Any]:
     """What a run's folder says of itself."""
-    found: dict[str, Any] = read_json(folder / "config.json", f"{folder}: no run is here: there is no config.json")
+    path = folder / "config.json"
+    found: dict[str, Any] = read_json(path, f"{folder}: no run is here: there is no config.json")
+    try:
+        Settings(**found["settings"])
+        for name in ("source", "lenient", "encoding", "sha256"):
+            found["game"][name]
+        found["most_actions"]
+    except (KeyError, TypeError, InputError) as error:
+        raise InputError(f"{path}: not the settings of a run: {error}") from error
     return found
 
 
@@ -123,7 +146,7 @@ def torch_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
         torch.zeros(1, device=device).cpu()  # one that only pretends gives nothing back
-    except (RuntimeError, AssertionError) as error:
+    except (RuntimeError, AssertionError, ImportError) as error:
         raise InputError(f'the device "{name}" is not there: use cpu') from error
     return device
 
@@ -135,9 +158,3 @@ def read_json(path: Path, missing: str) -> Any:
         raise InputError(missing) from error
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read as JSON: {error}") from error
-
-
-def _tensor(arrays: dict[str, NDArray[Any]], name: str, model: Model, source: str) -> torch.Tensor:
-    if name not in arrays:
-        raise InputError(f'{source}: there is no "{name}": it holds the weights of another model')
-    return torch.from_numpy(arrays[name]).to(model.device)

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 import drrn
 from drrn import tensor_file
@@ -83,7 +84,9 @@ class Run:
 
     def _write_model(self, trainer: Trainer) -> None:
         self.write("vocabulary.json", json.dumps(_vocabulary(trainer), ensure_ascii=False))
-        tensor_file.save(self.folder / "model.safetensors", arrays_of(trainer.model))
+        tensor_file.save(
+            self.folder / "model.safetensors", arrays_of(trainer.model), {"game": fingerprint(trainer.game)}
+        )
 
     def rows(self, before: int | None = None) -> list[dict[str, str]]:
         """The rows of evaluations.csv, up to a round."""
@@ -91,12 +94,29 @@ class Run:
         try:
             with path.open(encoding="utf-8", newline="") as file:
                 reader = csv.DictReader(file)
-                rows = list(reader)
+                header, rows = reader.fieldnames, list(reader)
         except OSError as error:
             raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-        if reader.fieldnames != COLUMNS:
+        except (ValueError, csv.Error) as error:
+            raise InputError(f"{path}: cannot be read as CSV in UTF-8: {error}") from error
+        if header != COLUMNS:
             raise InputError(f"{path}, line 1: the header must be {','.join(COLUMNS)}")
+        for number, row in enumerate(rows, 2):
+            if not (row["round"] or "").isdecimal():
+                raise InputError(f"{path}, line {number}: the round must be a whole number")
         return [row for row in rows if before is None or int(row["round"]) < before]
+
+    def check_whole(self) -> None:
+        """Refuse to go on where rounds were kept and the checkpoint is not there: it would begin again at the first.
+
+        The rows of a first round stand alone for a moment, before its checkpoint is written: that is no loss.
+        """
+        if not (self.folder / "evaluations.csv").exists() and not (self.folder / "vocabulary.json").exists():
+            return  # it was cut as it began
+        kept = max((int(row["round"]) for row in self.rows()), default=0)
+        path = self.folder / "checkpoint.safetensors"
+        if not path.exists() and (kept > 1 or (self.folder / "vocabulary.json").exists()):
+            raise InputError(f"{path}: it is missing, so the run cannot go on after round {kept}: begin a new run")
 
     def resume(self, trainer: Trainer, game: StoryGame) -> None:
         """Put the trainer where the last finished round left it."""
@@ -159,6 +179,7 @@ def save_checkpoint(path: Path, trainer: Trainer) -> None:
             if memory.priorities is not None:
                 arrays[f"memory {r} sums"] = memory.priorities.sums
     state = {
+        "game": fingerprint(trainer.game),
         "round": trainer.round,
         "updates": trainer.learner.updates,
         "counts": [memory.count for memory in trainer.memories],
@@ -172,16 +193,23 @@ def load_checkpoint(path: Path, trainer: Trainer) -> None:
     arrays, metadata = tensor_file.load(path)
     try:
         state = json.loads(metadata["state"])
+        if state.get("game", fingerprint(trainer.game)) != fingerprint(trainer.game):
+            raise InputError(f"{path}: it holds the weights of another story")
+        target = trainer.model.frozen() if trainer.learner.target else None  # while what grows has not grown
         for lexicon, side in ((trainer.states, "states"), (trainer.actions, "actions")):
-            mine = {name.removeprefix(f"{side} "): a for name, a in arrays.items() if name.startswith(f"{side} ")}
-            lexicon.restore(state[side], state["texts"][side], mine)
-        put_arrays(trainer.model, arrays, str(path))
-        if trainer.learner.target is not None:
-            trainer.learner.target = trainer.model.frozen()
-            targets = {name.removeprefix("target "): a for name, a in arrays.items() if name.startswith("target ")}
-            put_arrays(trainer.learner.target, targets, str(path))
-        slots = {name.removeprefix("slot "): a for name, a in arrays.items() if name.startswith("slot ")}
+            lexicon.restore(state[side], state["texts"][side], _part(arrays, f"{side} "))
+        learned = {name: a for name, a in arrays.items() if name.startswith(("weight ", "table ", "known "))}
+        put_arrays(trainer.model, learned, str(path))
+        if target is not None:
+            put_arrays(target, _part(arrays, "target "), str(path))
+            trainer.learner.target = target
+        slots = _part(arrays, "slot ")
         trainer.learner.optimiser.slots = {n: torch.from_numpy(a).to(trainer.device) for n, a in slots.items()}
+        for (
+            name,
+            table,
+        ) in trainer.model.tables.items():  # kept without their spare rows; slots with them
+            table.make_room(max((a.shape[1] for n, a in slots.items() if n.startswith(f"table {name}")), default=0))
         for r, memory in enumerate(trainer.memories):
             memory.count = state["counts"][r]
             if f"memory {r} states" in arrays:
@@ -193,6 +221,11 @@ def load_checkpoint(path: Path, trainer: Trainer) -> None:
         trainer.round, trainer.learner.updates = state["round"], state["updates"]
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise InputError(f"{path}: not the checkpoint of this run: {error}") from error
+
+
+def _part(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    """The arrays whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def _vocabulary(trainer: Trainer) -> dict[str, Any]:

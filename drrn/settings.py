@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+import json
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any
 
 from drrn.errors import InputError, did_you_mean
@@ -47,8 +49,8 @@ class Settings:
     epsilon: float = _setting(0.1, "share of random actions (exploration epsilon)")
     optimiser: str = _setting("sgd", "how weights move", OPTIMISERS)
     loss: str = _setting("squared", "of the error y - Q", LOSSES)
-    clip: float | None = _setting(None, "largest norm of a replica's gradient")
-    target_every: int | None = _setting(None, "targets from a copy of the model, renewed every so many updates")
+    clip: float | None = _setting(None, "largest norm of a replica's gradient (off by default)")
+    target_every: int | None = _setting(None, "targets from a copy, renewed every so many updates (off by default)")
     double: bool = _setting(False, "double Q-learning: one network chooses, the copy values")
     n_steps: int = _setting(1, "rewards summed before the next state's value is taken")
     prioritised: bool = _setting(False, "draw transitions in proportion to their last error")
@@ -57,7 +59,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         for f in fields(self):
-            choices, value = f.metadata["choices"], getattr(self, f.name)
+            choices, value = _choices(f), getattr(self, f.name)
+            _check_kind(f, value)
             if choices and value not in choices:
                 near = did_you_mean(str(value), choices)
                 raise InputError(f'{f.name} is "{value}"; choose from {", ".join(choices)}.{near}')
@@ -73,6 +76,8 @@ class Settings:
                 raise InputError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
         if self.double and self.target_every is None:
             raise InputError("double Q-learning needs a second network: set target_every, say to 100")
+        if self.shared and self.action_hidden not in (None, self.hidden):
+            raise InputError(f"shared embeddings have one size: leave out action_hidden, which is {self.action_hidden}")
 
     @property
     def eta(self) -> float:
@@ -82,6 +87,39 @@ class Settings:
     @property
     def seeds(self) -> list[int]:
         return [self.seed + replica for replica in range(self.replicas)]
+
+
+KINDS: dict[str, tuple[Any, str]] = {
+    "str": (str, "a name"),
+    "int": (int, "a whole number"),
+    "float": ((int, float), "a number"),
+    "bool": (bool, "true or false"),
+}
+
+# Where the rooms keep what has those names; one that is added there can be chosen from then on.
+REGISTERED = {
+    "model": ("drrn.models", "MODELS"),
+    "interaction": ("drrn.models", "INTERACTIONS"),
+    "optimiser": ("drrn.optimisers", "OPTIMISERS"),
+    "loss": ("drrn.learning", "LOSSES"),
+}
+
+
+def _choices(f: Field[Any]) -> Collection[str] | None:
+    """The names that a setting can have: those of its room, if that is loaded."""
+    room, names = REGISTERED.get(f.name, ("", ""))
+    found: Collection[str] | None = getattr(sys.modules.get(room), names, f.metadata["choices"])
+    return found
+
+
+def _check_kind(f: Field[Any], value: Any) -> None:
+    """A value of the kind that the annotation says; to Python true is a number, to us it is not."""
+    kind, *none = str(f.type).split(" | ")
+    accepted, said = KINDS[kind]
+    if (none and value is None) or (isinstance(value, accepted) and isinstance(value, bool) == (kind == "bool")):
+        return
+    shown = json.dumps(value, ensure_ascii=False, default=repr)
+    raise InputError(f"{f.name} is {shown}; it must be {said}{' or none' if none else ''}")
 
 
 LEAST = {

@@ -34,6 +34,10 @@ def train(tale, out, *more):
     return main(["train", str(tale), "--out", str(out), *SMALL, *more])
 
 
+def resuming(run):
+    return ["train", "--resume", str(run)]
+
+
 def numbers(run):
     arrays, _ = tensor_file.load(run / "model.safetensors")
     return (run / "evaluations.csv").read_text(), arrays
@@ -81,7 +85,14 @@ def test_config_reads_the_settings_of_another_run(tale, tmp_path):
 
 @pytest.mark.parametrize(
     "more",
-    [[], ["--grow", "--keep"], ["--form", "online", "--prioritised"], ["--optimiser", "adam", "--target-every", "3"]],
+    [
+        [],
+        ["--grow", "--keep"],
+        ["--form", "online", "--prioritised"],
+        ["--optimiser", "adam", "--target-every", "3"],
+        ["--optimiser", "adam", "--grow"],
+        ["--model", "table", "--grow"],
+    ],
     ids=" ".join,
 )
 def test_a_run_stopped_after_any_round_and_resumed_ends_with_the_same_numbers(tale, tmp_path, more, monkeypatch):
@@ -117,6 +128,20 @@ def test_a_run_killed_right_after_any_file_ends_with_the_same_numbers(tale, tmp_
     monkeypatch.setattr(tensor_file, "write_whole", write_and_die)
     train(tale, tmp_path / "cut", "--rounds", "1")
     monkeypatch.setattr(tensor_file, "write_whole", write_whole)
+    assert main(["train", "--resume", str(tmp_path / "cut")]) == 0
+    assert same(numbers(tmp_path / "cut"), numbers(tmp_path / "whole"))
+
+
+def test_a_run_killed_between_its_first_rows_and_their_checkpoint_goes_on(tale, tmp_path, monkeypatch):
+    train(tale, tmp_path / "whole")
+    from drrn import record
+
+    def die(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(record, "save_checkpoint", die)
+    train(tale, tmp_path / "cut")
+    monkeypatch.undo()
     assert main(["train", "--resume", str(tmp_path / "cut")]) == 0
     assert same(numbers(tmp_path / "cut"), numbers(tmp_path / "whole"))
 
@@ -207,6 +232,123 @@ def test_weights_of_another_model_are_refused(tale, tmp_path, capsys):
     assert "another model" in capsys.readouterr().err
 
 
+FOREIGN = [
+    ([], ["--layers", "1"], "another model"),
+    (["--layers", "1"], [], "another model"),
+    ([], ["--interaction", "network"], "another model"),
+    (["--interaction", "network"], [], "another model"),
+    ([], ["--hidden", "5"], "another run"),
+    ([], ["--replicas", "3"], "another run"),
+    (["--model", "table"], ["--model", "table", "--replicas", "3"], "another run"),
+    (["--grow"], ["--grow", "--replicas", "3"], "another run"),
+]
+
+
+@pytest.mark.parametrize(("mine", "theirs", "message"), FOREIGN, ids=str)
+def test_weights_that_another_run_kept_are_refused(tale, tmp_path, mine, theirs, message, capsys):
+    train(tale, tmp_path / "one", "--rounds", "1", *mine)
+    train(tale, tmp_path / "two", "--rounds", "1", *theirs)
+    for name in ("model.safetensors", "checkpoint.safetensors"):
+        (tmp_path / "one" / name).write_bytes((tmp_path / "two" / name).read_bytes())
+    for command in (["ask", str(tmp_path / "one"), "--state", "x", "--action", "y"], resuming(tmp_path / "one")):
+        capsys.readouterr()
+        assert main(command) == 2
+        error = capsys.readouterr().err
+        assert message in error and ".safetensors: " in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("more", [[], ["--grow"], ["--model", "table"]], ids=lambda words: " ".join(words) or "plain")
+def test_weights_of_another_story_are_refused(tale, tmp_path, more, capsys):
+    other = tmp_path / "other.toml"
+    other.write_text('story = "other.twee"\n' + REWARDS)
+    other.with_suffix(".twee").write_text(FORK.replace("grey", "green"))  # as many words and texts
+    train(tale, tmp_path / "one", "--rounds", "1", *more)
+    train(other, tmp_path / "two", "--rounds", "1", *more)
+    for name in ("model.safetensors", "checkpoint.safetensors"):
+        (tmp_path / "one" / name).write_bytes((tmp_path / "two" / name).read_bytes())
+    for command in (["ask", str(tmp_path / "one"), "--state", "x", "--action", "y"], resuming(tmp_path / "one")):
+        capsys.readouterr()
+        assert main(command) == 2
+        assert ".safetensors: it holds the weights of another story" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rounds", ["1", "2"])
+def test_a_run_that_lost_its_checkpoint_does_not_begin_again(tale, tmp_path, rounds, capsys):
+    train(tale, tmp_path / "run", "--rounds", rounds)
+    (tmp_path / "run/checkpoint.safetensors").unlink()
+    before = numbers(tmp_path / "run")
+    capsys.readouterr()
+    assert main(resuming(tmp_path / "run")) == 2
+    assert f"it is missing, so the run cannot go on after round {rounds}" in capsys.readouterr().err
+    assert same(numbers(tmp_path / "run"), before)
+
+
+@pytest.mark.parametrize(
+    ("name", "damaged", "message"),
+    [
+        ("config.json", b"{}", "not the settings of a run"),
+        ("config.json", b"[]", "not the settings of a run"),
+        ("config.json", b'{"settings": {"hidden": "x"}}', "hidden is"),
+        ("config.json", b'{"settings": {}, "game": {}}', "not the settings of a run"),
+        ("evaluations.csv", b"", "the header must be"),
+        ("evaluations.csv", b"\xff\xfe\n", "cannot be read as CSV in UTF-8"),
+        ("evaluations.csv", None, "line 2: the round must be a whole number"),
+    ],
+)
+def test_a_run_whose_files_are_damaged_cannot_be_gone_on_with(tale, tmp_path, name, damaged, message, capsys):
+    train(tale, tmp_path / "run", "--rounds", "1")
+    path = tmp_path / "run" / name
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0] + b"0,0\n" if damaged is None else damaged)
+    capsys.readouterr()
+    assert main(resuming(tmp_path / "run")) == 2
+    error = capsys.readouterr().err
+    assert message in error and name in error and error.count("\n") == 1
+
+
+def test_a_folder_that_bears_the_name_of_a_game_is_not_its_source(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "long-watch").mkdir()
+    assert main(["train", "long-watch", "--out", "run", *SMALL, "--rounds", "1"]) == 0
+    assert json.loads((tmp_path / "run/config.json").read_text())["game"]["source"] == "long-watch"
+    assert main(resuming("run")) == 0
+
+
+def test_whoever_stops_a_run_is_told_how_to_go_on(tale, tmp_path, monkeypatch, capsys):
+    from drrn.record import Run
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Run, "keep", stop)
+    assert train(tale, tmp_path / "a run") == 130
+    assert f"go on with: drrn train --resume '{tmp_path / 'a run'}'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["5", '"x"', "null", "[]", '{"settings": 5}', '{"layers": "abc"}', '{"seed": null}'])
+def test_a_config_that_holds_no_settings_is_one_sentence(tale, tmp_path, text, capsys):
+    (tmp_path / "config.json").write_text(text)
+    assert train(tale, tmp_path / "run", "--config", str(tmp_path / "config.json")) == 2
+    error = capsys.readouterr().err
+    assert "it must be" in error and error.count("\n") == 1 and not (tmp_path / "run").exists()
+
+
+def test_help_names_the_choices_and_what_is_off(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    for words in (
+        "--model {drrn,linear,max-action,per-action,table} the",
+        "--interaction {inner,bilinear,network} how",
+        "--optimiser {sgd,momentum,adam} how",
+        "--loss {squared,huber} of",
+        "--form {rounds,online} rounds",
+        "--exploration {softmax,epsilon,greedy} how",
+        "gradient (off by default)",
+        "updates (off by default)",
+    ):
+        assert words in told
+
+
 def test_a_changed_story_cannot_be_gone_on_with(tale, tmp_path, capsys):
     train(tale, tmp_path / "run")
     tale.with_suffix(".twee").write_text(FORK.replace("grey", "green"))
@@ -267,6 +409,15 @@ def test_a_person_sees_what_the_agent_thinks(tale, tmp_path, capsys, monkeypatch
         (["train", "long-watch", "--device", "cuda:9"], "is not there"),
         (["train", "long-watch", "--device", "toaster"], "is not there"),
         (["train", "long-watch", "--device", "meta"], "is not there"),
+        (["train", "long-watch", "--device", "hpu"], "is not there"),
+        (["train", "long-watch", "--threads", "0"], "--threads is 0; it must be at least 1"),
+        (["train", "long-watch", "--threads", "-3"], "--threads is -3"),
+        (["train", "long-watch", "--shared", "--interaction", "network", "--action-hidden", "7"], "one size"),
+        (["train", "long-watch", "--resume", "nowhere"], "a resumed run keeps its game: leave out long-watch"),
+        (["train", "--resume", "nowhere", "--out", "x"], "leave out --out"),
+        (["train", "--resume", "nowhere", "--config", "x"], "leave out --config"),
+        (["train", "--resume", "nowhere", "--lenient"], "leave out --lenient"),
+        (["train", "--resume", "nowhere", "--seed", "0"], "leave out --seed"),
         (["train", "--resume", "nowhere"], "no run is here"),
         (["train", "--resume", "nowhere", "--hidden", "3"], "keeps its settings"),
         (["train", "long-watch", "--config", "nowhere.json"], "no such file"),

@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 import torch
 
+import drrn
 from drrn.agent import arrays_of
 from drrn.errors import InputError
 from drrn.evaluation import mean_and_deviation
+from drrn.learning import LOSSES
+from drrn.models import INTERACTIONS, MODELS
+from drrn.models.drrn import DRRN
+from drrn.optimisers import OPTIMISERS
 from drrn.settings import Settings, settings_for
 from drrn.train import Trainer
 
@@ -241,9 +246,55 @@ def test_what_suits_a_game_can_be_turned_off_on_the_command_line(fork):
         ({"learning_rate": 0.0}, "learning_rate is 0.0; it must be above 0"),
         ({"discount": 1.5}, "it must lie between 0 and 1"),
         ({"double": True}, "set target_every"),
+        ({"shared": True, "interaction": "bilinear", "action_hidden": 5}, "shared embeddings have one size"),
+        ({"hidden": "abc"}, 'hidden is "abc"; it must be a whole number'),
+        ({"hidden": 10.5}, "hidden is 10.5; it must be a whole number"),
+        ({"hidden": True}, "hidden is true; it must be a whole number"),
+        ({"seed": None}, "seed is null; it must be a whole number"),
+        ({"alpha": None}, "alpha is null; it must be a number"),
+        ({"alpha": False}, "alpha is false; it must be a number"),
+        ({"learning_rate": "x"}, 'learning_rate is "x"; it must be a number or none'),
+        ({"n_steps": 1.5}, "n_steps is 1.5; it must be a whole number"),
+        ({"discount": "0.9"}, 'discount is "0.9"; it must be a number'),
+        ({"shared": "no"}, 'shared is "no"; it must be true or false'),
+        ({"shared": 1}, "shared is 1; it must be true or false"),
+        ({"epochs": True}, "epochs is true; it must be a whole number"),
+        ({"model": ["drrn"]}, 'model is ["drrn"]; it must be a name'),
     ],
 )
 def test_a_setting_out_of_range_is_one_sentence(settings, message):
     with pytest.raises(InputError) as error:
         Settings(**settings)
     assert message in str(error.value)
+
+
+def test_a_whole_number_will_do_where_any_number_does():
+    assert Settings(alpha=2, learning_rate=1, clip=None).alpha == 2
+
+
+def test_the_kind_of_a_storys_own_settings_is_checked(fork):
+    with pytest.raises(InputError, match="epochs is true; it must be a whole number"):
+        settings_for(fork.title, {"epochs": True}, {})
+
+
+def test_a_model_of_ones_own_is_one_line_in_its_room(fork, monkeypatch):
+    class Own(DRRN):
+        pass
+
+    monkeypatch.setitem(MODELS, "own", Own)
+    trainer = drrn.trainer(fork, model="own", **{**SMALL, "rounds": 1})
+    assert isinstance(trainer.model, Own) and len(list(trainer.train())) == 1
+    with pytest.raises(InputError, match="choose from drrn, linear, max-action, per-action, table, own"):
+        Settings(model="other")
+
+
+@pytest.mark.parametrize(
+    ("setting", "room"),
+    [("model", MODELS), ("interaction", INTERACTIONS), ("optimiser", OPTIMISERS), ("loss", LOSSES)],
+    ids=["model", "interaction", "optimiser", "loss"],
+)
+def test_a_name_added_to_a_room_can_be_chosen(setting, room, monkeypatch):
+    with pytest.raises(InputError, match="choose from"):
+        Settings(**{setting: "own"})
+    monkeypatch.setitem(room, "own", next(iter(room.values())))
+    assert getattr(Settings(**{setting: "own"}), setting) == "own"

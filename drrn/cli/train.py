@@ -5,15 +5,18 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import datetime
+import shlex
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drrn.cli.show import add_game_options, states_progress
 from drrn.errors import InputError, require
-from drrn.games import StoryGame, make
+from drrn.games import BUILT_IN, StoryGame, make
+from drrn.games.authors import place
 from drrn.settings import Settings, settings_for
 from drrn.yardsticks import Yardsticks, yardsticks
 
@@ -51,7 +54,9 @@ def _add_setting(group: Any, f: dataclasses.Field[Any]) -> None:
     if f.default is None:
         kind = _or_none(kind)
     shown = "" if f.default is None else f" (default: {f.default})"
-    group.add_argument(flag, type=kind, metavar="X", help=f"{explanation}{shown}".replace("%", "%%"))
+    choices = f.metadata["choices"]
+    metavar = f"{{{','.join(choices)}}}" if choices else "X"
+    group.add_argument(flag, type=kind, metavar=metavar, help=f"{explanation}{shown}".replace("%", "%%"))
 
 
 def _or_none(kind: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -73,6 +78,8 @@ def run(options: argparse.Namespace) -> None:
 
     if options.tensorboard:
         require("tensorboard", "tensorboard")
+    if options.threads < 1:
+        raise InputError(f"--threads is {options.threads}; it must be at least 1")
     device = torch_device(options.device)
     torch.set_num_threads(options.threads)
     if options.resume is not None:
@@ -89,15 +96,26 @@ def run(options: argparse.Namespace) -> None:
     else:
         source = {"source": _source(options.game), "lenient": options.lenient, "encoding": options.encoding}
         folder = Run.begin(options.out or _default_folder(game, settings), game, source, trainer)
-    lines = yardsticks(game, trainer.compiled)
-    write = scalars(folder.folder) if options.tensorboard else None
-    with display(settings, lines, trainer.round) as show:
-        for finished in trainer.train():
-            folder.keep(finished, trainer)
-            show(finished)
-            if write:
-                write(finished)
-    _finish(folder, game, settings, lines)
+    with _way_on(folder.folder):
+        lines = yardsticks(game, trainer.compiled)
+        write = scalars(folder.folder) if options.tensorboard else None
+        with display(settings, lines, trainer.round) as show:
+            for finished in trainer.train():
+                folder.keep(finished, trainer)
+                show(finished)
+                if write:
+                    write(finished)
+        _finish(folder, game, settings, lines)
+
+
+@contextmanager
+def _way_on(folder: Path) -> Iterator[None]:
+    """Whoever stops a run is told how to go on with it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(f"\nstopped; go on with: drrn train --resume {shlex.quote(str(folder))}", file=sys.stderr)
+        raise
 
 
 def _settings(options: argparse.Namespace, game: StoryGame) -> Settings:
@@ -107,24 +125,33 @@ def _settings(options: argparse.Namespace, game: StoryGame) -> Settings:
         from drrn.agent import read_json
 
         config = read_json(options.config, f"{options.config}: no such file")
-        given = dict(config["settings"] if isinstance(config, dict) and "settings" in config else config)
+        found = config.get("settings", config) if isinstance(config, dict) else None
+        if not isinstance(found, dict):
+            raise InputError(f'{options.config}: it must be a run\'s config.json, or settings as {{"name": value}}')
+        given = dict(found)
     asked = {f.name: getattr(options, f.name) for f in dataclasses.fields(Settings)}
     given |= {name: None if value == NONE else value for name, value in asked.items() if value is not None}
     return settings_for(game.title, game.rules.training, given)
 
 
 def _resumed(options: argparse.Namespace) -> tuple[StoryGame, Settings]:
-    asked = [f.name for f in dataclasses.fields(Settings) if getattr(options, f.name) is not None]
-    if asked:
-        raise InputError(f"a resumed run keeps its settings: leave out --{asked[0].replace('_', '-')}")
     from drrn.agent import game_of, read_config
+    from drrn.record import Run
 
-    return game_of(options.resume), Settings(**read_config(options.resume)["settings"])
+    if options.game is not None:
+        raise InputError(f"a resumed run keeps its game: leave out {options.game}")
+    names = ("out", "config", "lenient", "encoding", *(f.name for f in dataclasses.fields(Settings)))
+    for name in names:
+        if getattr(options, name) is not None and getattr(options, name) is not False:  # 0 is a setting
+            raise InputError(f"a resumed run keeps its settings: leave out --{name.replace('_', '-')}")
+    settings = Settings(**read_config(options.resume)["settings"])
+    Run(options.resume).check_whole()
+    return game_of(options.resume), settings
 
 
 def _source(name: str) -> str:
-    """A path is kept whole, so that a run can be gone on with from anywhere."""
-    return str(Path(name).resolve()) if Path(name).exists() else name
+    """What `make` opens by this name; a path is kept whole, so that a run can be gone on with from anywhere."""
+    return name if name in (*BUILT_IN, *place.NAMES) else str(Path(name).resolve())
 
 
 def _default_folder(game: StoryGame, settings: Settings) -> Path:
