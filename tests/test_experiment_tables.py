@@ -1,6 +1,8 @@
 """Tables from rows made by hand, and results that hold nothing of other people's stories."""
 
+import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,7 @@ from drrn.games import compile_game
 from drrn.settings import Settings
 from drrn.text import words
 
+QUIETLY = {"capture_output": True, "text": True, "check": False}
 ROOT = Path(drrn.__file__).parent.parent
 WANTED = {**vars(Settings()), "final_softmax": 1000, "final_greedy": 200}
 RECORD = {"wanted": WANTED, "commit": "abc", "versions": {}, "seconds": {"whole": 2.0, "learning": 1.0}}
@@ -222,6 +225,18 @@ def test_the_papers_q_values_stand_beside_those_of_its_own_actions(results):
     assert f"| in the game, good | {example.good.gloss} | 17.0 | 18.0 |" in lines
     assert f"| in the game, poor | {example.poor.gloss} | -9.0 | -9.0 |" in lines
     assert f"| made up, positive | {example.made_up['positive'][0]} | — |  |" in lines
+
+
+def test_published_rows_name_commits_of_this_repository():
+    rows = ROOT / "results/rows"
+    if not rows.is_dir() or not (ROOT / ".git").exists():
+        pytest.skip("no results, or no repository, are here")
+    if subprocess.run(["git", "rev-parse", "--is-shallow-repository"], cwd=ROOT, **QUIETLY).stdout != "false\n":
+        pytest.skip("the repository has not its whole history")
+    named = {c for path in rows.glob("*/*.json") for c in json.loads(path.read_text())["commit"].split(", ")}
+    for commit in named:
+        found = subprocess.run(["git", "merge-base", "--is-ancestor", commit, "HEAD"], cwd=ROOT, **QUIETLY)
+        assert found.returncode == 0, f"{commit} is no commit before this one"
 
 
 def test_what_is_published_is_what_its_rows_say():

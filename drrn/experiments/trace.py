@@ -61,7 +61,7 @@ class Trace:
 
 def plane(vectors: Points) -> Points:
     """Vectors [looks, 3, H] on their two principal axes [looks, 3, 2]. The origin stays where it is, so that a right
-    angle with the state still means a Q near 0; at the last look the state points right, and the good action not down."""
+    angle with the state means a Q near 0; at the last look the state points right, and the good action not down."""
     flat = vectors.reshape(-1, vectors.shape[-1])
     axes = np.linalg.svd(flat, full_matrices=False)[2][:2]
     points = (flat @ axes.T).reshape(*vectors.shape[:2], 2)
