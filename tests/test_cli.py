@@ -80,6 +80,13 @@ def test_show_prints_each_page_with_the_choice_marked(capsys, tale):
     assert "Well, Alex?" in out and "→" in out and "reward 0" in out
 
 
+def test_show_prints_the_ending_of_every_game(capsys, tale):
+    main(["play", str(tale), "--policy", "random", "--episodes", "3", "--seed", "0", "--show"])
+    out = capsys.readouterr().out
+    assert out.count("The sky is yours now.") + out.count("You stay there for good.") == 3
+    assert out.count("  reward 0\n") == 3
+
+
 def test_annotate_writes_a_toml_that_lists_every_ending_and_never_overwrites(capsys, tale):
     assert main(["annotate", str(tale)]) == 0
     toml = tale.with_suffix(".toml")
@@ -116,6 +123,12 @@ def test_inspect_tells_the_best_and_the_random_score_and_the_odds_of_each_ending
     out = capsys.readouterr().out
     for part in ("best play", "random play", "50.0%", "Shortest way to each ending (2)", "Up: Up."):
         assert part in out
+
+
+def test_inspect_marks_last_words_that_it_cuts(capsys, tale):
+    tale.write_text(TALE.replace("The sky is yours now.", "The sky is yours" + " and yours" * 9), encoding="utf-8")
+    assert main(["inspect", str(tale)]) == 0
+    assert "The sky is yours and yours and yours and yours and yours an…\n" in capsys.readouterr().out
 
 
 def test_inspect_explores_what_it_cannot_compile_and_says_why(capsys, tmp_path):

@@ -6,7 +6,7 @@ import drrn
 from drrn.map_layout import columns, heights
 from drrn.playtest import play_test, shortest_ways, walkthrough
 from drrn.story_map import draw, story_map
-from drrn.survey import full_survey, survey
+from drrn.survey import full_survey, last_words, survey
 
 TALE = """\
 :: Start
@@ -82,6 +82,24 @@ def test_every_ending_of_a_built_in_story_can_be_reached_and_nothing_is_a_trap(n
     assert len(shortest_ways(compiled)) == len(game.rules.endings) and not test.traps
     assert sum(odds.random for odds in test.endings) == pytest.approx(1)
     assert test.random_final_reward < test.sighted_final_reward <= test.best_final_reward + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [
+        ("You go in.\n\nThe table is laid for two.", "The table is laid for two."),
+        ("He nods. You look round the room. There is cake.", "You look round the room. There is cake."),
+        ('It is late. She says: "Is there any cake?"', 'She says: "Is there any cake?"'),
+        ("“Go now!” You run as you never ran.", "You run as you never ran."),
+        ('It is late. "Is there cake?" he asks.', '"Is there cake?" he asks.'),
+        ("It is late. You wake up at Dr. Moss and Mrs. Hill.", "You wake up at Dr. Moss and Mrs. Hill."),
+        ("You swim home.\n\nTHE END", "You swim home."),
+        ("The end.", "The end."),
+        ("* * *", ""),
+    ],
+)
+def test_the_last_words_of_a_page_are_its_last_whole_sentence_and_enough_to_know_it_by(text, last):
+    assert last_words(text) == last
 
 
 def test_the_map_has_a_place_for_each_passage_and_ending(compiled):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from drrn.cli.show import table
 from drrn.errors import InputError
-from drrn.survey import last_sentence
+from drrn.survey import last_words
 
 if TYPE_CHECKING:
     from drrn.agent import Agent
@@ -64,8 +64,8 @@ def _examples(agent: Agent, folder: Path, count: int) -> None:
     observation = game.reset(0)
     while count > 0 and not observation.ended:
         rows = _rows(agent, observation.text, observation.actions)
-        print(f"… {last_sentence(observation.text)}\n{table(rows)}\n")
+        print(f"… {last_words(observation.text)}\n{table(rows)}\n")
         count -= len(rows)
         observation = game.step(observation.actions.index(str(rows[0][2])))
     if observation.ended:
-        print(f"… {last_sentence(observation.text)}  (reward {observation.reward:g})")
+        print(f"… {last_words(observation.text)}  (reward {observation.reward:g})")

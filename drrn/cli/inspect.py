@@ -152,13 +152,17 @@ def _or_endless(number: float | None) -> str:
 
 def _endings(endings: list[Ending]) -> str:
     if not all(ending.odds for ending in endings):
-        return table([[e.reward, e.passage, "" if e.rule else "(no rule)", e.last_words[:70]] for e in endings])
+        return table([[e.reward, e.passage, "" if e.rule else "(no rule)", _cut(e.last_words, 70)] for e in endings])
     rows = []
     for e in endings:
         assert e.odds is not None
         odds = [f"{e.odds.random:.1%}", f"{e.odds.best:.1%}", len(e.odds.shortest)]
-        rows.append([e.reward, *odds, e.passage, "" if e.rule else "(no rule)", e.last_words[:60]])
+        rows.append([e.reward, *odds, e.passage, "" if e.rule else "(no rule)", _cut(e.last_words, 60)])
     return table(rows, header=["reward", "random", "best", "fewest steps", "passage", "", "last words"])
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
 def _lists(found: Survey, notes: list[str]) -> dict[str, list[str]]:
