@@ -229,6 +229,31 @@ def test_a_loaded_agent_answers_as_the_trained_one(tale, tmp_path, capsys):
     assert "Stay in." in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("count", [1, 5, 30])
+def test_as_many_examples_are_given_as_were_asked_for(tale, tmp_path, capsys, count):
+    train(tale, tmp_path / "run")
+    capsys.readouterr()
+    examples = ["ask", str(tmp_path / "run"), "--examples", str(count)]
+    assert main([*examples, "--json"]) == 0
+    pages = json.loads(capsys.readouterr().out)
+    assert sum(len(page["q"]) for page in pages) == count
+    assert all(len(q) == 2 for page in pages for q in page["q"].values())  # replicas
+    assert main(examples) == 0
+    assert capsys.readouterr().out.count("±") == count
+
+
+def test_texts_without_a_word_that_the_agent_knows_are_named(tale, tmp_path, capsys):
+    train(tale, tmp_path / "run")
+    capsys.readouterr()
+    ask = ["ask", str(tmp_path / "run"), "--json", "--state", "The sea is grey.", "--action", "Go out."]
+    assert main([*ask, "--action", "Qwertyuiop!"]) == 0
+    out, error = capsys.readouterr()
+    assert set(json.loads(out)) == {"Go out.", "Qwertyuiop!"}
+    assert error.count("\n") == 1 and '"Qwertyuiop!"' in error and "sea" not in error and "out" not in error
+    assert main(ask) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_evaluate_prints_means_and_each_replica(tale, tmp_path, capsys):
     train(tale, tmp_path / "run")
     capsys.readouterr()
