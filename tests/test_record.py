@@ -282,6 +282,17 @@ def test_a_person_sees_what_the_agent_thinks(tale, tmp_path, capsys, monkeypatch
     assert "← the agent's choice" in capsys.readouterr().out
 
 
+def test_an_agent_that_advises_in_another_game_than_it_learned_says_so(tale, tmp_path, capsys, monkeypatch):
+    train(tale, tmp_path / "run")
+    monkeypatch.setattr("rich.console.Console.input", lambda *a, **k: "q")
+    capsys.readouterr()
+    assert main(["play", "long-watch", "--agent", str(tmp_path / "run")]) == 0
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and '"tale"' in error and '"The Long Watch"' in error
+    assert main(["play", str(tale), "--agent", str(tmp_path / "run")]) == 0
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -335,4 +346,5 @@ def test_the_example_in_five_lines_runs(capsys):
 
     example = runpy.run_path(str(Path(__file__).parents[1] / "examples/five_lines.py"))
     example["main"](rounds=1)
-    assert "round 1" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "round 1" in out and "'Wait.': " in out and "float32" not in out

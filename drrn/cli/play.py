@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import json
 import random
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
         require("rich", "cli")
         from drrn.cli.person import Table
 
-        adviser = _adviser(options.agent) if options.agent else None
+        adviser = _adviser(options.agent, game) if options.agent else None
         Table(game, seed, options.player, options.scores or scores_file(), adviser).sit()
         return
     policy = random_policy(seed)
@@ -61,9 +62,14 @@ def run(options: argparse.Namespace) -> None:
     print(json.dumps(dataclasses.asdict(summary)) if options.json else report(summary))
 
 
-def _adviser(run: Path) -> Callable[[Observation], list[float]]:
+def _adviser(run: Path, game: StoryGame) -> Callable[[Observation], list[float]]:
     """A trained agent's Q-values, the mean over its replicas."""
+    from drrn.agent import read_config
+
     agent = load(run)
+    learned = read_config(run)["game"]["title"]
+    if learned != game.title:
+        print(f'the agent learned "{learned}", and this is "{game.title}": its advice is a guess', file=sys.stderr)
     return lambda observation: agent.ask(observation.text, observation.actions).mean(axis=0).tolist()
 
 
