@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from drrn.cli.show import add_game_options, add_limit, open_game, states_progress
+from drrn.cli.show import add_game_options, add_limit, counted, open_game, states_progress
 from drrn.errors import InputError
 from drrn.games import StoryGame
 from drrn.games.expressions import DEFAULT_ANSWER
@@ -39,8 +39,7 @@ def run(options: argparse.Namespace) -> None:
             file.write(annotation(game, found, _relative(story, path)))
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
-    count = f"{len(found.endings)} ending{'s' * (len(found.endings) != 1)}"
-    print(f"{path}: {count}; fill in what each is worth, then: drrn play {path}")
+    print(f"{path}: {counted(len(found.endings), 'ending')}; fill in what each is worth, then: drrn play {path}")
 
 
 def annotation(game: StoryGame, found: Survey, story: str) -> str:
