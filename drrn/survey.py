@@ -137,13 +137,13 @@ def _survey(
 
 def last_words(text: str) -> str:
     """The last sentence, to know a page by, and the one before where it is short; "THE END" tells nothing."""
-    lines = [line.strip() for line in text.splitlines() if words(line)]
-    while len(lines) > 1 and " ".join(words(lines[-1])) in ("the end", "end", "finis", "fin"):
+    lines = text.splitlines()
+    while lines and " ".join(words(lines[-1])) in ("", "the end", "end", "finis", "fin"):
         lines.pop()
-    line = lines[-1] if lines else ""
-    starts = [0, *(match.end() for match in BREAK.finditer(line))]
-    short = len(words(line[starts[-1] :])) < 4
-    return line[starts[-2:][0] if short else starts[-1] :]
+    paragraph = "\n".join(lines).split("\n\n")[-1] or text.strip()
+    starts = [0, *(match.end() for match in BREAK.finditer(paragraph))]
+    short = len(words(paragraph[starts[-1] :])) < 4
+    return paragraph[starts[-2:][0] if short else starts[-1] :]
 
 
 def _pages(compiled: Compiled) -> list[_Page]:

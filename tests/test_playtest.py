@@ -95,7 +95,8 @@ def test_every_ending_of_a_built_in_story_can_be_reached_and_nothing_is_a_trap(n
         ("It is late. You wake up at Dr. Moss and Mrs. Hill.", "You wake up at Dr. Moss and Mrs. Hill."),
         ("You swim home.\n\nTHE END", "You swim home."),
         ("The end.", "The end."),
-        ("* * *", ""),
+        ("* * *", "* * *"),
+        ("It is late. You go out into\nthe darkness.", "You go out into\nthe darkness."),
     ],
 )
 def test_the_last_words_of_a_page_are_its_last_whole_sentence_and_enough_to_know_it_by(text, last):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.cli.show import positive, table
+from drrn.cli.show import one_line, positive, table
 from drrn.errors import InputError
 from drrn.games import Observation, StoryGame
 from drrn.survey import last_words
@@ -80,7 +80,9 @@ def _examples(agent: Agent, game: StoryGame, count: int) -> Iterator[tuple[Obser
 
 
 def _told(page: Observation, q: QValues) -> str:
-    return f"… {last_words(page.text)}" + (f"  (reward {page.reward:g})" if page.ended else f"\n{table(_rows(q))}")
+    return f"… {one_line(last_words(page.text))}" + (
+        f"  (reward {page.reward:g})" if page.ended else f"\n{table(_rows(q))}"
+    )
 
 
 def _warn_of_unknown_texts(agent: Agent, state: str, actions: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from drrn.cli.show import add_game_options, counted, open_game, positive, states_progress, table
+from drrn.cli.show import add_game_options, counted, one_line, open_game, positive, states_progress, table
 from drrn.errors import InputError
 from drrn.games import Compiled, StoryGame, compile_game
 from drrn.games.compile import LIMIT, MEMORY
@@ -171,6 +171,7 @@ def _endings(endings: list[Ending]) -> str:
 
 
 def _cut(text: str, length: int) -> str:
+    text = one_line(text)
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
