@@ -93,16 +93,17 @@ def _figure(drawn: StoryMap) -> Any:
     height = heights(stacks, {way: 0.2 + math.sqrt(amount) for way, amount in drawn.ways.items()})
     across = {node: number for number, stack in enumerate(stacks) for node in stack}
     low, high = min(height.values()), max(height.values())
-    figure = Figure(figsize=(1.65 * len(stacks) + 0.4, 0.5 * (high - low + 1) + 1.2))
+    width = max(len(stacks), 3)  # columns: fewer leave no room for the title
+    figure = Figure(figsize=(1.65 * width + 0.4, 0.5 * (high - low + 1) + 1.2))
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
-    axes.set_xlim(-0.65, len(stacks) - 0.35)
+    axes.set_xlim(-0.65, width - 0.35)
     axes.set_ylim(high + 0.8, low - 2.4)
     for way, amount in sorted(drawn.ways.items(), key=lambda item: item[1]):
         _draw_way(axes, way, amount, across, height)
     for node, label in enumerate(drawn.labels):
         _draw_place(axes, drawn, node, label, across[node], height[node])
-    _draw_legend(axes, drawn, low)
+    _draw_legend(axes, drawn, low, letters=18 * width)
     return figure
 
 
@@ -114,12 +115,13 @@ def _draw_way(axes: Any, way: tuple[int, int], amount: float, across: Any, heigh
     from matplotlib.path import Path as Curve
 
     source, target = way
-    if source == target:
-        return
     x0, y0, x1, y1 = across[source], height[source], across[target], height[target]
     width = 0.5 + 2.5 * min(1.0, math.sqrt(amount))
     alpha = 0.4 + 0.5 * min(1.0, math.sqrt(amount))
-    if x1 > x0:  # onward
+    if source == target:
+        points = [(x0 + side, y0 - up) for side, up in ((-0.12, 0.36), (-0.2, 0.66), (0.2, 0.66), (0.12, 0.36))]
+        colour = BACK
+    elif x1 > x0:  # onward
         a, b = (x0 + HALF, y0), (x1 - HALF, y1)
         bend = max(0.25, 0.45 * (b[0] - a[0]))
         points = [a, (a[0] + bend, a[1]), (b[0] - bend, b[1]), b]
@@ -163,10 +165,10 @@ def _colour(reward: float, rewards: list[float | None]) -> Any:
     return matplotlib.colormaps["RdYlGn"](0.5 + 0.33 * reward / span)
 
 
-def _draw_legend(axes: Any, drawn: StoryMap, low: float) -> None:
+def _draw_legend(axes: Any, drawn: StoryMap, low: float, letters: int) -> None:
     endings = sum(reward is not None for reward in drawn.reward)
-    text = (
-        f"{drawn.name}: {len(drawn.labels) - endings} passages, {endings} endings\nby steps from the start; lines and "
-        "frames as wide as random play goes there; orange leads back"
-    )
+    passages = len(drawn.labels) - endings
+    title = f"{drawn.name}: {passages} passage{'s' * (passages != 1)}, {endings} ending{'s' * (endings != 1)}"
+    key = "by steps from the start; lines and frames as wide as random play goes there; orange leads back"
+    text = "\n".join(textwrap.fill(part, letters, max_lines=2) for part in (title, key))
     axes.text(-HALF, low - 1.5, text, fontsize=10, color=INK, va="center")

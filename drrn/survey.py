@@ -15,6 +15,9 @@ from drrn.games.paraphrases import Distance, distance, read_paraphrases
 from drrn.playtest import EndingOdds, PlayTest, play_test
 from drrn.text import words
 
+# Between two sentences: quotes close with the first; "Dr. Who" and "“Why?” he asks" are one.
+BREAK = re.compile(r"(?<!\b(?:Dr|Mr|Ms|St))(?<!\bMrs)(?<!\bProf)[.!?…][\"”’')]*\s+(?=[^\sa-z])")
+
 
 @dataclass(frozen=True)
 class Ending:
@@ -132,10 +135,15 @@ def _survey(
     )
 
 
-def last_sentence(text: str) -> str:
-    """The last sentence of some length, to know a page by ("THE END" tells nothing)."""
-    sentences = [s for s in re.split(r"(?<=[.!?])[\"”’)]*\s+|\n+", text) if len(words(s)) > 3]
-    return sentences[-1].strip() if sentences else " ".join(text.split())
+def last_words(text: str) -> str:
+    """The last sentence, to know a page by, and the one before where it is short; "THE END" tells nothing."""
+    lines = text.splitlines()
+    while lines and " ".join(words(lines[-1])) in ("", "the end", "end", "finis", "fin"):
+        lines.pop()
+    paragraph = "\n".join(lines).split("\n\n")[-1] or text.strip()
+    starts = [0, *(match.end() for match in BREAK.finditer(paragraph))]
+    short = len(words(paragraph[starts[-1] :])) < 4
+    return paragraph[starts[-2:][0] if short else starts[-1] :]
 
 
 def _pages(compiled: Compiled) -> list[_Page]:
@@ -173,7 +181,7 @@ def _endings(game: StoryGame, pages: Sequence[Shown]) -> list[Ending]:
         passage = (rule.condition.passage if rule else None) or page.passage
         reward = rule.reward if rule else game.rules.default_reward
         number = page.rule + 1 if page.rule is not None else None
-        sentence = last_sentence(page.text)
+        sentence = last_words(page.text)
         key = (_ending_key(page.rule, passage), sentence if rule is None else "")
         found.setdefault(key, Ending(passage, reward, number, sentence))
     return sorted(found.values(), key=lambda ending: (-ending.reward, ending.rule or 0, ending.passage))

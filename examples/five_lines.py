@@ -14,7 +14,8 @@ def main(name: str = "long-watch", rounds: int = 3) -> None:
     for finished in trainer.train():
         print("round", finished.number, [round(e.summary.mean_final_reward, 1) for e in finished.evaluations])
     page = game.reset(seed=0)
-    print(page.text, dict(zip(page.actions, trainer.agent.ask(page.text, page.actions).mean(axis=0), strict=True)))
+    q = trainer.agent.ask(page.text, page.actions).mean(axis=0)  # over replicas
+    print(page.text, {action: round(float(value), 2) for action, value in zip(page.actions, q, strict=True)})
 
 
 if __name__ == "__main__":

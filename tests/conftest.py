@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,16 @@ from tests.imitation import clone
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "games"
 
 Story = Callable[..., StoryGame]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def session_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """One data folder for all tests, so that none writes to the user's and games are compiled once."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "drrn-home"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DRRN_HOME", str(folder))
+        yield folder
 
 
 @pytest.fixture

@@ -80,6 +80,13 @@ def test_show_prints_each_page_with_the_choice_marked(capsys, tale):
     assert "Well, Alex?" in out and "→" in out and "reward 0" in out
 
 
+def test_show_prints_the_ending_of_every_game(capsys, tale):
+    main(["play", str(tale), "--policy", "random", "--episodes", "3", "--seed", "0", "--show"])
+    out = capsys.readouterr().out
+    assert out.count("The sky is yours now.") + out.count("You stay there for good.") == 3
+    assert out.count("  reward 0\n") == 3
+
+
 def test_annotate_writes_a_toml_that_lists_every_ending_and_never_overwrites(capsys, tale):
     assert main(["annotate", str(tale)]) == 0
     toml = tale.with_suffix(".toml")
@@ -118,6 +125,12 @@ def test_inspect_tells_the_best_and_the_random_score_and_the_odds_of_each_ending
         assert part in out
 
 
+def test_inspect_marks_last_words_that_it_cuts(capsys, tale):
+    tale.write_text(TALE.replace("The sky is yours now.", "The sky is yours" + " and yours" * 9), encoding="utf-8")
+    assert main(["inspect", str(tale)]) == 0
+    assert "The sky is yours and yours and yours and yours and yours an…\n" in capsys.readouterr().out
+
+
 def test_inspect_explores_what_it_cannot_compile_and_says_why(capsys, tmp_path):
     path = tmp_path / "mine.twee"
     path.write_text(":: Start\n<<set $gold += 1>><<$gold>>\n\n[[Dig.|Start]]\n[[Go.|End]]\n\n:: End\nOver.\n")
@@ -136,7 +149,7 @@ def test_walkthrough_prints_the_best_play(capsys, tale):
     toml.write_text('story = "tale.twee"\n[[ending]]\npassage = "Up"\nreward = 4\n')
     assert main(["inspect", str(toml), "--walkthrough"]) == 0
     out = capsys.readouterr().out
-    assert "→ Up." in out and "The sky is yours now." in out and "final reward 4 after 1 steps" in out
+    assert "→ Up." in out and "The sky is yours now." in out and "final reward 4 after 1 step\n" in out
     assert main(["inspect", str(toml), "--walkthrough", "--json"]) == 0
     assert [step["action"] for step in json.loads(capsys.readouterr().out)] == ["Up.", None]
 
@@ -145,6 +158,15 @@ def test_plot_writes_the_map_beside_the_name_given(capsys, tale, tmp_path):
     pytest.importorskip("matplotlib")
     assert main(["inspect", str(tale), "--plot", str(tmp_path / "map.png")]) == 0
     assert (tmp_path / "map.svg").exists() and (tmp_path / "map.png").exists()
+
+
+@pytest.mark.parametrize("name", ["map.svg", "map.png"])
+def test_plot_leaves_a_file_that_exists_as_it_is(capsys, tale, tmp_path, name):
+    (tmp_path / name).write_text("mine")
+    assert main(["inspect", str(tale), "--plot", str(tmp_path / "map")]) == 2
+    out, error = capsys.readouterr()
+    assert out == "" and error.count("\n") == 1 and f"{name}: it exists and is left as it is" in error
+    assert (tmp_path / name).read_text() == "mine"
 
 
 def test_lenient_play_says_what_was_left_out(capsys, tale):
@@ -179,6 +201,14 @@ def test_undo_goes_one_step_back_and_the_game_counts_as_practice(capsys, monkeyp
     assert json.loads(capsys.readouterr().out)["novice_games"] == 0
 
 
+@pytest.mark.parametrize("again", ["y", "r"])
+def test_after_the_end_the_game_starts_again_or_is_left_with_a_line_ended(capsys, monkeypatch, tale, home, again):
+    say(monkeypatch, "1", again, "1")
+    assert main(["play", str(tale), "--player", "ada"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("in 1 step.\n") == 2 and out.endswith("\n\n")
+
+
 def test_leaving_a_game_records_nothing(capsys, monkeypatch, tale, home):
     say(monkeypatch, "q")
     assert main(["play", str(tale)]) == 0
@@ -197,6 +227,14 @@ def test_scores_tell_novices_from_the_experienced(capsys, tale, home):
     }  # fmt: skip
     assert main(["scores", str(tale)]) == 0
     assert "-5.00" in capsys.readouterr().out
+
+
+def test_scores_of_practice_alone_say_so(capsys, tale, home):
+    home.mkdir()
+    columns = "when,game,player,seed,undone,steps,final_reward,total,ending\n"
+    (home / "scores.csv").write_text(columns + "2026-01-01,tale,ada,1,2,3,4,0,Up\n" * 3)
+    assert main(["scores", str(tale)]) == 2
+    assert "only practice of tale yet, 3 games" in capsys.readouterr().err
 
 
 def test_a_broken_row_of_scores_is_named_by_its_line(capsys, tale, home):
@@ -236,6 +274,12 @@ def test_what_is_not_installed_is_named_with_its_cure(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "rich", None)
     assert main(["play", "long-watch"]) == 2
     assert "pip install 'drrn[cli]'" in capsys.readouterr().err
+
+
+def test_the_usage_of_games_shows_that_add_may_be_left_out(capsys):
+    with pytest.raises(SystemExit):
+        main(["games", "--help"])
+    assert "usage: drrn games [-h] [add] ...\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["", "games", "play", "scores", "inspect", "annotate"])

@@ -242,6 +242,11 @@ def test_recorded_transitions_are_the_steps_that_were_taken(story):
 # --- the cache
 
 
+def test_tests_keep_their_games_in_a_folder_of_their_own(session_home):
+    drrn.compile_game(drrn.make("long-watch"))
+    assert list((session_home / "cache").glob("long-watch-*.npz")) and session_home == drrn.home.home()
+
+
 def test_a_game_comes_back_from_the_cache_as_it_was(home, monkeypatch):
     first = drrn.compile_game(drrn.make("night-market"))
     (file,) = (home / "cache").iterdir()

@@ -5,8 +5,8 @@ import pytest
 import drrn
 from drrn.map_layout import columns, heights
 from drrn.playtest import play_test, shortest_ways, walkthrough
-from drrn.story_map import draw, story_map
-from drrn.survey import full_survey, survey
+from drrn.story_map import _figure, draw, story_map
+from drrn.survey import full_survey, last_words, survey
 
 TALE = """\
 :: Start
@@ -84,6 +84,25 @@ def test_every_ending_of_a_built_in_story_can_be_reached_and_nothing_is_a_trap(n
     assert test.random_final_reward < test.sighted_final_reward <= test.best_final_reward + 1e-9
 
 
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [
+        ("You go in.\n\nThe table is laid for two.", "The table is laid for two."),
+        ("He nods. You look round the room. There is cake.", "You look round the room. There is cake."),
+        ('It is late. She says: "Is there any cake?"', 'She says: "Is there any cake?"'),
+        ("“Go now!” You run as you never ran.", "You run as you never ran."),
+        ('It is late. "Is there cake?" he asks.', '"Is there cake?" he asks.'),
+        ("It is late. You wake up at Dr. Moss and Mrs. Hill.", "You wake up at Dr. Moss and Mrs. Hill."),
+        ("You swim home.\n\nTHE END", "You swim home."),
+        ("The end.", "The end."),
+        ("* * *", "* * *"),
+        ("It is late. You go out into\nthe darkness.", "You go out into\nthe darkness."),
+    ],
+)
+def test_the_last_words_of_a_page_are_its_last_whole_sentence_and_enough_to_know_it_by(text, last):
+    assert last_words(text) == last
+
+
 def test_the_map_has_a_place_for_each_passage_and_ending(compiled):
     drawn = story_map(compiled)
     place = {label: number for number, label in enumerate(drawn.labels)}
@@ -99,6 +118,23 @@ def test_the_map_is_drawn_as_svg_and_png(compiled, tmp_path):
     svg, png = draw(compiled, tmp_path / "v1.2 map")
     assert (svg.name, png.name) == ("v1.2 map.svg", "v1.2 map.png")
     assert b"<svg" in svg.read_bytes()[:600] and png.read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize("title", ["Pit", "The very long tale of a pit that had neither an end nor a beginning"])
+def test_the_map_of_a_small_story_holds_its_title_and_its_loops(story, title):
+    pytest.importorskip("matplotlib")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.patches import FancyArrowPatch
+
+    tale = story(":: Start\n[[Dig.|Start]]\n[[Go.|End]]\n\n:: End\nOver.\n", f'title = "{title}"\n')
+    figure = _figure(story_map(drrn.compile_game(tale, cache=False)))
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    (axes,) = figure.axes
+    legend = axes.texts[-1]
+    extent, page = legend.get_window_extent(renderer), figure.bbox
+    assert "1 passage, 1 ending\n" in legend.get_text()
+    assert page.x0 < extent.x0 and extent.x1 < page.x1 and page.y0 < extent.y0 and extent.y1 < page.y1
+    assert sum(isinstance(patch, FancyArrowPatch) for patch in axes.patches) == 2
 
 
 def test_columns_follow_the_distance_and_are_cut_where_too_tall():

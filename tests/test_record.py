@@ -371,6 +371,31 @@ def test_a_loaded_agent_answers_as_the_trained_one(tale, tmp_path, capsys):
     assert "Stay in." in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("count", [1, 5, 30])
+def test_as_many_examples_are_given_as_were_asked_for(tale, tmp_path, capsys, count):
+    train(tale, tmp_path / "run")
+    capsys.readouterr()
+    examples = ["ask", str(tmp_path / "run"), "--examples", str(count)]
+    assert main([*examples, "--json"]) == 0
+    pages = json.loads(capsys.readouterr().out)
+    assert sum(len(page["q"]) for page in pages) == count
+    assert all(len(q) == 2 for page in pages for q in page["q"].values())  # replicas
+    assert main(examples) == 0
+    assert capsys.readouterr().out.count("±") == count
+
+
+def test_texts_without_a_word_that_the_agent_knows_are_named(tale, tmp_path, capsys):
+    train(tale, tmp_path / "run")
+    capsys.readouterr()
+    ask = ["ask", str(tmp_path / "run"), "--json", "--state", "The sea is grey.", "--action", "Go out."]
+    assert main([*ask, "--action", "Qwertyuiop!"]) == 0
+    out, error = capsys.readouterr()
+    assert set(json.loads(out)) == {"Go out.", "Qwertyuiop!"}
+    assert error.count("\n") == 1 and '"Qwertyuiop!"' in error and "sea" not in error and "out" not in error
+    assert main(ask) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_evaluate_prints_means_and_each_replica(tale, tmp_path, capsys):
     train(tale, tmp_path / "run")
     capsys.readouterr()
@@ -397,6 +422,17 @@ def test_a_person_sees_what_the_agent_thinks(tale, tmp_path, capsys, monkeypatch
     capsys.readouterr()
     assert main(["play", str(tale), "--agent", str(tmp_path / "run"), "--seed", "1"]) == 0
     assert "← the agent's choice" in capsys.readouterr().out
+
+
+def test_an_agent_that_advises_in_another_game_than_it_learned_says_so(tale, tmp_path, capsys, monkeypatch):
+    train(tale, tmp_path / "run")
+    monkeypatch.setattr("rich.console.Console.input", lambda *a, **k: "q")
+    capsys.readouterr()
+    assert main(["play", "long-watch", "--agent", str(tmp_path / "run")]) == 0
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and '"tale"' in error and '"The Long Watch"' in error
+    assert main(["play", str(tale), "--agent", str(tmp_path / "run")]) == 0
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
@@ -461,4 +497,5 @@ def test_the_example_in_five_lines_runs(capsys):
 
     example = runpy.run_path(str(Path(__file__).parents[1] / "examples/five_lines.py"))
     example["main"](rounds=1)
-    assert "round 1" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "round 1" in out and "'Wait.': " in out and "float32" not in out

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from drrn.cli.show import add_game_options, add_limit, open_game, states_progress
+from drrn.cli.show import add_game_options, add_limit, counted, one_line, open_game, states_progress
 from drrn.errors import InputError
 from drrn.games import StoryGame
 from drrn.games.expressions import DEFAULT_ANSWER
@@ -39,8 +39,7 @@ def run(options: argparse.Namespace) -> None:
             file.write(annotation(game, found, _relative(story, path)))
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
-    count = f"{len(found.endings)} ending{'s' * (len(found.endings) != 1)}"
-    print(f"{path}: {count}; fill in what each is worth, then: drrn play {path}")
+    print(f"{path}: {counted(len(found.endings), 'ending')}; fill in what each is worth, then: drrn play {path}")
 
 
 def annotation(game: StoryGame, found: Survey, story: str) -> str:
@@ -63,7 +62,7 @@ def annotation(game: StoryGame, found: Survey, story: str) -> str:
         answers = [f"{_quoted(name)} = {_quoted(DEFAULT_ANSWER)}" for name in names]
         lines += ["", "[inputs]  # what to answer where the story asks", *answers]
     for ending in sorted(found.endings, key=lambda ending: (ending.rule or 10**9, ending.passage)):
-        lines += ["", "[[ending]]", f"# … {_printable(ending.last_words)}", *_conditions(game, found, ending)]
+        lines += ["", "[[ending]]", f"# … {_printable(one_line(ending.last_words))}", *_conditions(game, found, ending)]
         lines.append(f"reward = {ending.reward:g}")
     return "\n".join(lines) + "\n"
 

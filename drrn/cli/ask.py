@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+import statistics
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.cli.show import table
+from drrn.cli.show import one_line, positive, table
 from drrn.errors import InputError
-from drrn.survey import last_sentence
+from drrn.games import Observation, StoryGame
+from drrn.survey import last_words
+from drrn.text import words
 
 if TYPE_CHECKING:
     from drrn.agent import Agent
+
+QValues = dict[str, list[float]]  # of each action, best first: one for each replica
 
 
 def add_command(commands: Any) -> None:
@@ -27,45 +33,60 @@ def add_command(commands: Any) -> None:
     command.add_argument("agent", type=Path, metavar="RUN", help="the folder of a run")
     command.add_argument("--state", help="the text of the page")
     command.add_argument("--action", action="append", help="the text of an action (give several)")
-    command.add_argument("--examples", type=int, metavar="N", help="N Q-values along a game that the agent plays")
+    command.add_argument("--examples", type=positive, metavar="N", help="N Q-values along games that the agent plays")
     command.add_argument("--json", action="store_true", help="print each replica's Q-values as JSON")
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    from drrn.agent import load_agent
+    from drrn.agent import game_of, load_agent
 
     if options.examples is None and not (options.state and options.action):
         raise InputError("give a --state and one or more --action, or --examples N")
     agent = load_agent(options.agent)
     if options.examples is not None:
-        _examples(agent, options.agent, options.examples)
-        return
-    if options.json:
-        q = agent.ask(options.state, options.action)
-        print(json.dumps({action: q[:, i].tolist() for i, action in enumerate(options.action)}, ensure_ascii=False))
-        return
-    print(table(_rows(agent, options.state, options.action), header=["Q", "", "action"]))
+        pages = list(_examples(agent, game_of(options.agent), options.examples))
+        as_json: Any = [{"state": page.text, "reward": page.reward, "q": q} for page, q in pages]
+        told = "\n\n".join(_told(page, q) for page, q in pages)
+    else:
+        _warn_of_unknown_texts(agent, options.state, options.action)
+        as_json = _asked(agent, options.state, options.action)
+        told = table(_rows(as_json), header=["Q", "", "action"])
+    print(json.dumps(as_json, ensure_ascii=False) if options.json else told)
 
 
-def _rows(agent: Agent, state: str, actions: Sequence[str]) -> list[list[object]]:
-    """Mean over replicas, how far they differ, and the action; best first."""
+def _asked(agent: Agent, state: str, actions: Sequence[str]) -> QValues:
     q = agent.ask(state, actions)
-    mean, spread = q.mean(axis=0), q.std(axis=0)
-    best_first = sorted(range(len(mean)), key=lambda i: -mean[i])
-    return [[float(mean[i]), f"± {spread[i]:.2f}", actions[i]] for i in best_first]
+    best_first = sorted(range(len(actions)), key=lambda i: -q[:, i].mean())
+    return {actions[i]: q[:, i].tolist() for i in best_first}
 
 
-def _examples(agent: Agent, folder: Path, count: int) -> None:
-    """Pages of a game played by the highest mean Q, until enough Q-values were shown."""
-    from drrn.agent import game_of
+def _rows(q: QValues) -> list[list[object]]:
+    """Mean over replicas, how far they differ, and the action."""
+    return [[statistics.fmean(each), f"± {statistics.pstdev(each):.2f}", action] for action, each in q.items()]
 
-    game = game_of(folder)
-    observation = game.reset(0)
-    while count > 0 and not observation.ended:
-        rows = _rows(agent, observation.text, observation.actions)
-        print(f"… {last_sentence(observation.text)}\n{table(rows)}\n")
-        count -= len(rows)
-        observation = game.step(observation.actions.index(str(rows[0][2])))
-    if observation.ended:
-        print(f"… {last_sentence(observation.text)}  (reward {observation.reward:g})")
+
+def _examples(agent: Agent, game: StoryGame, count: int) -> Iterator[tuple[Observation, QValues]]:
+    """Pages of games played by the highest mean Q, with `count` Q-values in all; the last page may show its best."""
+    page = game.reset(0)
+    while count > 0 and page.actions:
+        q = _asked(agent, page.text, page.actions)
+        yield page, dict(list(q.items())[:count])
+        count -= len(q)
+        page = game.step(page.actions.index(next(iter(q))))
+        if page.ended:
+            yield page, {}
+            page = game.reset()
+
+
+def _told(page: Observation, q: QValues) -> str:
+    return f"… {one_line(last_words(page.text))}" + (
+        f"  (reward {page.reward:g})" if page.ended else f"\n{table(_rows(q))}"
+    )
+
+
+def _warn_of_unknown_texts(agent: Agent, state: str, actions: Sequence[str]) -> None:
+    sides = [(agent.model.states, state), *((agent.model.actions, action) for action in actions)]
+    unknown = [f'"{text}"' for lexicon, text in sides if lexicon.vocabulary.keys().isdisjoint(words(text))]
+    if unknown:
+        print(f"the agent knows no word of {', '.join(unknown)}: it reads nothing there", file=sys.stderr)

@@ -20,7 +20,7 @@ def add_command(commands: Any) -> None:
         "file can be played by its path as well.",
     )
     command.set_defaults(run=run)
-    actions = command.add_subparsers(title="commands", metavar="add", dest="action")
+    actions = command.add_subparsers(title="commands", metavar="[add]", dest="action")
     add = actions.add_parser(
         "add",
         help="install the paper's two games from a clone of their authors' repository",

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from drrn.cli.show import add_game_options, open_game, positive, states_progress, table
+from drrn.cli.show import add_game_options, counted, one_line, open_game, positive, states_progress, table
 from drrn.errors import InputError
 from drrn.games import Compiled, StoryGame, compile_game
 from drrn.games.compile import LIMIT, MEMORY
@@ -44,10 +44,11 @@ def add_command(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     game = open_game(options, lenient=True)
+    maps = _free_stem(options.plot, game.name) if options.plot else None
     compiled, why_not = _compiled(game, options)
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # the line of progress
-    if compiled is None and (options.walkthrough or options.plot):
+    if compiled is None and (options.walkthrough or maps):
         raise InputError(why_not)
     if compiled and options.walkthrough:
         print(told_walkthrough(compiled, options.json))
@@ -58,8 +59,8 @@ def run(options: argparse.Namespace) -> None:
         found = survey(game, min(options.limit, EXPLORED), states_progress(options.limit))
         found = dataclasses.replace(found, notes=[why_not, *found.notes])
     print(json.dumps(dataclasses.asdict(found), indent=2, ensure_ascii=False) if options.json else report(found))
-    if compiled and options.plot:
-        _plot(compiled, options.plot)
+    if compiled and maps:
+        _plot(compiled, maps)
 
 
 def _compiled(game: StoryGame, options: argparse.Namespace) -> tuple[Compiled | None, str]:
@@ -72,10 +73,18 @@ def _compiled(game: StoryGame, options: argparse.Namespace) -> tuple[Compiled | 
         return None, str(error)
 
 
-def _plot(compiled: Compiled, path: Path) -> None:
+def _free_stem(path: Path, name: str) -> Path:
+    """The maps' path without suffix; what is there already is left as it is."""
+    stem = Path(name) if path == Path() else path.with_suffix("") if path.suffix in (".svg", ".png") else path
+    for there in (stem.with_name(stem.name + suffix) for suffix in (".svg", ".png")):
+        if there.exists():
+            raise InputError(f"{there}: it exists and is left as it is: give another name with --plot FILE")
+    return stem
+
+
+def _plot(compiled: Compiled, stem: Path) -> None:
     from drrn.story_map import draw
 
-    stem = Path(compiled.name) if path == Path() else path.with_suffix("") if path.suffix in (".svg", ".png") else path
     for written in draw(compiled, stem):
         print(f"{written}: the map", file=sys.stderr)
 
@@ -90,7 +99,7 @@ def told_walkthrough(compiled: Compiled, as_json: bool) -> str:
         luck = f"  (by chance: {step.chance:.0%})" if step.chance < 1 else ""
         lines.append(f"{step.text}\n" + (f"\n  → {step.action}{luck}\n" if step.action else ""))
     last = steps[-1].state
-    reward = f"  final reward {compiled.reward[last]:g} after {len(steps) - 1} steps"
+    reward = f"  final reward {compiled.reward[last]:g} after {counted(len(steps) - 1, 'step')}"
     lines.append(reward if compiled.ended[last] else "  … and so on: it is best never to end")
     return "\n".join(lines)
 
@@ -152,13 +161,18 @@ def _or_endless(number: float | None) -> str:
 
 def _endings(endings: list[Ending]) -> str:
     if not all(ending.odds for ending in endings):
-        return table([[e.reward, e.passage, "" if e.rule else "(no rule)", e.last_words[:70]] for e in endings])
+        return table([[e.reward, e.passage, "" if e.rule else "(no rule)", _cut(e.last_words, 70)] for e in endings])
     rows = []
     for e in endings:
         assert e.odds is not None
         odds = [f"{e.odds.random:.1%}", f"{e.odds.best:.1%}", len(e.odds.shortest)]
-        rows.append([e.reward, *odds, e.passage, "" if e.rule else "(no rule)", e.last_words[:60]])
+        rows.append([e.reward, *odds, e.passage, "" if e.rule else "(no rule)", _cut(e.last_words, 60)])
     return table(rows, header=["reward", "random", "best", "fewest steps", "passage", "", "last words"])
+
+
+def _cut(text: str, length: int) -> str:
+    text = one_line(text)
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
 def _lists(found: Survey, notes: list[str]) -> dict[str, list[str]]:

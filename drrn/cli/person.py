@@ -12,6 +12,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from drrn import scores
+from drrn.cli.show import counted
 from drrn.games import Observation, StoryGame
 
 Adviser = Callable[[Observation], Sequence[float]]  # Q of each action shown
@@ -90,6 +91,7 @@ class Table:
             try:
                 answer = self.console.input("\n[bold cyan]>[/] ").strip().lower()
             except (EOFError, RuntimeError):  # the terminal is gone
+                self.console.print()
                 return None
             if answer in ("q", "quit", "exit"):
                 return None
@@ -108,7 +110,7 @@ class Table:
         self.console.print()
         self.console.print(Panel(Text(observation.text), title="The end", width=min(self._width, 80)))
         self.console.print(
-            f"Final reward [b]{observation.reward:g}[/b], return {total:.1f}, in {len(self.taken)} steps."
+            f"Final reward [b]{observation.reward:g}[/b], return {total:.1f}, in {counted(len(self.taken), 'step')}."
         )
         score = scores.Score(
             when=scores.now(),
@@ -132,9 +134,13 @@ class Table:
 
     def _again(self) -> bool:
         try:
-            return self.console.input("\nPlay again? [dim](y/n)[/] ").strip().lower() in ("y", "yes")
+            answer = self.console.input("\nPlay again? [dim](y/n)[/] ").strip().lower()
         except EOFError:
-            return False
+            answer = ""
+        again = answer in ("y", "yes", "r", "restart")
+        if not again:
+            self.console.print()  # what comes next begins a line
+        return again
 
     @property
     def _width(self) -> int:

@@ -6,13 +6,14 @@ import argparse
 import dataclasses
 import json
 import random
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from drrn import load
 from drrn.cli.show import add_game_options, open_game, positive, table, tracked
-from drrn.episodes import Summary, play, random_policy, summarise
+from drrn.episodes import Episode, Policy, Summary, play, random_policy, summarise
 from drrn.errors import InputError, require
 from drrn.games import Observation, StoryGame
 from drrn.scores import scores_file
@@ -50,20 +51,25 @@ def run(options: argparse.Namespace) -> None:
         require("rich", "cli")
         from drrn.cli.person import Table
 
-        adviser = _adviser(options.agent) if options.agent else None
+        adviser = _adviser(options.agent, game) if options.agent else None
         Table(game, seed, options.player, options.scores or scores_file(), adviser).sit()
         return
     policy = random_policy(seed)
-    episodes = play(game, _aloud(game, policy) if options.show else policy, options.episodes, seed)
-    summary = summarise(tracked(episodes, options.episodes, "playing"))
+    episodes = play(game, _aloud(policy) if options.show else policy, options.episodes, seed)
     if options.show:
-        _read_ending(game)
+        episodes = _endings_aloud(game, episodes)
+    summary = summarise(tracked(episodes, options.episodes, "playing"))
     print(json.dumps(dataclasses.asdict(summary)) if options.json else report(summary))
 
 
-def _adviser(run: Path) -> Callable[[Observation], list[float]]:
+def _adviser(run: Path, game: StoryGame) -> Callable[[Observation], list[float]]:
     """A trained agent's Q-values, the mean over its replicas."""
+    from drrn.agent import read_config
+
     agent = load(run)
+    learned = read_config(run)["game"]["title"]
+    if learned != game.title:
+        print(f'the agent learned "{learned}", and this is "{game.title}": its advice is a guess', file=sys.stderr)
     return lambda observation: agent.ask(observation.text, observation.actions).mean(axis=0).tolist()
 
 
@@ -81,11 +87,11 @@ def report(summary: Summary) -> str:
     return f"{table(rows)}\n\nendings\n{table(shares)}"
 
 
-def _aloud(game: StoryGame, policy: Any) -> Any:
+def _aloud(policy: Policy) -> Policy:
     """The policy, printing what it sees and takes."""
 
     def choose(observation: Observation) -> int:
-        chosen: int = policy(observation)
+        chosen = policy(observation)
         print(f"\n{observation.text}\n")
         for index, action in enumerate(observation.actions):
             print(f"  {'→' if index == chosen else ' '} {action}")
@@ -94,7 +100,9 @@ def _aloud(game: StoryGame, policy: Any) -> Any:
     return choose
 
 
-def _read_ending(game: StoryGame) -> None:
-    scene = game.scene
-    if scene is not None:
-        print(f"\n{scene.text}\n\n  reward {scene.reward:g}\n")
+def _endings_aloud(game: StoryGame, episodes: Iterable[Episode]) -> Iterator[Episode]:
+    """The episodes, printing the page that each comes to."""
+    for episode in episodes:
+        assert game.scene is not None
+        print(f"\n{game.scene.text}\n\n  reward {game.scene.reward:g}\n")
+        yield episode

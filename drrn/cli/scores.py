@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from drrn import scores
-from drrn.cli.show import table
+from drrn.cli.show import counted, table
 from drrn.errors import InputError
 from drrn.games import make
 
@@ -30,12 +30,16 @@ def add_command(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     path = options.scores or scores.scores_file()
     name = make(options.game, lenient=True).name
-    found = scores.standing(scores.read(path), name)
+    kept = scores.read(path)
+    found = scores.standing(kept, name)
     if options.json:
         print(json.dumps(dataclasses.asdict(found)))
         return
     if not found.novice_games + found.experienced_games:
-        raise InputError(f"{path}: no finished game of {name} yet: play one with: drrn play {options.game}")
+        practice = sum(score.game == name for score in kept)
+        only = f"only practice of {name} yet, {counted(practice, 'game')} with a step taken back"
+        what = only if practice else f"no finished game of {name} yet"
+        raise InputError(f"{path}: {what}: play one with: drrn play {options.game}")
     rows = [
         ["novice", found.novice_games, found.novice],
         ["experienced", found.experienced_games, found.experienced],

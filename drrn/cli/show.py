@@ -44,6 +44,14 @@ def table(rows: Sequence[Sequence[object]], *, header: Sequence[str] = ()) -> st
     return "\n".join(map(line, cells))
 
 
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
 def tracked(items: Iterable[T], total: int, label: str) -> Iterator[T]:
     """The items, under a progress bar where a person looks on and rich is installed."""
     if not sys.stderr.isatty():
