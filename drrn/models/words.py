@@ -34,6 +34,14 @@ def distinct(ids: Ids) -> tuple[Ids, Ids]:
     return unique, places
 
 
+def fitted(kept: Tensor, like: Tensor) -> Tensor:
+    """A tensor in the shape of another: cut, or filled up with zeros."""
+    fresh = torch.zeros_like(like)
+    common = tuple(slice(min(sizes)) for sizes in zip(kept.shape, like.shape, strict=True))
+    fresh[common] = kept[common]
+    return fresh
+
+
 def bag_sums(rows: Tensor, members: Ids, starts: Ids, counts: NDArray[np.float32]) -> Tensor:
     """Sums of rows [N, H], each times its count: a bag's members begin at its start and end where the next begins."""
     return functional.embedding_bag(
