@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -63,12 +63,13 @@ class Learner:
     model: Model
     optimiser: Optimiser
     loss: Callable[[Tensor], Tensor] = squared
-    target_every: int | None = None  # updates; None: targets come from the model itself
+    target_every: int | None = None  # updates of a replica; None: targets come from the model itself
     double: bool = False
-    updates: int = 0
+    updates: list[int] = field(default_factory=list)  # of each replica; one without data in a batch makes none
     target: Model | None = None
 
     def __post_init__(self) -> None:
+        self.updates = [0] * len(self.model.seeds)
         if self.target_every:
             self.target = self.model.frozen()
 
@@ -81,7 +82,7 @@ class Learner:
             self.model.view_texts(pages, batches.next_pages)
         if by_hand.can_learn(self.model) and self.loss is squared:
             errors = by_hand.learn(self.model, batches, rate)
-            self.updates += len(errors)
+            self._count(batches.active.sum(axis=0))
         else:
             errors = self._steps(pages, batches)
         self.model.settle(rate)
@@ -97,10 +98,10 @@ class Learner:
         arrays = {"taken": batches.taken, "rewards": batches.rewards, "discounts": batches.discounts}
         arrays |= {"weights": batches.weights, "next_mask": batches.next_pages.mask}
         tensors = {name: torch.from_numpy(array).to(self.model.device) for name, array in arrays.items()}
-        errors = [
-            self._step({name: tensor[k] for name, tensor in tensors.items()}, now, then)
-            for k, (now, then) in enumerate(self._read(pages, batches))
-        ]
+        errors = []
+        for k, (now, then) in enumerate(self._read(pages, batches)):
+            errors.append(self._step({name: tensor[k] for name, tensor in tensors.items()}, now, then))
+            self._count(batches.active[k])
         found: NDArray[np.float32] = torch.stack(errors).cpu().numpy()
         return found
 
@@ -125,10 +126,15 @@ class Learner:
             weight.requires_grad_(False)
         back = list(zip(leaves.encoded, gradients[len(weights) :], strict=True))
         self.optimiser.step(gradients[: len(weights)], back, batch["weights"].any(dim=1))
-        self.updates += 1
-        if self.target_every and self.updates % self.target_every == 0:
-            self.target = self.model.frozen()
         return error.detach()
+
+    def _count(self, made: NDArray[np.integer] | NDArray[np.bool_]) -> None:
+        """Updates that each replica has made [R]; its target is renewed when its own count is full."""
+        self.updates = [before + int(more) for before, more in zip(self.updates, made, strict=True)]
+        if self.target is not None and self.target_every:
+            due = [bool(m) and count % self.target_every == 0 for m, count in zip(made, self.updates, strict=True)]
+            if any(due):
+                self.target.follow(self.model, torch.tensor(due, device=self.model.device))
 
     @torch.no_grad()
     def _targets(self, batch: dict[str, Tensor], then: Reading) -> Tensor:

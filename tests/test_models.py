@@ -325,7 +325,7 @@ def learned(way, size, monkeypatch, *, by_texts, by_hand):
         built = model(**{"seeds": (3, 4), **WAYS[way]})
         learner = Learner(built, SGD(built, 0.05))
         errors = learner.learn(random_batches(built, size))
-        assert learner.updates == 6
+        assert learner.updates == [6, 6 if size > 1 else 5]  # the last batch of one has none of the last replica
         tables = {name: table.weight for name, table in built.tables.items()}
         return {"errors": torch.from_numpy(errors), **built.weights, **tables}
 

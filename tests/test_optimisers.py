@@ -26,6 +26,7 @@ SMALL = "--hidden 6 --rounds 4 --episodes-per-round 2 --epochs 2 --evaluation-ep
 def test_a_growing_run_that_was_cut_ends_with_the_numbers_of_one_that_was_not(name, optimiser, tmp_path, monkeypatch):
     (tmp_path / "tale.twee").write_text(f"{TWEE}:: Out\nOut.\n")
     arguments = ["train", str(tmp_path / "tale.twee"), *SMALL, "--model", name, "--optimiser", optimiser, "--grow"]
+    arguments += ["--target-every", "3"]
     assert main([*arguments, "--out", str(tmp_path / "whole")]) == 0
     keep = Run.keep
 

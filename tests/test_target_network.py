@@ -1,10 +1,12 @@
-"""A frozen copy of the model gives the targets, and has room for what was met since."""
+"""A frozen copy gives the targets: it has room for what was met since, and each replica's has a count of its own."""
 
 import numpy as np
 import pytest
 
+from drrn.learning import Learner
 from drrn.models import Pages
-from tests.test_models import model, shown
+from drrn.optimisers import SGD
+from tests.test_models import model, random_batches, shown
 from tests.test_train import FORK, REWARDS, trained
 
 
@@ -31,3 +33,45 @@ def test_a_frozen_table_stays_as_it_was_while_the_lexicons_grow():
     for asked, q in ((shown(built), 1.0), (new, 0.0)):
         found = frozen.forward(built.read(Pages(asked.states[None], asked.actions[None]))[0], None).numpy()
         assert (found[asked.mask] == q).all()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"double": True}, {"grow": True}, {"form": "online"}, {"model": "table"}, {"model": "table", "grow": True}],
+    ids=str,
+)
+def test_a_replica_with_a_target_network_trains_as_alone_though_episodes_differ_in_length(fork, settings):
+    settings = {"target_every": 7, "rounds": 3, "batch_size": 4, "learning_rate": 0.05, **settings}
+    together, _ = trained(fork, **{**settings, "replicas": 3, "seed": 5})
+    for replica in range(3):
+        alone, _ = trained(fork.another(), **{**settings, "replicas": 1, "seed": 5 + replica})
+        for text in ("The sea is grey and the wind is north.", "You are out on the water."):
+            q = [trainer.agent.ask(text, ["Go out.", "Row on."]) for trainer in (together, alone)]
+            assert q[0][replica] == pytest.approx(q[1][0], abs=1e-4)
+        assert together.learner.updates[replica] == alone.learner.updates[0]
+
+
+def test_a_replica_without_data_makes_no_update_and_keeps_its_target():
+    built = model(seeds=(0, 1))
+    learner = Learner(built, SGD(built, 0.05), target_every=2)
+    some = random_batches(built, 4, updates=3)
+    some.weights[1:, 1] = 0
+    before = learner.target.q(shown(built))
+    learner.learn(some)
+    after = learner.target.q(shown(built))
+    assert learner.updates == [3, 1]
+    assert not np.allclose(after[0], before[0]) and np.array_equal(after[1], before[1])
+
+
+def test_a_word_met_since_counts_for_nothing_in_a_target_that_was_not_renewed():
+    built = model(seeds=(0, 1))
+    learner = Learner(built, SGD(built, 0.05), target_every=1)
+    new = built.states.id("zebra")
+    for replica in (0, 1):
+        built.meet_states(replica, np.array([new]))
+    some = random_batches(built, 4, updates=1)
+    some.weights[:, 1] = 0
+    learner.learn(some)
+    word = built.states.vocabulary["zebra"]
+    rows = learner.target.tables["state"].weight[:, word]
+    assert rows[0].any() and not rows[1].any()
