@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -48,6 +49,18 @@ def huber(error: Tensor) -> Tensor:
 LOSSES: dict[str, Callable[[Tensor], Tensor]] = {"squared": squared, "huber": huber}
 
 
+@contextmanager
+def differentiable(weights: Sequence[Tensor]) -> Iterator[None]:
+    """Weights that take part in automatic differentiation for as long as the block lasts."""
+    try:
+        for weight in weights:
+            weight.requires_grad_()
+        yield
+    finally:
+        for weight in weights:
+            weight.requires_grad_(False)
+
+
 FEW = 3  # batches, for which seeing the words from all their texts does not pay
 AT_ONCE = 16  # batches whose texts are looked up together: it is faster, and they take room
 
@@ -78,14 +91,16 @@ class Learner:
         pages, rate = batches.pages, self.optimiser.learning_rate
         if not self.model.sees_menu:  # then it need not be shown the actions that were not taken
             pages = Pages(pages.states, batches.chosen[..., None])
-        if self.optimiser.plain and self.target is None and len(pages.states) > FEW:
-            self.model.view_texts(pages, batches.next_pages)
-        if by_hand.can_learn(self.model) and self.loss is squared:
-            errors = by_hand.learn(self.model, batches, rate)
-            self._count(batches.active.sum(axis=0))
-        else:
-            errors = self._steps(pages, batches)
-        self.model.settle(rate)
+        try:
+            if self.optimiser.plain and self.target is None and len(pages.states) > FEW:
+                self.model.view_texts(pages, batches.next_pages)
+            if by_hand.can_learn(self.model) and self.loss is squared:
+                errors = by_hand.learn(self.model, batches, rate)
+                self._count(batches.active.sum(axis=0))
+            else:
+                errors = self._steps(pages, batches)
+        finally:  # interrupted, too: the words must not stay behind the other weights
+            self.model.settle(rate)
         if not np.isfinite(errors).all():
             raise InputError(
                 f"Q-values grew beyond all bounds at η = {rate:g}: give a smaller learning rate, or bound it by clip"
@@ -114,16 +129,13 @@ class Learner:
     def _step(self, batch: dict[str, Tensor], now: Reading, then: Reading) -> Tensor:
         y = self._targets(batch, then)
         weights, leaves = list(self.model.weights.values()), Leaves()
-        for weight in weights:
-            weight.requires_grad_()
-        q = self.model.forward(now, leaves)  # [R, B, A], or [R, B, 1] of the taken action alone
-        if self.model.sees_menu:
-            q = q.gather(2, batch["taken"].unsqueeze(2))
-        error = y - q.squeeze(2)
-        loss = (self.loss(error) * batch["weights"]).sum()
-        gradients = torch.autograd.grad(loss, [*weights, *(encoded.vectors for encoded in leaves.encoded)])
-        for weight in weights:
-            weight.requires_grad_(False)
+        with differentiable(weights):
+            q = self.model.forward(now, leaves)  # [R, B, A], or [R, B, 1] of the taken action alone
+            if self.model.sees_menu:
+                q = q.gather(2, batch["taken"].unsqueeze(2))
+            error = y - q.squeeze(2)
+            loss = (self.loss(error) * batch["weights"]).sum()
+            gradients = torch.autograd.grad(loss, [*weights, *(encoded.vectors for encoded in leaves.encoded)])
         back = list(zip(leaves.encoded, gradients[len(weights) :], strict=True))
         self.optimiser.step(gradients[: len(weights)], back, batch["weights"].any(dim=1))
         return error.detach()

@@ -115,9 +115,8 @@ class Model:
 
     def settle(self, rate: float) -> None:
         """Move the words as their texts have moved."""
-        for view in self.views.values():
-            view.settle(rate)
-        self.views = {}
+        while self.views:  # none is left open, wherever this is interrupted
+            self.views.popitem()[1].settle(rate)
 
     def meet_states(self, replica: int, texts: Ids) -> None:
         """The replica reads these texts as states: their words become known to it."""
