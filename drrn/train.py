@@ -135,14 +135,15 @@ class Trainer:
                     left[r] -= begun[0].ended
             if not any(games):
                 break
+            stepped = [game is not None for game in games]
             choices = self.field.choices([[game] if game else [] for game in games], self._explore, players)
             for r, game in enumerate(games):
                 if game is not None and self._step_online(r, *game, choices[r][0]):
                     games[r] = None
                     left[r] -= 1
             places = [
-                memory.sample(settings.batch_size, by) if len(memory) and (game or left[r]) else np.empty(0, np.int64)
-                for r, (memory, by, game) in enumerate(zip(self.memories, generators, games, strict=True))
+                memory.sample(settings.batch_size, by) if len(memory) and on else np.empty(0, np.int64)
+                for memory, by, on in zip(self.memories, generators, stepped, strict=True)
             ]
             learned += sum(map(len, places))
             if any(map(len, places)):
