@@ -99,6 +99,8 @@ def n_step_rewards(
     rewards, end = np.zeros(count), np.arange(count)
     for k in range(n_steps):
         within = np.arange(count) + k <= last
+        if not within.any():  # every episode is over
+            break
         at = np.minimum(np.arange(count) + k, last)
         rewards += np.where(within, discount**k * reward[at], 0.0)
         end = np.where(within, at, end)

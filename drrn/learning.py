@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -48,6 +49,18 @@ def huber(error: Tensor) -> Tensor:
 LOSSES: dict[str, Callable[[Tensor], Tensor]] = {"squared": squared, "huber": huber}
 
 
+@contextmanager
+def differentiable(weights: Sequence[Tensor]) -> Iterator[None]:
+    """Weights that take part in automatic differentiation for as long as the block lasts."""
+    try:
+        for weight in weights:
+            weight.requires_grad_()
+        yield
+    finally:
+        for weight in weights:
+            weight.requires_grad_(False)
+
+
 FEW = 3  # batches, for which seeing the words from all their texts does not pay
 AT_ONCE = 16  # batches whose texts are looked up together: it is faster, and they take room
 
@@ -63,12 +76,13 @@ class Learner:
     model: Model
     optimiser: Optimiser
     loss: Callable[[Tensor], Tensor] = squared
-    target_every: int | None = None  # updates; None: targets come from the model itself
+    target_every: int | None = None  # updates of a replica; None: targets come from the model itself
     double: bool = False
-    updates: int = 0
+    updates: list[int] = field(default_factory=list)  # of each replica; one without data in a batch makes none
     target: Model | None = None
 
     def __post_init__(self) -> None:
+        self.updates = [0] * len(self.model.seeds)
         if self.target_every:
             self.target = self.model.frozen()
 
@@ -77,14 +91,16 @@ class Learner:
         pages, rate = batches.pages, self.optimiser.learning_rate
         if not self.model.sees_menu:  # then it need not be shown the actions that were not taken
             pages = Pages(pages.states, batches.chosen[..., None])
-        if self.optimiser.plain and self.target is None and len(pages.states) > FEW:
-            self.model.view_texts(pages, batches.next_pages)
-        if by_hand.can_learn(self.model) and self.loss is squared:
-            errors = by_hand.learn(self.model, batches, rate)
-            self.updates += len(errors)
-        else:
-            errors = self._steps(pages, batches)
-        self.model.settle(rate)
+        try:
+            if self.optimiser.plain and self.target is None and len(pages.states) > FEW:
+                self.model.view_texts(pages, batches.next_pages)
+            if by_hand.can_learn(self.model) and self.loss is squared:
+                errors = by_hand.learn(self.model, batches, rate)
+                self._count(batches.active.sum(axis=0))
+            else:
+                errors = self._steps(pages, batches)
+        finally:  # interrupted, too: the words must not stay behind the other weights
+            self.model.settle(rate)
         if not np.isfinite(errors).all():
             raise InputError(
                 f"Q-values grew beyond all bounds at η = {rate:g}: give a smaller learning rate, or bound it by clip"
@@ -97,10 +113,10 @@ class Learner:
         arrays = {"taken": batches.taken, "rewards": batches.rewards, "discounts": batches.discounts}
         arrays |= {"weights": batches.weights, "next_mask": batches.next_pages.mask}
         tensors = {name: torch.from_numpy(array).to(self.model.device) for name, array in arrays.items()}
-        errors = [
-            self._step({name: tensor[k] for name, tensor in tensors.items()}, now, then)
-            for k, (now, then) in enumerate(self._read(pages, batches))
-        ]
+        errors = []
+        for k, (now, then) in enumerate(self._read(pages, batches)):
+            errors.append(self._step({name: tensor[k] for name, tensor in tensors.items()}, now, then))
+            self._count(batches.active[k])
         found: NDArray[np.float32] = torch.stack(errors).cpu().numpy()
         return found
 
@@ -113,22 +129,24 @@ class Learner:
     def _step(self, batch: dict[str, Tensor], now: Reading, then: Reading) -> Tensor:
         y = self._targets(batch, then)
         weights, leaves = list(self.model.weights.values()), Leaves()
-        for weight in weights:
-            weight.requires_grad_()
-        q = self.model.forward(now, leaves)  # [R, B, A], or [R, B, 1] of the taken action alone
-        if self.model.sees_menu:
-            q = q.gather(2, batch["taken"].unsqueeze(2))
-        error = y - q.squeeze(2)
-        loss = (self.loss(error) * batch["weights"]).sum()
-        gradients = torch.autograd.grad(loss, [*weights, *(encoded.vectors for encoded in leaves.encoded)])
-        for weight in weights:
-            weight.requires_grad_(False)
+        with differentiable(weights):
+            q = self.model.forward(now, leaves)  # [R, B, A], or [R, B, 1] of the taken action alone
+            if self.model.sees_menu:
+                q = q.gather(2, batch["taken"].unsqueeze(2))
+            error = y - q.squeeze(2)
+            loss = (self.loss(error) * batch["weights"]).sum()
+            gradients = torch.autograd.grad(loss, [*weights, *(encoded.vectors for encoded in leaves.encoded)])
         back = list(zip(leaves.encoded, gradients[len(weights) :], strict=True))
         self.optimiser.step(gradients[: len(weights)], back, batch["weights"].any(dim=1))
-        self.updates += 1
-        if self.target_every and self.updates % self.target_every == 0:
-            self.target = self.model.frozen()
         return error.detach()
+
+    def _count(self, made: NDArray[np.integer] | NDArray[np.bool_]) -> None:
+        """Updates that each replica has made [R]; its target is renewed when its own count is full."""
+        self.updates = [before + int(more) for before, more in zip(self.updates, made, strict=True)]
+        if self.target is not None and self.target_every:
+            due = [bool(m) and count % self.target_every == 0 for m, count in zip(made, self.updates, strict=True)]
+            if any(due):
+                self.target.follow(self.model, torch.tensor(due, device=self.model.device))
 
     @torch.no_grad()
     def _targets(self, batch: dict[str, Tensor], then: Reading) -> Tensor:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from drrn.models.base import Model
 from drrn.models.text_view import Encoded, Recall
-from drrn.models.words import WordTable
+from drrn.models.words import WordTable, fitted
 
 Dense = dict[str, Tensor]  # gradients of the model's weights
 Sparse = list[tuple[WordTable, Tensor, Tensor]]  # rows of a flat table, and their gradients
@@ -79,13 +79,11 @@ class Slotted(Optimiser):
         raise NotImplementedError
 
     def slot(self, name: str, like: Tensor) -> Tensor:
-        """What is kept for a weight, zero at first; it grows with a growing table."""
+        """What is kept for a weight, zero at first; it grows with a growing table, and a resumed run's table may have
+        less room than it had: beyond the words present both are zero."""
         kept = self.slots.get(name)
         if kept is None or kept.shape != like.shape:
-            fresh = torch.zeros_like(like)
-            if kept is not None:
-                fresh[:, : kept.shape[1], : kept.shape[2]] = kept
-            kept = self.slots[name] = fresh
+            kept = self.slots[name] = torch.zeros_like(like) if kept is None else fitted(kept, like)
         return kept
 
 

@@ -50,6 +50,12 @@ class Batches:
         chosen: Ids = np.take_along_axis(self.pages.actions, self.taken[..., None], axis=-1)[..., 0]
         return chosen
 
+    @cached_property
+    def active(self) -> NDArray[np.bool_]:
+        """Whether a replica has anything in a batch, [K, R]."""
+        active: NDArray[np.bool_] = np.asarray(self.weights.any(axis=2))
+        return active
+
 
 TYPES = {
     "states": np.int32, "actions": np.int32, "taken": np.int16, "rewards": np.float32, "discounts": np.float32,

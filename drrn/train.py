@@ -23,7 +23,7 @@ from drrn.learning import LOSSES, Learner
 from drrn.menu_field import MenuField
 from drrn.models import Pages, build_model
 from drrn.optimisers import OPTIMISERS
-from drrn.replay import WIDE, Batches, Memory, Places
+from drrn.replay import TYPES, WIDE, Batches, Memory, Places
 from drrn.settings import Settings
 from drrn.text import Lexicon
 
@@ -135,14 +135,15 @@ class Trainer:
                     left[r] -= begun[0].ended
             if not any(games):
                 break
+            stepped = [game is not None for game in games]
             choices = self.field.choices([[game] if game else [] for game in games], self._explore, players)
             for r, game in enumerate(games):
                 if game is not None and self._step_online(r, *game, choices[r][0]):
                     games[r] = None
                     left[r] -= 1
             places = [
-                memory.sample(settings.batch_size, by) if len(memory) and (game or left[r]) else np.empty(0, np.int64)
-                for r, (memory, by, game) in enumerate(zip(self.memories, generators, games, strict=True))
+                memory.sample(settings.batch_size, by) if len(memory) and on else np.empty(0, np.int64)
+                for memory, by, on in zip(self.memories, generators, stepped, strict=True)
             ]
             learned += sum(map(len, places))
             if any(map(len, places)):
@@ -209,34 +210,27 @@ def compiled_or_none(
 
 def batches_of(memories: list[Memory], places: list[Places], size: int) -> Batches:
     """The transitions at some places of each memory, cut into batches; shorter rows are padded with weights of 0."""
-    count = -(-max(map(len, places)) // size)
-    at = np.zeros((len(memories), count * size), np.int64)
-    weights = np.zeros((len(memories), count * size), np.float32)
+    longest = max(map(len, places))
+    size = min(size, longest)
+    count = -(-longest // size)
+    replicas, most = len(memories), max(memory.arrays["actions"].shape[1] for memory in memories)
+    whole: dict[str, NDArray[Any]] = {"weights": np.zeros((replicas, count * size), np.float32)}
+    for name, kind in TYPES.items():
+        shape, empty = ((replicas, count * size, most), -1) if name in WIDE else ((replicas, count * size), 0)
+        whole[name] = np.full(shape, empty, np.float32 if kind is np.float32 else np.int64)
     for r, (memory, some) in enumerate(zip(memories, places, strict=True)):
-        at[r, : len(some)] = some
-        weights[r, : len(some)] = memory.weights(some)
-    rows = [memory.at(some) if len(memory) else None for memory, some in zip(memories, at, strict=True)]
-    most = max(row.actions.shape[1] for row in rows if row is not None)
-
-    def stacked(name: str, kind: type = np.int64) -> NDArray[Any]:
-        wide = name in WIDE
-        whole = np.full((len(rows), count * size, most) if wide else (len(rows), count * size), -1 if wide else 0, kind)
-        for r, row in enumerate(rows):
-            if row is not None:
-                values = getattr(row, name)
-                whole[(r, slice(None), slice(values.shape[1])) if wide else r] = values
-        return cut(whole)
-
-    def cut(whole: NDArray[Any]) -> NDArray[Any]:
-        """[R, K · B, …] to [K, R, B, …]."""
-        parts: NDArray[Any] = whole.reshape(len(rows), count, size, *whole.shape[2:]).swapaxes(0, 1)
-        return parts
-
-    return Batches(
-        pages=Pages(stacked("states"), stacked("actions")),
-        taken=stacked("taken"),
-        rewards=stacked("rewards", np.float32),
-        discounts=stacked("discounts", np.float32),
-        next_pages=Pages(stacked("next_states"), stacked("next_actions")),
-        weights=cut(weights),
+        if not len(memory):
+            continue
+        at = np.zeros(count * size, np.int64)
+        at[: len(some)] = some
+        whole["weights"][r, : len(some)] = memory.weights(some)
+        for name, values in vars(memory.at(at)).items():
+            whole[name][r][tuple(map(slice, values.shape))] = values
+    cut = {  # [R, K · B, …] to [K, R, B, …]
+        name: array.reshape(replicas, count, size, *array.shape[2:]).swapaxes(0, 1) for name, array in whole.items()
+    }
+    pages, next_pages = (
+        Pages(cut.pop("states"), cut.pop("actions")),
+        Pages(cut.pop("next_states"), cut.pop("next_actions")),
     )
+    return Batches(pages=pages, next_pages=next_pages, **cut)

@@ -1,11 +1,16 @@
+import time
+
 import numpy as np
 import pytest
 import torch
 
+from drrn.compiled_field import n_step_rewards
 from drrn.exploration import drawn, epsilon_greedy, greedy, softmax
 from drrn.field import Track, transitions_of
 from drrn.learning import double_q_targets, huber, q_targets, squared
 from drrn.replay import Memory, Priorities, Transitions
+from drrn.settings import Settings
+from drrn.train import Trainer, batches_of
 
 
 def test_an_ending_bootstraps_nothing():
@@ -110,3 +115,44 @@ def test_a_prioritised_memory_draws_what_surprised_it_and_counts_it_less():
     assert (places == 7).mean() > 0.3
     weights = memory.weights(np.array([7, 8]))
     assert weights[0] < weights[1] == 1.0
+
+
+def test_the_online_form_learns_after_every_step_the_last_one_of_a_round_too(story):
+    game = story(":: Start\nA door.\n\n[[Go in.|In]]\n\n:: In\nA room.\n")
+    settings = Settings(form="online", episodes_per_round=1, rounds=3, replicas=1, hidden=4, batch_size=2)
+    trainer = Trainer(game, settings, torch.device("cpu"))
+    assert [done.transitions for done in trainer.train()] == [2, 2, 2]  # a step a round, a mini-batch a step
+    assert trainer.learner.updates == [3]
+
+
+def test_batches_are_cut_row_by_row_and_padded_with_weights_of_0():
+    memories = [Memory(capacity=9), Memory(capacity=9)]
+    memories[0].add(some(5))
+    memories[1].add(some(3, width=3, start=5))
+    cut = batches_of(memories, [np.arange(5), np.arange(3)], size=2)
+    assert cut.weights.tolist() == [[[1, 1], [1, 1]], [[1, 1], [1, 0]], [[1, 0], [0, 0]]]
+    assert cut.pages.states[:, 0].tolist() == [[0, 1], [2, 3], [4, 0]]
+    assert cut.pages.states[:2, 1].tolist() == [[5, 6], [7, 5]]
+    assert cut.pages.actions[0, :, 0].tolist() == [[0, 1, -1], [0, 1, 2]]
+
+
+def test_a_memory_without_transitions_fills_its_row_with_nothing():
+    memories = [Memory(capacity=9), Memory(capacity=9)]
+    memories[0].add(some(2))
+    cut = batches_of(memories, [np.arange(2), np.arange(0)], size=2)
+    assert cut.weights.tolist() == [[[1, 1], [0, 0]]] and not cut.pages.mask[0, 1].any()
+
+
+def test_a_batch_is_no_larger_than_what_there_is_to_learn_from():
+    memory = Memory(capacity=9)
+    memory.add(some(3))
+    assert batches_of([memory], [np.arange(3)], size=1_000_000).weights.shape == (1, 1, 3)
+
+
+def test_more_steps_than_any_episode_has_take_no_longer_than_its_length():
+    episode, reward = np.array([0, 0, 0, 1]), np.array([1.0, 2.0, 4.0, 8.0])
+    start = time.perf_counter()
+    rewards, end, steps = n_step_rewards(episode, reward, discount=0.5, n_steps=1_000_000)
+    assert time.perf_counter() - start < 1
+    assert rewards.tolist() == [3.0, 4.0, 4.0, 8.0]
+    assert end.tolist() == [2, 2, 2, 3] and steps.tolist() == [3, 2, 1, 1]

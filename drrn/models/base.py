@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from drrn.models.initial import SCALE, small_random
 from drrn.models.text_view import MOST_TEXTS, Encoded, Leaves, Recall, TextView, overlaps_of
-from drrn.models.words import Look, WordTable, look_up
+from drrn.models.words import Look, WordTable, look_up, renewed
 from drrn.text import Ids, Lexicon
 
 
@@ -115,9 +115,8 @@ class Model:
 
     def settle(self, rate: float) -> None:
         """Move the words as their texts have moved."""
-        for view in self.views.values():
-            view.settle(rate)
-        self.views = {}
+        while self.views:  # none is left open, wherever this is interrupted
+            self.views.popitem()[1].settle(rate)
 
     def meet_states(self, replica: int, texts: Ids) -> None:
         """The replica reads these texts as states: their words become known to it."""
@@ -132,6 +131,13 @@ class Model:
         twin.weights = {name: weight.clone() for name, weight in self.weights.items()}
         twin.tables = {name: table.frozen() for name, table in self.tables.items()}
         return twin
+
+    def follow(self, model: Model, replicas: Tensor) -> None:
+        """Of a frozen copy: become what the model is now, in the replicas [R] that are true."""
+        for name, weight in model.weights.items():
+            self.weights[name] = renewed(self.weights[name], weight, replicas)
+        for name, table in model.tables.items():
+            self.tables[name].follow(table, replicas)
 
     # --- for subclasses
 

@@ -79,6 +79,7 @@ class Table(Model):
         return {}
 
     def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
+        self._make_room()  # of a frozen copy, which is given what another has read
         table, pages = self.weights["table"], reading.pages
         replicas, batch, most = pages.actions.shape
         states = torch.from_numpy(pages.states.clip(min=0)).to(self.device).unsqueeze(2)

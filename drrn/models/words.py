@@ -34,6 +34,19 @@ def distinct(ids: Ids) -> tuple[Ids, Ids]:
     return unique, places
 
 
+def fitted(kept: Tensor, like: Tensor) -> Tensor:
+    """A tensor in the shape of another: cut, or filled up with zeros."""
+    fresh = torch.zeros_like(like)
+    common = tuple(slice(min(sizes)) for sizes in zip(kept.shape, like.shape, strict=True))
+    fresh[common] = kept[common]
+    return fresh
+
+
+def renewed(old: Tensor, new: Tensor, replicas: Tensor) -> Tensor:
+    """The new in the replicas [R] that are true, the old in the others, with the new one's room."""
+    return torch.where(replicas.view(-1, 1, 1), new, fitted(old, new))
+
+
 def bag_sums(rows: Tensor, members: Ids, starts: Ids, counts: NDArray[np.float32]) -> Tensor:
     """Sums of rows [N, H], each times its count: a bag's members begin at its start and end where the next begins."""
     return functional.embedding_bag(
@@ -102,7 +115,8 @@ class WordTable:
     def encode(self, look: Look) -> Tensor:
         """Bags of texts times the table: vectors [R, U, H]."""
         self.make_room(look.room)
-        vectors = bag_sums(self.weight.view(-1, self.width), look.rows, look.ends[:-1], look.counts)
+        rows = self.weight[:, : look.room].reshape(-1, self.width)  # a frozen copy may have more room
+        vectors = bag_sums(rows, look.rows, look.ends[:-1], look.counts)
         return vectors.view(len(self.seeds), -1, self.width)
 
     def gradient(self, look: Look, back: Tensor) -> tuple[Tensor, Tensor]:
@@ -118,6 +132,11 @@ class WordTable:
         twin = copy.copy(self)
         twin.weight, twin.known = self.weight.clone(), self.known.copy()
         return twin
+
+    def follow(self, table: WordTable, replicas: Tensor) -> None:
+        """Of a frozen copy: take over the rows of the replicas [R] that are true."""
+        self.weight = renewed(self.weight, table.weight, replicas)
+        self.known = table.known.copy()  # a frozen copy meets no words: this only keeps it as long as the weight
 
     def make_room(self, room: int = 0) -> None:
         """Rows for every word of the lexicon, or so many; doubling, so that growing stays cheap."""
