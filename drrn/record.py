@@ -205,11 +205,6 @@ def load_checkpoint(path: Path, trainer: Trainer) -> None:
             trainer.learner.target = target
         slots = _part(arrays, "slot ")
         trainer.learner.optimiser.slots = {n: torch.from_numpy(a).to(trainer.device) for n, a in slots.items()}
-        for (
-            name,
-            table,
-        ) in trainer.model.tables.items():  # kept without their spare rows; slots with them
-            table.make_room(max((a.shape[1] for n, a in slots.items() if n.startswith(f"table {name}")), default=0))
         for r, memory in enumerate(trainer.memories):
             memory.count = state["counts"][r]
             if f"memory {r} states" in arrays:
