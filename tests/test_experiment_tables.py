@@ -69,7 +69,7 @@ def test_a_tables_means_and_deviations_are_those_of_its_rows(results):
     )
     # 5 (1) beside 4.4 (0.4) is within 2 √(1 + 0.16); beside 2.0 (1.5), too; 18 (1) beside 17.1 (0.6), too
     assert "| PA DQN (L = 1) | 5.0 (1.0) | 2.0 (1.5) | 5.0 (1.0) | 4.0 (1.4) | 5.0 (1.0) | 4.4 (2.0) |" in lines
-    assert "| Random play, exact | -7.00 |  |" in lines
+    assert "| Random play, exact | -7.00 |" in lines
 
 
 def test_what_differs_by_more_than_twice_the_joint_deviation_is_marked(results):
@@ -210,7 +210,7 @@ def test_a_control_that_beats_every_model_is_said_to(results):
     assert "is ahead of every model" not in markdown(document(Book(results)))
     store(results, "saving-john", Variant("table"), [19.0, 20.0])
     said = markdown(document(Book(results)))
-    assert "| Look-up table, a control | 19.5 (0.7) |  |" in said
+    assert "| Look-up table, a control | 19.5 (0.7) |" in said
     assert "is ahead of every model (of DRRN (L = 1) at 20 by 1.5)" in said
 
 

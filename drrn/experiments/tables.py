@@ -107,7 +107,7 @@ def yardstick_table(book: Book, game: str) -> Table:
     ]
     rows += [[f"People, {kind}", "", number(score)] for kind, score in paper.PEOPLE.get(game, {}).items()]
     header = ["", "final reward", "the paper"]
-    if game not in PAPER:
+    if game not in paper.PEOPLE:
         header, rows = header[:2], [row[:2] for row in rows]
     notes = [AT_REST, *control(book, game)]
     return Table(f"To measure it by, {book.title(game)}", header, rows, notes)
