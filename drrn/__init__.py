@@ -40,6 +40,8 @@ def trainer(game: StoryGame, *, device: str = "cpu", threads: int = 1, **setting
     from drrn.settings import settings_for
     from drrn.train import Trainer
 
+    if threads < 1:
+        raise InputError(f"threads is {threads}; it must be at least 1")
     torch.set_num_threads(threads)
     return Trainer(game, settings_for(game.title, game.rules.training, settings), torch_device(device))
 

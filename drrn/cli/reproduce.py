@@ -15,7 +15,7 @@ from drrn.cli.show import positive
 from drrn.errors import InputError
 from drrn.experiments.plan import BEST, EXPERIMENTS, PAPER, QUICK, Scale, cost, settings_of, variants_of
 from drrn.games import StoryGame, make
-from drrn.games.make import BUILT_IN
+from drrn.games.make import BUILT_IN, lasting_name
 from drrn.settings import Settings
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _games(asked: Sequence[str]) -> Iterator[tuple[str, StoryGame]]:
                     raise
                 print(f"only the built-in stories are run: {error}", file=sys.stderr)
         else:
-            yield str(Path(name).resolve()) if Path(name).exists() else name, make(name)
+            yield lasting_name(name), make(name)
 
 
 def _setting(text: str) -> tuple[str, Any]:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from drrn.cli.show import add_game_options, states_progress
 from drrn.errors import InputError, require
-from drrn.games import BUILT_IN, StoryGame, make
-from drrn.games.authors import place
+from drrn.games import StoryGame, make
+from drrn.games.make import lasting_name
 from drrn.settings import Settings, settings_for
 from drrn.yardsticks import Yardsticks, yardsticks
 
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> None:
         folder = Run(options.resume)
         folder.resume(trainer, game)
     else:
-        source = {"source": _source(options.game), "lenient": options.lenient, "encoding": options.encoding}
+        source = {"source": lasting_name(options.game), "lenient": options.lenient, "encoding": options.encoding}
         folder = Run.begin(options.out or _default_folder(game, settings), game, source, trainer)
     with _way_on(folder.folder):
         lines = yardsticks(game, trainer.compiled)
@@ -147,11 +147,6 @@ def _resumed(options: argparse.Namespace) -> tuple[StoryGame, Settings]:
     settings = Settings(**read_config(options.resume)["settings"])
     Run(options.resume).check_whole()
     return game_of(options.resume), settings
-
-
-def _source(name: str) -> str:
-    """What `make` opens by this name; a path is kept whole, so that a run can be gone on with from anywhere."""
-    return name if name in (*BUILT_IN, *place.NAMES) else str(Path(name).resolve())
 
 
 def _default_folder(game: StoryGame, settings: Settings) -> Path:

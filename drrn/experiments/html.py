@@ -35,7 +35,8 @@ td.paper { color: var(--soft); }
 tbody tr:hover { background: var(--tint); }
 sup { color: #c2410c; font-weight: 600; }
 .note { color: var(--soft); font-size: .9rem; }
-.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(27rem, 100%), 1fr)); gap: 1.5rem; margin: 1.4rem 0; }
+.figures { display: grid; gap: 1.5rem; margin: 1.4rem 0; }
+.figures { grid-template-columns: repeat(auto-fit, minmax(min(27rem, 100%), 1fr)); }
 .figures figure { max-width: 34rem; }
 .figures.wide { grid-template-columns: 1fr; } .figures.wide figure { max-width: none; }
 figure { margin: 0; } figure svg { width: 100%; height: auto; display: block; }

@@ -75,14 +75,14 @@ def is_done(work: Work) -> bool:
         from drrn.record import Run
 
         place = results.work(work.game, work.name)
-        begun = read_config(place)
+        try:
+            begun = read_config(place)
+        except InputError as error:
+            raise InputError(f"{error}: --again begins anew") from error
         if (place / "checkpoint.safetensors").exists():
             tensor_file.load(place / "checkpoint.safetensors")  # whole, or it must begin anew
             Run(place).rows()
-        try:
-            made = {**work.wanted, **begun["settings"], "sha256": begun["game"]["sha256"]}
-        except (KeyError, TypeError) as error:
-            raise InputError(f"{place / 'config.json'}: not the settings of a run: --again begins anew") from error
+        made = {**work.wanted, **begun["settings"], "sha256": begun["game"]["sha256"]}
     if made is not None and (apart := difference(made, work.wanted)):
         raise InputError(f"{place}: made otherwise ({apart}): give another --out, or --again to make it anew")
     return stored is not None

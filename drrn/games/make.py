@@ -49,6 +49,11 @@ def make(
     )
 
 
+def lasting_name(name: str) -> str:
+    """What `make` opens by this name, from whatever folder: a path is kept whole."""
+    return name if name in (*BUILT_IN, *place.NAMES) else str(Path(name).resolve())
+
+
 def _path(name_or_path: str | Path) -> Path:
     """The file behind a name or path, or a sentence that says what would have been one."""
     name = str(name_or_path)
