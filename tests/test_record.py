@@ -51,6 +51,13 @@ def same(one, two):
     )
 
 
+def test_a_story_without_rewards_is_trained_with_a_word_of_warning(tale, tmp_path, capsys):
+    assert train(tale, tmp_path / "run") == 0 and "give the endings their rewards" not in capsys.readouterr().err
+    tale.unlink()
+    assert train(tale.with_suffix(".twee"), tmp_path / "bare") == 0
+    assert "random play scores as much as the best: give the endings their rewards" in capsys.readouterr().err
+
+
 def test_a_run_leaves_settings_rows_weights_words_and_a_curve(tale, tmp_path, capsys):
     assert train(tale, tmp_path / "run") == 0
     out = capsys.readouterr().out

@@ -98,6 +98,9 @@ def run(options: argparse.Namespace) -> None:
         folder = Run.begin(options.out or _default_folder(game, settings), game, source, trainer)
     with _way_on(folder.folder):
         lines = yardsticks(game, trainer.compiled)
+        if lines.best == lines.random:
+            words = "random play scores as much as the best: give the endings their rewards in a TOML beside the story"
+            print(f"{words} (drrn annotate begins one)", file=sys.stderr)
         write = scalars(folder.folder) if options.tensorboard else None
         with display(settings, lines, trainer.round) as show:
             for finished in trainer.train():
