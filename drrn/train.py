@@ -229,8 +229,6 @@ def batches_of(memories: list[Memory], places: list[Places], size: int) -> Batch
     cut = {  # [R, K · B, …] to [K, R, B, …]
         name: array.reshape(replicas, count, size, *array.shape[2:]).swapaxes(0, 1) for name, array in whole.items()
     }
-    pages, next_pages = (
-        Pages(cut.pop("states"), cut.pop("actions")),
-        Pages(cut.pop("next_states"), cut.pop("next_actions")),
-    )
+    pages = Pages(cut.pop("states"), cut.pop("actions"))
+    next_pages = Pages(cut.pop("next_states"), cut.pop("next_actions"))
     return Batches(pages=pages, next_pages=next_pages, **cut)

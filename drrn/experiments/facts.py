@@ -34,7 +34,7 @@ def facts(game: StoryGame, settings: Settings) -> dict[str, Any]:
         "states_that_differ": len(compiled) if compiled else None,
         "random_final_reward": lines.random,
         "best_final_reward": lines.best,
-        **(exact_scores(compiled, settings, game.rules.max_steps) if compiled else {}),
+        **(softmax_scores(compiled, settings, game.rules.max_steps) if compiled else {}),
     }
     if found.paraphrases:
         told |= {
@@ -52,7 +52,7 @@ SURVEYED = (
 )  # fmt: skip
 
 
-def exact_scores(compiled: Compiled, settings: Settings, max_steps: int) -> dict[str, float | None]:
+def softmax_scores(compiled: Compiled, settings: Settings, max_steps: int) -> dict[str, float | None]:
     """What softmax scores on the true Q-values, and on those that Q-learning comes to: with the settings' α and γ."""
     alpha, gamma = settings.alpha, settings.discount
     knowing = policy_score(compiled, softmax(compiled, best(compiled, gamma).q, alpha), max_steps)

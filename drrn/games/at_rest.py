@@ -1,8 +1,8 @@
 """Where Q-learning comes to rest on a compiled game, for a player that sees texts and not the variables behind them.
 
 Each pair of a text and an action has a Q of its own, so nothing is lost by generalising, and no sampling adds noise:
-every Q is the mean of its targets over the states in which play by softmax meets it, and the play follows from Q. What
-moves no more is what a learner of the paper's kind comes to, if it comes to anything.
+every Q is the mean of its targets over the states in which play by softmax meets it, and the play follows from Q. A
+learner from samples need not come there: what it no longer meets, it no longer learns.
 """
 
 from __future__ import annotations
