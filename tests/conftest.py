@@ -66,3 +66,13 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def imitation(tmp_path: Path) -> Path:
     """Something like a clone of the authors' repository."""
     return clone(tmp_path / "text-games")
+
+
+@pytest.fixture
+def tale(tmp_path: Path) -> Path:
+    """A small story with rewards, to train on."""
+    from tests.test_train import FORK, REWARDS
+
+    (tmp_path / "tale.twee").write_text(FORK)
+    (tmp_path / "tale.toml").write_text('story = "tale.twee"\n' + REWARDS)
+    return tmp_path / "tale.toml"

@@ -1,4 +1,4 @@
-"""A run's folder: never overwritten, gone on with after any kill, refused with a sentence when it is broken."""
+"""A run's folder: never overwritten, gone on with after any kill; and the command that makes it."""
 
 import csv
 import json
@@ -8,47 +8,14 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-import drrn
 from drrn import tensor_file
 from drrn.cli import main
-from drrn.errors import InputError
-from tests.test_train import FORK, REWARDS
-
-SMALL = "--hidden 6 --rounds 3 --episodes-per-round 8 --epochs 2 --evaluation-episodes 4 --replicas 2".split()
-
-
-@pytest.fixture
-def tale(tmp_path):
-    (tmp_path / "tale.twee").write_text(FORK)
-    (tmp_path / "tale.toml").write_text('story = "tale.twee"\n' + REWARDS)
-    return tmp_path / "tale.toml"
-
-
-def train(tale, out, *more):
-    return main(["train", str(tale), "--out", str(out), *SMALL, *more])
-
-
-def resuming(run):
-    return ["train", "--resume", str(run)]
-
-
-def numbers(run):
-    arrays, _ = tensor_file.load(run / "model.safetensors")
-    return (run / "evaluations.csv").read_text(), arrays
-
-
-def same(one, two):
-    return (
-        one[0] == two[0]
-        and one[1].keys() == two[1].keys()
-        and all(np.array_equal(a, two[1][n]) for n, a in one[1].items())
-    )
+from tests.runs import SMALL, numbers, resuming, same, train
 
 
 def test_a_story_without_rewards_is_trained_with_a_word_of_warning(tale, tmp_path, capsys):
@@ -180,31 +147,6 @@ def test_a_run_killed_at_random_moments_ends_with_the_same_numbers(tale, tmp_pat
     assert same(numbers(out), numbers(tmp_path / "whole"))
 
 
-def test_a_disk_that_fills_leaves_the_last_good_checkpoint(tale, tmp_path, monkeypatch, capsys):
-    train(tale, tmp_path / "run", "--rounds", "1")
-    path = tmp_path / "run/checkpoint.safetensors"
-    before = path.read_bytes()
-
-    def full(_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(InputError, match="No space left on device; what was there before stays"):
-        tensor_file.save(path, {"x": np.zeros(3, np.float32)})
-    assert path.read_bytes() == before
-    assert [p.name for p in path.parent.iterdir() if p.name.startswith(".")] == []
-
-
-def test_a_disk_that_can_only_be_read_is_named_as_such(tmp_path, monkeypatch):
-    def refused(*_, **__):
-        raise OSError(30, "Read-only file system")
-
-    monkeypatch.setattr(Path, "open", refused)
-    monkeypatch.setattr(Path, "unlink", refused)  # as such a disk does, even where there is no such file
-    with pytest.raises(InputError, match="x: cannot be written: Read-only file system; what was there before stays"):
-        tensor_file.write_whole(tmp_path / "x", [b"1"])
-
-
 def test_our_tensor_files_are_safetensors(tmp_path):
     safetensors = pytest.importorskip("safetensors.numpy")
     arrays = {
@@ -218,98 +160,6 @@ def test_our_tensor_files_are_safetensors(tmp_path):
     safetensors.save_file(arrays, tmp_path / "theirs.safetensors")
     ours, _ = tensor_file.load(tmp_path / "theirs.safetensors")
     assert all(np.array_equal(ours[name], array) for name, array in arrays.items())
-
-
-@pytest.mark.parametrize(
-    "damage", [lambda b: b[: len(b) // 2], lambda b: b"PK\x03\x04" + b, lambda b: b"", lambda b: b[:8]]
-)
-def test_a_truncated_or_foreign_weight_file_is_refused(tale, tmp_path, damage, capsys):
-    train(tale, tmp_path / "run")
-    path = tmp_path / "run/model.safetensors"
-    path.write_bytes(damage(path.read_bytes()))
-    assert main(["ask", str(tmp_path / "run"), "--state", "x", "--action", "y"]) == 2
-    assert "not a whole safetensors file" in capsys.readouterr().err
-
-
-def test_weights_of_another_model_are_refused(tale, tmp_path, capsys):
-    train(tale, tmp_path / "one")
-    train(tale, tmp_path / "two", "--model", "per-action")
-    (tmp_path / "one/model.safetensors").write_bytes((tmp_path / "two/model.safetensors").read_bytes())
-    assert main(["ask", str(tmp_path / "one"), "--state", "x", "--action", "y"]) == 2
-    assert "another model" in capsys.readouterr().err
-
-
-FOREIGN = [
-    ([], ["--layers", "1"], "another model"),
-    (["--layers", "1"], [], "another model"),
-    ([], ["--interaction", "network"], "another model"),
-    (["--interaction", "network"], [], "another model"),
-    ([], ["--hidden", "5"], "another run"),
-    ([], ["--replicas", "3"], "another run"),
-    (["--model", "table"], ["--model", "table", "--replicas", "3"], "another run"),
-    (["--grow"], ["--grow", "--replicas", "3"], "another run"),
-]
-
-
-@pytest.mark.parametrize(("mine", "theirs", "message"), FOREIGN, ids=str)
-def test_weights_that_another_run_kept_are_refused(tale, tmp_path, mine, theirs, message, capsys):
-    train(tale, tmp_path / "one", "--rounds", "1", *mine)
-    train(tale, tmp_path / "two", "--rounds", "1", *theirs)
-    for name in ("model.safetensors", "checkpoint.safetensors"):
-        (tmp_path / "one" / name).write_bytes((tmp_path / "two" / name).read_bytes())
-    for command in (["ask", str(tmp_path / "one"), "--state", "x", "--action", "y"], resuming(tmp_path / "one")):
-        capsys.readouterr()
-        assert main(command) == 2
-        error = capsys.readouterr().err
-        assert message in error and ".safetensors: " in error and error.count("\n") == 1
-
-
-@pytest.mark.parametrize("more", [[], ["--grow"], ["--model", "table"]], ids=lambda words: " ".join(words) or "plain")
-def test_weights_of_another_story_are_refused(tale, tmp_path, more, capsys):
-    other = tmp_path / "other.toml"
-    other.write_text('story = "other.twee"\n' + REWARDS)
-    other.with_suffix(".twee").write_text(FORK.replace("grey", "green"))  # as many words and texts
-    train(tale, tmp_path / "one", "--rounds", "1", *more)
-    train(other, tmp_path / "two", "--rounds", "1", *more)
-    for name in ("model.safetensors", "checkpoint.safetensors"):
-        (tmp_path / "one" / name).write_bytes((tmp_path / "two" / name).read_bytes())
-    for command in (["ask", str(tmp_path / "one"), "--state", "x", "--action", "y"], resuming(tmp_path / "one")):
-        capsys.readouterr()
-        assert main(command) == 2
-        assert ".safetensors: it holds the weights of another story" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("rounds", ["1", "2"])
-def test_a_run_that_lost_its_checkpoint_does_not_begin_again(tale, tmp_path, rounds, capsys):
-    train(tale, tmp_path / "run", "--rounds", rounds)
-    (tmp_path / "run/checkpoint.safetensors").unlink()
-    before = numbers(tmp_path / "run")
-    capsys.readouterr()
-    assert main(resuming(tmp_path / "run")) == 2
-    assert f"it is missing, so the run cannot go on after round {rounds}" in capsys.readouterr().err
-    assert same(numbers(tmp_path / "run"), before)
-
-
-@pytest.mark.parametrize(
-    ("name", "damaged", "message"),
-    [
-        ("config.json", b"{}", "not the settings of a run"),
-        ("config.json", b"[]", "not the settings of a run"),
-        ("config.json", b'{"settings": {"hidden": "x"}}', "hidden is"),
-        ("config.json", b'{"settings": {}, "game": {}}', "not the settings of a run"),
-        ("evaluations.csv", b"", "the header must be"),
-        ("evaluations.csv", b"\xff\xfe\n", "cannot be read as CSV in UTF-8"),
-        ("evaluations.csv", None, "line 2: the round must be a whole number"),
-    ],
-)
-def test_a_run_whose_files_are_damaged_cannot_be_gone_on_with(tale, tmp_path, name, damaged, message, capsys):
-    train(tale, tmp_path / "run", "--rounds", "1")
-    path = tmp_path / "run" / name
-    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0] + b"0,0\n" if damaged is None else damaged)
-    capsys.readouterr()
-    assert main(resuming(tmp_path / "run")) == 2
-    error = capsys.readouterr().err
-    assert message in error and name in error and error.count("\n") == 1
 
 
 def test_a_folder_that_bears_the_name_of_a_game_is_not_its_source(tmp_path, monkeypatch):
@@ -354,92 +204,6 @@ def test_help_names_the_choices_and_what_is_off(capsys):
         "updates (off by default)",
     ):
         assert words in told
-
-
-def test_a_changed_story_cannot_be_gone_on_with(tale, tmp_path, capsys):
-    train(tale, tmp_path / "run")
-    tale.with_suffix(".twee").write_text(FORK.replace("grey", "green"))
-    assert main(["train", "--resume", str(tmp_path / "run")]) == 2
-    assert "the story has changed" in capsys.readouterr().err
-
-
-def test_a_loaded_agent_answers_as_the_trained_one(tale, tmp_path, capsys):
-    train(tale, tmp_path / "run")
-    agent = drrn.load(tmp_path / "run")
-    q = agent.ask("The sea is grey and the wind is north.", ["Go out.", "Stay in.", "Fly a zeppelin."])
-    assert q.shape == (2, 3)
-    capsys.readouterr()
-    actions = ["--action", "Go out.", "--action", "Stay in."]
-    state = "The sea is grey and the wind is north."
-    assert main(["ask", str(tmp_path / "run"), "--state", state, *actions, "--json"]) == 0
-    asked = json.loads(capsys.readouterr().out)
-    assert asked["Go out."] == pytest.approx(q[:, 0].tolist())
-    assert main(["ask", str(tmp_path / "run"), "--state", state, *actions]) == 0
-    assert "Stay in." in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("count", [1, 5, 30])
-def test_as_many_examples_are_given_as_were_asked_for(tale, tmp_path, capsys, count):
-    train(tale, tmp_path / "run")
-    capsys.readouterr()
-    examples = ["ask", str(tmp_path / "run"), "--examples", str(count)]
-    assert main([*examples, "--json"]) == 0
-    pages = json.loads(capsys.readouterr().out)
-    assert sum(len(page["q"]) for page in pages) == count
-    assert all(len(q) == 2 for page in pages for q in page["q"].values())  # replicas
-    assert main(examples) == 0
-    assert capsys.readouterr().out.count("±") == count
-
-
-def test_texts_without_a_word_that_the_agent_knows_are_named(tale, tmp_path, capsys):
-    train(tale, tmp_path / "run")
-    capsys.readouterr()
-    ask = ["ask", str(tmp_path / "run"), "--json", "--state", "The sea is grey.", "--action", "Go out."]
-    assert main([*ask, "--action", "Qwertyuiop!"]) == 0
-    out, error = capsys.readouterr()
-    assert set(json.loads(out)) == {"Go out.", "Qwertyuiop!"}
-    assert error.count("\n") == 1 and '"Qwertyuiop!"' in error and "sea" not in error and "out" not in error
-    assert main(ask) == 0
-    assert capsys.readouterr().err == ""
-
-
-def test_evaluate_prints_means_and_each_replica(tale, tmp_path, capsys):
-    train(tale, tmp_path / "run")
-    capsys.readouterr()
-    assert main(["evaluate", str(tmp_path / "run"), "--episodes", "5", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    keys = {"replica", "final_reward", "return", "steps", "stopped_by_the_limit", "endings"}
-    assert len(found["replicas"]) == 2 and set(found["replicas"][0]) == keys
-    assert main(["evaluate", str(tmp_path / "run"), "--episodes", "5", "--policy", "greedy"]) == 0
-    assert "final reward" in capsys.readouterr().out
-    assert main(["evaluate", str(tmp_path / "run"), "--exact", "--json"]) == 0
-    exact = json.loads(capsys.readouterr().out)["replicas"]
-    assert main(["evaluate", str(tmp_path / "run"), "--episodes", "3000", "--json"]) == 0
-    sampled = json.loads(capsys.readouterr().out)["replicas"]
-    for one, other in zip(exact, sampled, strict=True):
-        assert one["final_reward"] == pytest.approx(other["final_reward"], abs=0.8)
-        assert sum(one["endings"].values()) + one["stopped_by_the_limit"] == pytest.approx(1)
-
-
-def test_a_person_sees_what_the_agent_thinks(tale, tmp_path, capsys, monkeypatch):
-    train(tale, tmp_path / "run")
-    answers = iter(["1"])
-    monkeypatch.setattr("rich.console.Console.input", lambda *a, **k: next(answers, "q"))
-    monkeypatch.setenv("DRRN_HOME", str(tmp_path))
-    capsys.readouterr()
-    assert main(["play", str(tale), "--agent", str(tmp_path / "run"), "--seed", "1"]) == 0
-    assert "← the agent's choice" in capsys.readouterr().out
-
-
-def test_an_agent_that_advises_in_another_game_than_it_learned_says_so(tale, tmp_path, capsys, monkeypatch):
-    train(tale, tmp_path / "run")
-    monkeypatch.setattr("rich.console.Console.input", lambda *a, **k: "q")
-    capsys.readouterr()
-    assert main(["play", "long-watch", "--agent", str(tmp_path / "run")]) == 0
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1 and '"tale"' in error and '"The Long Watch"' in error
-    assert main(["play", str(tale), "--agent", str(tmp_path / "run")]) == 0
-    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
@@ -496,13 +260,3 @@ def test_scalars_are_written_for_each_replica_and_policy(tale, tmp_path, monkeyp
     monkeypatch.setattr(torch.utils, "tensorboard", module, raising=False)
     assert train(tale, tmp_path / "run", "--tensorboard") == 0
     assert len(written) == 3 * 2 * 2 * 2 and written[0][0] == "final reward/softmax/replica 0"
-
-
-def test_the_example_in_five_lines_runs(capsys):
-    import runpy
-    from pathlib import Path
-
-    example = runpy.run_path(str(Path(__file__).parents[1] / "examples/five_lines.py"))
-    example["main"](rounds=1)
-    out = capsys.readouterr().out
-    assert "round 1" in out and "'Wait.': " in out and "float32" not in out

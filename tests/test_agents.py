@@ -1,0 +1,98 @@
+"""What a trained agent is asked, shown and measured by."""
+
+import json
+
+import pytest
+
+import drrn
+from drrn.cli import main
+from tests.runs import train
+
+
+def test_a_loaded_agent_answers_as_the_trained_one(tale, tmp_path, capsys):
+    train(tale, tmp_path / "run")
+    agent = drrn.load(tmp_path / "run")
+    q = agent.ask("The sea is grey and the wind is north.", ["Go out.", "Stay in.", "Fly a zeppelin."])
+    assert q.shape == (2, 3)
+    capsys.readouterr()
+    actions = ["--action", "Go out.", "--action", "Stay in."]
+    state = "The sea is grey and the wind is north."
+    assert main(["ask", str(tmp_path / "run"), "--state", state, *actions, "--json"]) == 0
+    asked = json.loads(capsys.readouterr().out)
+    assert asked["Go out."] == pytest.approx(q[:, 0].tolist())
+    assert main(["ask", str(tmp_path / "run"), "--state", state, *actions]) == 0
+    assert "Stay in." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("count", [1, 5, 30])
+def test_as_many_examples_are_given_as_were_asked_for(tale, tmp_path, capsys, count):
+    train(tale, tmp_path / "run")
+    capsys.readouterr()
+    examples = ["ask", str(tmp_path / "run"), "--examples", str(count)]
+    assert main([*examples, "--json"]) == 0
+    pages = json.loads(capsys.readouterr().out)
+    assert sum(len(page["q"]) for page in pages) == count
+    assert all(len(q) == 2 for page in pages for q in page["q"].values())  # replicas
+    assert main(examples) == 0
+    assert capsys.readouterr().out.count("±") == count
+
+
+def test_texts_without_a_word_that_the_agent_knows_are_named(tale, tmp_path, capsys):
+    train(tale, tmp_path / "run")
+    capsys.readouterr()
+    ask = ["ask", str(tmp_path / "run"), "--json", "--state", "The sea is grey.", "--action", "Go out."]
+    assert main([*ask, "--action", "Qwertyuiop!"]) == 0
+    out, error = capsys.readouterr()
+    assert set(json.loads(out)) == {"Go out.", "Qwertyuiop!"}
+    assert error.count("\n") == 1 and '"Qwertyuiop!"' in error and "sea" not in error and "out" not in error
+    assert main(ask) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_evaluate_prints_means_and_each_replica(tale, tmp_path, capsys):
+    train(tale, tmp_path / "run")
+    capsys.readouterr()
+    assert main(["evaluate", str(tmp_path / "run"), "--episodes", "5", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    keys = {"replica", "final_reward", "return", "steps", "stopped_by_the_limit", "endings"}
+    assert len(found["replicas"]) == 2 and set(found["replicas"][0]) == keys
+    assert main(["evaluate", str(tmp_path / "run"), "--episodes", "5", "--policy", "greedy"]) == 0
+    assert "final reward" in capsys.readouterr().out
+    assert main(["evaluate", str(tmp_path / "run"), "--exact", "--json"]) == 0
+    exact = json.loads(capsys.readouterr().out)["replicas"]
+    assert main(["evaluate", str(tmp_path / "run"), "--episodes", "3000", "--json"]) == 0
+    sampled = json.loads(capsys.readouterr().out)["replicas"]
+    for one, other in zip(exact, sampled, strict=True):
+        assert one["final_reward"] == pytest.approx(other["final_reward"], abs=0.8)
+        assert sum(one["endings"].values()) + one["stopped_by_the_limit"] == pytest.approx(1)
+
+
+def test_a_person_sees_what_the_agent_thinks(tale, tmp_path, capsys, monkeypatch):
+    train(tale, tmp_path / "run")
+    answers = iter(["1"])
+    monkeypatch.setattr("rich.console.Console.input", lambda *a, **k: next(answers, "q"))
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path))
+    capsys.readouterr()
+    assert main(["play", str(tale), "--agent", str(tmp_path / "run"), "--seed", "1"]) == 0
+    assert "← the agent's choice" in capsys.readouterr().out
+
+
+def test_an_agent_that_advises_in_another_game_than_it_learned_says_so(tale, tmp_path, capsys, monkeypatch):
+    train(tale, tmp_path / "run")
+    monkeypatch.setattr("rich.console.Console.input", lambda *a, **k: "q")
+    capsys.readouterr()
+    assert main(["play", "long-watch", "--agent", str(tmp_path / "run")]) == 0
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and '"tale"' in error and '"The Long Watch"' in error
+    assert main(["play", str(tale), "--agent", str(tmp_path / "run")]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_the_example_in_five_lines_runs(capsys):
+    import runpy
+    from pathlib import Path
+
+    example = runpy.run_path(str(Path(__file__).parents[1] / "examples/five_lines.py"))
+    example["main"](rounds=1)
+    out = capsys.readouterr().out
+    assert "round 1" in out and "'Wait.': " in out and "float32" not in out

@@ -1,0 +1,138 @@
+"""Runs whose files are cut, foreign or missing, and disks that refuse: a sentence, and nothing lost."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from drrn import tensor_file
+from drrn.cli import main
+from drrn.errors import InputError
+from tests.runs import numbers, resuming, same, train
+from tests.test_train import FORK, REWARDS
+
+
+def refusals(mine, theirs, capsys):
+    """With the files of another run in its folder, what a run says to a question, and to going on."""
+    for name in ("model.safetensors", "checkpoint.safetensors"):
+        (mine / name).write_bytes((theirs / name).read_bytes())
+    for command in (["ask", str(mine), "--state", "x", "--action", "y"], resuming(mine)):
+        capsys.readouterr()
+        assert main(command) == 2
+        yield capsys.readouterr().err
+
+
+def test_a_disk_that_fills_leaves_the_last_good_checkpoint(tale, tmp_path, monkeypatch, capsys):
+    train(tale, tmp_path / "run", "--rounds", "1")
+    path = tmp_path / "run/checkpoint.safetensors"
+    before = path.read_bytes()
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match="No space left on device; what was there before stays"):
+        tensor_file.save(path, {"x": np.zeros(3, np.float32)})
+    assert path.read_bytes() == before
+    assert [p.name for p in path.parent.iterdir() if p.name.startswith(".")] == []
+
+
+def test_a_disk_that_can_only_be_read_is_named_as_such(tmp_path, monkeypatch):
+    def refused(*_, **__):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(Path, "open", refused)
+    monkeypatch.setattr(Path, "unlink", refused)  # as such a disk does, even where there is no such file
+    with pytest.raises(InputError, match="x: cannot be written: Read-only file system; what was there before stays"):
+        tensor_file.write_whole(tmp_path / "x", [b"1"])
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda b: b[: len(b) // 2], lambda b: b"PK\x03\x04" + b, lambda b: b"", lambda b: b[:8]]
+)
+def test_a_truncated_or_foreign_weight_file_is_refused(tale, tmp_path, damage, capsys):
+    train(tale, tmp_path / "run")
+    path = tmp_path / "run/model.safetensors"
+    path.write_bytes(damage(path.read_bytes()))
+    assert main(["ask", str(tmp_path / "run"), "--state", "x", "--action", "y"]) == 2
+    assert "not a whole safetensors file" in capsys.readouterr().err
+
+
+def test_weights_of_another_model_are_refused(tale, tmp_path, capsys):
+    train(tale, tmp_path / "one")
+    train(tale, tmp_path / "two", "--model", "per-action")
+    (tmp_path / "one/model.safetensors").write_bytes((tmp_path / "two/model.safetensors").read_bytes())
+    assert main(["ask", str(tmp_path / "one"), "--state", "x", "--action", "y"]) == 2
+    assert "another model" in capsys.readouterr().err
+
+
+FOREIGN = [
+    ([], ["--layers", "1"], "another model"),
+    (["--layers", "1"], [], "another model"),
+    ([], ["--interaction", "network"], "another model"),
+    (["--interaction", "network"], [], "another model"),
+    ([], ["--hidden", "5"], "another run"),
+    ([], ["--replicas", "3"], "another run"),
+    (["--model", "table"], ["--model", "table", "--replicas", "3"], "another run"),
+    (["--grow"], ["--grow", "--replicas", "3"], "another run"),
+]
+
+
+@pytest.mark.parametrize(("mine", "theirs", "message"), FOREIGN, ids=str)
+def test_weights_that_another_run_kept_are_refused(tale, tmp_path, mine, theirs, message, capsys):
+    train(tale, tmp_path / "one", "--rounds", "1", *mine)
+    train(tale, tmp_path / "two", "--rounds", "1", *theirs)
+    for error in refusals(tmp_path / "one", tmp_path / "two", capsys):
+        assert message in error and ".safetensors: " in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("more", [[], ["--grow"], ["--model", "table"]], ids=lambda words: " ".join(words) or "plain")
+def test_weights_of_another_story_are_refused(tale, tmp_path, more, capsys):
+    other = tmp_path / "other.toml"
+    other.write_text('story = "other.twee"\n' + REWARDS)
+    other.with_suffix(".twee").write_text(FORK.replace("grey", "green"))  # as many words and texts
+    train(tale, tmp_path / "one", "--rounds", "1", *more)
+    train(other, tmp_path / "two", "--rounds", "1", *more)
+    for error in refusals(tmp_path / "one", tmp_path / "two", capsys):
+        assert ".safetensors: it holds the weights of another story" in error
+
+
+@pytest.mark.parametrize("rounds", ["1", "2"])
+def test_a_run_that_lost_its_checkpoint_does_not_begin_again(tale, tmp_path, rounds, capsys):
+    train(tale, tmp_path / "run", "--rounds", rounds)
+    (tmp_path / "run/checkpoint.safetensors").unlink()
+    before = numbers(tmp_path / "run")
+    capsys.readouterr()
+    assert main(resuming(tmp_path / "run")) == 2
+    assert f"it is missing, so the run cannot go on after round {rounds}" in capsys.readouterr().err
+    assert same(numbers(tmp_path / "run"), before)
+
+
+@pytest.mark.parametrize(
+    ("name", "damaged", "message"),
+    [
+        ("config.json", b"{}", "not the settings of a run"),
+        ("config.json", b"[]", "not the settings of a run"),
+        ("config.json", b'{"settings": {"hidden": "x"}}', "hidden is"),
+        ("config.json", b'{"settings": {}, "game": {}}', "not the settings of a run"),
+        ("evaluations.csv", b"", "the header must be"),
+        ("evaluations.csv", b"\xff\xfe\n", "cannot be read as CSV in UTF-8"),
+        ("evaluations.csv", None, "line 2: the round must be a whole number"),
+    ],
+)
+def test_a_run_whose_files_are_damaged_cannot_be_gone_on_with(tale, tmp_path, name, damaged, message, capsys):
+    train(tale, tmp_path / "run", "--rounds", "1")
+    path = tmp_path / "run" / name
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0] + b"0,0\n" if damaged is None else damaged)
+    capsys.readouterr()
+    assert main(resuming(tmp_path / "run")) == 2
+    error = capsys.readouterr().err
+    assert message in error and name in error and error.count("\n") == 1
+
+
+def test_a_changed_story_cannot_be_gone_on_with(tale, tmp_path, capsys):
+    train(tale, tmp_path / "run")
+    tale.with_suffix(".twee").write_text(FORK.replace("grey", "green"))
+    assert main(["train", "--resume", str(tmp_path / "run")]) == 2
+    assert "the story has changed" in capsys.readouterr().err
