@@ -16,9 +16,9 @@ import time
 import numpy as np
 
 import drrn
+from drrn.exact.chain import softmax
 from drrn.games import BUILT_IN, Compiled, StoryGame
-from drrn.games.chain import softmax
-from drrn.games.lockstep import Policy
+from drrn.games.compiled.lockstep import Policy
 
 
 def yardstick(seconds: float) -> float:

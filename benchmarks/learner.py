@@ -21,12 +21,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from drrn.learning import Learner
+from drrn.learning.optimisers import SGD
+from drrn.learning.q_learning import Learner
+from drrn.learning.replay import Batches
 from drrn.models import Pages, Shape, build_model
-from drrn.optimisers import SGD
-from drrn.replay import Batches
 from drrn.text import Ids, Lexicon
-from drrn.train import PREPARED
+from drrn.training.train import PREPARED
 
 Distinct = Callable[[Ids], Ids]
 

@@ -9,8 +9,8 @@ from drrn.errors import InputError
 from drrn.games import Compiled, Game, Observation, StoryGame, check_game, compile_game, make
 
 if TYPE_CHECKING:
-    from drrn.agent import Agent
-    from drrn.train import Trainer
+    from drrn.training.agent import Agent
+    from drrn.training.train import Trainer
 
 __version__ = "0.1.0"
 
@@ -36,9 +36,9 @@ def trainer(game: StoryGame, *, device: str = "cpu", threads: int = 1, **setting
     """
     import torch
 
-    from drrn.agent import torch_device  # PyTorch takes a second to import, and games do not need it
-    from drrn.settings import settings_for
-    from drrn.train import Trainer
+    from drrn.training.agent import torch_device  # PyTorch takes a second to import, and games do not need it
+    from drrn.training.settings import settings_for
+    from drrn.training.train import Trainer
 
     if threads < 1:
         raise InputError(f"threads is {threads}; it must be at least 1")
@@ -48,6 +48,6 @@ def trainer(game: StoryGame, *, device: str = "cpu", threads: int = 1, **setting
 
 def load(run: str | Path, *, device: str = "cpu") -> Agent:
     """The trained agent in a run's folder."""
-    from drrn.agent import load_agent
+    from drrn.training.agent import load_agent
 
     return load_agent(Path(run), device)

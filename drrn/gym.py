@@ -15,8 +15,8 @@ import numpy as np
 
 from drrn.errors import InputError, require
 from drrn.games import BUILT_IN, Observation, StoryGame, make
-from drrn.games.story import decoded
-from drrn.games.values import MOST_CHARACTERS
+from drrn.games.stories.story import decoded
+from drrn.games.stories.values import MOST_CHARACTERS
 
 require("gymnasium", "gym")
 import gymnasium  # noqa: E402

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from drrn import tensor_file
 from drrn.cli import main
+from drrn.training import tensor_file
 
 SMALL = "--hidden 6 --rounds 3 --episodes-per-round 8 --epochs 2 --evaluation-episodes 4 --replicas 2".split()
 

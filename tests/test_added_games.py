@@ -10,11 +10,11 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
+from drrn.exact.solve import best, random_play
 from drrn.games.authors import place, sources
 from drrn.games.authors.install import add_games
 from drrn.games.authors.sources import read_sources
-from drrn.games.paraphrases import read_paraphrases
-from drrn.games.solve import best, random_play
+from drrn.games.stories.paraphrases import read_paraphrases
 from tests.imitation import CROSSING, clone, pickled_words
 
 SIMULATOR = "simulators/MySimulator.py"

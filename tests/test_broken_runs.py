@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from drrn import tensor_file
 from drrn.cli import main
 from drrn.errors import InputError
+from drrn.training import tensor_file
 from tests.runs import numbers, resuming, same, train
 from tests.test_train import FORK, REWARDS
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import drrn
+from drrn.exact.chain import softmax, uniform
+from drrn.exact.solve import policy_score, random_play
 from drrn.games import BUILT_IN, check_game
-from drrn.games import compile as compiling
-from drrn.games.chain import softmax, uniform
-from drrn.games.solve import policy_score, random_play
-from drrn.games.states import reachable_states
+from drrn.games.compiled import compile as compiling
+from drrn.games.stories.states import reachable_states
 
 COIN = """\
 :: Start
@@ -167,7 +167,7 @@ def test_episodes_in_lock_step_score_what_the_states_say():
 
 
 def test_the_uncompiled_game_scores_the_same():
-    from drrn.episodes import play, random_policy, summarise
+    from drrn.playing.episodes import play, random_policy, summarise
 
     game = drrn.make("night-market")
     summary = summarise(play(game, random_policy(0), 4_000, 0))

@@ -9,21 +9,21 @@ import pytest
 
 import drrn
 from drrn.errors import InputError
-from drrn.experiments.book import Book, Measured, predictive_r2, squared_correlation
-from drrn.experiments.document import Document, Section, Table
 from drrn.experiments.examples import examples
 from drrn.experiments.folder import Results
-from drrn.experiments.headline import with_headline
-from drrn.experiments.html import page
-from drrn.experiments.markdown import markdown
 from drrn.experiments.marks import mark
 from drrn.experiments.plan import BEST, GRID, Variant
-from drrn.experiments.report import differences
 from drrn.experiments.rows import EVALUATIONS, FACTS, KINDS, text_of
-from drrn.experiments.sections import document
 from drrn.games import compile_game
-from drrn.settings import Settings
+from drrn.reports.document import Document, Section, Table
+from drrn.reports.headline import with_headline
+from drrn.reports.html import page
+from drrn.reports.markdown import markdown
+from drrn.reports.report import differences
+from drrn.reports.result_set import Measured, ResultSet, predictive_r2, squared_correlation
+from drrn.reports.sections import document
 from drrn.text import words
+from drrn.training.settings import Settings
 
 QUIETLY = {"capture_output": True, "text": True, "check": False}
 ROOT = Path(drrn.__file__).parent.parent
@@ -58,7 +58,7 @@ def results(tmp_path):
 
 
 def table_lines(results):
-    return [line for line in markdown(document(Book(results))).splitlines() if line.startswith("|")]
+    return [line for line in markdown(document(ResultSet(results))).splitlines() if line.startswith("|")]
 
 
 def test_a_tables_means_and_deviations_are_those_of_its_rows(results):
@@ -74,22 +74,22 @@ def test_a_tables_means_and_deviations_are_those_of_its_rows(results):
 
 def test_what_differs_by_more_than_twice_the_joint_deviation_is_marked(results):
     store(results, "saving-john", BEST, [15.0, 16.0, 17.0])  # 2.7 below 18.7; 2 √(1 + 0.16) = 2.15
-    text = markdown(document(Book(results)))
+    text = markdown(document(ResultSet(results)))
     assert "| 16.0 (1.0) † | 18.7 (0.4) |" in text and "† differs from the paper's" in text
     store(results, "saving-john", BEST, [1.0])  # one seed deviates by nobody knows how much: neither shown nor marked
-    assert "| 1.0 | 18.7 (0.4) |" in markdown(document(Book(results)))
+    assert "| 1.0 | 18.7 (0.4) |" in markdown(document(ResultSet(results)))
     assert Measured(0.0, 3.0).differs(Measured(10.1, 4.0)) and not Measured(0.0, 3.0).differs(Measured(9.9, 4.0))
 
 
 def test_the_sentences_say_who_is_ahead_and_whether_depth_helps(results):
-    text = markdown(document(Book(results)))
+    text = markdown(document(ResultSet(results)))
     assert (
         "DRRN is ahead of every baseline with 20 units (by 13.0), 50 units (by 13.0) and 100 units (by 13.0)." in text
     )
     assert "Two layers beat one in 0 of 9 comparisons; not for PA DQN at 20," in text
     assert "(in the paper's table: 8 of 9)." in text
     store(results, "saving-john", Variant("max-action", 2, 50), [19.0, 19.0, 19.0])
-    text = markdown(document(Book(results)))
+    text = markdown(document(ResultSet(results)))
     assert "not with 50 units (MA DQN (L = 2) is, by 1.0)." in text and "in 1 of 9 comparisons" in text
 
 
@@ -100,23 +100,23 @@ def test_the_gap_table_counts_from_random_to_best(results):
 
 def test_missing_rows_show_a_dash_and_the_command_that_makes_them(results):
     (results.root / "rows/saving-john/drrn-2x50.json").unlink()
-    text = markdown(document(Book(results)))
+    text = markdown(document(ResultSet(results)))
     assert "| — | 18.5 (0.3) |" in text
     assert "Rows are missing: `drrn reproduce --only scores --games saving-john` makes them, with" in text
 
 
 def test_jobs_of_a_game_that_has_no_facts_are_not_left_out_in_silence(results):
     (results.root / "rows/saving-john/game.json").unlink()
-    assert "`drrn reproduce --only statistics --games saving-john`" in markdown(document(Book(results)))
+    assert "`drrn reproduce --only statistics --games saving-john`" in markdown(document(ResultSet(results)))
 
 
 def test_jobs_with_other_seeds_are_told_apart(results):
-    text = markdown(document(Book(results)))
+    text = markdown(document(ResultSet(results)))
     assert "; seeds 0 to 4; commit abc" in text
     rows = Path(results.root / "rows/saving-john/linear.csv").read_text()
     results.store("saving-john", "linear", {"": rows}, {**RECORD, "wanted": {**WANTED, "replicas": 1, "seed": 7}})
     assert "; seed 7 (linear), seeds 0 to 4 (per-action, max-action, drrn); commit abc" in markdown(
-        document(Book(results))
+        document(ResultSet(results))
     )
 
 
@@ -142,20 +142,20 @@ def test_predictive_r2_is_taken_for_each_seed_apart(results):
     pairs = [([0.0, 0.0], [0.0, 1.0]), ([2.0, 2.0], [2.0, 1.0])]  # 1 for the first seed, 0 for the second
     rows = [{"state": "a", "action": "b", "paraphrase": "c", "q": q, "q_paraphrased": p} for q, p in pairs]
     store(results, "saving-john", BEST, [1.0], **{".pairs": text_of(rows, KINDS[".pairs"])})
-    found = Book(results).predictive_r2("saving-john", BEST)
+    found = ResultSet(results).predictive_r2("saving-john", BEST)
     assert found is not None and (found[0].mean, round(found[0].sd, 3)) == (0.5, 0.707)
 
 
 def test_the_headline_stands_between_its_markers_and_nothing_else_moves(results, tmp_path):
     readme = tmp_path / "README.md"
     readme.write_text("before\n<!-- headline -->\nold\n<!-- /headline -->\nafter\n")
-    text = with_headline(readme, Book(results), results.root)[1]
+    text = with_headline(readme, ResultSet(results), results.root)[1]
     assert text.startswith("before\n<!-- headline -->") and text.endswith("<!-- /headline -->\nafter\n")
     assert "| Saving John | -7.0 | 18.7 (0.4) | 18.0 (1.0) | 20.0 |" in text and "old" not in text
     assert "| Machine of Death | — | 11.2 (0.6) | — | — |" in text
     readme.write_text("no markers")
     with pytest.raises(InputError, match="it must have one <!-- headline -->"):
-        with_headline(readme, Book(results), results.root)
+        with_headline(readme, ResultSet(results), results.root)
 
 
 def test_a_mark_is_of_words_alone():
@@ -201,15 +201,15 @@ def test_the_example_states_are_in_the_games_and_our_actions_are_not(shared_game
 
 def test_an_exact_score_counts_more_than_a_sampled_one(results):
     store(results, "saving-john", BEST, [1.0, 2.0], exact=18.5)
-    found = Book(results).final("saving-john", BEST)
+    found = ResultSet(results).final("saving-john", BEST)
     assert found is not None and (found.mean, found.sd) == (18.5, 0.0)
-    assert Book(results).final("saving-john", BEST, "final_reward").mean == 1.5
+    assert ResultSet(results).final("saving-john", BEST, "final_reward").mean == 1.5
 
 
 def test_a_control_that_beats_every_model_is_said_to(results):
-    assert "is ahead of every model" not in markdown(document(Book(results)))
+    assert "is ahead of every model" not in markdown(document(ResultSet(results)))
     store(results, "saving-john", Variant("table"), [19.0, 20.0])
-    said = markdown(document(Book(results)))
+    said = markdown(document(ResultSet(results)))
     assert "| Look-up table, a control | 19.5 (0.7) |" in said
     assert "is ahead of every model (of DRRN (L = 1) at 20 by 1.5)" in said
 

@@ -17,16 +17,16 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.experiments import figures
-from drrn.experiments.crew import Event, side_by_side
-from drrn.experiments.document import Figure
 from drrn.experiments.estimate import Estimate, told
 from drrn.experiments.folder import Results, difference
 from drrn.experiments.plan import BEST, EXPERIMENTS, TABLE, VARIANTS, Scale, settings_of, variants_of
 from drrn.experiments.rows import EVALUATIONS
 from drrn.experiments.running import Work, hashes_of, is_done, run
 from drrn.experiments.trace import plane
-from drrn.tensor_file import write_whole
+from drrn.experiments.workers import Event, side_by_side
+from drrn.reports import figures
+from drrn.reports.document import Figure
+from drrn.training.tensor_file import write_whole
 
 ROOT = Path(drrn.__file__).parent.parent
 TINY = {"rounds": 3, "episodes_per_round": 100, "epochs": 1, "evaluation_episodes": 5}
@@ -376,7 +376,7 @@ def test_rows_without_a_report_are_no_success(results, monkeypatch, capsys):
     def full(path, parts):
         raise InputError(f"{path}: cannot be written: No space left on device; what was there before stays")
 
-    monkeypatch.setattr("drrn.experiments.report.write_whole", full)
+    monkeypatch.setattr("drrn.reports.report.write_whole", full)
     assert main([*COMMAND, "--only", "table", "--out", str(results)]) == 2
     assert "no report was made" in capsys.readouterr().err
 

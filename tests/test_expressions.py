@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drrn.games import values as js
-from drrn.games.expressions import DEFAULT_ANSWER, Facts, parse
-from drrn.games.page import Page
-from drrn.games.tokens import LONGEST, ExpressionError
+from drrn.games.stories import values as js
+from drrn.games.stories.page import Page
+from drrn.games.stories.twine1.expressions import DEFAULT_ANSWER, Facts, parse
+from drrn.games.stories.twine1.tokens import LONGEST, ExpressionError
 
 TAGS = {"Cave": ("dark", "wet"), "Cellar": ("dark",), "Field": ()}
 

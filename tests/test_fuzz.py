@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import drrn
 from drrn import InputError
-from drrn.games import values as js
-from drrn.games.expressions import ExpressionError, Facts, parse
-from drrn.games.page import Page
+from drrn.games.stories import values as js
+from drrn.games.stories.page import Page
+from drrn.games.stories.twine1.expressions import ExpressionError, Facts, parse
 
 fuzz = settings(
     derandomize=True,

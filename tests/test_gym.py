@@ -8,7 +8,7 @@ from gymnasium.utils.env_checker import check_env
 
 import drrn.gym
 from drrn.games import BUILT_IN
-from drrn.games.explore import explore
+from drrn.games.stories.explore import explore
 
 IDS = [f"drrn/{name.title().replace('-', '')}-v0" for name in BUILT_IN]
 

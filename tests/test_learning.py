@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from drrn.compiled_field import n_step_rewards
-from drrn.exploration import drawn, epsilon_greedy, greedy, softmax
-from drrn.field import Track, transitions_of
-from drrn.learning import double_q_targets, huber, q_targets, squared
-from drrn.replay import Memory, Priorities, Transitions
-from drrn.settings import Settings
-from drrn.train import Trainer, batches_of
+from drrn.learning.exploration import drawn, epsilon_greedy, greedy, softmax
+from drrn.learning.q_learning import double_q_targets, huber, q_targets, squared
+from drrn.learning.replay import Priorities, ReplayBuffer, Transitions
+from drrn.playing.compiled_rollouts import n_step_rewards
+from drrn.playing.rollouts import Trajectory, transitions_of
+from drrn.training.settings import Settings
+from drrn.training.train import Trainer, batches_of
 
 
 def test_an_ending_bootstraps_nothing():
@@ -22,9 +22,9 @@ def test_an_ending_bootstraps_nothing():
 
 def test_double_q_takes_the_choosers_action_and_the_others_value():
     reward = torch.tensor([1.0, 1.0])
-    value, chooser = torch.tensor([[2.0, 4.0], [5.0, 5.0]]), torch.tensor([[3.0, 1.0], [1.0, 1.0]])
+    value, policy_of = torch.tensor([[2.0, 4.0], [5.0, 5.0]]), torch.tensor([[3.0, 1.0], [1.0, 1.0]])
     mask = torch.tensor([[True, True], [False, False]])
-    assert double_q_targets(reward, value, chooser, mask, discount=0.5).tolist() == [2.0, 1.0]
+    assert double_q_targets(reward, value, policy_of, mask, discount=0.5).tolist() == [2.0, 1.0]
 
 
 def test_losses_have_the_error_as_their_slope_and_huber_bounds_it():
@@ -55,7 +55,7 @@ def test_a_draw_falls_into_the_share_of_its_number():
 def track(rewards, ended):
     steps = len(rewards)
     menus = [[0, 1]] * steps + [[] if ended else [0, 1]]
-    return Track(list(range(steps + 1)), menus, [1] * steps, list(rewards))
+    return Trajectory(list(range(steps + 1)), menus, [1] * steps, list(rewards))
 
 
 def test_one_step_transitions_tell_an_ending_from_a_stop():
@@ -81,7 +81,7 @@ def some(count, width=2, start=0):
 
 
 def test_a_full_memory_overwrites_the_oldest():
-    memory = Memory(capacity=4)
+    memory = ReplayBuffer(capacity=4)
     memory.add(some(3))
     memory.add(some(3, width=3, start=3))
     assert len(memory) == 4
@@ -91,7 +91,7 @@ def test_a_full_memory_overwrites_the_oldest():
 
 
 def test_a_million_transitions_with_five_actions_take_under_64_megabytes():
-    memory = Memory(capacity=1_000_000)
+    memory = ReplayBuffer(capacity=1_000_000)
     for start in range(0, 1_000_000, 250_000):
         memory.add(some(250_000, width=5, start=start))
     assert len(memory) == 1_000_000 and memory.nbytes < 64e6
@@ -108,7 +108,7 @@ def test_priorities_draw_in_proportion():
 
 
 def test_a_prioritised_memory_draws_what_surprised_it_and_counts_it_less():
-    memory = Memory(capacity=100, prioritised=True)
+    memory = ReplayBuffer(capacity=100, prioritised=True)
     memory.add(some(100))
     memory.revise(np.arange(100), np.where(np.arange(100) == 7, 50.0, 0.01).astype(np.float32))
     places = memory.sample(200, np.random.default_rng(0))
@@ -126,7 +126,7 @@ def test_the_online_form_learns_after_every_step_the_last_one_of_a_round_too(sto
 
 
 def test_batches_are_cut_row_by_row_and_padded_with_weights_of_0():
-    memories = [Memory(capacity=9), Memory(capacity=9)]
+    memories = [ReplayBuffer(capacity=9), ReplayBuffer(capacity=9)]
     memories[0].add(some(5))
     memories[1].add(some(3, width=3, start=5))
     cut = batches_of(memories, [np.arange(5), np.arange(3)], size=2)
@@ -137,14 +137,14 @@ def test_batches_are_cut_row_by_row_and_padded_with_weights_of_0():
 
 
 def test_a_memory_without_transitions_fills_its_row_with_nothing():
-    memories = [Memory(capacity=9), Memory(capacity=9)]
+    memories = [ReplayBuffer(capacity=9), ReplayBuffer(capacity=9)]
     memories[0].add(some(2))
     cut = batches_of(memories, [np.arange(2), np.arange(0)], size=2)
     assert cut.weights.tolist() == [[[1, 1], [0, 0]]] and not cut.pages.mask[0, 1].any()
 
 
 def test_a_batch_is_no_larger_than_what_there_is_to_learn_from():
-    memory = Memory(capacity=9)
+    memory = ReplayBuffer(capacity=9)
     memory.add(some(3))
     assert batches_of([memory], [np.arange(3)], size=1_000_000).weights.shape == (1, 1, 3)
 

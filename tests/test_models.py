@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from drrn.errors import InputError
-from drrn.learning import Learner
+from drrn.learning.optimisers import SGD
+from drrn.learning.q_learning import Learner
+from drrn.learning.replay import Batches
 from drrn.models import MODELS, Pages, Shape, build_model
+from drrn.models.encoders.words import distinct
 from drrn.models.initial import small_random
-from drrn.models.words import distinct
-from drrn.optimisers import SGD
-from drrn.replay import Batches
 from drrn.text import Lexicon
 
 STATES = ["the sea is grey", "the wind and the sea", "a lamp"]
@@ -315,7 +315,7 @@ def random_batches(built, size, updates=6):
 
 
 def learned(way, size, monkeypatch, *, by_texts, by_hand):
-    from drrn import by_hand as hand
+    from drrn.learning.fast import by_hand as hand
     from drrn.models import base
 
     with monkeypatch.context() as patch:
@@ -386,7 +386,7 @@ def test_q_values_that_grow_beyond_all_bounds_are_no_result(name):
 
 @pytest.mark.parametrize("way", ["drrn", "bilinear", "per-action", "max-action"])
 def test_learning_that_is_interrupted_leaves_the_words_moved_as_far_as_the_other_weights(way, monkeypatch):
-    from drrn import by_hand
+    from drrn.learning.fast import by_hand
 
     interrupted, few = model(**WAYS[way]), model(**WAYS[way])
     some = random_batches(interrupted, 8)

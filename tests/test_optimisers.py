@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from drrn.cli import main
-from drrn.optimisers import Momentum
-from drrn.record import Run
+from drrn.learning.optimisers import Momentum
+from drrn.training.record import Run
 from tests.test_models import model
 from tests.test_record import numbers, same
 

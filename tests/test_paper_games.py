@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.episodes import play, random_policy, summarise
-from drrn.games.at_rest import at_rest
-from drrn.games.by_sight import best_by_sight
-from drrn.games.explore import explore
-from drrn.games.paraphrases import read_paraphrases
-from drrn.games.solve import best, random_play
+from drrn.exact.fixed_point import fixed_point
+from drrn.exact.memoryless import best_memoryless
+from drrn.exact.solve import best, random_play
+from drrn.games.stories.explore import explore
+from drrn.games.stories.paraphrases import read_paraphrases
+from drrn.playing.episodes import play, random_policy, summarise
 
 
 def random_games(shared_games, name):
@@ -90,12 +90,12 @@ def test_saving_john_has_134_states_of_which_73_differ(shared_games):
 
 def test_machine_of_death_can_be_played_best_by_sight_alone(shared_games):
     compiled = drrn.compile_game(drrn.make(shared_games / "machineofdeath.toml"), cache=False)
-    assert best_by_sight(compiled).score == pytest.approx(best(compiled).score)
+    assert best_memoryless(compiled).score == pytest.approx(best(compiled).score)
     assert len(compiled) == 2582 and len(compiled.actions) == 173
 
 
 @pytest.mark.parametrize(("n_steps", "score"), [(1, 8.695), (4, 18.615)])
 def test_one_step_targets_come_to_rest_far_below_four_wherever_they_begin(shared_games, n_steps, score):
     game = drrn.compile_game(drrn.make(shared_games / "machineofdeath.toml"))
-    found = at_rest(game, 1.0, 0.9, 500, n_steps=n_steps, start=np.random.default_rng(n_steps))
+    found = fixed_point(game, 1.0, 0.9, 500, n_steps=n_steps, start=np.random.default_rng(n_steps))
     assert found.final_reward == pytest.approx(score, abs=0.01)

@@ -3,10 +3,10 @@
 import pytest
 
 import drrn
-from drrn.map_layout import columns, heights
-from drrn.playtest import play_test, shortest_ways, walkthrough
-from drrn.story_map import _figure, draw, story_map
-from drrn.survey import full_survey, last_words, survey
+from drrn.authoring.map_layout import columns, heights
+from drrn.authoring.playtest import play_test, shortest_ways, walkthrough
+from drrn.authoring.story_map import _figure, draw, story_map
+from drrn.authoring.survey import full_survey, last_words, survey
 
 TALE = """\
 :: Start

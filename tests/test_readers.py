@@ -8,7 +8,7 @@ import html
 import pytest
 
 import drrn
-from drrn.games.reading import read_story
+from drrn.games.stories.reading import read_story
 
 PASSAGES = {
     "StoryTitle": ("Tiny", ()),

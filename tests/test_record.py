@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from drrn import tensor_file
 from drrn.cli import main
+from drrn.training import tensor_file
 from tests.runs import SMALL, numbers, resuming, same, train
 
 
@@ -71,7 +71,7 @@ def test_config_reads_the_settings_of_another_run(tale, tmp_path):
 )
 def test_a_run_stopped_after_any_round_and_resumed_ends_with_the_same_numbers(tale, tmp_path, more, monkeypatch):
     train(tale, tmp_path / "whole", *more)
-    from drrn.record import Run
+    from drrn.training.record import Run
 
     keep = Run.keep
 
@@ -108,7 +108,7 @@ def test_a_run_killed_right_after_any_file_ends_with_the_same_numbers(tale, tmp_
 
 def test_a_run_killed_between_its_first_rows_and_their_checkpoint_goes_on(tale, tmp_path, monkeypatch):
     train(tale, tmp_path / "whole")
-    from drrn import record
+    from drrn.training import record
 
     def die(*_):
         raise KeyboardInterrupt
@@ -171,7 +171,7 @@ def test_a_folder_that_bears_the_name_of_a_game_is_not_its_source(tmp_path, monk
 
 
 def test_whoever_stops_a_run_is_told_how_to_go_on(tale, tmp_path, monkeypatch, capsys):
-    from drrn.record import Run
+    from drrn.training.record import Run
 
     def stop(*_):
         raise KeyboardInterrupt

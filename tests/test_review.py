@@ -11,7 +11,7 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.games.explore import explore
+from drrn.games.stories.explore import explore
 
 
 def test_going_back_keeps_what_the_link_to_that_page_set(story):
@@ -164,7 +164,7 @@ def test_games_are_listed_without_the_optional_packages():
 
 
 def test_pages_that_never_repeat_do_not_fill_the_memory(story, monkeypatch):
-    monkeypatch.setattr("drrn.games.story_game.MOST_VIEWS", 50)
+    monkeypatch.setattr("drrn.games.stories.story_game.MOST_VIEWS", 50)
     game = story(":: Start\n<<set $n += 1>>Turn <<$n>>.\n\n[[On.|Start]]\n")
     game.reset(0)
     for _ in range(300):
@@ -178,7 +178,7 @@ def test_the_readme_is_filled_in():
 
 
 def test_the_readmes_scores_are_those_that_the_stories_have():
-    from drrn.games.solve import best, random_play
+    from drrn.exact.solve import best, random_play
 
     readme = (drrn_root() / "README.md").read_text(encoding="utf-8")
     rows = {line.split("|")[1].strip(): line.split("|")[2:4] for line in readme.splitlines() if line.count("|") == 4}
@@ -200,7 +200,7 @@ def drrn_root():
 
 
 def test_csv_of_scores_has_the_columns_it_says(tmp_path):
-    from drrn import scores
+    from drrn.authoring import scores
 
     path = tmp_path / "deep" / "scores.csv"
     for seed in (1, 2):

@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import drrn
-from drrn.games.at_rest import at_rest
-from drrn.games.by_sight import best_by_sight
-from drrn.games.chain import Chain, softmax, uniform
-from drrn.games.linear import _solved, knots, series
-from drrn.games.solve import best, one_slot, policy_score, policy_value, random_play
+from drrn.exact.chain import Chain, softmax, uniform
+from drrn.exact.fixed_point import fixed_point
+from drrn.exact.linear import _solved, knots, series
+from drrn.exact.memoryless import best_memoryless
+from drrn.exact.solve import best, one_slot, policy_score, policy_value, random_play
 
 
 def compiled(game):
@@ -106,9 +106,9 @@ HIDDEN = (
 def test_by_sight_alone_a_hidden_key_costs_half(story):
     game = compiled(story(HIDDEN, rules(Good=10, Bad=0)))
     assert best(game).score == 10
-    assert best_by_sight(game).score == pytest.approx(5)
+    assert best_memoryless(game).score == pytest.approx(5)
     shown = compiled(story(HIDDEN.replace("A door.", "A door. <<$key>>"), rules(Good=10, Bad=0)))
-    assert best_by_sight(shown).score == pytest.approx(10)
+    assert best_memoryless(shown).score == pytest.approx(10)
 
 
 GUN = (
@@ -121,10 +121,10 @@ GUN = (
 def test_one_step_targets_come_to_rest_where_nothing_tells_what_was_done_and_more_steps_see_it(story, start):
     game = compiled(story(GUN, rules(Good=10, Bad=-10)))
     begin = None if start is None else np.random.default_rng(start)
-    one = at_rest(game, 0.1, 0.9, 500, start=begin)
+    one = fixed_point(game, 0.1, 0.9, 500, start=begin)
     # the bar is worth the mean of 10 and -10 as it is met; both ways there are worth 0.9 of that, and so alike
     assert one.final_reward == pytest.approx(0, abs=0.01) and one.q == pytest.approx(0, abs=0.1)
-    two = at_rest(game, 0.1, 0.9, 500, n_steps=2, start=begin)
+    two = fixed_point(game, 0.1, 0.9, 500, n_steps=2, start=begin)
     # taking it is worth 0.9 · -10, leaving it 0.9 · 10: softmax leaves it with 1 / (1 + exp(-0.1 · 18))
     assert two.final_reward == pytest.approx(10 * math.tanh(0.1 * 9), abs=0.01)
 
@@ -139,21 +139,21 @@ def test_what_would_come_after_the_step_limit_is_never_learned(story):
     game = compiled(story(TWICE, rules(Great=10, Home=1)))
     actions = np.array(game.actions)[game.action]
     # after two steps play stands at the door again, and is stopped: that going then pays 10 is never met
-    stopped = at_rest(game, 0.5, 0.9, 2)
+    stopped = fixed_point(game, 0.5, 0.9, 2)
     assert stopped.q[actions == "Go."] == pytest.approx(1, abs=0.01)
     assert stopped.q[actions == "Knock."] == pytest.approx(0.81, abs=0.01)
-    assert at_rest(game, 0.5, 0.9, 3).q[actions == "Go."].min() > 2
+    assert fixed_point(game, 0.5, 0.9, 3).q[actions == "Go."].min() > 2
 
 
 def test_where_texts_tell_all_q_learning_comes_to_the_true_values():
     game = compiled(drrn.make("long-watch"))
     true = best(game, 0.9)
-    assert at_rest(game, 0.5, 0.9, 500).q == pytest.approx(true.q, abs=0.02)
+    assert fixed_point(game, 0.5, 0.9, 500).q == pytest.approx(true.q, abs=0.02)
 
 
 def test_what_does_not_come_to_rest_in_time_has_none(monkeypatch):
-    monkeypatch.setattr("drrn.games.at_rest.MOST_SWEEPS", 3)
-    assert at_rest(compiled(drrn.make("long-watch")), 0.5, 0.9, 500) is None
+    monkeypatch.setattr("drrn.exact.fixed_point.MOST_SWEEPS", 3)
+    assert fixed_point(compiled(drrn.make("long-watch")), 0.5, 0.9, 500) is None
 
 
 def test_a_softmax_of_q_values_is_scored_without_noise(story):
@@ -258,7 +258,7 @@ def test_no_policy_beats_the_best_and_the_best_policy_earns_it(tale, seed):
         solution = best(graph, discount)
         assert policy_value(graph, one_slot(graph, solution.slot), discount) == pytest.approx(solution.score, abs=1e-9)
         assert policy_value(graph, other, discount) <= solution.score + 1e-9
-        assert best_by_sight(graph, discount, starts=1).score <= solution.score + 1e-9
+        assert best_memoryless(graph, discount, starts=1).score <= solution.score + 1e-9
     chance = policy_score(graph, other)
     assert chance.endings.sum() + chance.trapped == pytest.approx(1)
     assert chance.total == pytest.approx(policy_value(graph, other, 1.0))

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.episodes import play, random_policy, summarise
+from drrn.authoring.survey import survey
 from drrn.games import BUILT_IN
-from drrn.games.explore import explore
-from drrn.games.journey import Journey
-from drrn.survey import survey
+from drrn.games.stories.explore import explore
+from drrn.games.stories.journey import Journey
+from drrn.playing.episodes import play, random_policy, summarise
 from drrn.text import words
 
 
@@ -116,7 +116,7 @@ def reached(game, found, distance, seed):
 def test_every_action_of_more_than_one_word_has_a_paraphrase_and_none_repeats():
     game = drrn.make("night-market")
     actions = {action for scene in explore(game).scenes for action in scene.actions}
-    from drrn.games.paraphrases import read_paraphrases
+    from drrn.games.stories.paraphrases import read_paraphrases
 
     pairs = read_paraphrases(game.rules.paraphrases)
     assert {action for action in actions if len(words(action)) > 1} == set(pairs)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from drrn.learning import Learner
+from drrn.learning.optimisers import SGD
+from drrn.learning.q_learning import Learner
 from drrn.models import Pages
-from drrn.optimisers import SGD
 from tests.test_models import model, random_batches, shown
 from tests.test_train import FORK, REWARDS, trained
 

@@ -7,15 +7,15 @@ import pytest
 import torch
 
 import drrn
-from drrn.agent import arrays_of
 from drrn.errors import InputError
-from drrn.evaluation import mean_and_deviation
-from drrn.learning import LOSSES
+from drrn.learning.optimisers import OPTIMISERS
+from drrn.learning.q_learning import LOSSES
 from drrn.models import INTERACTIONS, MODELS
 from drrn.models.drrn import DRRN
-from drrn.optimisers import OPTIMISERS
-from drrn.settings import Settings, settings_for
-from drrn.train import Trainer
+from drrn.playing.evaluation import mean_and_deviation
+from drrn.training.agent import arrays_of
+from drrn.training.settings import Settings, settings_for
+from drrn.training.train import Trainer
 
 CPU = torch.device("cpu")
 SMALL = {"hidden": 8, "rounds": 2, "episodes_per_round": 12, "epochs": 2, "evaluation_episodes": 6, "replicas": 2}

@@ -7,11 +7,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+from drrn.authoring.survey import Ending, Survey, survey
 from drrn.cli.show import add_game_options, add_limit, counted, one_line, open_game, states_progress
 from drrn.errors import InputError
 from drrn.games import StoryGame
-from drrn.games.expressions import DEFAULT_ANSWER
-from drrn.survey import Ending, Survey, survey
+from drrn.games.stories.twine1.expressions import DEFAULT_ANSWER
 
 
 def add_command(commands: Any) -> None:

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from drrn.authoring.survey import last_words
 from drrn.cli.show import one_line, positive, table
 from drrn.errors import InputError
 from drrn.games import Observation, StoryGame
-from drrn.survey import last_words
 from drrn.text import words
 
 if TYPE_CHECKING:
-    from drrn.agent import Agent
+    from drrn.training.agent import Agent
 
 QValues = dict[str, list[float]]  # of each action, best first: one for each replica
 
@@ -39,7 +39,7 @@ def add_command(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from drrn.agent import game_of, load_agent
+    from drrn.training.agent import game_of, load_agent
 
     if options.examples is None and not (options.state and options.action):
         raise InputError("give a --state and one or more --action, or --examples N")

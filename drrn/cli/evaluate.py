@@ -13,7 +13,7 @@ from drrn.cli.show import positive, table
 from drrn.games import StoryGame, make
 
 if TYPE_CHECKING:
-    from drrn.agent import Agent
+    from drrn.training.agent import Agent
 
 MEASURES = ("final_reward", "return", "steps", "stopped_by_the_limit")
 
@@ -35,7 +35,7 @@ def add_command(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from drrn.agent import game_of, load_agent, read_config
+    from drrn.training.agent import game_of, load_agent, read_config
 
     agent = load_agent(options.agent)
     if options.game:

@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from drrn.authoring.survey import compiled_survey
 from drrn.cli.show import table
 from drrn.games import BUILT_IN, compile_game, make
 from drrn.games.authors import place, sources
-from drrn.survey import compiled_survey
 
 
 def add_command(commands: Any) -> None:

@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from drrn.authoring.playtest import PlayTest, walkthrough
+from drrn.authoring.survey import Ending, Survey, full_survey, survey
 from drrn.cli.show import add_game_options, counted, one_line, open_game, positive, states_progress, table
 from drrn.errors import InputError
 from drrn.games import Compiled, StoryGame, compile_game
-from drrn.games.compile import LIMIT, MEMORY
-from drrn.games.explore import LIMIT as EXPLORED
-from drrn.playtest import PlayTest, walkthrough
-from drrn.survey import Ending, Survey, full_survey, survey
+from drrn.games.compiled.compile import LIMIT, MEMORY
+from drrn.games.stories.explore import LIMIT as EXPLORED
 
 
 def add_command(commands: Any) -> None:
@@ -83,7 +83,7 @@ def _free_stem(path: Path, name: str) -> Path:
 
 
 def _plot(compiled: Compiled, stem: Path) -> None:
-    from drrn.story_map import draw
+    from drrn.authoring.story_map import draw
 
     for written in draw(compiled, stem):
         print(f"{written}: the map", file=sys.stderr)

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.text import Text
 
-from drrn import scores
+from drrn.authoring import scores
 from drrn.cli.show import counted
 from drrn.games import Observation, StoryGame
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from drrn import load
+from drrn.authoring.scores import scores_file
 from drrn.cli.show import add_game_options, open_game, positive, table, tracked
-from drrn.episodes import Episode, Policy, Summary, play, random_policy, summarise
 from drrn.errors import InputError, require
 from drrn.games import Observation, StoryGame
-from drrn.scores import scores_file
+from drrn.playing.episodes import Episode, Policy, Summary, play, random_policy, summarise
 
 
 def add_command(commands: Any) -> None:
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _adviser(run: Path, game: StoryGame) -> Callable[[Observation], list[float]]:
     """A trained agent's Q-values, the mean over its replicas."""
-    from drrn.agent import read_config
+    from drrn.training.agent import read_config
 
     agent = load(run)
     learned = read_config(run)["game"]["title"]

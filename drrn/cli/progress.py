@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from drrn.experiments.estimate import Estimate, told
 
 if TYPE_CHECKING:
-    from drrn.experiments.crew import Event
     from drrn.experiments.running import Work
+    from drrn.experiments.workers import Event
 
 
 class display:  # noqa: N801 — used as a verb

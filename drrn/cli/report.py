@@ -26,7 +26,7 @@ def add_command(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from drrn.experiments.folder import Results
-    from drrn.experiments.report import differences, write_report
+    from drrn.reports.report import differences, write_report
 
     results = Results(options.out)
     if not options.check:

@@ -16,11 +16,11 @@ from drrn.errors import InputError
 from drrn.experiments.plan import BEST, EXPERIMENTS, PAPER, QUICK, Scale, cost, settings_of, variants_of
 from drrn.games import StoryGame, make
 from drrn.games.make import BUILT_IN, lasting_name
-from drrn.settings import Settings
+from drrn.training.settings import Settings
 
 if TYPE_CHECKING:
-    from drrn.experiments.crew import Event
     from drrn.experiments.running import Work
+    from drrn.experiments.workers import Event
 
 DESCRIPTION = f"""Run what is missing of the paper's experiments, go on with what was cut, and write RESULTS.md and
 report.html. Experiments: {", ".join(EXPERIMENTS)}. A job (one model of one size on one game, all seeds at once) is
@@ -79,9 +79,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _works(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Work]:
     """A game's facts, and its jobs."""
-    from drrn.agent import torch_device
     from drrn.experiments.provenance import commit
     from drrn.experiments.running import Work, hashes_of
+    from drrn.training.agent import torch_device
 
     torch_device(options.device)
     made_at = commit()
@@ -152,7 +152,7 @@ def _done(work: Work, again: bool) -> bool:
 def _run(missing: list[Work], count: int) -> list[Event]:
     """Facts first, since jobs then find the game compiled; then the longest jobs. What failed comes back."""
     from drrn.cli.progress import display
-    from drrn.experiments.crew import side_by_side
+    from drrn.experiments.workers import side_by_side
 
     in_order = sorted(missing, key=lambda work: -cost(work.game, work.variant) if work.variant else -math.inf)
     failed = []
@@ -170,7 +170,7 @@ def _cores() -> int:
 
 def _report(results: Any) -> bool:
     """Write the report, or say why there is none: the rows are safe by then."""
-    from drrn.experiments.report import write_report
+    from drrn.reports.report import write_report
 
     try:
         for path in write_report(results):

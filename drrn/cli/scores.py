@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from drrn import scores
+from drrn.authoring import scores
 from drrn.cli.show import counted, table
 from drrn.errors import InputError
 from drrn.games import make

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from drrn.games import StoryGame, make
-from drrn.games.explore import LIMIT
+from drrn.games.stories.explore import LIMIT
 
 T = TypeVar("T")
 

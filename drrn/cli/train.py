@@ -17,12 +17,12 @@ from drrn.cli.show import add_game_options, states_progress
 from drrn.errors import InputError, require
 from drrn.games import StoryGame, make
 from drrn.games.make import lasting_name
-from drrn.settings import Settings, settings_for
-from drrn.yardsticks import Yardsticks, yardsticks
+from drrn.training.settings import Settings, settings_for
+from drrn.training.yardsticks import Yardsticks, yardsticks
 
 if TYPE_CHECKING:
-    from drrn.record import Run
-    from drrn.train import Round
+    from drrn.training.record import Run
+    from drrn.training.train import Round
 
 DESCRIPTION = """Learn a game: all replicas side by side. After each round a row is added to evaluations.csv, and the
 run can be killed and gone on with at any moment. GAME carries settings that suit it; what you give here comes first."""
@@ -72,9 +72,9 @@ def _or_none(kind: Callable[[str], Any]) -> Callable[[str], Any]:
 def run(options: argparse.Namespace) -> None:
     import torch  # it takes a second to import: the other commands do without
 
-    from drrn.agent import torch_device
-    from drrn.record import Run
-    from drrn.train import MOST_STATES, Trainer
+    from drrn.training.agent import torch_device
+    from drrn.training.record import Run
+    from drrn.training.train import MOST_STATES, Trainer
 
     if options.tensorboard:
         require("tensorboard", "tensorboard")
@@ -125,7 +125,7 @@ def _settings(options: argparse.Namespace, game: StoryGame) -> Settings:
     """Defaults, under the game's own, under --config, under what stands on the command line."""
     given: dict[str, Any] = {}
     if options.config is not None:
-        from drrn.agent import read_json
+        from drrn.training.agent import read_json
 
         config = read_json(options.config, f"{options.config}: no such file")
         found = config.get("settings", config) if isinstance(config, dict) else None
@@ -138,8 +138,8 @@ def _settings(options: argparse.Namespace, game: StoryGame) -> Settings:
 
 
 def _resumed(options: argparse.Namespace) -> tuple[StoryGame, Settings]:
-    from drrn.agent import game_of, read_config
-    from drrn.record import Run
+    from drrn.training.agent import game_of, read_config
+    from drrn.training.record import Run
 
     if options.game is not None:
         raise InputError(f"a resumed run keeps its game: leave out {options.game}")
@@ -158,7 +158,7 @@ def _default_folder(game: StoryGame, settings: Settings) -> Path:
 
 
 def _finish(folder: Run, game: StoryGame, settings: Settings, lines: Yardsticks) -> None:
-    from drrn.curve import draw_curve
+    from drrn.training.curve import draw_curve
 
     title = f"{game.title}: {settings.model}, {settings.layers} × {settings.hidden}, {settings.replicas} replicas"
     print(f"run: {folder.folder}")
@@ -200,7 +200,7 @@ class display:  # noqa: N801 — used as a verb
         return self
 
     def __call__(self, finished: Round) -> None:
-        from drrn.evaluation import mean_and_deviation
+        from drrn.playing.evaluation import mean_and_deviation
 
         softmax, deviation = mean_and_deviation(finished.evaluations, "softmax")
         greedy, _ = mean_and_deviation(finished.evaluations, "greedy")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from drrn.experiments.crew import Event
 from drrn.experiments.plan import cost
 from drrn.experiments.running import Work
+from drrn.experiments.workers import Event
 
 
 @dataclass

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from drrn.games.rules import read_toml
+from drrn.games.stories.rules import read_toml
 
 MADE_UP = ("positive", "negative", "irrelevant")
 

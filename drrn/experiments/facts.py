@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from drrn.authoring.survey import full_survey, survey
 from drrn.errors import InputError
+from drrn.exact.chain import softmax
+from drrn.exact.fixed_point import fixed_point
+from drrn.exact.solve import best, policy_score
 from drrn.experiments.plan import FOUR_STEPS
 from drrn.games import Compiled, StoryGame, compile_game
-from drrn.games.at_rest import at_rest
-from drrn.games.chain import softmax
-from drrn.games.paraphrases import read_paraphrases
-from drrn.games.solve import best, policy_score
-from drrn.settings import Settings
-from drrn.survey import full_survey, survey
-from drrn.yardsticks import yardsticks
+from drrn.games.stories.paraphrases import read_paraphrases
+from drrn.training.settings import Settings
+from drrn.training.yardsticks import yardsticks
 
 MOST_STATES = 50_000  # as in training
 
@@ -56,7 +56,7 @@ def softmax_scores(compiled: Compiled, settings: Settings, max_steps: int) -> di
     """What softmax scores on the true Q-values, and on those that Q-learning comes to: with the settings' α and γ."""
     alpha, gamma = settings.alpha, settings.discount
     knowing = policy_score(compiled, softmax(compiled, best(compiled, gamma).q, alpha), max_steps)
-    rests = {n: at_rest(compiled, alpha, gamma, max_steps, n_steps=n) for n in (1, FOUR_STEPS.n_steps)}
+    rests = {n: fixed_point(compiled, alpha, gamma, max_steps, n_steps=n) for n in (1, FOUR_STEPS.n_steps)}
     one, four = (rest.final_reward if rest else None for rest in rests.values())
     return {"true_q_softmax": knowing.final_reward, "one_step_at_rest": one, "four_steps_at_rest": four}
 

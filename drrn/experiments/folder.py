@@ -22,8 +22,8 @@ from typing import Any
 
 from drrn.errors import InputError
 from drrn.experiments.rows import CURE, FACTS, KINDS, Columns, Row, rows_of
-from drrn.settings import Settings
-from drrn.tensor_file import write_whole
+from drrn.training.settings import Settings
+from drrn.training.tensor_file import write_whole
 
 GAME = "game"  # the name that a game's own facts bear in place of a job's
 NEEDED = {  # of a job's record, that a report asks for

@@ -6,20 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from drrn.compiled_field import CompiledField
-from drrn.evaluation import POLICIES, chooser, evaluate
+from drrn.exact.solve import policy_score
 from drrn.experiments.examples import MADE_UP, examples_of
 from drrn.experiments.facts import paraphrased_pairs
 from drrn.experiments.marks import mark
 from drrn.experiments.rows import Row
-from drrn.field import Field
 from drrn.games import Compiled, StoryGame
-from drrn.games.paraphrases import read_paraphrases
-from drrn.games.solve import policy_score
-from drrn.menu_field import MenuField
+from drrn.games.stories.paraphrases import read_paraphrases
 from drrn.models import Model, Pages
-from drrn.settings import Settings
-from drrn.train import Trainer, compiled_or_none
+from drrn.playing.compiled_rollouts import CompiledField
+from drrn.playing.evaluation import POLICIES, evaluate, policy_of
+from drrn.playing.menu_rollouts import MenuField
+from drrn.playing.rollouts import Field
+from drrn.training.settings import Settings
+from drrn.training.train import Trainer, compiled_or_none
 
 
 def final_rows(
@@ -52,7 +52,7 @@ def exact_scores(field: CompiledField | None, policy: str, settings: Settings, m
     """What each replica is expected to score; None where its choice depends on the order of the actions."""
     if field is None or field.model.sees_menu:
         return [None] * len(settings.seeds)
-    shares = field.probabilities(chooser(policy, settings.alpha))
+    shares = field.probabilities(policy_of(policy, settings.alpha))
     return [policy_score(field.game, one, max_steps).final_reward for one in shares]
 
 

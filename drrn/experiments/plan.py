@@ -9,7 +9,7 @@ from typing import Any
 from drrn.errors import InputError, did_you_mean
 from drrn.experiments.tuned import tuned
 from drrn.games import StoryGame
-from drrn.settings import Settings, settings_for
+from drrn.training.settings import Settings, settings_for
 
 PAPER = {"saving-john": "Saving John", "machine-of-death": "Machine of Death"}  # the paper's games: name and title
 SIZES = (20, 50, 100)

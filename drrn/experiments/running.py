@@ -11,20 +11,20 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn import tensor_file
 from drrn.errors import InputError
 from drrn.experiments.folder import GAME, Results, difference
 from drrn.experiments.plan import BEST, PAIRED, Variant
 from drrn.experiments.rows import EVALUATIONS, FACTS, KINDS, Row, text_of
 from drrn.games import StoryGame, make
-from drrn.games.paraphrases import read_paraphrases
-from drrn.settings import Settings
+from drrn.games.stories.paraphrases import read_paraphrases
+from drrn.training import tensor_file
+from drrn.training.settings import Settings
 
 FACTS_EDITION = 2  # raised whenever what is told of a game changes, so that it is told anew
 
 if TYPE_CHECKING:
-    from drrn.record import Run
-    from drrn.train import Round, Trainer
+    from drrn.training.record import Run
+    from drrn.training.train import Round, Trainer
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Work:
 
 def hashes_of(game: StoryGame) -> dict[str, str | None]:
     """Of what a result belongs to: the story with its rewards, and its paraphrases."""
-    from drrn.record import fingerprint
+    from drrn.training.record import fingerprint
 
     said = game.rules.paraphrases
     pairs = repr(sorted(read_paraphrases(said).items())) if said else None
@@ -71,8 +71,8 @@ def is_done(work: Work) -> bool:
     made: dict[str, Any] | None = stored.record["wanted"] if stored else None
     place = results.stem(work.game, work.name).with_name(f"{work.name}.csv")
     if made is None and (results.work(work.game, work.name) / "config.json").exists():
-        from drrn.agent import read_config
-        from drrn.record import Run
+        from drrn.training.agent import read_config
+        from drrn.training.record import Run
 
         place = results.work(work.game, work.name)
         try:
@@ -101,9 +101,9 @@ def run(work: Work) -> Iterator[Round]:
 
 
 def _learn(work: Work, variant: Variant, game: StoryGame, start: float) -> Iterator[Round]:
-    from drrn.agent import torch_device
     from drrn.experiments.trace import EPISODES, trace_of
-    from drrn.train import Trainer
+    from drrn.training.agent import torch_device
+    from drrn.training.train import Trainer
 
     trainer = Trainer(game, work.settings, torch_device(work.device))
     run = run_folder(work, game, trainer)
@@ -126,7 +126,7 @@ def _learn(work: Work, variant: Variant, game: StoryGame, start: float) -> Itera
 
 def run_folder(work: Work, game: StoryGame, trainer: Trainer) -> Run:
     """The run where it was cut, put back into the trainer; or a new one."""
-    from drrn.record import Run
+    from drrn.training.record import Run
 
     folder = Results(work.root).work(work.game, work.name)
     if not (folder / "config.json").exists():
@@ -166,7 +166,7 @@ def _store_facts(work: Work, game: StoryGame, start: float) -> None:
 
 def _store(work: Work, game: StoryGame, files: dict[str, str], seconds: dict[str, float], commits: list[str]) -> None:
     from drrn.experiments.provenance import versions
-    from drrn.record import sources_of
+    from drrn.training.record import sources_of
 
     record = {
         "wanted": work.wanted, "commit": ", ".join(commits), "sources": sources_of(game), "versions": versions(),

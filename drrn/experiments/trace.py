@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from drrn import tensor_file
 from drrn.experiments.examples import Example, examples_of
 from drrn.experiments.marks import mark
 from drrn.experiments.rows import Row
 from drrn.games import Compiled
 from drrn.models import Model, Pages
 from drrn.models.drrn import DRRN
+from drrn.training import tensor_file
 
 EPISODES = (200, 400, 600)  # when to look, beside the end
 ROLES = ("state", "good", "poor")

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from drrn.errors import InputError, did_you_mean
 from drrn.games.authors import place
-from drrn.games.dialects import read_script
-from drrn.games.paraphrases import read_paraphrases
-from drrn.games.reading import HTML, TWEE, read_story
-from drrn.games.rules import Rules, check_rules, read_rules
-from drrn.games.story_game import StoryGame
+from drrn.games.stories.dialects import read_script
+from drrn.games.stories.paraphrases import read_paraphrases
+from drrn.games.stories.reading import HTML, TWEE, read_story
+from drrn.games.stories.rules import Rules, check_rules, read_rules
+from drrn.games.stories.story_game import StoryGame
 
 BUILT_IN = ("long-watch", "night-market")  # the first is the default
 
@@ -58,7 +58,7 @@ def _path(name_or_path: str | Path) -> Path:
     """The file behind a name or path, or a sentence that says what would have been one."""
     name = str(name_or_path)
     if name in BUILT_IN:
-        return Path(str(resources.files("drrn.games") / "stories" / f"{name}.toml"))
+        return Path(str(resources.files("drrn.games.stories") / "built_in" / f"{name}.toml"))
     if name in place.NAMES:
         return place.toml_of(name)
     path = Path(name)

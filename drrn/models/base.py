@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from drrn.models.encoders.words import Look, WordTable, look_up, renewed
 from drrn.models.initial import SCALE, small_random
 from drrn.models.text_view import MOST_TEXTS, Encoded, Leaves, Recall, TextView, overlaps_of
-from drrn.models.words import Look, WordTable, look_up, renewed
 from drrn.text import Ids, Lexicon
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from drrn.models.words import Look, WordTable, bag_sums
+from drrn.models.encoders.words import Look, WordTable, bag_sums
 from drrn.text import Ids, Lexicon, bags_of
 
 MOST_TEXTS = 2048  # of a lexicon: their overlaps take 16 MB

@@ -11,7 +11,7 @@ from drrn.games.authors.passages import Passage
 from drrn.games.authors.python2 import class_named, dotted, function_named, strange, string
 from drrn.games.authors.sources import REPOSITORY
 from drrn.games.authors.twee_source import Told, is_plain
-from drrn.games.story import decoded
+from drrn.games.stories.story import decoded
 
 CLASS = "MachineOfDeathSimulator"
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from drrn.games.authors.python2 import number, strange, string, strings
 from drrn.games.authors.twee_source import in_text, is_label, is_plain, is_text, on_lines
-from drrn.games.story import decoded
+from drrn.games.stories.story import decoded
 
 Links = list[tuple[str, str]]  # label, target
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from drrn.games.authors.python2 import dotted, function_named, number, strange, string
 from drrn.games.authors.twee_source import Told
-from drrn.games.story import decoded
+from drrn.games.stories.story import decoded
 
 FUNCTION = "AssignReward"
 ENTITY = re.compile(r"&#?\w+;")

@@ -11,7 +11,7 @@ from drrn.games.authors.pickled import Record, read_pickle
 from drrn.games.authors.python2 import class_named, dotted, function_named, number, strange, string
 from drrn.games.authors.sources import REPOSITORY
 from drrn.games.authors.twee_source import Told, is_label, is_plain, is_text, on_lines
-from drrn.games.story import decoded
+from drrn.games.stories.story import decoded
 
 CLASS = "SavingJohnSimulator"
 TEXT = "self.storyNode.text.startswith"

@@ -1,0 +1,105 @@
+"""first + A·first + A²·first + …: what a chain adds up to in the long run.
+
+Most such series are soon summed. Where loops are hardly ever left they are not; then the equations x = first + A·x are
+solved instead, one knot of loops after the other, in the order in which they feed each other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from drrn.games.compiled.graph import Floats, Ints, totals
+
+PRECISION = 1e-12
+PATIENCE = 400  # terms after which a series is called slow
+WINDOW = 16  # terms over which to see how fast it shrinks
+LARGEST = 4_000  # states of a knot that is solved; a larger one is summed
+MOST_TERMS = 1_000_000
+
+
+def series(first: Floats, source: Ints, target: Ints, weight: Floats, terms: int = MOST_TERMS) -> Floats:
+    """The sum, where A takes weight · x[source] to target; at most so many terms of it."""
+    total, done = _summed(first, source, target, weight, min(terms, PATIENCE))
+    if done:
+        return total
+    if terms < MOST_TERMS:
+        return _summed(first, source, target, weight, terms)[0]
+    return _solved(first, source, target, weight)
+
+
+def _summed(first: Floats, source: Ints, target: Ints, weight: Floats, terms: int) -> tuple[Floats, bool]:
+    """The sum of the terms, and whether the rest is too small to matter."""
+    term, earlier = first, float("inf")
+    total: Floats = first.copy()
+    for number in range(1, terms + 1):
+        term = totals(target, weight * term[source], len(first))
+        total += term
+        if number % WINDOW == 0:
+            now = float(np.abs(term).max())
+            if now == 0 or (now < earlier and WINDOW * now / (1 - now / earlier) < PRECISION * np.abs(total).max()):
+                return total, True
+            earlier = now
+    return total, False
+
+
+def _solved(first: Floats, source: Ints, target: Ints, weight: Floats) -> Floats:
+    knot = knots(len(first), source, target)
+    order = np.argsort(knot[target], kind="stable")
+    source, target, weight = source[order], target[order], weight[order]
+    cuts = np.searchsorted(knot[target], np.arange(int(knot.max()) + 2))
+    total: Floats = first.copy()
+    for number in np.unique(knot[target]):
+        arrows = slice(cuts[number], cuts[number + 1])
+        into, out_of, by = target[arrows], source[arrows], weight[arrows]
+        inside = knot[out_of] == number
+        np.add.at(total, into[~inside], by[~inside] * total[out_of[~inside]])
+        if inside.any():
+            members = np.unique(into)
+            ends = np.searchsorted(members, into[inside]), np.searchsorted(members, out_of[inside])
+            total[members] = _of_knot(total[members], ends[1], ends[0], by[inside])
+    return total
+
+
+def _of_knot(first: Floats, source: Ints, target: Ints, weight: Floats) -> Floats:
+    if len(first) > LARGEST:
+        return _summed(first, source, target, weight, MOST_TERMS)[0]
+    matrix = np.eye(len(first))
+    np.subtract.at(matrix, (target, source), weight)
+    return np.asarray(np.linalg.solve(matrix, first), np.float64)
+
+
+def knots(size: int, source: Ints, target: Ints) -> Ints:
+    """The number of each node's knot (its strongly connected component), sources before targets (Tarjan's way)."""
+    order = np.argsort(source, kind="stable")
+    onward = target[order].tolist()
+    cuts = np.searchsorted(source[order], np.arange(size + 1)).tolist()
+    seen, low, knot = [-1] * size, [0] * size, [-1] * size
+    stack: list[int] = []
+    found = count = 0
+    for root in range(size):
+        if seen[root] >= 0:
+            continue
+        seen[root] = low[root] = count
+        count += 1
+        stack.append(root)
+        path = [(root, cuts[root])]
+        while path:
+            node, at = path.pop()
+            if at < cuts[node + 1]:
+                path.append((node, at + 1))
+                other = onward[at]
+                if seen[other] < 0:
+                    seen[other] = low[other] = count
+                    count += 1
+                    stack.append(other)
+                    path.append((other, cuts[other]))
+                elif knot[other] < 0:
+                    low[node] = min(low[node], seen[other])
+                continue
+            if low[node] == seen[node]:
+                while knot[node] < 0:
+                    knot[stack.pop()] = found
+                found += 1
+            if path:
+                low[path[-1][0]] = min(low[path[-1][0]], low[node])
+    return found - 1 - np.array(knot)

@@ -1,0 +1,133 @@
+"""Jobs side by side, each worker a process of its own: what one of them breaks, the others do not feel."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from drrn.errors import InputError
+from drrn.experiments.running import Work, run
+
+SPAWN = multiprocessing.get_context("spawn")
+
+
+@dataclass(frozen=True)
+class Event:
+    """What became of a job: "started", "round", "done" or "failed"."""
+
+    work: Work
+    kind: str
+    rounds: int = 0  # finished
+    score: float | None = None  # the last round's mean over seeds, by softmax
+    seconds: float = 0.0  # since it was started
+    why: str = ""
+
+
+class Worker:
+    """A process that does one job after another. It ignores Ctrl-C, which is for its parent, and dies with it."""
+
+    def __init__(self) -> None:
+        here, there = SPAWN.Pipe()
+        self.connection: Connection[Any, Any] = here
+        self.process = SPAWN.Process(target=_serve, args=(there,), daemon=True)
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the child inherits it, from its first moment on
+        try:
+            self.process.start()
+        finally:
+            signal.signal(signal.SIGINT, before)
+        there.close()
+        self.work: Work | None = None
+        self.since = 0.0
+
+    def begin(self, work: Work) -> Event:
+        self.work, self.since = work, time.perf_counter()
+        self.connection.send(work)
+        return Event(work, "started")
+
+    def next_event(self) -> Event:
+        """What it says, or that it died."""
+        assert self.work is not None
+        seconds = time.perf_counter() - self.since
+        try:
+            kind, rounds, score, why = self.connection.recv()
+        except (EOFError, OSError):
+            self.process.join()
+            kind, rounds, score = "failed", 0, None
+            why = f"its process died (exit code {self.process.exitcode}); was there memory enough?"
+        return Event(self.work, kind, rounds, score, seconds, why)
+
+    def stop(self) -> None:
+        self.process.terminate()
+        self.process.join()
+        self.connection.close()
+
+
+def side_by_side(works: Sequence[Work], count: int) -> Iterator[Event]:
+    """Do the works in order, so many at a time, and tell what happens; leaving the loop ends all of them."""
+    os.environ["OMP_NUM_THREADS"] = "1"  # for the workers; more threads mostly wait for each other
+    waiting = list(reversed(works))
+    workers: list[Worker] = []
+    try:
+        for _ in range(min(count, len(works))):
+            workers.append(Worker())
+            yield workers[-1].begin(waiting.pop())
+        while busy := {worker.connection: worker for worker in workers if worker.work}:
+            for connection in wait(list(busy)):
+                worker = busy[connection]  # type: ignore[index]
+                event = worker.next_event()
+                yield event
+                if event.kind in ("done", "failed"):
+                    worker.work = None
+                    if not worker.process.is_alive():
+                        workers[workers.index(worker)] = worker = Worker() if waiting else worker
+                    if waiting:
+                        yield worker.begin(waiting.pop())
+    finally:
+        for worker in workers:
+            worker.stop()
+
+
+def _serve(connection: Connection[Any, Any]) -> None:
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    import torch
+
+    torch.set_num_threads(1)
+    while True:
+        try:
+            work = connection.recv()
+        except (EOFError, OSError):
+            return
+        with contextlib.suppress(BrokenPipeError):
+            connection.send(_outcome(work, connection))
+
+
+def _outcome(work: Work, connection: Connection[Any, Any]) -> tuple[str, int, float | None, str]:
+    """Do it, tell each round, and how it ended."""
+    from drrn.playing.evaluation import mean_and_deviation
+
+    number, score = 0, None
+    try:
+        for finished in run(work):
+            number, score = finished.number, mean_and_deviation(finished.evaluations, "softmax")[0]
+            connection.send(("round", number, score, ""))
+    except (InputError, OSError) as error:
+        return "failed", number, score, str(error)
+    except Exception:  # a fault of ours: told whole, and the other jobs go on
+        return "failed", number, score, traceback.format_exc()
+    return "done", number, score, ""
+
+
+def _die_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -1,0 +1,144 @@
+"""From the states that were reached to a compiled game: pages numbered, states alike merged, arrays gathered."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from drrn.games.compiled.bisimulation import alike
+from drrn.games.compiled.game import Compiled
+from drrn.games.compiled.graph import EndingPlace, Floats, Ints, ranges, totals
+from drrn.games.stories.states import States
+from drrn.games.stories.story_game import StoryGame
+from drrn.games.stories.teller import Scene
+
+
+class _Numbers(dict[Any, int]):
+    """Things numbered as they come."""
+
+    def __missing__(self, thing: Hashable) -> int:
+        self[thing] = number = len(self)
+        return number
+
+
+@dataclass
+class _Pages:
+    """What players see. The first face that shows a page gives the order of its actions."""
+
+    text_numbers: _Numbers = field(default_factory=_Numbers)
+    action_numbers: _Numbers = field(default_factory=_Numbers)
+    numbers: _Numbers = field(default_factory=_Numbers)
+    text: list[int] = field(default_factory=list)
+    hypertext: list[bool] = field(default_factory=list)
+    actions: list[list[int]] = field(default_factory=list)
+
+    def add(self, scene: Scene, paraphrases: Mapping[str, str]) -> tuple[int, list[int]]:
+        """The number of a scene's page, and for each of the page's actions its place in the scene."""
+        text = self.text_numbers[scene.text]
+        actions = [self.action_numbers[paraphrases.get(action, action)] for action in scene.actions]
+        page = self.numbers[text, tuple(sorted(actions))]
+        if page == len(self.text):
+            self.text.append(text)
+            self.hypertext.append(scene.hypertext)
+            self.actions.append(actions)
+        places = np.empty(len(actions), np.intp)
+        places[np.argsort(self.actions[page], kind="stable")] = np.argsort(actions, kind="stable")
+        return page, places.tolist()
+
+
+def assemble(game: StoryGame, states: States, raw_states: int, raw_complete: bool) -> Compiled:
+    """Row 0 stays the opening; states and rows keep the order in which they were found."""
+    pages, passages, endings, kinds = _Pages(), _Numbers(), _Numbers(), _Numbers()
+    faces, places = [], []
+    for scene in states.faces:
+        page, order = pages.add(scene, game.paraphrases)
+        ending = endings[_ending(game, scene)] if scene.ended else -1
+        faces.append((page, passages[scene.passage], ending, kinds[page, scene.reward, ending]))
+        places.append(order)
+    page, passage, ending_at, kind = _ints(faces)[_ints(states.face)].T  # [S] each
+    reward = np.array([scene.reward for scene in states.faces])[_ints(states.face)]
+    place, place_first = _flat(places)
+    page_action, page_first = _flat(pages.actions)
+
+    first, row_first, successor = _ints(states.first), _ints(states.row_first), _ints(states.successor)
+    probability = np.array(states.probability)
+    count = np.diff(first)
+    in_page_order = place[ranges(place_first[_ints(states.face)], count)]
+    row = _ints(states.row)[np.repeat(first[:-1], count) + in_page_order]
+    action = page_action[ranges(page_first[page], count)]
+    state_hash, row_hash = alike(kind, first, action, row, row_first, successor, probability)
+
+    kept, state = _firsts(state_hash)
+    used = np.concatenate([[0], row[ranges(first[kept], count[kept])]])
+    kept_rows, row = _firsts(row_hash[used])
+    rows = _outcomes(used[kept_rows], row_first, state[successor], probability)
+    return Compiled(
+        name=game.name,
+        title=game.title,
+        max_steps=game.rules.max_steps,
+        texts=tuple(pages.text_numbers),
+        actions=tuple(pages.action_numbers),
+        passages=tuple(passages),
+        endings=tuple(endings),
+        page_text=_ints(pages.text),
+        page_hypertext=np.array(pages.hypertext),
+        page_first=page_first,
+        page_action=page_action,
+        page=page[kept],
+        passage=passage[kept],
+        reward=reward[kept],
+        ending_at=ending_at[kept],
+        first=_starts(count[kept]),
+        row=row[1:],
+        row_first=rows[0],
+        successor=rows[1],
+        probability=rows[2],
+        raw_states=raw_states,
+        raw_complete=raw_complete,
+        live_states=len(states),
+        unreached=tuple(name for name in game.script.story.pages if name not in states.shown),
+        shuffle=game.shuffle,
+    )
+
+
+def _ending(game: StoryGame, scene: Scene) -> EndingPlace:
+    rule = game.rules.endings[scene.rule] if scene.rule is not None else None
+    return EndingPlace((rule.condition.passage if rule else None) or scene.passage, scene.rule)
+
+
+def _outcomes(rows: Ints, row_first: Ints, successor: Ints, probability: Floats) -> tuple[Ints, Ints, Floats]:
+    """The outcomes of some rows; those that now lead to the same state are one."""
+    counts = np.diff(row_first)[rows]
+    old = ranges(row_first[rows], counts)
+    most = int(successor.max()) + 1
+    owner = np.repeat(np.arange(len(rows)), counts)
+    pairs, number = np.unique(owner * most + successor[old], return_inverse=True)
+    merged, row = totals(number, probability[old], len(pairs)), pairs // most
+    merged /= totals(row, merged, len(rows))[row]  # what many small chances add up to is 1, not nearly 1
+    return _starts(np.bincount(row)), pairs % most, merged
+
+
+def _firsts(hashes: NDArray[np.uint64]) -> tuple[Ints, Ints]:
+    """Where each distinct hash stands first, in order, and the number of each hash by that order."""
+    _, at, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+    order = np.argsort(at)
+    number = np.empty_like(order)
+    number[order] = np.arange(len(order))
+    return at[order], number[inverse]
+
+
+def _flat(lists: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
+    """The items one after the other, and where each list starts."""
+    return _ints([item for items in lists for item in items]), _starts(_ints([len(items) for items in lists]))
+
+
+def _starts(counts: Ints) -> Ints:
+    return np.concatenate([[0], np.cumsum(counts)])
+
+
+def _ints(numbers: ArrayLike) -> Ints:
+    return np.array(numbers, dtype=np.intp)

@@ -1,0 +1,57 @@
+"""A compiled game: one episode of it is played as of any game, and thousands at once in lock step."""
+
+from __future__ import annotations
+
+import operator
+import random
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from drrn.games.compiled import lockstep
+from drrn.games.compiled.graph import StateGraph
+from drrn.games.contract import Observation
+
+
+@dataclass(eq=False)
+class Compiled(StateGraph):
+    """A state graph that is a game; the seed's rules are those of every game."""
+
+    play = lockstep.play  # so many episodes, thousands at once
+
+    shuffle: bool = True
+    _random: random.Random = field(default_factory=random.Random, init=False, repr=False)
+    _state: int = field(default=-1, init=False, repr=False)
+    _slots: list[int] = field(default_factory=list, init=False, repr=False)
+
+    def reset(self, seed: int | None = None) -> Observation:
+        if seed is not None:
+            self._random = random.Random(f"game {operator.index(seed)}")  # salted, as every game's
+        return self._arrive(0)
+
+    def step(self, index: int) -> Observation:
+        slots = self._slots
+        if not slots:
+            raise RuntimeError("the story has ended, or has not begun: call reset()")
+        if not 0 <= index < len(slots):
+            raise IndexError(f"action {index} of {len(slots)}: choose one from 0 to {len(slots) - 1}")
+        return self._arrive(int(self.row[slots[index]]))
+
+    @property
+    def ending(self) -> str | None:
+        """The passage that ended the story; None while it goes on."""
+        number = int(self.ending_at[self._state]) if self._state >= 0 else -1
+        return self.endings[number].passage if number >= 0 else None
+
+    def _arrive(self, row: int) -> Observation:
+        outcomes = slice(int(self.row_first[row]), int(self.row_first[row + 1]))
+        chosen = 0
+        if outcomes.stop - outcomes.start > 1:
+            reached = np.cumsum(self.probability[outcomes])[:-1]
+            chosen = int(np.searchsorted(reached, self._random.random(), side="right"))
+        self._state = state = int(self.successor[outcomes.start + chosen])
+        self._slots = list(range(int(self.first[state]), int(self.first[state + 1])))
+        if self.shuffle:
+            self._random.shuffle(self._slots)
+        words = tuple(self.actions[self.action[slot]] for slot in self._slots)
+        return Observation(self.texts[self.text[state]], words, float(self.reward[state]))

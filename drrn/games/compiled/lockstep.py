@@ -1,0 +1,178 @@
+"""Many episodes at once: each step moves all of them, by a few look-ups in arrays.
+
+A lane plays one episode after another. Episodes are numbered as they begin, and every one that began is played to its
+end or to the step limit, so that short ones do not count for more than long ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drrn.games.compiled.graph import Floats, Ints, StateGraph
+
+AT_ONCE = 10_000
+SALT = 0x67616D65  # "game": a policy seeded with the same number is independent of it
+
+Draw = Callable[[Ints], Ints]
+
+# Text ids [E] and action ids [E, most actions], -1 where a page has no more → the index of the action to take [E].
+Chooser = Callable[[Ints, Ints], Ints]
+# None is uniformly random; an array has the probability of each slot.
+Policy = Chooser | Floats | None
+
+
+@dataclass(frozen=True)
+class Transitions:
+    """Every step taken, in the order of time: from a state by a slot to a state, in an episode."""
+
+    episode: Ints
+    state: Ints
+    slot: Ints
+    successor: Ints
+
+
+@dataclass(frozen=True)
+class Played:
+    """What became of each episode."""
+
+    final_reward: Floats  # of the ending; 0 where the limit stopped the episode
+    total: Floats  # the return, undiscounted
+    steps: Ints
+    ending: Ints  # into the graph's endings; -1: stopped by the limit
+    transitions: Transitions | None = None
+
+
+def play(
+    graph: StateGraph,
+    policy: Policy,
+    episodes: int,
+    *,
+    seed: int,
+    max_steps: int | None = None,
+    at_once: int = AT_ONCE,
+    record: bool = False,
+) -> Played:
+    """Play so many episodes; the seed makes all of them. With `record`, every transition is kept."""
+    chance = np.random.default_rng([SALT, seed])
+    choose, arrive = _choices(graph, policy, chance), arrivals(graph, chance)
+    lanes = _Lanes(graph, arrive, episodes, min(at_once, episodes), graph.max_steps if max_steps is None else max_steps)
+    taken: list[tuple[Ints, ...]] = []
+    while lanes.playing():
+        slot = choose(lanes.state)
+        arrived = arrive(graph.row[slot])
+        if record:
+            taken.append((lanes.episode.copy(), lanes.state, slot, arrived.copy()))  # what lanes change in place
+        lanes.move(arrived)
+    return replace(lanes.played, transitions=_transitions(taken)) if record else lanes.played
+
+
+class _Lanes:
+    """Episodes under way, and the record of those that are over."""
+
+    def __init__(self, graph: StateGraph, arrive: Draw, episodes: int, lanes: int, limit: int) -> None:
+        self.graph, self.arrive, self.limit = graph, arrive, limit
+        self.episode, self.steps, self.total = np.arange(lanes), np.zeros(lanes, int), np.zeros(lanes)
+        self.state = arrive(np.zeros(lanes, int))
+        self.begun, self.episodes = lanes, episodes
+        self.played = Played(np.zeros(episodes), np.zeros(episodes), np.zeros(episodes, int), np.full(episodes, -1))
+        opening = graph.successor[: graph.row_first[1]]
+        self.may_end_at_once = bool(graph.ended[opening].any()) or limit == 0
+
+    def playing(self) -> bool:
+        """Record what is over and begin anew in its place; False when there is nothing left to play."""
+        while (over := np.flatnonzero(self.graph.ended[self.state] | (self.steps >= self.limit))).size:
+            self._record(over)
+            self._begin_anew(over)
+            if not self.may_end_at_once:
+                break
+        return bool(self.state.size)
+
+    def move(self, arrived: Ints) -> None:
+        self.state = arrived
+        self.total += self.graph.reward[arrived]
+        self.steps += 1
+
+    def _record(self, over: Ints) -> None:
+        episode, state, played = self.episode[over], self.state[over], self.played
+        ended = self.graph.ended[state]
+        played.final_reward[episode] = np.where(ended, self.graph.reward[state], 0.0)
+        played.total[episode], played.steps[episode] = self.total[over], self.steps[over]
+        played.ending[episode] = self.graph.ending_at[state]
+
+    def _begin_anew(self, over: Ints) -> None:
+        again, idle = np.split(over, [min(over.size, self.episodes - self.begun)])
+        self.episode[again] = np.arange(self.begun, self.begun + again.size)
+        self.begun += again.size
+        self.steps[again], self.total[again] = 0, 0.0
+        self.state[again] = self.arrive(np.zeros(again.size, int))
+        if idle.size:  # no more to begin: the lanes grow fewer
+            self.episode, self.steps, self.total, self.state = (
+                np.delete(lane, idle) for lane in (self.episode, self.steps, self.total, self.state)
+            )
+
+
+def _choices(graph: StateGraph, policy: Policy, chance: np.random.Generator) -> Draw:
+    """From states to the slots that a policy takes there."""
+    first, count = graph.first, graph.count
+    if policy is None:
+        return lambda state: first[state] + (chance.random(state.size) * count[state]).astype(np.intp)
+    if not callable(policy):
+        bounds = _bounds(graph, policy)  # [S, most actions - 1]
+
+        def by_table(state: Ints) -> Ints:
+            drawn = chance.random(state.size, np.float32)[:, None]
+            slot: Ints = first[state] + np.count_nonzero(bounds[state] <= drawn, axis=1)
+            return slot
+
+        return by_table
+    choose = policy
+
+    def by_sight(state: Ints) -> Ints:
+        page = graph.page[state]
+        index = np.asarray(choose(graph.page_text[page], graph.page_actions[page]))
+        if ((index < 0) | (index >= count[state])).any():
+            raise IndexError("the policy chose an action that the page does not have")
+        return first[state] + index
+
+    return by_sight
+
+
+def _bounds(graph: StateGraph, probabilities: Floats) -> NDArray[np.float32]:
+    """The chance of an action before the second, third … of each state; past the last, 2, which no draw reaches."""
+    reached = np.cumsum(probabilities)
+    before = np.concatenate([[0.0], reached])[graph.first[:-1]]  # [S] of all the states before
+    bounds = np.full((len(graph), graph.page_actions.shape[1]), 2.0, np.float32)
+    places = np.arange(bounds.shape[1]) < graph.count[:, None] - 1
+    inner = np.ones(len(graph.row), bool)
+    inner[graph.first[1:][~graph.ended] - 1] = False
+    bounds[places] = (reached - before[graph.slot_state])[inner]
+    return np.ascontiguousarray(bounds[:, :-1])
+
+
+def arrivals(graph: StateGraph, chance: np.random.Generator) -> Draw:
+    """From rows to the states that chance makes of them."""
+    many = np.diff(graph.row_first) > 1
+    only = np.where(many, -1, graph.successor[graph.row_first[:-1]])
+    reached = np.cumsum(graph.probability)  # a row's outcomes lie between its number and the next
+    reached += np.repeat(np.arange(len(many)) - (reached[graph.row_first[1:] - 1] - 1.0), np.diff(graph.row_first))
+    last = graph.row_first[1:] - 1
+
+    def arrive(row: Ints) -> Ints:
+        state: Ints = only[row]
+        open_rows = np.flatnonzero(state < 0)
+        if open_rows.size:
+            drawn = row[open_rows]
+            place = np.searchsorted(reached, drawn + chance.random(drawn.size), side="right")
+            state[open_rows] = graph.successor[np.minimum(place, last[drawn])]
+        return state
+
+    return arrive
+
+
+def _transitions(taken: list[tuple[Ints, ...]]) -> Transitions:
+    columns = zip(*taken, strict=True) if taken else [[np.zeros(0, int)]] * 4
+    return Transitions(*(np.concatenate(list(column)) for column in columns))

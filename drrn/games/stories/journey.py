@@ -1,0 +1,56 @@
+"""Where a player is in a story: its cells, and the way back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from drrn.games.stories.teller import Move, Teller
+from drrn.games.stories.values import Value
+
+
+@dataclass(slots=True)
+class Journey:
+    """The state of one episode: the cells, and for <<back>> the pages behind with the cells they had."""
+
+    cells: dict[str, Value] = field(default_factory=dict)
+    history: list[tuple[Move, dict[str, Value]]] = field(default_factory=list)
+
+    def copy(self) -> Journey:
+        return Journey(dict(self.cells), list(self.history))
+
+    def follow(self, move: Move, teller: Teller) -> Move:
+        """Before a page is told, keep what its functions may ask for; a move back becomes a move to that page."""
+        tracked, cells = teller.script.facts.tracked, self.cells
+        if move.back is not None:
+            move = self._go_back(move)
+        elif "history" in tracked:
+            if self.history:
+                cells["moved"] = True
+            self.history.append((move, dict(cells)))
+        if move.mark:
+            cells[move.mark] = True
+        for cell in ("turns", f"visited {move.target}"):
+            if cell.split(" ")[0] in tracked:
+                count = cells.get(cell, 0)
+                cells[cell] = count + 1 if isinstance(count, int) else 1
+        if "last" in tracked or "previous" in tracked:
+            here = cells.get("here")
+            if here is not None:
+                cells["last"] = here
+            if here is not None and here != move.target:
+                cells["previous"] = here
+            cells["here"] = move.target
+        return move
+
+    def _go_back(self, move: Move) -> Move:
+        """Restore what was there before an earlier move, and make that move again, its setter and all."""
+        steps = move.back or 1
+        if move.target:
+            places = [i for i, (name, _) in enumerate(self.history[:-1]) if name.target == move.target]
+            steps = len(self.history) - 1 - places[-1] if places else 1
+        steps = min(steps, len(self.history) - 1)
+        del self.history[len(self.history) - steps :]
+        earlier, before = self.history[-1]
+        self.cells.clear()
+        self.cells.update(before)
+        return earlier

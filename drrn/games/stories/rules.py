@@ -1,0 +1,250 @@
+"""The small TOML beside a story: what its endings are worth, when play stops, which links are no actions."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from drrn.errors import InputError, did_you_mean
+from drrn.games.stories.page import Expression, Page
+from drrn.games.stories.reading import read_text
+from drrn.games.stories.script import Facts, Script
+from drrn.games.stories.story import decoded
+from drrn.games.stories.twine1.expressions import parse
+from drrn.games.stories.twine1.tokens import ExpressionError
+from drrn.games.stories.values import truth
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Holds where all that it names hold. A passage counts as shown when it was displayed, too."""
+
+    passage: str | None = None
+    contains: str | None = None
+    starts_with: str | None = None
+    ends_with: str | None = None
+    regex: str | None = None
+    tag: str | None = None
+    where: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_regex", re.compile(self.regex) if self.regex is not None else None)
+        object.__setattr__(self, "_where", parse(self.where, Facts()) if self.where is not None else None)
+
+    _regex: re.Pattern[str] | None = field(default=None, init=False, compare=False, repr=False)
+    _where: Expression | None = field(default=None, init=False, compare=False, repr=False)
+
+    def holds(self, page: Page, text: str) -> bool:
+        return (
+            (self.passage is None or self.passage in page.shown)
+            and (self.contains is None or self.contains in text)
+            and (self.starts_with is None or text.startswith(self.starts_with))
+            and (self.ends_with is None or text.endswith(self.ends_with))
+            and (self._regex is None or self._regex.search(text) is not None)
+            and (self.tag is None or any(self.tag in page.tags[name] for name in page.shown))
+            and (self._where is None or truth(self._where(page)))
+        )
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """What it names, by key."""
+        named = ((key, getattr(self, key)) for key in CONDITION_KEYS)
+        return {key: value for key, value in named if value is not None}
+
+
+CONDITION_KEYS = tuple(f.name for f in fields(Condition) if f.init)
+
+
+@dataclass(frozen=True)
+class Payment:
+    """A rule of an ending or of an event on the way."""
+
+    condition: Condition
+    reward: float
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Everything the TOML may say, with its defaults; a story without a TOML has `Rules()`."""
+
+    title: str = ""
+    story: Path | None = None
+    paraphrases: Path | None = None
+    step_reward: float = 0.0
+    max_steps: int = 500
+    default_reward: float = 0.0
+    ends: tuple[Condition, ...] = ()
+    drop: tuple[str, ...] = ()  # patterns of links that are no actions
+    restart: tuple[str, ...] = ()
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    training: Mapping[str, Any] = field(default_factory=dict)  # settings that suit the game
+    endings: tuple[Payment, ...] = ()
+    events: tuple[Payment, ...] = ()
+
+    def __post_init__(self) -> None:
+        patterns = [re.compile(pattern, re.I) for pattern in (*self.drop, *self.restart)]
+        object.__setattr__(self, "_dropped", patterns)
+
+    def is_action(self, label: str) -> bool:
+        return not any(pattern.search(label) for pattern in self._dropped)  # type: ignore[attr-defined]
+
+    def stops(self, page: Page, text: str) -> bool:
+        return any(condition.holds(page, text) for condition in self.ends)
+
+    def ending(self, page: Page, text: str) -> int | None:
+        """The first ending rule that holds, by number."""
+        return next((i for i, rule in enumerate(self.endings) if rule.condition.holds(page, text)), None)
+
+    def event_reward(self, page: Page, text: str) -> float:
+        """What the page pays on the way; each event pays once in an episode."""
+        total = 0.0
+        for i, rule in enumerate(self.events):
+            if rule.condition.holds(page, text) and not page.read(f"paid {i}"):
+                page.write(f"paid {i}", True)
+                total += rule.reward
+        return total
+
+
+def read_rules(path: Path) -> Rules:
+    """Rules from a TOML file; a mistake in it is one sentence that names the key."""
+    table = read_toml(path)
+    types: dict[str, tuple[type, ...]] = {
+        "title": (str,), "story": (str,), "paraphrases": (str,), "step_reward": (int, float), "max_steps": (int,),
+        "default_reward": (int, float), "ends": (dict, list), "drop": (list, str), "restart": (list, str),
+        "inputs": (dict,), "training": (dict,), "ending": (list,), "event": (list,),
+    }  # fmt: skip
+    _check_keys(table, types, str(path))
+    if "story" not in table:
+        raise InputError(f'{path}: it names no story: add story = "your-story.twee"')
+    for key in ("step_reward", "default_reward"):
+        if key in table:
+            table[key] = _number(table[key], f"{path}: {key} must be such that it")
+    if not 1 <= table.get("max_steps", 1) <= 10**9:
+        raise InputError(f"{path}: max_steps is {table['max_steps']}; it must be at least 1")
+    for key in ("story", "paraphrases"):
+        if key in table:
+            table[key] = path.parent / table[key]
+            if not table[key].is_file():
+                raise InputError(f'{path}: {key} names "{table[key].name}", but there is no such file beside it')
+    ends = table.get("ends", [])
+    table["ends"] = tuple(_condition(part, f"{path}: ends") for part in (ends if isinstance(ends, list) else [ends]))
+    for key in ("drop", "restart"):
+        table[key] = _patterns(table.get(key, ()), f"{path}: {key}")
+    table["inputs"] = {name.lstrip("$"): str(answer) for name, answer in table.get("inputs", {}).items()}
+    table["endings"] = _payments(table.pop("ending", []), f"{path}: [[ending]]")
+    table["events"] = _payments(table.pop("event", []), f"{path}: [[event]]")
+    return Rules(**table)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    text = read_text(path)
+    try:
+        table: dict[str, Any] = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not valid TOML: {error}") from error
+    return table
+
+
+def check_rules(rules: Rules, script: Script, path: Path) -> None:
+    """Refuse what can never match: it is a slip of the pen, and would silently pay nothing."""
+    texts = [f"{name}\n{decoded(passage.text)}" for name, passage in script.story.passages.items()]
+    source = "\n".join((*texts, *rules.inputs.values())).casefold()
+    places = [(f"{path}: ends", condition) for condition in rules.ends]
+    for kind, payments in (("[[ending]]", rules.endings), ("[[event]]", rules.events)):
+        places += [(f"{path}: {kind} {i}", rule.condition) for i, rule in enumerate(payments, 1)]
+    for place, condition in places:
+        _check_condition(condition, place, script, source)
+    _check_order(rules.endings, path)
+
+
+def _check_condition(condition: Condition, place: str, script: Script, source: str) -> None:
+    names = script.story.pages
+    if condition.passage is not None and condition.passage not in names:
+        near = did_you_mean(condition.passage, names)
+        raise InputError(f'{place}: the story has no passage "{condition.passage}".{near}')
+    tags = {tag for passage in names.values() for tag in passage.tags}
+    if condition.tag is not None and condition.tag not in tags:
+        raise InputError(f'{place}: no passage has the tag "{condition.tag}".{did_you_mean(condition.tag, tags)}')
+    if condition.where is not None:
+        facts = Facts()
+        parse(condition.where, facts)
+        if facts.written or facts.chance:
+            raise InputError(f"{place}: where may only compare: write `is` instead of `=`, and draw no lots")
+        script.facts.tracked |= facts.tracked
+        for variable in sorted(facts.read - script.facts.written):
+            near = did_you_mean(variable, script.facts.written)
+            raise InputError(f"{place}: no passage sets ${variable}, so it can never match.{near}")
+    for text in (condition.contains, condition.starts_with, condition.ends_with):
+        for word in re.findall(r"[^\W\d_]+", text or ""):
+            if word.casefold() not in source:
+                raise InputError(f'{place}: the word "{word}" stands nowhere in the story, so it can never match')
+
+
+def _check_order(endings: Iterable[Payment], path: Path) -> None:
+    seen: list[dict[str, str]] = []
+    for number, rule in enumerate(endings, 1):
+        parts = rule.condition.parts
+        for earlier, other in enumerate(seen, 1):
+            if other.items() <= parts.items():
+                raise InputError(
+                    f"{path}: [[ending]] {number} can never match: [[ending]] {earlier} always comes first"
+                )
+        seen.append(parts)
+
+
+def _payments(tables: list[Any], place: str) -> tuple[Payment, ...]:
+    return tuple(_payment(table, f"{place} {number}") for number, table in enumerate(tables, 1))
+
+
+def _payment(table: Any, place: str) -> Payment:
+    if not isinstance(table, dict):
+        raise InputError(f"{place}: write it as a table with conditions and a reward")
+    conditions = {key: value for key, value in table.items() if key != "reward"}
+    return Payment(_condition(conditions, place), _number(table.get("reward"), f"{place}: it needs a reward that"))
+
+
+def _number(value: Any, what: str) -> float:
+    """A finite number."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and -1e9 <= value <= 1e9:
+        return float(value)
+    raise InputError(f"{what} is a number, at most a billion")
+
+
+def _condition(table: Any, place: str) -> Condition:
+    if not isinstance(table, dict) or not table:
+        raise InputError(f"{place}: name at least one of {', '.join(CONDITION_KEYS)}")
+    _check_keys(table, dict.fromkeys(CONDITION_KEYS, (str,)), place)
+    try:
+        return Condition(**table)
+    except re.error as error:
+        raise InputError(f"{place}: regex {table['regex']!r} cannot be read: {error}") from error
+    except ExpressionError as error:
+        raise InputError(f"{place}: where = {table['where']!r} cannot be read: {error}") from error
+
+
+def _patterns(patterns: Any, place: str) -> tuple[str, ...]:
+    found = (patterns,) if isinstance(patterns, str) else tuple(patterns)
+    for pattern in found:
+        try:
+            re.compile(pattern)
+        except (re.error, TypeError) as error:
+            raise InputError(f"{place}: the pattern {pattern!r} cannot be read: {error}") from error
+    return found
+
+
+def _check_keys(table: Mapping[str, Any], types: Mapping[str, tuple[type, ...]], place: str) -> None:
+    for key, value in table.items():
+        if key not in types:
+            raise InputError(f'{place}: unknown key "{key}".{did_you_mean(key, types)} Known: {", ".join(types)}')
+        if not isinstance(value, types[key]) or (isinstance(value, bool) and bool not in types[key]):
+            wanted = " or ".join(sorted({kind.__name__ for kind in types[key]}))
+            raise InputError(f"{place}: {key} must be {wanted}, not {type(value).__name__}")

@@ -1,0 +1,210 @@
+"""Telling pages, each one once: what a page becomes is remembered by what it read and drew.
+
+A telling is a walk: read this cell, draw that lot, read another cell, and so to a scene. The walks out of one move form
+a tree, so a move that was told before under the same answers costs a few look-ups instead of a telling.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from drrn.errors import InputError
+from drrn.games.stories.layout import lay_out
+from drrn.games.stories.page import Expression, Link, Page
+from drrn.games.stories.rules import Rules
+from drrn.games.stories.script import Script
+from drrn.games.stories.values import Value
+
+MOST_REMEMBERED = 200_000  # scenes and questions; past that, pages are told anew each time
+
+Lot = Callable[[int], int]
+
+
+@dataclass(eq=False, slots=True)
+class Scene:
+    """A page told: what the player sees, and what became of the state."""
+
+    passage: str
+    text: str
+    actions: tuple[str, ...]
+    moves: tuple[Move, ...]
+    reward: float
+    writes: dict[str, Value]
+    rule: int | None  # the ending rule that matched
+    shown: tuple[str, ...]
+    hypertext: bool
+
+    @property
+    def ended(self) -> bool:
+        return not self.moves
+
+
+@dataclass(eq=False, slots=True)
+class Question:
+    """A cell to read or a lot to draw, and where each answer leads."""
+
+    cell: str
+    outcomes: int  # of a lot; 0 for a cell
+    answers: dict[Value, Scene | Question] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class Move:
+    """To a passage, by way of a link; it holds the tree of what came of it before."""
+
+    target: str
+    setter: Expression | None = None
+    mark: str | None = None
+    back: int | None = None
+    opening: bool = False  # the first page of an episode
+    told: Scene | Question | None = None
+
+
+def key_of(value: Value) -> Value:
+    """The value as a key: true is not 1, nor [true] [1], though Python holds them equal."""
+    return f"\0{value!r}" if isinstance(value, (bool, tuple)) else value
+
+
+class _EveryLot:
+    """A source of chance that gives every sequence of outcomes once, counting up like an odometer."""
+
+    def __init__(self) -> None:
+        self.drawn: list[int] = []
+        self.sizes: list[int] = []
+        self.at = -1  # lots drawn in the present sequence; -1: none begun
+
+    def again(self) -> bool:
+        """Begin the next sequence, if there is one."""
+        if self.at >= 0:
+            while self.drawn and self.drawn[-1] + 1 == self.sizes[-1]:
+                self.drawn.pop()
+                self.sizes.pop()
+            if not self.drawn:
+                return False
+            self.drawn[-1] += 1
+        self.at = 0
+        return True
+
+    def draw(self, outcomes: int) -> int:
+        if self.at == len(self.drawn):  # a lot not met before on this way
+            self.drawn.append(0)
+            self.sizes.append(outcomes)
+        self.at += 1
+        return self.drawn[self.at - 1]
+
+    @property
+    def probability(self) -> float:
+        return 1.0 / math.prod(self.sizes)
+
+
+class Teller:
+    """Tells a script's pages under its rules."""
+
+    def __init__(self, script: Script, rules: Rules) -> None:
+        self.script, self.rules = script, rules
+        self.opening = Move(script.story.start, opening=True)
+        self.remembered = 0
+        self._moves: dict[tuple[str, str | None, str | None, int | None], Move] = {}
+
+    def tell(self, move: Move, cells: Mapping[str, Value], lot: Lot) -> Scene:
+        """The scene a move leads to; `cells` are left as they are, the scene's `writes` tell what changes."""
+        node = move.told
+        drawn: list[int] = []
+        while node.__class__ is Question:
+            answer: Value
+            if node.outcomes:
+                answer = lot(node.outcomes)
+                drawn.append(answer)
+            else:
+                answer = cells.get(node.cell, 0)
+                if answer.__class__ is bool or answer.__class__ is tuple:
+                    answer = key_of(answer)
+            node = node.answers.get(answer)
+        return node if node is not None else self._tell_anew(move, cells, lot, drawn)  # type: ignore[return-value]
+
+    def outcomes(self, move: Move, cells: Mapping[str, Value]) -> Iterator[tuple[float, Scene]]:
+        """Every scene that chance can make of a move, with its probability."""
+        lots = _EveryLot()
+        while lots.again():
+            scene = self.tell(move, cells, lots.draw)
+            yield lots.probability, scene
+
+    def _tell_anew(self, move: Move, cells: Mapping[str, Value], lot: Lot, drawn: list[int]) -> Scene:
+        ahead = iter(drawn)  # lots already drawn on the way here count
+
+        def next_lot(outcomes: int) -> int:
+            given = next(ahead, None)
+            return lot(outcomes) if given is None else given
+
+        page = Page(move.target, self.script.nodes, self.script.tags, cells, next_lot)
+        try:
+            if move.setter is not None:
+                move.setter(page)
+            if move.opening and "StoryInit" in self.script.nodes:
+                page.muted(self.script.nodes["StoryInit"])
+            page.show(move.target)
+            scene = self._scene(page, move)
+        except InputError as error:
+            source = self.script.story.source
+            raise error if str(error).startswith(source) else InputError(f"{source}, {error}") from error
+        self._remember(move, page, scene)
+        return scene
+
+    def _scene(self, page: Page, move: Move) -> Scene:
+        text, links, hypertext = lay_out(page.pieces)
+        links = [(label, link) for label, link in links if self.rules.is_action(label)]
+        if links and self.rules.stops(page, text):
+            links = []
+        offered: dict[tuple[str, Move], None] = {(label, self.move(link)): None for label, link in links}
+        rule = None if offered else self.rules.ending(page, text)
+        if offered:
+            reward = 0.0 if move.opening else self.rules.step_reward
+        else:
+            reward = self.rules.default_reward if rule is None else self.rules.endings[rule].reward
+        if not move.opening:  # the first page comes before any step, and pays nothing
+            reward += self.rules.event_reward(page, text)
+        return Scene(
+            passage=move.target,
+            text=text,
+            actions=tuple(label for label, _ in offered),
+            moves=tuple(onward for _, onward in offered),
+            reward=reward,
+            writes=page.writes,
+            rule=rule,
+            shown=tuple(dict.fromkeys(page.shown)),
+            hypertext=hypertext,
+        )
+
+    def move(self, link: Link) -> Move:
+        """The one move for all links that do the same."""
+        setter = link.setter
+        key = (link.target, setter[0] if setter else None, link.mark, link.back)
+        if key not in self._moves:
+            self._moves[key] = Move(link.target, setter[1] if setter else None, link.mark, link.back)
+        return self._moves[key]
+
+    def _remember(self, move: Move, page: Page, scene: Scene) -> None:
+        """Hang the scene into the move's tree, at the end of the page's trail."""
+        if self.remembered > MOST_REMEMBERED:
+            return
+        self.remembered += len(page.trail) + 1
+        place: dict[Value, Scene | Question] = {}
+        first: Scene | Question | None = move.told
+        last: Value = None
+        node = first
+        for asked, answer in page.trail:
+            if not isinstance(node, Question):
+                node = Question("", asked) if isinstance(asked, int) else Question(asked, 0)
+                if first is None:
+                    first = node
+                else:
+                    place[last] = node
+            place, last = node.answers, key_of(answer)
+            node = place.get(last)
+        if page.trail:
+            place[last] = scene
+            move.told = first
+        else:
+            move.told = scene

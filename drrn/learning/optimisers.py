@@ -1,0 +1,131 @@
+"""Moving weights down their gradients: plain SGD, as the paper; momentum and Adam beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from drrn.models.base import Model
+from drrn.models.encoders.words import WordTable, fitted
+from drrn.models.text_view import Encoded, Recall
+
+Dense = dict[str, Tensor]  # gradients of the model's weights
+Sparse = list[tuple[WordTable, Tensor, Tensor]]  # rows of a flat table, and their gradients
+
+
+@dataclass
+class Optimiser:
+    """A learning rate, a bound on the gradient's norm if wanted, and what is kept from step to step."""
+
+    model: Model
+    learning_rate: float
+    clip: float | None = None
+    slots: dict[str, Tensor] = field(default_factory=dict)
+
+    @property
+    def plain(self) -> bool:
+        """Whether a step is -η g and nothing else, so that texts can be moved instead of words."""
+        return isinstance(self, SGD) and self.clip is None
+
+    @torch.no_grad()
+    def step(self, gradients: Sequence[Tensor], texts: Sequence[tuple[Encoded, Tensor]], active: Tensor) -> None:
+        """Move the weights of the active replicas [R]; `texts` are encoded texts and what came back to them."""
+        dense = dict(zip(self.model.weights, gradients, strict=True))
+        sparse: Sparse = []
+        for encoded, back in texts:
+            look = encoded.look
+            if isinstance(look, Recall):
+                look.view.move(look.texts, look.rows, back, self.learning_rate)
+            else:
+                sparse.append((encoded.table, *encoded.table.gradient(look, back)))
+        if self.clip is not None:
+            _clip(dense, sparse, len(active), self.clip)
+        self.move(dense, sparse, active)
+
+    def move(self, dense: Dense, sparse: Sparse, active: Tensor) -> None:
+        raise NotImplementedError
+
+
+class SGD(Optimiser):
+    """w ← w - η g, and nothing else: only words that occur are touched; a replica without data has no gradient."""
+
+    def move(self, dense: Dense, sparse: Sparse, active: Tensor) -> None:
+        if dense:
+            weights = [self.model.weights[name] for name in dense]
+            torch._foreach_add_(weights, list(dense.values()), alpha=-self.learning_rate)
+        for table, rows, values in sparse:
+            table.weight.view(-1, table.width).index_add_(0, rows, values, alpha=-self.learning_rate)
+
+
+class Slotted(Optimiser):
+    """An optimiser that keeps something for each weight, so every weight moves at each step."""
+
+    def move(self, dense: Dense, sparse: Sparse, active: Tensor) -> None:
+        full = {name: (self.model.weights[name], g) for name, g in dense.items()}
+        for table, rows, values in sparse:
+            name = f"table {table.name}"
+            g = full[name][1] if name in full else torch.zeros_like(table.weight)
+            g.view(-1, table.width).index_add_(0, rows, values)
+            full[name] = (table.weight, g)
+        for name, (weight, g) in full.items():
+            on = active.view(-1, *[1] * (g.dim() - 1))
+            weight.sub_(torch.where(on, self.learning_rate * self.change(name, g, on), 0.0))
+
+    def change(self, name: str, g: Tensor, on: Tensor) -> Tensor:
+        """What the learning rate is multiplied by; slots change only where `on`."""
+        raise NotImplementedError
+
+    def slot(self, name: str, like: Tensor) -> Tensor:
+        """What is kept for a weight, zero at first; it grows with a growing table, and a resumed run's table may have
+        less room than it had: beyond the words present both are zero."""
+        kept = self.slots.get(name)
+        if kept is None or kept.shape != like.shape:
+            kept = self.slots[name] = torch.zeros_like(like) if kept is None else fitted(kept, like)
+        return kept
+
+
+@dataclass
+class Momentum(Slotted):
+    """v ← μ v + g."""
+
+    momentum: float = 0.9
+
+    def change(self, name: str, g: Tensor, on: Tensor) -> Tensor:
+        v = self.slot(name, g)
+        v.copy_(torch.where(on, self.momentum * v + g, v))
+        return v
+
+
+@dataclass
+class Adam(Slotted):
+    """Kingma & Ba 2015, with their constants."""
+
+    def change(self, name: str, g: Tensor, on: Tensor) -> Tensor:
+        m, v = self.slot(f"{name} m", g), self.slot(f"{name} v", g)
+        t = self.slot(f"{name} t", g[:, :1, :1])
+        t.add_(on.to(t.dtype))
+        m.copy_(torch.where(on, 0.9 * m + 0.1 * g, m))
+        v.copy_(torch.where(on, 0.999 * v + 0.001 * g * g, v))
+        steps = t.clamp(min=1)
+        return (m / (1 - 0.9**steps)) / ((v / (1 - 0.999**steps)).sqrt() + 1e-8)
+
+
+OPTIMISERS: dict[str, type[Optimiser]] = {"sgd": SGD, "momentum": Momentum, "adam": Adam}
+
+
+def _clip(dense: Dense, sparse: Sparse, replicas: int, most: float) -> None:
+    """Scale each replica's gradient down to a norm of `most`."""
+    total = torch.zeros(replicas, device=next(iter(dense.values())).device if dense else None)
+    for g in dense.values():
+        total = total + g.reshape(replicas, -1).square().sum(1)
+    owners = [torch.div(rows, table.weight.shape[1], rounding_mode="floor") for table, rows, _ in sparse]
+    for owner, (_, _, values) in zip(owners, sparse, strict=True):
+        total = total.index_add(0, owner, values.square().sum(1))
+    scale = (most / total.sqrt().clamp(min=1e-12)).clamp(max=1.0)
+    for g in dense.values():
+        g.mul_(scale.view(-1, *[1] * (g.dim() - 1)))
+    for owner, (_, _, values) in zip(owners, sparse, strict=True):
+        values.mul_(scale[owner].unsqueeze(1))

@@ -1,0 +1,1 @@
+"""Episodes: policies that play games, one or thousands at a time, and how well they did."""

@@ -1,0 +1,107 @@
+"""A compiled game for every replica: Q of all pages once, then thousands of steps by look-ups alone.
+
+This needs a model whose Q does not depend on the order in which actions are shown, and weights that rest meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drrn.games import Compiled
+from drrn.games.compiled.lockstep import Played
+from drrn.learning.replay import Transitions
+from drrn.models import Model, Pages
+from drrn.playing.episodes import Episode
+from drrn.playing.rollouts import Choose
+from drrn.text import Ids
+
+
+class CompiledField:
+    """Plays a compiled game with a model, replica by replica."""
+
+    def __init__(self, game: Compiled, model: Model) -> None:
+        self.game, self.model = game, model
+        model.states.grows = model.actions.grows = False
+        states = np.array([model.states.id(text) for text in game.texts], np.int64)
+        actions = np.array([*(model.actions.id(action) for action in game.actions), -1], np.int64)
+        self.states: Ids = states[game.page_text]  # [P]
+        self.actions: Ids = actions[game.page_actions]  # [P, A]; -1 stays -1
+
+    def play(
+        self, episodes: int, choose: Choose, generators: Sequence[np.random.Generator], *, learn_words: bool = False
+    ) -> list[CompiledRollout]:
+        """For each replica, so many episodes; its generator alone makes them. All words are known: none are learned."""
+        found = []
+        for probabilities, generator in zip(self.probabilities(choose), generators, strict=True):
+            seed = int(generator.integers(2**62))
+            found.append(CompiledRollout(self, self.game.play(probabilities, episodes, seed=seed, record=True)))
+        return found
+
+    def probabilities(self, choose: Choose) -> list[NDArray[np.float64]]:
+        """The probability of each slot of the game, for each replica."""
+        replicas = len(self.model.seeds)
+        pages = Pages(np.tile(self.states, (replicas, 1)), np.tile(self.actions, (replicas, 1, 1)))
+        q = self.model.q(pages).cpu().numpy()  # [R, P, A]
+        mask = self.actions >= 0
+        going_on = mask.any(axis=1)
+        found = []
+        for r in range(replicas):
+            shares = np.zeros(mask.shape)
+            shares[going_on] = choose(q[r, going_on], mask[going_on])
+            found.append(np.asarray(self.game.by_state(shares[mask]), np.float64))
+        return found
+
+
+@dataclass(frozen=True)
+class CompiledRollout:
+    """Episodes that one replica played."""
+
+    field: CompiledField
+    played: Played
+
+    @property
+    def episodes(self) -> list[Episode]:
+        played, names = self.played, [place.passage for place in self.field.game.endings]
+        columns = (played.final_reward, played.total, played.steps, played.ending)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return [Episode(final, total, steps, names[end] if end >= 0 else None) for final, total, steps, end in rows]
+
+    def transitions(self, discount: float, n_steps: int) -> Transitions:
+        """Every step, in the order of the episodes; of n steps' rewards, those before the end."""
+        game, taken = self.field.game, self.played.transitions
+        assert taken is not None
+        order = np.argsort(taken.episode, kind="stable")
+        episode, state = taken.episode[order], taken.state[order]
+        slot, after = taken.slot[order], taken.successor[order]
+        rewards, end, steps = n_step_rewards(episode, game.reward[after], discount, n_steps)
+        return Transitions(
+            states=self.field.states[game.page[state]],
+            actions=self.field.actions[game.page[state]],
+            taken=slot - game.first[state],
+            rewards=rewards.astype(np.float32),
+            discounts=(discount**steps).astype(np.float32),
+            next_states=self.field.states[game.page[after[end]]],
+            next_actions=self.field.actions[game.page[after[end]]],
+        )
+
+
+def n_step_rewards(
+    episode: Ids, reward: NDArray[np.float64], discount: float, n_steps: int
+) -> tuple[NDArray[np.float64], Ids, Ids]:
+    """Of steps in the order of their episodes: the rewards of n steps, those before the end; the last that counts; how
+    many those are."""
+    count = len(episode)
+    last = np.searchsorted(episode, episode, side="right") - 1  # the last step of each step's episode
+    rewards, end = np.zeros(count), np.arange(count)
+    for k in range(n_steps):
+        within = np.arange(count) + k <= last
+        if not within.any():  # every episode is over
+            break
+        at = np.minimum(np.arange(count) + k, last)
+        rewards += np.where(within, discount**k * reward[at], 0.0)
+        end = np.where(within, at, end)
+    return rewards, end, end - np.arange(count) + 1

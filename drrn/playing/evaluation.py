@@ -1,0 +1,61 @@
+"""How well replicas play: by the paper's softmax with the same α, and by the best action always."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from drrn.learning.exploration import greedy, softmax
+from drrn.playing.compiled_rollouts import CompiledField, CompiledRollout
+from drrn.playing.episodes import Summary, summarise
+from drrn.playing.rollouts import Choose, Field, Rollout
+
+EVALUATE = 3  # what a generator is for; training's purposes are 1 and 2, so it never shares one
+POLICIES = ("softmax", "greedy")
+
+AnyField = Field | CompiledField
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How one replica played after a round, by one policy."""
+
+    replica: int
+    round: int
+    policy: str
+    summary: Summary
+
+    @property
+    def stopped(self) -> float:
+        """The share of episodes that the step limit stopped."""
+        return 1 - sum(self.summary.endings.values()) / self.summary.episodes
+
+
+def policy_of(policy: str, alpha: float) -> Choose:
+    """Probabilities from Q-values, by a policy's name."""
+    return greedy if policy == "greedy" else lambda q, mask: softmax(q, mask, alpha)
+
+
+def evaluate(
+    field: AnyField, policies: Sequence[str], alpha: float, episodes: int, seeds: Sequence[int], number: int = 0
+) -> list[Evaluation]:
+    """Play so many episodes with each replica by each policy; unknown words count for nothing."""
+    found = []
+    for policy in policies:
+        purpose = EVALUATE + POLICIES.index(policy)
+        generators = [np.random.default_rng([seed, purpose, number]) for seed in seeds]
+        rollouts: Sequence[Rollout | CompiledRollout] = field.play(
+            episodes, policy_of(policy, alpha), generators, learn_words=False
+        )
+        for replica, rollout in enumerate(rollouts):
+            found.append(Evaluation(replica, number, policy, summarise(rollout.episodes)))
+    return found
+
+
+def mean_and_deviation(evaluations: Sequence[Evaluation], policy: str) -> tuple[float, float]:
+    """Of the final reward, over replicas; one replica deviates by 0."""
+    scores = [e.summary.mean_final_reward for e in evaluations if e.policy == policy]
+    return statistics.fmean(scores), statistics.stdev(scores) if len(scores) > 1 else 0.0

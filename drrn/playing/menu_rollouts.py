@@ -1,0 +1,130 @@
+"""A compiled game for models that see the whole menu: each page is shown with its actions in a new order, and all
+episodes of all replicas step together, by look-ups and one forward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drrn.games.compiled.lockstep import Played, arrivals
+from drrn.learning.exploration import drawn
+from drrn.learning.replay import Transitions
+from drrn.models import Pages
+from drrn.playing.compiled_rollouts import CompiledField, CompiledRollout, n_step_rewards
+from drrn.playing.rollouts import Choose
+from drrn.text import Ids
+
+
+class MenuField(CompiledField):
+    """Plays as `CompiledField` does, where Q depends on the order of the actions."""
+
+    def play(
+        self, episodes: int, choose: Choose, generators: Sequence[np.random.Generator], *, learn_words: bool = False
+    ) -> list[CompiledRollout]:
+        """For each replica, so many episodes; its generator alone makes them."""
+        tables = [Table(self, generator, episodes) for generator in generators]
+        for _ in range(self.game.max_steps):
+            if not any(len(table.episode) for table in tables):
+                break
+            q = self.model.q(_pages(tables)).cpu().numpy()
+            for table, here in zip(tables, q, strict=True):
+                table.step(here[: len(table.episode)], choose)
+        return [MenuRollout(self, table.played, table.steps) for table in tables]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of all episodes under way: what was shown, what was taken, where it led and what was shown there."""
+
+    episode: Ids
+    text: Ids
+    menu: Ids
+    taken: Ids
+    reward: NDArray[np.float64]
+    next_text: Ids
+    next_menu: Ids
+
+
+class Table:
+    """The episodes of one replica; those that are over leave it."""
+
+    def __init__(self, field: MenuField, generator: np.random.Generator, episodes: int) -> None:
+        self.field, self.generator = field, generator
+        self.arrive = arrivals(field.game, generator)
+        self.played = Played(
+            np.zeros(episodes), np.zeros(episodes), np.zeros(episodes, np.intp), np.full(episodes, -1, np.intp)
+        )
+        self.episode = np.arange(episodes)
+        self._sit(self.arrive(np.zeros(episodes, np.intp)))
+        none, text, menu = self.episode[:0], self.text[:0], self.menu[:0]
+        self.steps = [Step(none, text, menu, none, np.zeros(0), text, menu)]  # where no episode has a step, the shapes
+        self._leave()
+
+    def step(self, q: NDArray[np.floating], choose: Choose) -> None:
+        """Take an action in every episode."""
+        game, played = self.field.game, self.played
+        if not len(self.episode):
+            return
+        taken = drawn(choose(q, self.menu >= 0), self.generator.random(len(self.episode)))
+        slot = game.first[self.state] + self.order[np.arange(len(taken)), taken]
+        before = self.text, self.menu
+        self._sit(self.arrive(game.row[slot]))
+        reward = game.reward[self.state]
+        played.total[self.episode] += reward
+        played.steps[self.episode] += 1
+        self.steps.append(Step(self.episode, *before, taken, reward, self.text, self.menu))
+        self._leave()
+
+    def _sit(self, state: NDArray[np.intp]) -> None:
+        """Come to states: their pages are shown, each with its actions in a new order."""
+        page = self.field.game.page[state]
+        actions = self.field.actions[page]
+        lots = np.where(actions >= 0, self.generator.random(actions.shape), 2.0)
+        self.state, self.order = state, np.argsort(lots, axis=1)
+        self.text, self.menu = self.field.states[page], np.take_along_axis(actions, self.order, axis=1)
+
+    def _leave(self) -> None:
+        """What is over is recorded."""
+        game = self.field.game
+        over = game.ended[self.state]
+        self.played.final_reward[self.episode[over]] = game.reward[self.state[over]]
+        self.played.ending[self.episode[over]] = game.ending_at[self.state[over]]
+        on = ~over
+        self.episode, self.state, self.order = self.episode[on], self.state[on], self.order[on]
+        self.text, self.menu = self.text[on], self.menu[on]
+
+
+@dataclass(frozen=True)
+class MenuRollout(CompiledRollout):
+    """Episodes that one replica played, with the menus as they were shown."""
+
+    steps: list[Step]
+
+    def transitions(self, discount: float, n_steps: int) -> Transitions:
+        names = ("episode", "text", "menu", "taken", "reward", "next_text", "next_menu")
+        whole: dict[str, NDArray[Any]] = {n: np.concatenate([getattr(s, n) for s in self.steps]) for n in names}
+        order = np.argsort(whole["episode"], kind="stable")
+        whole = {name: column[order] for name, column in whole.items()}
+        rewards, end, counted = n_step_rewards(whole["episode"], whole["reward"], discount, n_steps)
+        return Transitions(
+            states=whole["text"],
+            actions=whole["menu"],
+            taken=whole["taken"],
+            rewards=rewards.astype(np.float32),
+            discounts=(discount**counted).astype(np.float32),
+            next_states=whole["next_text"][end],
+            next_actions=whole["next_menu"][end],
+        )
+
+
+def _pages(tables: Sequence[Table]) -> Pages:
+    """What all replicas see, padded to the most episodes that one of them has under way."""
+    most, width = max(len(table.episode) for table in tables), tables[0].menu.shape[1]
+    states, actions = np.full((len(tables), most), -1), np.full((len(tables), most, width), -1)
+    for row, table in enumerate(tables):
+        states[row, : len(table.text)], actions[row, : len(table.text)] = table.text, table.menu
+    return Pages(states, actions)

@@ -1,0 +1,1 @@
+"""Tables, figures and pages, made from the experiments' rows alone."""

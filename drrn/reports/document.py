@@ -1,0 +1,98 @@
+"""What a report is made of: sections of sentences, tables and figures, not yet in any notation."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from drrn.reports.result_set import Measured
+
+MISSING = "—"
+
+
+@dataclass(frozen=True)
+class Cell:
+    text: str
+    bold: bool = False
+    mark: str = ""  # † where it differs from the paper's
+
+
+@dataclass(frozen=True)
+class Table:
+    caption: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[Cell | str]]
+    notes: Sequence[str] = ()
+
+    @property
+    def words(self) -> set[int]:
+        """Columns after the first, most of whose cells have no figure in them: they stand to the left."""
+        found = set()
+        for place in range(1, len(self.header)):
+            column = (row[place] for row in self.rows)
+            texts = [cell if isinstance(cell, str) else cell.text for cell in column]
+            told = [text for text in texts if text not in ("", MISSING)]
+            if sum(not re.search(r"\d", text) for text in told) > len(told) / 2:
+                found.add(place)
+        return found
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Its name, and all that is needed to draw it."""
+
+    name: str
+    caption: str
+    kind: str
+    data: dict[str, Any]
+
+    @property
+    def sha256(self) -> str:
+        """Of what it shows: the same rows give the same, whatever drew them."""
+        return hashlib.sha256(json.dumps([self.kind, self.data], sort_keys=True).encode()).hexdigest()[:16]
+
+
+Block = str | Table | Figure
+
+
+@dataclass(frozen=True)
+class Section:
+    """`anchor` is the experiment's name for --only."""
+
+    anchor: str
+    title: str
+    blocks: Sequence[Block]
+    command: str = ""
+    settings: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Document:
+    title: str
+    opening: Sequence[str]
+    sections: Sequence[Section] = field(default_factory=list)
+
+    @property
+    def figures(self) -> list[Figure]:
+        return [block for section in self.sections for block in section.blocks if isinstance(block, Figure)]
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """Rounded, without a minus before 0."""
+    return MISSING if value is None else f"{round(value, digits) + 0.0:,.{digits}f}"
+
+
+def spread(value: Measured | None, digits: int = 1) -> str:
+    """mean (sd), as the paper writes it; of one seed the mean alone."""
+    if value is None:
+        return MISSING
+    return number(value.mean, digits) + ("" if value.sd is None else f" ({number(value.sd, digits)})")
+
+
+def listed(items: Sequence[str]) -> str:
+    """a, b and c."""
+    return " and ".join([", ".join(items[:-1])] * (len(items) > 1) + list(items[-1:]))

@@ -1,0 +1,98 @@
+"""What the rows say of the paper's findings, in sentences."""
+
+from __future__ import annotations
+
+from drrn.experiments.plan import GRID, LAYERED, LINEAR, SIZES, TABLE, Variant
+from drrn.reports import paper
+from drrn.reports.document import listed, number
+from drrn.reports.result_set import Measured, ResultSet
+
+LABELS = {"linear": "Linear", "per-action": "PA DQN", "max-action": "MA DQN", "drrn": "DRRN", "table": "Look-up table"}
+
+AT_REST = (
+    "Q-learning at rest: what softmax scores where each text and action have a Q of their own, and each Q is the mean "
+    "of its targets. A learner need not come to rest: docs/training.md."
+)
+
+
+def label(variant: Variant) -> str:
+    """As the paper names it: DRRN (L = 2)."""
+    options = [f"L = {variant.layers}"] if variant.layers else []
+    options += [variant.interaction] * (variant.interaction != "inner")
+    options += ["shared embeddings"] * variant.shared
+    options += [f"{variant.n_steps}-step targets"] * (variant.n_steps > 1)
+    return LABELS[variant.model] + (f" ({', '.join(options)})" if options else "")
+
+
+def off(ours: Measured | None, theirs: paper.Reported | None) -> bool:
+    """Whether ours differs from the paper's by more than twice the joint standard deviation."""
+    return ours is not None and theirs is not None and ours.differs(Measured(*theirs))
+
+
+def ahead(book: ResultSet, game: str, *, paraphrased: bool = False) -> list[str]:
+    """Whether DRRN is ahead of all baselines in each column."""
+    layers = (2,) if paraphrased else (1, 2)
+    won, lost = [], []
+    for size in SIZES:
+        scored = {}
+        for variant in [LINEAR] * (not paraphrased) + [Variant(m, n, size) for m in LAYERED for n in layers]:
+            found = book.final(game, variant, paraphrased=paraphrased)
+            if found is None:
+                break
+            scored[variant] = found.mean
+        else:
+            mine = max((v for v in scored if v.model == "drrn"), key=scored.__getitem__)
+            other = max((v for v in scored if v.model != "drrn"), key=scored.__getitem__)
+            if scored[mine] > scored[other]:
+                won.append(f"{size} units (by {number(scored[mine] - scored[other])})")
+            else:
+                lost.append(f"{size} units ({label(other)} is, by {number(scored[other] - scored[mine])})")
+    if not won and not lost:
+        return []
+    said = f"DRRN is ahead of every baseline with {listed(won)}" if won else "DRRN is ahead nowhere"
+    return [f"{said}; not with {listed(lost)}." if lost else f"{said}."]
+
+
+def deeper(book: ResultSet, game: str) -> list[str]:
+    """Whether two layers beat one, for each model and size; and in the paper's own table."""
+    ours = {v.name: m.mean for model in LAYERED for v in _both(model) if (m := book.final(game, v))}
+    compared, not_so = _compared(ours)
+    if not compared:
+        return []
+    said = f"Two layers beat one in {compared - len(not_so)} of {compared} comparisons"
+    if not_so:
+        said += f"; not for {listed(not_so)}"
+    reported = {name: mean for name, (mean, _) in paper.SCORES.get(game, {}).items()}
+    theirs, theirs_not = _compared(reported)
+    return [said + (f" (in the paper's table: {theirs - len(theirs_not)} of {theirs})." if theirs else ".")]
+
+
+def control(book: ResultSet, game: str) -> list[str]:
+    """Whether the look-up table, which understands nothing, beats every model."""
+    table = book.final(game, TABLE)
+    scored = {v: m.mean for v in GRID if (m := book.final(game, v))}
+    if table is None or not scored or table.mean <= max(scored.values()):
+        return []
+    best = max(scored, key=scored.__getitem__)
+    named = label(best) + (f" at {best.hidden}" if best.hidden else "")
+    return [
+        f"The control, a look-up table, is ahead of every model (of {named} by {number(table.mean - scored[best])}): "
+        "where all texts are known beforehand, nothing need be understood."
+    ]
+
+
+def _both(model: str) -> list[Variant]:
+    return [Variant(model, layers, size) for layers in (1, 2) for size in SIZES]
+
+
+def _compared(means: dict[str, float]) -> tuple[int, list[str]]:
+    """How many pairs there are, and those where the deeper one is not ahead."""
+    compared, not_so = 0, []
+    for model in LAYERED:
+        for size in SIZES:
+            one, two = (means.get(Variant(model, layers, size).name) for layers in (1, 2))
+            if one is not None and two is not None:
+                compared += 1
+                if two <= one:
+                    not_so.append(f"{LABELS[model]} at {size}")
+    return compared, not_so

@@ -1,0 +1,110 @@
+"""RESULTS.md, report.html and the figures: written from the rows, or compared with what the rows say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from drrn.errors import InputError
+from drrn.experiments.folder import Results, make_folder
+from drrn.reports.document import Document
+from drrn.reports.figures import as_file, drawn, from_file, inside_page, is_as_drawn, rows_hash
+from drrn.reports.headline import with_headline
+from drrn.reports.html import page
+from drrn.reports.markdown import markdown
+from drrn.reports.result_set import ResultSet
+from drrn.reports.sections import document
+from drrn.training.tensor_file import write_whole
+
+
+def write_report(results: Results, readme: Path | None = None) -> list[Path]:
+    """Write it all, and say which files to look at."""
+    book = _book(results)
+    whole = document(book)
+    drawings = {figure.name: drawn(figure) for figure in whole.figures}  # first: it may lack what draws
+    make_folder(results.root / "figures")
+    for name, svg in drawings.items():
+        _write(results.root / "figures" / f"{name}.svg", as_file(svg))
+    for path in _foreign(results, whole):
+        path.unlink()
+    _write(results.root / "RESULTS.md", markdown(whole))
+    _write(results.root / "report.html", page(whole, {name: inside_page(svg, name) for name, svg in drawings.items()}))
+    if readme is not None:
+        _write(readme, with_headline(readme, book, results.root)[1])
+    return [results.root / "RESULTS.md", results.root / "report.html"]
+
+
+def differences(results: Results, readme: Path | None = None) -> list[str]:
+    """What in the committed files is not what the rows say; nothing is drawn, so nothing is needed to draw."""
+    book = _book(results)
+    whole = document(book)
+    found = []
+    told, expected = _read(results.root / "RESULTS.md"), markdown(whole)
+    found += [
+        f"{results.root / 'RESULTS.md'}: {name}" for name in _apart(told, expected, r"^## (.+)$", r"^\*\*(.+)\*\*$")
+    ]
+    drawings = {}
+    for figure in whole.figures:
+        path = results.root / "figures" / f"{figure.name}.svg"
+        svg = from_file(_read(path))
+        drawings[figure.name] = inside_page(svg, figure.name)
+        if rows_hash(svg) != figure.sha256:
+            found.append(f"{path}: it shows other rows")
+        elif not is_as_drawn(svg):
+            found.append(f"{path}: it was changed since it was drawn")
+    parts = (r"<h2>(.+)</h2>", r"<caption>(.+)</caption>")
+    told, expected = _read(results.root / "report.html"), page(whole, drawings)
+    found += [f"{results.root / 'report.html'}: {name}" for name in _apart(told, expected, *parts)]
+    found += [f"{path}: no rows are behind it" for path in _foreign(results, whole)]
+    if readme is not None:
+        text, should = with_headline(readme, book, results.root)
+        found += [f"{readme}: the headline"] * (text != should)
+    return found
+
+
+def _apart(told: str, expected: str, section: str, table: str) -> Iterator[str]:
+    """The headings of sections and tables that differ."""
+    if told == expected:
+        return
+    ours, theirs = _parts(told, section, table), _parts(expected, section, table)
+    names = [name for name in {**theirs, **ours} if ours.get(name) != theirs.get(name)]
+    yield from names or ["its order"]
+
+
+def _parts(text: str, section: str, table: str) -> dict[str, str]:
+    """The text cut at headings of sections and tables; each part by both their names."""
+    found: dict[str, str] = {}
+    under, name = "", "the beginning"
+    for line in text.splitlines():
+        if head := re.search(section, line):
+            under = name = head[1]
+        elif head := re.search(table, line):
+            name = f"{under}, “{head[1]}”"
+        found[name] = found.get(name, "") + line + "\n"
+    return found
+
+
+def _book(results: Results) -> ResultSet:
+    book = ResultSet(results)
+    if not book.games:
+        raise InputError(f"{results.root}: there are no rows here: make them by drrn reproduce --out {results.root}")
+    return book
+
+
+def _foreign(results: Results, whole: Document) -> list[Path]:
+    """Figures that belong to rows which are no more; what we did not draw is not ours to judge."""
+    known = {f"{figure.name}.svg" for figure in whole.figures}
+    found = sorted((results.root / "figures").glob("*.svg"))
+    return [path for path in found if path.name not in known and rows_hash(_read(path)) is not None]
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _write(path: Path, text: str) -> None:
+    write_whole(path, [text.encode()])

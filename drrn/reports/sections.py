@@ -1,0 +1,229 @@
+"""The report as a whole: one section for each experiment, from the rows alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from drrn.experiments.examples import examples_of
+from drrn.experiments.plan import BEST, CURVES, EXPERIMENTS, PAPER, SHARED, Variant, game_order
+from drrn.reports.document import Block, Cell, Document, Figure, Section, Table, number
+from drrn.reports.findings import label
+from drrn.reports.paraphrase_tables import (
+    example_tables,
+    paraphrase_facts,
+    paraphrase_table,
+    prediction_table,
+)  # fmt: skip
+from drrn.reports.result_set import ResultSet
+from drrn.reports.tables import gap_table, interaction_table, score_table, statistics_table, yardstick_table
+from drrn.training.settings import Settings
+
+TITLES = {
+    "statistics": "The games",
+    "scores": "Final rewards",
+    "curves": "Learning curves",
+    "shared": "Shared against separate embeddings",
+    "interactions": "Interaction functions",
+    "paraphrases": "Actions in other words",
+    "examples": "Q-values of examples",
+    "embeddings": "Embeddings as they are learned",
+    "gaps": "How far from the best possible",
+}
+
+
+def document(book: ResultSet) -> Document:
+    """Everything that the rows can tell."""
+    opening = [
+        "Every number here is made from the rows in `rows/` by `drrn report`; `drrn report --check` compares. Means, "
+        "and standard deviations in brackets, are over seeds. A final reward is what an ending pays, by softmax with "
+        "the α of training; an episode that the step limit stopped counts 0. It is the exact expectation, computed "
+        "from the weights; for Linear and MA DQN, whose choice depends on the order in which actions are shown, the "
+        "mean of so many episodes as the settings say. Bold is the best model of a column.",
+    ]
+    if book.jobs and all(stored.record["wanted"]["replicas"] == 1 for stored in book.jobs.values()):
+        opening.append("**Of one seed each**: a taste, with no deviations, and too little to judge by.")
+    absent = [game for game in PAPER if game not in book.games]
+    if absent:
+        titles = " and ".join(PAPER[game] for game in absent)
+        opening.append(
+            f"{titles}: no rows yet. `drrn reproduce --games paper` makes them, once the games are installed."
+        )
+    for game in book.games:
+        if game not in book.facts:
+            command = f"drrn reproduce --only statistics --games {game}"
+            opening.append(f"{book.title(game)}: what the game itself is has no rows, so no table has it: `{command}`.")
+    sections = [_section(book, name, blocks) for name, blocks in _blocks(book).items() if blocks]
+    return Document("Results", opening, [*sections, _time(book)])
+
+
+def _blocks(book: ResultSet) -> dict[str, list[Block]]:
+    games = [game for game in book.games if game in book.facts]
+    paraphrased = [game for game in games if book.fact(game, "paraphrases") is not None]
+    in_words: list[Block] = [paraphrase_facts(book, paraphrased)] if paraphrased else []
+    for game in paraphrased:
+        in_words += [paraphrase_table(book, game), prediction_table(book, game), *_scatter(book, game)]
+    return {
+        "statistics": [statistics_table(book, games)] if games else [],
+        "scores": [table for game in games for table in (score_table(book, game), yardstick_table(book, game))],
+        "curves": [figure for game in games for figure in _curves(book, game, "curves", CURVES)],
+        "shared": [figure for game in games for figure in _curves(book, game, "shared", (BEST, SHARED))],
+        "interactions": [interaction_table(book, game) for game in games],
+        "paraphrases": in_words,
+        "examples": [table for game in games for table in example_tables(book, game)],
+        "embeddings": [figure for game in games for figure in _plane(book, game)],
+        "gaps": [gap_table(book, game) for game in games],
+    }
+
+
+def _section(book: ResultSet, name: str, blocks: list[Block]) -> Section:
+    games = [game for game in book.games if game in book.facts]
+    missing = [game for game in games if any((game, v.name) not in book.jobs for v in _needed(book, game, name))]
+    if missing:
+        command = f"drrn reproduce --only {name} --games {' '.join(missing)}"
+        blocks = [*blocks, f"Rows are missing: `{command}` makes them, with the options of the others."]
+    lines = [line for game in games if (line := settings_line(book, game, _needed(book, game, name)))]
+    return Section(name, TITLES[name], blocks, f"drrn reproduce --only {name}", lines)
+
+
+def _needed(book: ResultSet, game: str, name: str) -> Sequence[Variant]:
+    if name == "paraphrases" and book.fact(game, "paraphrases") is None:
+        return ()
+    return EXPERIMENTS[name]
+
+
+def settings_line(book: ResultSet, game: str, variants: Iterable[Variant]) -> str:
+    """What the jobs of a game were told; where they differ, which was told what."""
+    records = {v: r for v in variants if (r := book.record(game, v))}
+    if not records:
+        return ""
+    parts = []
+    for name, words in SHOWN.items():
+        parts.append(f"{words} {_told({v: _value(record['wanted'], name) for v, record in records.items()})}")
+    for name, usual in asdict(Settings()).items():
+        told = {v: str(record["wanted"].get(name, usual)) for v, record in records.items()}
+        if name not in (*SHOWN, *UNSHOWN) and set(told.values()) != {str(usual)}:
+            parts.append(f"{name.replace('_', ' ')} {_told(told)}")
+    seeds = _told({v: _seeds(r["wanted"]["seed"], r["wanted"]["replicas"]) for v, r in records.items()})
+    named = {commit for record in records.values() for commit in record["commit"].split(", ")}
+    commits = sorted(re.sub(r"^(\w{12})\w*", r"\1", commit) for commit in named)
+    devices = sorted({str(record.get("device", "cpu")) for record in records.values()} - {"cpu"})
+    on = f"; on {', '.join(devices)}" * bool(devices)
+    return f"{book.title(game)}: {', '.join(parts)}; {seeds}{on}; commit {', '.join(commits)}"
+
+
+def _seeds(seed: int, replicas: int) -> str:
+    return f"seeds {seed} to {seed + replicas - 1}" if replicas > 1 else f"seed {seed}"
+
+
+def _told(values: dict[Variant, str]) -> str:
+    """One value for all; or each with those that have it, by model where its jobs agree."""
+    if len(set(values.values())) == 1:
+        return next(iter(values.values()))
+    agreed = {v.model: {values[w] for w in values if w.model == v.model} for v in values}
+    having: dict[str, dict[str, None]] = {}
+    for variant, value in values.items():
+        having.setdefault(value, {})[variant.model if len(agreed[variant.model]) == 1 else variant.name] = None
+    return ", ".join(f"{value} ({', '.join(names)})" for value, names in having.items())
+
+
+SHOWN = {
+    "alpha": "α", "discount": "γ", "learning_rate": "η", "rounds": "rounds", "episodes_per_round": "episodes a round",
+    "epochs": "epochs", "batch_size": "batches of", "final_softmax": "final episodes",
+}  # fmt: skip
+
+UNSHOWN = {*asdict(BEST), "seed", "replicas", "evaluation_episodes"}  # what a table's own rows say, or other words
+
+
+def _value(wanted: dict[str, Any], name: str) -> str:
+    if name == "learning_rate":
+        return str(Settings(model=wanted["model"], learning_rate=wanted[name]).eta)
+    return str(wanted[name])
+
+
+def _curves(book: ResultSet, game: str, name: str, variants: Sequence[Variant]) -> list[Figure]:
+    lines = [
+        {
+            "label": label(v),
+            "style": v.name,
+            "points": [[x, round(m, 4), round(s, 4)] for x, m, s in book.curve(game, v)],
+        }
+        for v in variants
+        if book.curve(game, v)
+    ]
+    if not lines:
+        return []
+    data = {
+        "title": book.title(game), "lines": lines,
+        "random": book.fact(game, "random_final_reward"), "best": book.fact(game, "best_final_reward"),
+        "rest": book.fact(game, "one_step_at_rest"),
+    }  # fmt: skip
+    what = "shared and separate embeddings" if name == "shared" else "models of 100 hidden units"
+    return [Figure(f"{name}-{game}", f"{book.title(game)}: {what}; bars are standard deviations.", "curves", data)]
+
+
+def _scatter(book: ResultSet, game: str) -> list[Figure]:
+    """Of one seed, as the paper's."""
+    seeds, record, found = book.pairs(game, BEST), book.record(game, BEST), book.predictive_r2(game, BEST)
+    if not (seeds and record and found):
+        return []
+    seed, points = record["wanted"]["seed"], [list(pair) for pair in seeds[0]]
+    data = {"title": book.title(game), "points": points}
+    caption = (
+        f"{book.title(game)}: Q of original and of paraphrased actions, DRRN (L = 2) of 100 units, seed {seed}, "
+        f"{len(points):,} pairs; predictive R² over all seeds {number(found[0].mean, 2)}."
+    )
+    return [Figure(f"paraphrases-{game}", caption, "scatter", data)]
+
+
+def _plane(book: ResultSet, game: str) -> list[Figure]:
+    rows = book.rows(game, BEST, ".embeddings")
+    examples = [example for example in examples_of(game) if example.embedding]
+    if not rows or not examples or rows[0]["state"] != examples[0].state.mark:
+        return []
+    seed = rows[0]["seed"]
+    looks: dict[int, dict[str, list[float | None]]] = {}
+    for row in rows:
+        if row["seed"] == seed:
+            looks.setdefault(row["episodes"], {})[row["role"]] = [row["x"], row["y"], row["q"]]
+    data = {
+        "title": book.title(game),
+        "looks": [{"episodes": episodes, **points} for episodes, points in sorted(looks.items())],
+    }
+    said = examples[0]
+    caption = (
+        f"{book.title(game)}, DRRN (L = 2) of 100 units, seed {seed}, on the two principal axes (the origin stays). "
+        f"The state: {said.state.gloss} The good action: {said.good.gloss}. The poor one: {said.poor.gloss}."
+    )
+    return [Figure(f"embeddings-{game}", caption.replace("..", "."), "plane", data)]
+
+
+def _time(book: ResultSet) -> Section:
+    """Where the time went."""
+    rows: list[list[Cell | str]] = []
+    whole = 0.0
+    for game in game_order({game for game, _ in book.jobs}):
+        models: dict[str, list[tuple[float, float]]] = {}
+        for (of, name), stored in book.jobs.items():
+            if of == game:
+                seconds = stored.record["seconds"]
+                models.setdefault(_family(name), []).append((seconds["whole"], seconds["learning"]))
+        for model, times in sorted(models.items()):
+            total = sum(t for t, _ in times)
+            whole += total
+            share = sum(learning for _, learning in times) / total if total else 0.0
+            cells = [number(total, 0), number(total / len(times), 0), f"{number(100 * share, 0)} %"]
+            rows.append([book.title(game), model, str(len(times)), *cells])
+    header = ["Game", "Model", "Jobs", "Seconds", "… a job", "of it playing and learning"]
+    facts = sum(record["seconds"]["whole"] for record in book.told.values())
+    note = (
+        f"Together {number((whole + facts) / 60)} minutes of one core, {number(facts, 0)} seconds of them for what the "
+        "games themselves are; jobs run side by side."
+    )
+    return Section("time", "Where the time goes", [Table("Seconds of computing, all seeds", header, rows, [note])])
+
+
+def _family(name: str) -> str:
+    return next(model for model in ("per-action", "max-action", "linear", "table", "drrn") if name.startswith(model))

@@ -1,0 +1,43 @@
+"""The learning curve of a run, drawn from its rows alone."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+
+from drrn.errors import require
+from drrn.training.yardsticks import Yardsticks
+
+
+def draw_curve(
+    rows: Sequence[dict[str, str]], title: str, episodes_per_round: int, lines: Yardsticks, path: Path
+) -> None:
+    """Mean final reward over replicas after each round, with the standard deviation as bars, as a PNG."""
+    matplotlib = require("matplotlib", "plot")
+    matplotlib.use("Agg")
+    pyplot = require("matplotlib.pyplot", "plot")
+    figure, axes = pyplot.subplots(figsize=(7, 4.2), layout="constrained")
+    for policy, colour in (("softmax", "#1f5fa8"), ("greedy", "#c9772b")):
+        x, means, deviations = points(rows, f"{policy}_final_reward")
+        episodes = [number * episodes_per_round for number in x]
+        axes.errorbar(episodes, means, deviations, label=policy, color=colour, capsize=2, linewidth=1.6, elinewidth=0.8)
+    axes.axhline(lines.random, color="#888888", linestyle=":", label=f"random play ({lines.random:.1f})")
+    if lines.best is not None:
+        axes.axhline(lines.best, color="#3a8f4d", linestyle="--", label=f"best possible ({lines.best:.1f})")
+    axes.set(xlabel="episodes played", ylabel="mean final reward", title=title)
+    axes.set_xlim(left=0)
+    axes.grid(alpha=0.25)
+    figure.legend(loc="outside lower center", ncols=4, frameon=False)
+    figure.savefig(path, dpi=150, metadata={"Software": None})
+    pyplot.close(figure)
+
+
+def points(rows: Sequence[dict[str, str]], column: str) -> tuple[list[int], list[float], list[float]]:
+    """For each round: its number, the mean over replicas, and the standard deviation."""
+    rounds: dict[int, list[float]] = {}
+    for row in rows:
+        rounds.setdefault(int(row["round"]), []).append(float(row[column]))
+    means = [statistics.fmean(values) for values in rounds.values()]
+    deviations = [statistics.stdev(values) if len(values) > 1 else 0.0 for values in rounds.values()]
+    return list(rounds), means, deviations
