@@ -16,9 +16,9 @@ import time
 import numpy as np
 
 import drrn
-from drrn.exact.chain import softmax
-from drrn.games import BUILT_IN, Compiled, StoryGame
-from drrn.games.compiled.lockstep import Policy
+from drrn.exact.chain import softmax_of_slots
+from drrn.games import BUILT_IN, Compiled, Game
+from drrn.games.compiled.lockstep import SlotPolicy
 
 
 def yardstick(seconds: float) -> float:
@@ -33,7 +33,7 @@ def yardstick(seconds: float) -> float:
     return count / (time.perf_counter() - start)
 
 
-def steps_a_second(game: StoryGame, seconds: float) -> tuple[float, float]:
+def steps_a_second(game: Game, seconds: float) -> tuple[float, float]:
     """Steps a second of random play, and of the first second, when pages are still told for the first time."""
     draw = random.Random(1).random
     observation, steps, first = game.reset(0), 0, 0.0
@@ -49,7 +49,7 @@ def steps_a_second(game: StoryGame, seconds: float) -> tuple[float, float]:
     return steps / passed, first
 
 
-def compiled_steps_a_second(game: Compiled, policy: Policy, seconds: float) -> float:
+def compiled_steps_a_second(game: Compiled, policy: SlotPolicy, seconds: float) -> float:
     """Steps a second of 10,000 episodes at once."""
     game.play(policy, 10_000, seed=0, max_steps=50)  # arrays made on first use
     episodes, steps, start, seed = 200_000, 0, time.perf_counter(), 1
@@ -59,7 +59,7 @@ def compiled_steps_a_second(game: Compiled, policy: Policy, seconds: float) -> f
     return steps / passed
 
 
-def by_sight(game: Compiled) -> Policy:
+def by_sight(game: Compiled) -> SlotPolicy:
     """Softmax over a table of Q-values, as a policy that sees text and action ids."""
     draws = np.random.default_rng(0)
     table = np.full((len(game.texts), len(game.actions) + 1), -np.inf, np.float32)  # the last column is of no action
@@ -73,13 +73,13 @@ def by_sight(game: Compiled) -> Policy:
     return choose
 
 
-def report_compiled(game: StoryGame, engine: float, seconds: float) -> None:
+def report_compiled(game: Game, engine: float, seconds: float) -> None:
     began = time.perf_counter()
     compiled = drrn.compile_game(game, cache=False)
     took = time.perf_counter() - began
     q = np.random.default_rng(0).normal(size=len(compiled.row))
     policies = {"random": None, "softmax of a Q-table, by sight": by_sight(compiled)}
-    policies["softmax of a Q-table, as probabilities"] = softmax(compiled, q)
+    policies["softmax of a Q-table, as probabilities"] = softmax_of_slots(compiled, q)
     print(f"{game.name}, compiled in {took:.1f} s to {len(compiled):,} states, 10,000 episodes at once:")
     for name, policy in policies.items():
         speed = compiled_steps_a_second(compiled, policy, seconds)

@@ -21,12 +21,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from drrn.learning.optimisers import SGD
-from drrn.learning.q_learning import Learner
+from drrn.learning.fast import FastQLearning
+from drrn.learning.q_learning import PREPARED, QLearning
 from drrn.learning.replay import Batches
 from drrn.models import Pages, Shape, build_model
-from drrn.text import Ids, Lexicon
-from drrn.training.train import PREPARED
+from drrn.settings import Settings
+from drrn.text import Ids, Store, Texts
 
 Distinct = Callable[[Ids], Ids]
 
@@ -46,26 +46,26 @@ class Case:
     hidden: int = 100
 
 
-def lexicon(case: Case, texts: int, length: int, vocabulary: int, generator: np.random.Generator) -> Lexicon:
+def fill(found: Texts, texts: int, length: int, generator: np.random.Generator) -> None:
     """Texts of words drawn as languages draw them: few often, many seldom."""
+    vocabulary = len(found.vocabulary)
     shares = 1 / np.arange(1, vocabulary + 1)
     shares /= shares.sum()
-    found = Lexicon(f"w{i}" for i in range(vocabulary))
     for _ in range(texts):
         found.id(" ".join(f"w{i}" for i in generator.choice(vocabulary, length, p=shares)))
-    return found
 
 
-def learner_of(case: Case) -> tuple[Learner, np.random.Generator]:
+def learner_of(case: Case, kind: type[QLearning] = FastQLearning) -> tuple[QLearning, np.random.Generator]:
     generator = np.random.default_rng(0)
-    states = lexicon(case, case.texts, case.state_words, case.vocabulary, generator)
-    actions = lexicon(case, case.action_texts, case.action_words, min(420, case.vocabulary), generator)
+    words = [f"w{i}" for i in range(case.vocabulary)]
+    store = Store.of_words(words, words[:420])
+    fill(store.states, case.texts, case.state_words, generator)
+    fill(store.actions, case.action_texts, case.action_words, generator)
     shape = Shape(hidden=case.hidden, most_actions=case.actions)
-    model = build_model("drrn", shape, states, actions, list(range(case.replicas)), torch.device("cpu"))
+    model = build_model("drrn", shape, store, list(range(case.replicas)), torch.device("cpu"))
     for replica in range(case.replicas):
-        model.meet_states(replica, np.arange(len(states)))
-        model.meet_actions(replica, np.arange(len(actions)))
-    return Learner(model, SGD(model, 1e-4)), generator
+        model.meet(replica, np.arange(len(store.states)), np.arange(len(store.actions)))
+    return kind(model, Settings(learning_rate=1e-4, replicas=case.replicas)), generator
 
 
 def batches_of(case: Case, generator: np.random.Generator, count: int) -> Batches:
@@ -81,36 +81,38 @@ def batches_of(case: Case, generator: np.random.Generator, count: int) -> Batche
     return Batches(pages(), generator.integers(case.actions, size=shape), ones, 0.9 * ones, pages(), ones)
 
 
-def speed(case: Case, seconds: float, at_once: int = PREPARED) -> tuple[float, float, float]:
+def speed(
+    case: Case, seconds: float, at_once: int = PREPARED, kind: type[QLearning] = FastQLearning
+) -> tuple[float, float, float]:
     """Transitions a second over all replicas, and the multiplications and additions of one transition: with each
     distinct text of a batch encoded once, and with every text.
 
     The fastest call of several seconds counts: what is slower was disturbed by something else on the machine.
     """
-    learner, generator = learner_of(case)
+    learner, generator = learner_of(case, kind)
     prepared = [batches_of(case, generator, at_once) for _ in range(2)]
-    learner.learn(prepared[0])
+    learner.update(prepared[0])
     fastest, calls, start = np.inf, 0, time.perf_counter()
     while time.perf_counter() - start < seconds:
         began = time.perf_counter()
-        learner.learn(prepared[calls % 2])
+        learner.update(prepared[calls % 2])
         fastest = min(fastest, time.perf_counter() - began)
         calls += 1
     rate = at_once * case.batch * case.replicas / fastest
     return rate, operations(case, learner, prepared[0]), operations(case, learner, prepared[0], np.ravel)
 
 
-def operations(case: Case, learner: Learner, batches: Batches, distinct: Distinct = np.unique) -> float:
+def operations(case: Case, learner: QLearning, batches: Batches, distinct: Distinct = np.unique) -> float:
     """Of one transition: what encoding the texts once, and the taken ones backwards, comes to."""
     h, total = case.hidden, 0.0
     model = learner.model
     for k in range(len(batches.taken)):
         for r in range(case.replicas):
-            for lexicon, now, then in (
-                (model.states, batches.pages.states[k, r], batches.next_pages.states[k, r]),
-                (model.actions, batches.chosen[k, r], batches.next_pages.actions[k, r].ravel()),
+            for texts, now, then in (
+                (model.store.states, batches.pages.states[k, r], batches.next_pages.states[k, r]),
+                (model.store.actions, batches.chosen[k, r], batches.next_pages.actions[k, r].ravel()),
             ):
-                lengths = np.diff(lexicon.starts)
+                lengths = np.diff(texts.bags().starts)
                 forwards, backwards = distinct(np.concatenate([now, then])), distinct(now)
                 total += 2 * h * lengths[forwards].sum() + 2 * h * h * len(forwards)
                 total += 2 * h * lengths[backwards].sum() + 4 * h * h * len(backwards)
@@ -135,11 +137,13 @@ def report(seconds: float) -> None:
         case = Case(replicas=replicas)
         limit = matrix_speed()
         rate, needed, undiscerning = speed(case, seconds)
+        plain, *_ = speed(case, seconds, kind=QLearning)
         limit = max(limit, matrix_speed())
         print(
             f"R = {replicas}, batch {case.batch}: {rate:,.0f} transitions a second of {needed / 1e3:.0f} thousand "
             f"operations, {rate * needed / limit:.1%} of what the matrix product does ({limit / 1e9:.0f} GFLOP/s); "
-            f"with every text encoded for itself, {undiscerning / 1e3:.0f} thousand, {rate * undiscerning / limit:.1%}"
+            f"with every text encoded for itself, {undiscerning / 1e3:.0f} thousand, {rate * undiscerning / limit:.1%}; "
+            f"the plain learner: {plain:,.0f}"
         )
 
 

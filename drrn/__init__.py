@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drrn.errors import InputError
-from drrn.games import Compiled, Game, Observation, StoryGame, check_game, compile_game, make
+from drrn.exact.solve import best
+from drrn.games import Compiled, Enumerable, Game, GymnasiumGame, Observation, as_game, check_game, compile_game, make
+from drrn.playing.episodes import play_episodes, random_policy
+from drrn.settings import Settings
 
 if TYPE_CHECKING:
     from drrn.training.agent import Agent
@@ -15,39 +19,72 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Agent",
     "Compiled",
+    "Enumerable",
     "Game",
+    "GymnasiumGame",
     "InputError",
     "Observation",
+    "Settings",
+    "Trainer",
     "__version__",
+    "best",
     "check_game",
     "compile_game",
     "load",
     "make",
+    "play_episodes",
+    "random_policy",
+    "resume",
     "trainer",
 ]
 
+LAZY = {"Agent": "drrn.training.agent", "Trainer": "drrn.training.train"}  # PyTorch takes a second to import
 
-def trainer(game: StoryGame, *, device: str = "cpu", threads: int = 1, **settings: Any) -> Trainer:
-    """Something that learns the game: `for finished in trainer.train(): …`, then `trainer.agent`.
 
-    The settings are those of `drrn train`; what is not given is what suits the game, or the paper's. PyTorch is told to
-    use so many `threads`: the products are small, and more than one mostly wait for each other.
+def trainer(game: Any, *, device: str = "cpu", threads: int = 1, **settings: Any) -> Trainer:
+    """Something that learns a game: `for finished in trainer.train(): …`, then `trainer.agent`, `trainer.save(folder)`.
+
+    The game is a name, a path, any object that keeps the contract, or a Gymnasium environment of texts. The settings
+    are those of `drrn train`; what is not given is what suits the game, or the paper's. PyTorch uses so many `threads`
+    while this works, and as many as before when it has: the products are small, and more of them mostly wait.
     """
-    import torch
-
-    from drrn.training.agent import torch_device  # PyTorch takes a second to import, and games do not need it
-    from drrn.training.settings import settings_for
+    from drrn.experiments.tuned import suiting
+    from drrn.games.optional import title_of, training_of
+    from drrn.settings import settings_for
+    from drrn.training.agent import torch_device
     from drrn.training.train import Trainer
 
     if threads < 1:
         raise InputError(f"threads is {threads}; it must be at least 1")
-    torch.set_num_threads(threads)
-    return Trainer(game, settings_for(game.title, game.rules.training, settings), torch_device(device))
+    opened = as_game(game)
+    chosen = settings_for({**suiting(title_of(opened)), **training_of(opened)}, settings)
+    return Trainer(opened, chosen, torch_device(device), threads=threads)
 
 
 def load(run: str | Path, *, device: str = "cpu") -> Agent:
     """The trained agent in a run's folder."""
-    from drrn.training.agent import load_agent
+    from drrn.training.loading import load_agent
 
     return load_agent(Path(run), device)
+
+
+def resume(
+    run: str | Path, game: Any = None, *, device: str = "cpu", threads: int = 1, rounds: int | None = None
+) -> Trainer:
+    """A trainer that goes on where a run's folder stands; its game must be given where it has no name to open it by.
+
+    `rounds` is how many there are to be in all, if more than the run was begun with.
+    """
+    from drrn.training.loading import resumed
+
+    opened = None if game is None else as_game(game)
+    changes = {} if rounds is None else {"rounds": rounds}
+    return resumed(Path(run), opened, device=device, threads=threads, changes=changes)
+
+
+def __getattr__(name: str) -> Any:
+    if name in LAZY:
+        return getattr(importlib.import_module(LAZY[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

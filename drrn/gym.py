@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from drrn.errors import InputError, require
-from drrn.games import BUILT_IN, Observation, StoryGame, make
+from drrn.games import BUILT_IN, Game, Observation, as_game, make
+from drrn.games.optional import fingerprint_of, is_stopped, step_limit_of
+from drrn.games.stories.authored import Authored
 from drrn.games.stories.story import decoded
 from drrn.games.stories.values import MOST_CHARACTERS
 
@@ -26,7 +28,18 @@ MOST_ACTIONS = {"long-watch": 4, "night-market": 9}
 
 
 class PageText(gymnasium.spaces.Text):
-    """Every text that a story can show. It refuses shared memory, where Gymnasium would return texts of zeros."""
+    """Every text that a game can show. It refuses shared memory, where Gymnasium would return texts of zeros.
+
+    Only a story says beforehand which characters it has; of other games any text belongs to the space.
+    """
+
+    def __init__(self, game: Game) -> None:
+        self.any_text = not isinstance(game, Authored)
+        known = charset(game) if isinstance(game, Authored) else frozenset(string.printable)
+        super().__init__(MOST_CHARACTERS, min_length=0, charset=known)
+
+    def contains(self, x: Any) -> bool:
+        return isinstance(x, str) if self.any_text else super().contains(x)
 
 
 @create_shared_memory.register(PageText)
@@ -40,15 +53,22 @@ class StoryEnv(gymnasium.Env[str, Any]):
     metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
 
     def __init__(
-        self, game: str | Path | StoryGame, *, most_actions: int = 20, render_mode: str | None = None, **options: Any
+        self, game: str | Path | Game, *, most_actions: int = 20, render_mode: str | None = None, **options: Any
     ) -> None:
-        self.game = game if isinstance(game, StoryGame) else make(game, **options)
+        self.game = make(game, **options) if isinstance(game, (str, Path)) else as_game(game)
         self.render_mode = render_mode
-        self.observation_space = PageText(MOST_CHARACTERS, min_length=0, charset=charset(self.game))
+        self.observation_space = PageText(self.game)
+        self._refused = self.game.rules.step_reward if isinstance(self.game, Authored) else 0.0  # an action not shown
+        self._limit = step_limit_of(self.game)
         self.action_space = gymnasium.spaces.Discrete(most_actions)
         self._most_actions = most_actions
         self._shown = Observation("")
         self._steps = 0
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the game inside, so that results around this environment belong to it."""
+        return fingerprint_of(self.game)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         super().reset(seed=seed)
@@ -59,13 +79,13 @@ class StoryEnv(gymnasium.Env[str, Any]):
     def step(self, action: int | np.integer[Any] | str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         index = self._index(action)
         if index is None:
-            reward = self.game.rules.step_reward
+            reward = self._refused
         else:
             self._see(self.game.step(index))
             reward = self._shown.reward
         self._steps += 1
         terminated = self._shown.ended
-        truncated = not terminated and self._steps >= self.game.rules.max_steps
+        truncated = not terminated and (self._steps >= self._limit or is_stopped(self.game))
         return self._shown.text, float(reward), terminated, truncated, self._info()
 
     def render(self) -> str | None:
@@ -93,10 +113,10 @@ class StoryEnv(gymnasium.Env[str, Any]):
         return {"admissible_commands": list(self._shown.actions), "action_mask": mask}
 
 
-def charset(game: StoryGame) -> frozenset[str]:
+def charset(game: Authored) -> frozenset[str]:
     """Every character a page may show: those of the source, decoded, in either case, and those of numbers."""
-    story = game.script.story
-    source = "".join(f"{passage.name}{passage.text}" for passage in story.passages.values())
+    passages = game.story.passages.values()
+    source = "".join(f"{passage.name}{passage.text}" for passage in passages)
     written = re.sub(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))", lambda m: chr(int(m[1] or m[2], 16)), source)
     shown = source + decoded(source) + written + "".join(game.rules.inputs.values()) + string.printable + "—"
     return frozenset(shown + shown.upper() + shown.lower())

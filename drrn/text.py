@@ -1,13 +1,15 @@
-"""Words, vocabularies and bags: each distinct text is read once and from then on is a number.
+"""Words, vocabularies and interned texts: each distinct text is read once and from then on is a number.
 
-A word is a lower-cased run of letters and digits; an apostrophe inside a word stays with it.
+A word is a lower-cased run of letters and digits; an apostrophe inside a word stays with it. A text is its sequence of
+words; a bag of words is one thing that can be made of it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,113 +18,263 @@ from numpy.typing import NDArray
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 Ids = NDArray[np.int64]
+State = Mapping[str, Any]  # what a part keeps from round to round: arrays, and what JSON can hold
 
 
 def words(text: str) -> list[str]:
     return WORD.findall(text.lower().replace("’", "'"))
 
 
-class Lexicon:
-    """A vocabulary that grows, and texts interned to ids, each with its sparse bag of words.
+def text_key(text: str) -> bytes:
+    """16 bytes that stand for a text, so that a million texts need not be kept to be known again."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
-    A bag holds raw counts, or, with a `norm`, counts scaled to that Euclidean length. The bags of all texts lie in one
-    pair of arrays, `word_ids` and `counts`; text i has the slice from `starts[i]` to `starts[i + 1]`, its word ids
-    ascending.
-    """
 
-    def __init__(self, vocabulary: Iterable[str] = (), norm: float | None = None) -> None:
-        self.norm = norm
-        self.spelled: list[str] = list(dict.fromkeys(vocabulary))  # words by number
-        self.vocabulary: dict[str, int] = {word: number for number, word in enumerate(self.spelled)}
-        self.texts: list[str] = []
-        self.grows = True  # while False, a word not in the vocabulary counts for nothing
-        self._ids: dict[str, int] = {}
-        self._partial: set[int] = set()  # texts read while the vocabulary was closed, with words left out
-        self._starts = np.zeros(1024, np.int64)
-        self._words = np.zeros(16384, np.int64)
-        self._counts = np.zeros(16384, np.float32)
+class Vocabulary:
+    """Words, each with a number in the order in which they were met."""
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        self.restore(known)
+
+    def restore(self, known: Iterable[str]) -> None:
+        """Know these words, and no others."""
+        self.spelled: list[str] = list(dict.fromkeys(known))  # by number
+        self.numbers: dict[str, int] = {word: number for number, word in enumerate(self.spelled)}
 
     def __len__(self) -> int:
-        return len(self.texts)
+        return len(self.spelled)
+
+    def read(self, found: Sequence[str], *, grow: bool) -> list[int]:
+        """The numbers of words; a new one gets the next number, or, where it must not grow, is left out."""
+        for word in found if grow else ():
+            if word not in self.numbers:
+                self.numbers[word] = len(self.spelled)
+                self.spelled.append(word)
+        return [self.numbers[word] for word in found if word in self.numbers]
+
+
+class Texts:
+    """Interned texts: each distinct text gets the next id, and is kept as the sequence of its words' numbers.
+
+    The sequences of all texts lie in one array, `sequence`; text i has the slice from `starts[i]` to `starts[i + 1]`.
+    A `scratch` store reads with the same vocabulary and leaves this one as it is.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, parent: Texts | None = None) -> None:
+        self.vocabulary, self.parent = vocabulary, parent
+        self.generation = 0  # raised whenever ids change their meaning
+        self.forget()
+
+    def __len__(self) -> int:
+        return len(self._ids)
 
     def id(self, text: str) -> int:
         """The text's number; a text not met before is read and kept."""
-        found = self._ids.get(text)
-        if found is None or (self.grows and found in self._partial):
-            return self._intern(text)
-        return found
+        key = text_key(text)
+        found = self._ids.get(key)
+        return self._intern(key, text) if found is None else found
+
+    def scratch(self) -> Texts:
+        """A store for a while, which learns no words: an unknown one counts for nothing."""
+        return Texts(self.vocabulary, parent=self)
 
     @property
     def starts(self) -> Ids:
-        return self._starts[: len(self.texts) + 1]
+        return self._starts[: len(self) + 1]
 
     @property
-    def word_ids(self) -> Ids:
-        return self._words[: self.starts[-1]]
+    def sequence(self) -> NDArray[np.int32]:
+        return self._sequence[: self._starts[len(self)]]
+
+    @property
+    def parent_ids(self) -> Ids:
+        """Of a scratch store: each text's id in the store that it was made from, -1 where that does not have it."""
+        assert self.parent is not None
+        known = self.parent._ids
+        return np.array([known.get(key, -1) for key in self._ids], np.int64)
+
+    def words_of(self, texts: Ids) -> Ids:
+        """The words of some texts, end to end."""
+        first = self._starts[texts]
+        return self._sequence[spans(first, self._starts[texts + 1] - first)].astype(np.int64)
+
+    def bags(self, norm: float | None = None) -> Bags:
+        """The bag of words of every text: raw counts, or counts scaled to that Euclidean length."""
+        kept = self._bags.get(norm)
+        if kept is None:
+            kept = self._bags[norm] = Bags(norm)
+        kept.follow(self)
+        return kept
+
+    def forget(self) -> None:
+        """No texts; the words stay."""
+        self.generation += 1
+        self._ids: dict[bytes, int] = {}
+        self._starts = np.zeros(256, np.int64)
+        self._sequence = np.zeros(4096, np.int32)
+        self._bags: dict[float | None, Bags] = {}
+
+    def keep(self, used: Ids) -> Ids:
+        """Forget all but the used texts; the new id of each old one, -1 for what was forgotten."""
+        keys, renumbered = list(self._ids), np.full(len(self) + 1, -1, np.int64)  # the last is for -1, no text
+        renumbered[used] = np.arange(len(used))
+        if len(used) < len(self):
+            starts, sequence = self._starts, self._sequence
+            self.forget()
+            lengths = starts[used + 1] - starts[used]
+            self._ids = {keys[text]: number for number, text in enumerate(used.tolist())}
+            self._starts = np.concatenate([[0], np.cumsum(lengths)])
+            self._sequence = sequence[spans(starts[used], lengths)]
+        return renumbered
+
+    @property
+    def keys(self) -> list[str]:
+        """What stands for each text, in hexadecimal digits."""
+        return [key.hex() for key in self._ids]
+
+    def restore_keys(self, keys: Iterable[str]) -> None:
+        """Know texts by their keys alone, for a model that asks which text it is, and not for its words."""
+        self.forget()
+        self._ids = {bytes.fromhex(key): number for number, key in enumerate(keys)}
+        self._starts = np.zeros(len(self._ids) + 2, np.int64)
+
+    def state(self) -> State:
+        keys = np.frombuffer(b"".join(self._ids), np.int32).reshape(-1, 4)
+        return {"starts": self.starts, "sequence": self.sequence, "keys": keys}
+
+    def restore(self, state: State) -> None:
+        """Become what `state` was taken from; the vocabulary must be the one of that time."""
+        self.forget()
+        self._starts, self._sequence = state["starts"], state["sequence"]
+        keys = np.ascontiguousarray(state["keys"]).tobytes()
+        self._ids = {keys[at : at + 16]: at // 16 for at in range(0, len(keys), 16)}
+
+    def _intern(self, key: bytes, text: str) -> int:
+        read = self.vocabulary.read(words(text), grow=self.parent is None)
+        number = self._ids[key] = len(self)
+        start = int(self._starts[number])
+        self._starts, self._sequence = room(self._starts, number + 2), room(self._sequence, start + len(read))
+        self._starts[number + 1] = start + len(read)
+        self._sequence[start : start + len(read)] = read
+        return number
+
+
+class Bags:
+    """Sparse bags of words, text by text: `word_ids` (ascending within a text) and `counts`, cut by `starts`."""
+
+    def __init__(self, norm: float | None) -> None:
+        self.norm, self.count = norm, 0
+        self._starts = np.zeros(256, np.int64)
+        self._words = np.zeros(4096, np.int32)
+        self._counts = np.zeros(4096, np.float32)
+
+    @property
+    def starts(self) -> Ids:
+        return self._starts[: self.count + 1]
+
+    @property
+    def word_ids(self) -> NDArray[np.int32]:
+        return self._words[: self._starts[self.count]]
 
     @property
     def counts(self) -> NDArray[np.float32]:
-        return self._counts[: self.starts[-1]]
+        return self._counts[: self._starts[self.count]]
 
-    def bag(self, text: int) -> dict[int, float]:
+    def of(self, text: int) -> dict[int, float]:
         """Word id → count, for one text."""
         span = slice(self._starts[text], self._starts[text + 1])
         return dict(zip(self._words[span].tolist(), self._counts[span].tolist(), strict=True))
 
-    def restore(self, words: list[str], texts: list[str], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Become what `arrays` and the lists were taken from; a text that was read twice has its later number."""
-        self.spelled, self.texts = list(words), list(texts)
-        self.vocabulary = {word: number for number, word in enumerate(words)}
-        self._ids = {text: number for number, text in enumerate(texts)}
-        self._starts, self._words, self._counts = arrays["starts"], arrays["words"], arrays["counts"]
-        self._partial = set(arrays["partial"].tolist())
+    def gathered(self, texts: Ids) -> tuple[Ids, NDArray[np.float32], Ids]:
+        """Many bags end to end: word ids, counts, and how many words each has; -1 is a text without words."""
+        first = self._starts[texts]
+        lengths = self._starts[texts + 1] - first
+        lengths[texts < 0] = 0
+        places = spans(first, lengths)
+        return self._words[places].astype(np.int64), self._counts[places], lengths
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        partial = np.array(sorted(self._partial), np.int64)
-        return {"starts": self.starts, "words": self.word_ids, "counts": self.counts, "partial": partial}
+    def follow(self, texts: Texts) -> None:
+        """Make the bags of texts that were met since."""
+        if self.count == len(texts):
+            return
+        starts = texts.starts[self.count :]
+        owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        size = len(texts.vocabulary) or 1
+        found, counts = np.unique(owner * size + texts.sequence[starts[0] :], return_counts=True)
+        lengths = np.bincount(found // size, minlength=len(starts) - 1)
+        begin, end = int(self._starts[self.count]), int(self._starts[self.count]) + len(found)
+        self._starts = room(self._starts, len(texts) + 1)
+        self._words, self._counts = room(self._words, end), room(self._counts, end)
+        self._starts[self.count + 1 : len(texts) + 1] = begin + np.cumsum(lengths)
+        self._words[begin:end], self._counts[begin:end] = found % size, counts
+        if self.norm is not None:
+            self._scale(self.norm, range(self.count, len(texts)))
+        self.count = len(texts)
 
-    def _intern(self, text: str) -> int:
-        number = self._ids[text] = len(self.texts)
-        self.texts.append(text)
-        found = words(text)
-        known = self._known(found)
-        if len(known) < len(found):
-            self._partial.add(number)
-        bag = sorted(Counter(known).items())
-        start = self._starts[number]
-        end = start + len(bag)
-        self._starts = _room(self._starts, number + 2)
-        self._words, self._counts = _room(self._words, end), _room(self._counts, end)
-        self._starts[number + 1] = end
-        self._words[start:end] = [word for word, _ in bag]
-        self._counts[start:end] = [count for _, count in bag]
-        if self.norm and bag:
-            self._counts[start:end] *= self.norm / np.linalg.norm(self._counts[start:end])
-        return number
-
-    def _known(self, found: list[str]) -> list[int]:
-        for word in found if self.grows else ():
-            if word not in self.vocabulary:
-                self.vocabulary[word] = len(self.spelled)
-                self.spelled.append(word)
-        return [self.vocabulary[word] for word in found if word in self.vocabulary]
+    def _scale(self, norm: float, texts: Iterable[int]) -> None:
+        for text in texts:
+            bag = self._counts[self._starts[text] : self._starts[text + 1]]
+            if len(bag):
+                bag *= norm / np.linalg.norm(bag)
 
 
-def bags_of(lexicon: Lexicon, texts: Ids) -> tuple[Ids, NDArray[np.float32], Ids]:
-    """The bags of many texts end to end: word ids, counts, and how many words each has; -1 is a text without words."""
-    starts = lexicon.starts
-    first = starts[texts]
-    lengths = starts[texts + 1] - first
-    lengths[texts < 0] = 0
+@dataclass(frozen=True)
+class Store:
+    """The texts that a model reads: of states, and of actions (the same, where both share one embedding)."""
+
+    states: Texts
+    actions: Texts
+
+    @staticmethod
+    def of_words(states: Iterable[str] = (), actions: Iterable[str] = (), *, shared: bool = False) -> Store:
+        known = Texts(Vocabulary(states))
+        return Store(known, known if shared else Texts(Vocabulary(actions)))
+
+    @property
+    def shared(self) -> bool:
+        return self.states is self.actions
+
+    @property
+    def sides(self) -> dict[str, Texts]:
+        """The distinct stores, by name."""
+        return {"states": self.states} if self.shared else {"states": self.states, "actions": self.actions}
+
+    def scratch(self) -> Store:
+        """A store for questions and evaluations: it learns no words, and goes when they are done."""
+        states = self.states.scratch()
+        return Store(states, states if self.shared else self.actions.scratch())
+
+    def page(self, text: str, actions: Sequence[str]) -> tuple[int, list[int]]:
+        """A page as ids."""
+        return self.states.id(text), [self.actions.id(action) for action in actions]
+
+    def state(self, *, texts: bool) -> State:
+        """The words; and the texts, unless they are read beforehand in any case."""
+        return {
+            name: {"words": side.vocabulary.spelled, **(side.state() if texts else {})}
+            for name, side in self.sides.items()
+        }
+
+    def restore(self, state: State, *, texts: bool) -> None:
+        for name, side in self.sides.items():
+            if texts:
+                side.vocabulary.restore(state[name]["words"])
+                side.restore(state[name])
+            elif side.vocabulary.spelled != state[name]["words"]:
+                raise ValueError("the words of the game are others")
+
+
+def spans(starts: NDArray[np.integer], lengths: NDArray[np.integer]) -> Ids:
+    """start, start + 1 … for each start, as many as its length, one after the other."""
     ends = np.cumsum(lengths)
-    places = np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - ends + lengths, lengths)
-    return lexicon.word_ids[places], lexicon.counts[places], lengths
+    places: Ids = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + lengths, lengths)
+    return places
 
 
-def _room(array: NDArray, size: int) -> NDArray:  # type: ignore[type-arg]
-    """The array itself, or a copy at least twice as long where `size` does not fit."""
+def room(array: NDArray, size: int) -> NDArray:  # type: ignore[type-arg]
+    """The array itself, or a copy at least half as long again where `size` does not fit."""
     if size <= len(array):
         return array
-    larger = np.zeros(max(size, 2 * len(array)), array.dtype)
+    larger = np.zeros(max(size, len(array) + len(array) // 2), array.dtype)
     larger[: len(array)] = array
     return larger

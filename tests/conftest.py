@@ -7,14 +7,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 import drrn
 from drrn.games import StoryGame
+from drrn.games.authors.install import add_games
 from tests.imitation import clone
-
-SHARED = Path(__file__).resolve().parents[2] / "shared" / "games"
+from tests.paper_games import ABSENT, SHARED
+from tests.small_stories import FORK, REWARDS
 
 Story = Callable[..., StoryGame]
+
+settings.register_profile("drrn", deadline=None)  # an example that takes long on a busy machine is no failure
+settings.load_profile("drrn")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -30,7 +35,7 @@ def session_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.fixture
 def shared_games() -> Path:
     if not SHARED.is_dir():
-        pytest.skip("the paper's two games are other people's work and not part of this repository")
+        pytest.skip(ABSENT)
     return SHARED
 
 
@@ -47,6 +52,12 @@ def story(tmp_path: Path) -> Story:
         return drrn.make(path, **{"shuffle": False, **options})
 
     return opened
+
+
+@pytest.fixture
+def fork(story: Story) -> StoryGame:
+    """The small story with rewards, opened."""
+    return story(FORK, REWARDS, shuffle=True)
 
 
 @pytest.fixture
@@ -68,11 +79,30 @@ def imitation(tmp_path: Path) -> Path:
     return clone(tmp_path / "text-games")
 
 
+@pytest.fixture(scope="session")
+def imitated_games(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of both games as they are added from the imitation."""
+    folder = tmp_path_factory.mktemp("imitated")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DRRN_HOME", str(folder / "home"))
+        made, _ = add_games(clone(folder / "text-games"), altered=True)
+        return made.path
+
+
+@pytest.fixture
+def located(request: pytest.FixtureRequest) -> Callable[[str], str | Path]:
+    """What `make` opens for a name in a test's list: `FIXTURE/FILE` lies in the folder that the fixture gives."""
+
+    def found(name: str) -> str | Path:
+        folder, _, file = name.rpartition("/")
+        return request.getfixturevalue(folder) / file if folder else name
+
+    return found
+
+
 @pytest.fixture
 def tale(tmp_path: Path) -> Path:
     """A small story with rewards, to train on."""
-    from tests.test_train import FORK, REWARDS
-
     (tmp_path / "tale.twee").write_text(FORK)
     (tmp_path / "tale.toml").write_text('story = "tale.twee"\n' + REWARDS)
     return tmp_path / "tale.toml"

@@ -15,6 +15,7 @@ from drrn.games.authors import place, sources
 from drrn.games.authors.install import add_games
 from drrn.games.authors.sources import read_sources
 from drrn.games.stories.paraphrases import read_paraphrases
+from tests.imitated_twee import write_twee
 from tests.imitation import CROSSING, clone, pickled_words
 
 SIMULATOR = "simulators/MySimulator.py"
@@ -304,18 +305,28 @@ def test_the_simulator_is_never_run(tmp_path, imitation):
     assert not list(tmp_path.rglob("THE_CODE_WAS_RUN"))
 
 
-# --- the real ones, where they are
+# --- against the same stories in Twee: the imitation's, and the real ones, where they are
 
 
 def bare(text):
     return " ".join(re.sub("[\"“”'‘’]", "", text).split())
 
 
+@pytest.mark.parametrize("name", place.NAMES)
+def test_the_imitations_games_are_those_of_the_twee_files(imitation, tmp_path, name):
+    added(imitation)
+    assert_the_same_game(name, write_twee(tmp_path / "twee") / f"{name}.toml")
+
+
 @pytest.mark.parametrize(("name", "twee"), [("saving-john", "savingjohn"), ("machine-of-death", "machineofdeath")])
 def test_the_published_games_are_those_of_the_twee_files(text_games, shared_games, name, twee):
     made, _ = add_games(text_games)
     assert made.altered == []
-    ours, theirs = compiled(name), compiled(shared_games / f"{twee}.toml")
+    assert_the_same_game(name, shared_games / f"{twee}.toml")
+
+
+def assert_the_same_game(name, twee):
+    ours, theirs = compiled(name), compiled(twee)
     for mine, other in ((ours.texts, theirs.texts), (ours.actions, theirs.actions)):
         assert sorted(map(bare, mine)) == sorted(map(bare, other))
     assert len(ours) == len(theirs)
@@ -325,6 +336,12 @@ def test_the_published_games_are_those_of_the_twee_files(text_games, shared_game
     chances = [random_play(game) for game in (ours, theirs)]
     assert chances[0].final_reward == pytest.approx(chances[1].final_reward)
     assert chances[0].total == pytest.approx(chances[1].total)
+
+
+def test_the_imitations_paraphrases_are_those_of_the_tsv(imitation, tmp_path):
+    made, _ = added(imitation)
+    ours = read_paraphrases(made.path / "machine-of-death.paraphrases.tsv")
+    assert ours == read_paraphrases(write_twee(tmp_path / "twee") / "machine-of-death.paraphrases.tsv")
 
 
 def test_the_published_paraphrases_are_those_of_the_tsv(text_games, shared_games):

@@ -1,18 +1,48 @@
 """The way of the data: a file imports only from its own room or from rooms before it; what we export exists."""
 
 import ast
+import os
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
+import pytest
+
 import drrn
+from tests.source_code import imported, trees, within
 
 ROOT = Path(drrn.__file__).parent
 # From first to last; a room may import what stands at its own place or before it.
 ROOMS = (
-    "errors home text games exact models learning playing training authoring gym experiments reports cli __main__"
+    "errors home registry declaration settings processes text games exact models learning playing training authoring "
+    "gym experiments reports cli __main__"
 ).split()
+# Inside rooms: what must do without what. The plain learner is to be read without the fast one.
+APART = [
+    ("models", "learning.fast"),
+    ("learning/exploration.py", "learning.fast"),
+    ("learning/optimisers.py", "learning.fast"),
+    ("learning/q_learning.py", "learning.fast"),
+    ("learning/reference.py", "learning.fast"),
+    ("learning/reference.py", "learning.q_learning"),
+    ("learning/reference.py", "models"),
+    ("learning/replay.py", "learning.fast"),
+    ("games/contract.py", "games.authors"),
+    ("games/contract.py", "games.compiled"),
+    ("games/contract.py", "games.make"),
+    ("games/contract.py", "games.stories"),
+    ("games/compiled", "games.authors"),
+    ("games/compiled", "games.make"),
+    ("games/compiled", "games.stories"),
+    ("games/stories", "games.authors"),
+    ("games/stories", "games.make"),
+]
+# Every command of the command line has the first two; the others are said with their module before them.
+ONE_NAME = {"add_command", "run", "load", "save"}
+PLAIN_TWIN = ROOT / "learning" / "reference.py"  # the whole algorithm once more, so it has its names once more
+MOST_LINES = 350
 
 
 def room(module):
@@ -20,35 +50,66 @@ def room(module):
     return ROOMS.index(name) if name in ROOMS else None
 
 
+def place(path):
+    """The room of a file of the package."""
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
 def test_no_room_imports_from_a_later_one():
-    for path in ROOT.rglob("*.py"):
-        name = path.relative_to(ROOT).parts[0].removesuffix(".py")
-        if name == "__init__":
+    for path, tree in trees(ROOT):
+        if place(path) == "__init__":
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            modules = []
-            if isinstance(node, ast.ImportFrom) and node.module:
-                modules = [node.module] + [f"{node.module}.{alias.name}" for alias in node.names]
-            elif isinstance(node, ast.Import):
-                modules = [alias.name for alias in node.names]
-            for module in (m for m in modules if m.startswith("drrn.")):
-                if room(module) is not None:
-                    assert room(module) <= ROOMS.index(name), f"{path.name} imports {module}"
+        for module in (m for m in imported(tree) if m.startswith("drrn.") and room(m) is not None):
+            assert room(module) <= ROOMS.index(place(path)), f"{path.relative_to(ROOT)} imports {module}"
 
 
 def test_every_room_has_its_place_in_the_line():
-    names = {path.relative_to(ROOT).parts[0].removesuffix(".py") for path in ROOT.rglob("*.py")}
+    names = {place(path) for path in ROOT.rglob("*.py")}
     assert names - {"__init__"} == set(ROOMS)
 
 
+@pytest.mark.parametrize(
+    ("part", "other"),
+    APART,
+)
+def test_a_part_of_a_room_does_without_what_comes_after_it(part, other):
+    for path, tree in trees(ROOT):
+        if path == ROOT / part or ROOT / part in path.parents:
+            found = [module for module in imported(tree) if within(module, f"drrn.{other}")]
+            assert not found, f"{path.relative_to(ROOT)} imports {found[0]}"
+
+
+def test_no_two_public_classes_or_functions_have_one_name():
+    places = defaultdict(list)
+    for path, tree in trees(ROOT):
+        for node in tree.body if path != PLAIN_TWIN else ():
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_"):
+                places[node.name].append(str(path.relative_to(ROOT)))
+    assert {name: where for name, where in places.items() if len(where) > 1 and name not in ONE_NAME} == {}
+
+
+def test_every_module_and_every_public_class_says_what_it_is():
+    for path, tree in trees(ROOT):
+        assert ast.get_docstring(tree), f"{path.relative_to(ROOT)} has no docstring"
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                assert ast.get_docstring(node), f"{path.relative_to(ROOT)}: {node.name} has no docstring"
+
+
+def test_no_file_is_longer_than_one_reads_at_a_sitting():
+    for path in ROOT.rglob("*.py"):
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        assert lines <= MOST_LINES, f"{path.relative_to(ROOT)} has {lines} lines"
+
+
 def test_the_names_in_the_settings_are_those_that_the_rooms_hold():
-    from drrn import models
+    from drrn import models, settings
     from drrn.learning import optimisers, q_learning
-    from drrn.training import settings
 
     rooms = (models.MODELS, models.INTERACTIONS, optimisers.OPTIMISERS, q_learning.LOSSES)
     names = (settings.MODELS, settings.INTERACTIONS, settings.OPTIMISERS, settings.LOSSES)
     assert names == tuple(tuple(room) for room in rooms)
+    assert tuple(settings.USES) == settings.MODELS
 
 
 def test_games_and_help_do_without_pytorch():
@@ -74,5 +135,15 @@ def test_the_readmes_file_tree_names_the_files_that_are_there():
     for path in ROOT.rglob("*.py"):
         if path.name not in ("__init__.py", "__main__.py"):
             assert path.name in named, f"README's tree lacks {path.name}"
+    there = files_and_folders(ROOT.parent)
     for name in named:
-        assert list(ROOT.parent.rglob(name)), f"README's tree names {name}, which is not there"
+        assert any(path.endswith(f"/{name}") for path in there), f"README's tree names {name}, which is not there"
+
+
+def files_and_folders(root):
+    """All of them, each as /a/b/c, but none inside hidden folders: the environment has tens of thousands."""
+    found = []
+    for folder, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [f"/{Path(folder, name).relative_to(root).as_posix()}" for name in (*folders, *files)]
+    return found

@@ -10,7 +10,7 @@ from drrn.cli import main
 from drrn.errors import InputError
 from drrn.training import tensor_file
 from tests.runs import numbers, resuming, same, train
-from tests.test_train import FORK, REWARDS
+from tests.small_stories import FORK, REWARDS
 
 
 def refusals(mine, theirs, capsys):

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.exact.chain import softmax, uniform
+from drrn.exact.chain import softmax_of_slots, uniform
 from drrn.exact.solve import policy_score, random_play
 from drrn.games import BUILT_IN, check_game
-from drrn.games.compiled import compile as compiling
 from drrn.games.stories.states import reachable_states
+from tests.paper_games import PAPER_GAMES
 
 COIN = """\
 :: Start
@@ -34,10 +34,9 @@ def compiled(game, **options):
 
 
 @pytest.mark.parametrize("shuffle", [True, False])
-@pytest.mark.parametrize("name", [*BUILT_IN, "savingjohn.toml", "machineofdeath.toml"])
-def test_every_compiled_game_keeps_the_contract(name, shuffle, request):
-    path = request.getfixturevalue("shared_games") / name if name.endswith(".toml") else name
-    check_game(compiled(drrn.make(path, shuffle=shuffle)), episodes=5)
+@pytest.mark.parametrize("name", [*BUILT_IN, *PAPER_GAMES])
+def test_every_compiled_game_keeps_the_contract(name, shuffle, located):
+    check_game(compiled(drrn.make(located(name), shuffle=shuffle)), episodes=5)
 
 
 def test_a_hidden_coin_makes_two_states_of_one_page(story):
@@ -167,10 +166,10 @@ def test_episodes_in_lock_step_score_what_the_states_say():
 
 
 def test_the_uncompiled_game_scores_the_same():
-    from drrn.playing.episodes import play, random_policy, summarise
+    from drrn.playing.episodes import play_episodes, random_policy, summarise
 
     game = drrn.make("night-market")
-    summary = summarise(play(game, random_policy(0), 4_000, 0))
+    summary = summarise(play_episodes(game, random_policy(0), 4_000, 0))
     played = compiled(game).play(None, 40_000, seed=0)
     assert summary.mean_return == pytest.approx(played.total.mean(), abs=0.8)
     assert summary.mean_steps == pytest.approx(played.steps.mean(), abs=1.0)
@@ -215,7 +214,7 @@ def test_a_policy_that_chooses_what_is_not_there_is_told_so(story):
 def test_probabilities_of_slots_are_a_policy_too():
     game = compiled(drrn.make("night-market"))
     q = np.random.default_rng(0).normal(size=len(game.row))
-    policy = softmax(game, q, scale=2.0)
+    policy = softmax_of_slots(game, q, scale=2.0)
     exact, played = policy_score(game, policy, max_steps=500), game.play(policy, 40_000, seed=3, max_steps=500)
     assert played.final_reward.mean() == pytest.approx(exact.final_reward, abs=0.3)
     assert played.total.mean() == pytest.approx(exact.total, abs=0.6)
@@ -251,7 +250,7 @@ def test_a_game_comes_back_from_the_cache_as_it_was(home, monkeypatch):
     first = drrn.compile_game(drrn.make("night-market"))
     (file,) = (home / "cache").iterdir()
     assert file.name.startswith("night-market-")
-    monkeypatch.setattr(compiling, "reachable_states", None)  # not to be called again
+    monkeypatch.setattr(drrn.games.StoryGame, "reachable_states", None)  # not to be called again
     again = drrn.compile_game(drrn.make("night-market"))
     for key, value in vars(first).items():
         if not key.startswith("_"):

@@ -6,15 +6,13 @@ import pytest
 
 import drrn
 from drrn.games import BUILT_IN, ContractError, Observation, check_game
-
-GAMES = [*BUILT_IN, "savingjohn.toml", "machineofdeath.toml"]
+from tests.paper_games import PAPER_GAMES
 
 
 @pytest.mark.parametrize("shuffle", [True, False])
-@pytest.mark.parametrize("name", GAMES)
-def test_every_game_keeps_the_contract(name, shuffle, request):
-    path = request.getfixturevalue("shared_games") / name if name.endswith(".toml") else name
-    check_game(drrn.make(path, shuffle=shuffle), episodes=5)
+@pytest.mark.parametrize("name", [*BUILT_IN, *PAPER_GAMES])
+def test_every_game_keeps_the_contract(name, shuffle, located):
+    check_game(drrn.make(located(name), shuffle=shuffle), episodes=5)
 
 
 class Walk:

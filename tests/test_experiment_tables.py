@@ -22,8 +22,9 @@ from drrn.reports.markdown import markdown
 from drrn.reports.report import differences
 from drrn.reports.result_set import Measured, ResultSet, predictive_r2, squared_correlation
 from drrn.reports.sections import document
+from drrn.settings import Settings
 from drrn.text import words
-from drrn.training.settings import Settings
+from tests.paper_games import PAPER_GAMES
 
 QUIETLY = {"capture_output": True, "text": True, "check": False}
 ROOT = Path(drrn.__file__).parent.parent
@@ -174,22 +175,42 @@ def ours():
     return {path: f" {' '.join(words(re.sub(r'<svg.*?</svg>', '', path.read_text(), flags=re.S)))} " for path in found}
 
 
-@pytest.mark.parametrize("name", ["savingjohn", "machineofdeath"])
-def test_nothing_that_we_publish_holds_a_text_of_the_papers_games(shared_games, name):
-    compiled = compile_game(drrn.make(shared_games / f"{name}.toml"))
+@pytest.mark.parametrize("name", PAPER_GAMES)
+def test_nothing_that_we_publish_holds_a_text_of_the_papers_games(located, name):
+    phrases = phrases_of(compile_game(drrn.make(located(name))))
+    for path, text in ours().items():
+        assert quoted(phrases, text) == [], path
+
+
+def test_a_text_of_a_game_that_were_published_would_be_found(imitated_games):
+    phrases = phrases_of(compile_game(drrn.make(imitated_games / "saving-john.toml")))
+    assert quoted(phrases, " and at the gate you think of oil and ") == ["at the gate you think of oil"]
+    assert quoted(phrases, " at the gate you think ") == []
+
+
+def phrases_of(compiled):
+    """Whole texts and actions of four words, and sentences of six: fewer anybody may write."""
     said = {" ".join(words(text)) for text in (*compiled.texts, *compiled.actions) if len(words(text)) >= 4}
     sentences = [s for text in compiled.texts for s in re.split(r"[.!?]+\s|\n", text)]
-    said |= {" ".join(words(sentence)) for sentence in sentences if len(words(sentence)) >= 6}
-    for path, text in ours().items():
-        assert [phrase for phrase in said if f" {phrase} " in text] == [], path
+    return said | {" ".join(words(sentence)) for sentence in sentences if len(words(sentence)) >= 6}
 
 
-@pytest.mark.parametrize("name", ["savingjohn", "machineofdeath", "long-watch", "night-market"])
-def test_the_example_states_are_in_the_games_and_our_actions_are_not(shared_games, name):
-    game = drrn.make(name if "-" in name else shared_games / f"{name}.toml")
-    compiled = compile_game(game)
+def quoted(phrases, text):
+    return [phrase for phrase in phrases if f" {phrase} " in text]
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("saving-john", "shared_games/savingjohn.toml"),
+        ("machine-of-death", "shared_games/machineofdeath.toml"),
+        ("long-watch", "long-watch"),
+        ("night-market", "night-market"),
+    ],
+)
+def test_the_example_states_are_in_the_games_and_our_actions_are_not(located, key, name):
+    compiled = compile_game(drrn.make(located(name)))
     texts, actions = ({mark(text) for text in side} for side in (compiled.texts, compiled.actions))
-    key = {"savingjohn": "saving-john", "machineofdeath": "machine-of-death"}.get(name, name)
     known = {word for action in compiled.actions for word in words(action)}
     mine = [example for example in examples() if example.game == key]
     assert mine and sum(example.embedding for example in mine) == 1

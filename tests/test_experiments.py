@@ -115,9 +115,17 @@ def test_an_unknown_experiment_or_setting_is_named(tmp_path, capsys):
     assert main(["reproduce", "--only", "score", "--games", "built-in", "--out", str(tmp_path)]) == 2
     assert 'Did you mean "scores"?' in capsys.readouterr().err
     assert main(["reproduce", "--set", "epochs=many", "--out", str(tmp_path)]) == 2
-    assert "epochs must be int" in capsys.readouterr().err
+    assert '--set "epochs=many": epochs is "many"; it must be a whole number' in capsys.readouterr().err
     assert main(["reproduce", "--set", "hidden=7", "--out", str(tmp_path)]) == 2
     assert "hidden is what the jobs differ in" in capsys.readouterr().err
+
+
+def test_none_turns_off_what_can_be_off_and_nothing_else(tmp_path, capsys):
+    command = ["reproduce", "--games", "nowhere.twee", "--out", str(tmp_path), "--set"]
+    assert main([*command, "bag_norm=none"]) == 2
+    assert "nowhere.twee" in capsys.readouterr().err  # the setting was understood
+    assert main([*command, "rounds=none"]) == 2
+    assert 'rounds is "none"; it must be a whole number' in capsys.readouterr().err
 
 
 def test_a_game_asked_for_twice_is_run_once(results, capsys):
@@ -317,6 +325,10 @@ def test_what_a_kill_left_half_written_is_swept_out(results):
 def test_a_setting_younger_than_the_rows_had_its_default_then():
     assert difference({"epochs": 2}, {"epochs": 2, "double": False}) is None
     assert difference({"epochs": 2}, {"epochs": 2, "double": True}) == "double is False there, and True in the plan"
+
+
+def test_rows_count_whatever_number_of_workers_made_them():
+    assert difference({"epochs": 2, "workers": 4}, {"epochs": 2, "workers": 1}) is None
 
 
 # --- the report

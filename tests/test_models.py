@@ -7,60 +7,25 @@ import pytest
 import torch
 
 from drrn.errors import InputError
-from drrn.learning.optimisers import SGD
-from drrn.learning.q_learning import Learner
 from drrn.learning.replay import Batches
-from drrn.models import MODELS, Pages, Shape, build_model
-from drrn.models.encoders.words import distinct
+from drrn.models import MODELS, Pages
+from drrn.models.encoders.word_table import distinct
 from drrn.models.initial import small_random
-from drrn.text import Lexicon
-
-STATES = ["the sea is grey", "the wind and the sea", "a lamp"]
-ACTIONS = ["wait", "go to the lamp", "wait wait", "turn"]
-CPU = torch.device("cpu")
+from tests.small_models import ACTIONS, STATES, learner, model, pages, random_batches, shown
 
 
-def model(name="drrn", seeds=(0,), **shape):
-    states = Lexicon()
-    actions = states if shape.get("shared") else Lexicon()
-    shape = Shape(**{"hidden": 5, "layers": 2, "most_actions": 3, **shape})
-    for text in STATES:
-        states.id(text)
-    for text in ACTIONS:
-        actions.id(text)
-    built = build_model(name, shape, states, actions, list(seeds), CPU)
-    for replica in range(len(seeds)):
-        built.meet_states(replica, np.arange(len(states)))
-        built.meet_actions(replica, np.arange(len(actions)))
-    return built
-
-
-def pages(replicas=1):
-    states = np.tile(np.array([0, 1, 2, 0]), (replicas, 1))
-    actions = np.tile(np.array([[0, 1, 2], [3, 0, -1], [1, -1, -1], [2, 1, 0]]), (replicas, 1, 1))
-    return Pages(states, actions)
-
-
-def shown(built):
-    """The pages with the ids that the model's own lexicons give."""
-    state = [built.states.id(text) for text in STATES]
-    action = [*(built.actions.id(text) for text in ACTIONS), -1]
-    plain = pages(len(built.seeds))
-    return Pages(np.array(state)[plain.states], np.array(action)[plain.actions])
-
-
-def bag(lexicon, text):
-    vector = np.zeros(len(lexicon.spelled))
-    for word, count in lexicon.bag(lexicon.id(text)).items():
+def bag(texts, text):
+    vector, number = np.zeros(len(texts.vocabulary)), texts.id(text)
+    for word, count in texts.bags().of(number).items():
         vector[word] = count
     return vector
 
 
 def tower(built, side, text, layers):
     """h_1 = tanh(W_1 x + b_1), h_l = tanh(W_l h_{l-1} + b_l), each layer kept."""
-    table = built.tables[side]
-    w1 = table.weight[0, : len(table.lexicon.spelled)].numpy()
-    hidden = [np.tanh(bag(table.lexicon, text) @ w1 + built.weights[f"{side} b1"][0, 0].numpy())]
+    table, texts = built.tables[side], getattr(built.store, built.encoders[side].side)
+    w1 = table.weight[0, : len(table.vocabulary)].numpy()
+    hidden = [np.tanh(bag(texts, text) @ w1 + built.weights[f"{side} b1"][0, 0].numpy())]
     for layer in range(2, layers + 1):
         w, b = built.weights[f"{side} W{layer}"][0].numpy(), built.weights[f"{side} b{layer}"][0, 0].numpy()
         hidden.append(np.tanh(hidden[-1] @ w + b))
@@ -124,7 +89,7 @@ def test_one_update_follows_the_back_propagation_of_the_papers_appendix():
     built = model(hidden=4)
     before = state_of(built)
     state, action, rate = STATES[1], ACTIONS[3], 0.01  # page 1 takes action 3; y = 1 at an ending
-    x_s, x_a = bag(built.states, state), bag(built.actions, action)
+    x_s, x_a = bag(built.store.states, state), bag(built.store.actions, action)
     h_s, h_a = tower(built, "state", state, 2), tower(built, "action", action, 2)
     w_s, w_a = before["state W2"][0].numpy(), before["action W2"][0].numpy()
     q = h_s[1] @ h_a[1]
@@ -141,7 +106,7 @@ def test_one_update_follows_the_back_propagation_of_the_papers_appendix():
     whole = batches(built)
     only = np.zeros_like(whole.weights)
     only[:, :, 1] = 1
-    errors = Learner(built, SGD(built, rate)).learn(dataclasses.replace(whole, weights=only))
+    errors = learner(built, rate).update(dataclasses.replace(whole, weights=only))
     assert errors[0, 0, 1] == pytest.approx(-delta_q, abs=1e-5)
     after = state_of(built)
     for name, gradient in expected.items():
@@ -149,11 +114,11 @@ def test_one_update_follows_the_back_propagation_of_the_papers_appendix():
         assert np.allclose(moved[: len(gradient)] if moved.shape[0] > 1 else moved[0], gradient, atol=2e-4), name
 
 
-@pytest.mark.parametrize("name", [name for name in MODELS if name != "table"])
-@pytest.mark.parametrize("interaction", ["inner", "bilinear", "network"])
+@pytest.mark.parametrize(
+    ("name", "interaction"),
+    [*((name, "inner") for name in MODELS if name != "table"), ("drrn", "bilinear"), ("drrn", "network")],
+)
 def test_every_models_update_agrees_with_finite_differences(name, interaction):
-    if name != "drrn" and interaction != "inner":
-        pytest.skip("only DRRN has an interaction")
     built = model(name, interaction=interaction, hidden=3)
     before, rate = state_of(built), 1e-2
     whole = batches(built)
@@ -175,7 +140,7 @@ def test_every_models_update_agrees_with_finite_differences(name, interaction):
                 values.append(loss())
             tensor[place] = kept
             numeric[key, place] = (values[0] - values[1]) / 2e-2
-    Learner(built, SGD(built, rate)).learn(whole)
+    learner(built, rate).update(whole)
     after = state_of(built)
     for (key, place), gradient in numeric.items():
         moved = (before[key] - after[key])[place].item() / rate
@@ -185,7 +150,7 @@ def test_every_models_update_agrees_with_finite_differences(name, interaction):
 @pytest.mark.parametrize("name", ["drrn", "per-action", "table"])
 def test_shuffling_the_shown_actions_changes_no_q_value_of_a_model_that_sees_no_menu(name):
     built = model(name)
-    Learner(built, SGD(built, 0.1)).learn(batches(built))
+    learner(built, 0.1).update(batches(built))
     plain = shown(built)
     q = built.q(plain)
     mixed = built.q(Pages(plain.states, plain.actions[:, :, [2, 0, 1]]))
@@ -203,9 +168,9 @@ def test_the_linear_model_is_linear_in_the_counts():
     built = model("linear")
     page = shown(built)
     w = {key: table.weight[0].numpy() for key, table in built.tables.items()}
-    x = bag(built.states, STATES[1]) @ w["state"][: len(built.states.spelled)]
+    x = bag(built.store.states, STATES[1]) @ w["state"][: len(built.store.states.vocabulary)]
     for place, action in enumerate(["turn", "wait"]):
-        x = x + bag(built.actions, action) @ w[f"action {place}"][: len(built.actions.spelled)]
+        x = x + bag(built.store.actions, action) @ w[f"action {place}"][: len(built.store.actions.vocabulary)]
     assert np.allclose(built.q(page)[0, 1].numpy(), x, atol=1e-5)
 
 
@@ -213,9 +178,9 @@ def test_the_linear_model_is_linear_in_the_counts():
 def test_a_replica_among_five_learns_the_same_as_alone(name):
     together, alone = model(name, seeds=range(5)), model(name, seeds=[3])
     for built in (together, alone):
-        learner = Learner(built, SGD(built, 0.05))
+        learn = learner(built, 0.05)
         for _ in range(5):
-            learner.learn(batches(built))
+            learn.update(batches(built))
     assert torch.allclose(together.q(shown(together))[3], alone.q(shown(alone))[0], atol=1e-6)
     if name != "table":
         assert not torch.allclose(together.q(shown(together))[2], alone.q(shown(alone))[0], atol=1e-3)
@@ -231,18 +196,18 @@ def test_first_weights_are_small_and_depend_on_word_and_seed_only():
 
 def test_new_words_do_not_disturb_what_was_learned():
     built = model()
-    Learner(built, SGD(built, 0.1)).learn(batches(built))
+    learner(built, 0.1).update(batches(built))
     before = built.q(shown(built)).clone()
-    new = np.array([built.states.id(f"gull number {i}") for i in range(50)])
-    built.meet_states(0, new)
+    new = np.array([built.store.states.id(f"gull number {i}") for i in range(50)])
+    built.meet(0, new, np.arange(0))
     assert torch.equal(built.q(shown(built)), before)
 
 
 def test_a_word_that_a_replica_never_met_counts_for_nothing():
     built = model(seeds=(0, 1))
-    new = built.states.id("the sea is grey zeppelin")
-    built.meet_states(0, np.array([new]))
-    page = Pages(np.array([[built.states.id(STATES[0]), new]] * 2), np.zeros((2, 2, 1), np.int64))
+    new = built.store.states.id("the sea is grey zeppelin")
+    built.meet(0, np.array([new]), np.arange(0))
+    page = Pages(np.array([[built.store.states.id(STATES[0]), new]] * 2), np.zeros((2, 2, 1), np.int64))
     q = built.q(page)[:, :, 0]
     assert q[0, 0] != q[0, 1] and q[1, 0] == q[1, 1]
 
@@ -261,20 +226,17 @@ def test_unknown_models_and_interactions_get_a_hint():
         model(interaction="bilinar")
 
 
-def test_the_model_in_the_docs_learns(monkeypatch):
+def test_the_model_in_the_docs_learns(monkeypatch, tmp_path):
     from pathlib import Path
 
-    from drrn import models
-
     text = (Path(__file__).parents[1] / "docs/training.md").read_text(encoding="utf-8")
-    monkeypatch.setattr(models, "MODELS", dict(models.MODELS))
-    code = text.split("```python\n")[1].split("```")[0]
-    exec(compile(code, "docs/training.md", "exec"), {})  # our own page, not a story
-    built = model("additive")
-    learner = Learner(built, SGD(built, 0.05))
-    first = np.abs(learner.learn(batches(built))).sum()
+    (tmp_path / "additive.py").write_text(text.split("```python\n")[1].split("```")[0], encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    built = model("additive:Additive")
+    learn = learner(built, 0.05)
+    first = np.abs(learn.update(batches(built))).sum()
     for _ in range(50):
-        last = np.abs(learner.learn(batches(built))).sum()
+        last = np.abs(learn.update(batches(built))).sum()
     assert last < first / 3
 
 
@@ -293,39 +255,18 @@ WAYS = {
 }
 
 
-def random_batches(built, size, updates=6):
-    """Batches with endings, missing actions, and a replica that has less than the others."""
-    chance = np.random.default_rng(1)
-    shape = (updates, len(built.seeds), size)
-    state = np.array([built.states.id(text) for text in STATES])
-    action = np.array([*(built.actions.id(text) for text in ACTIONS), -1])
-
-    def drawn(endings):
-        menus = action[chance.integers(0, 4, (*shape, 3))]
-        menus[chance.random(shape) < 0.3, 1:] = -1
-        menus[chance.random(shape) < endings] = -1
-        return Pages(state[chance.integers(0, 3, shape)], menus)
-
-    now = drawn(endings=0)
-    taken = np.where(now.actions[..., 1] >= 0, chance.integers(0, 3, shape), 0)
-    rewards = chance.normal(size=shape).astype(np.float32)
-    weights = np.ones(shape, np.float32)
-    weights[-1, -1, size // 2 :] = 0
-    return Batches(now, taken, rewards, np.full(shape, 0.9, np.float32), drawn(endings=0.3), weights)
-
-
 def learned(way, size, monkeypatch, *, by_texts, by_hand):
     from drrn.learning.fast import by_hand as hand
-    from drrn.models import base
+    from drrn.learning.fast import q_learning as fast
 
     with monkeypatch.context() as patch:
-        patch.setattr(base, "MOST_TEXTS", 100 if by_texts else 0)
+        patch.setattr(fast, "MOST_TEXTS", 100 if by_texts else 0)
         if not by_hand:
-            patch.setattr(hand, "can_learn", lambda model: False)
+            patch.setattr(hand, "can_learn", lambda model, views: False)
         built = model(**{"seeds": (3, 4), **WAYS[way]})
-        learner = Learner(built, SGD(built, 0.05))
-        errors = learner.learn(random_batches(built, size))
-        assert learner.updates == [6, 6 if size > 1 else 5]  # the last batch of one has none of the last replica
+        learn = learner(built, 0.05)
+        errors = learn.update(random_batches(built, size))
+        assert learn.updates == [6, 6 if size > 1 else 5]  # the last batch of one has none of the last replica
         tables = {name: table.weight for name, table in built.tables.items()}
         return {"errors": torch.from_numpy(errors), **built.weights, **tables}
 
@@ -357,10 +298,10 @@ def test_a_model_that_differs_from_the_papers_is_not_learned_by_the_papers_formu
 
 @pytest.mark.parametrize("name", ["drrn", "max-action", "per-action"])
 def test_texts_without_a_word_are_learned_from_too(name, monkeypatch):
-    monkeypatch.setattr(f"{__name__}.STATES", ["…", "?", "!"])
-    monkeypatch.setattr(f"{__name__}.ACTIONS", [".", "..", "-", "--"])
+    monkeypatch.setattr("tests.small_models.STATES", ["…", "?", "!"])
+    monkeypatch.setattr("tests.small_models.ACTIONS", [".", "..", "-", "--"])
     built = model(name)
-    errors = Learner(built, SGD(built, 0.05)).learn(random_batches(built, 4))
+    errors = learner(built, 0.05).update(random_batches(built, 4))
     assert np.isfinite(errors).all()
 
 
@@ -372,16 +313,16 @@ def test_a_place_of_the_menu_that_no_page_of_the_batches_fills_is_learned_from_t
         return Pages(pages.states, np.pad(pages.actions, [(0, 0)] * 3 + [(0, 1)], constant_values=-1))
 
     some = dataclasses.replace(some, pages=wider(some.pages), next_pages=wider(some.next_pages))
-    assert np.isfinite(Learner(built, SGD(built, 0.05)).learn(some)).all()
+    assert np.isfinite(learner(built, 0.05).update(some)).all()
 
 
 @pytest.mark.parametrize("name", ["linear", "per-action"])
 def test_q_values_that_grow_beyond_all_bounds_are_no_result(name):
     built = model(name)
-    learner = Learner(built, SGD(built, 1e9))
+    learn = learner(built, 1e9)
     with pytest.raises(InputError, match="beyond all bounds at η = 1e\\+09: give a smaller learning rate"):
         for _ in range(5):
-            learner.learn(random_batches(built, 8))
+            learn.update(random_batches(built, 8))
 
 
 @pytest.mark.parametrize("way", ["drrn", "bilinear", "per-action", "max-action"])
@@ -390,10 +331,10 @@ def test_learning_that_is_interrupted_leaves_the_words_moved_as_far_as_the_other
 
     interrupted, few = model(**WAYS[way]), model(**WAYS[way])
     some = random_batches(interrupted, 8)
-    Learner(few, SGD(few, 0.05)).learn(
+    learner(few, 0.05).update(
         dataclasses.replace(some, **{f.name: getattr(some, f.name)[:3] for f in dataclasses.fields(some)})
     )
-    place, name, times = (by_hand, "_best_next", 3) if way == "drrn" else (type(interrupted), "forward", 7)
+    place, name, times = (by_hand.Side, "forward", 6) if way == "drrn" else (type(interrupted), "forward", 7)
     usual, calls = getattr(place, name), []  # forward: for the next page and for this one at each update
 
     def interrupt(*arguments):
@@ -404,8 +345,9 @@ def test_learning_that_is_interrupted_leaves_the_words_moved_as_far_as_the_other
 
     with monkeypatch.context() as patch:
         patch.setattr(place, name, interrupt)
+        learn = learner(interrupted, 0.05)
         with pytest.raises(KeyboardInterrupt):
-            Learner(interrupted, SGD(interrupted, 0.05)).learn(some)
-    assert not interrupted.views
+            learn.update(some)
+    assert not learn.views
     assert not any(weight.requires_grad for weight in interrupted.weights.values())
     torch.testing.assert_close(interrupted.q(shown(interrupted)), few.q(shown(few)), rtol=1e-4, atol=1e-6)

@@ -6,8 +6,8 @@ import torch
 from drrn.cli import main
 from drrn.learning.optimisers import Momentum
 from drrn.training.record import Run
-from tests.test_models import model
-from tests.test_record import numbers, same
+from tests.runs import numbers, same, small
+from tests.small_models import model
 
 TWEE = "".join(
     f":: {here}\nA room of {here} and of {words}.\n\n[[Go {words}.|{there}]]\n[[Leave {here}.|Out]]\n\n"
@@ -18,20 +18,20 @@ TWEE = "".join(
         ("D", "Out", "dark"),
     )
 )
-SMALL = "--hidden 6 --rounds 4 --episodes-per-round 2 --epochs 2 --evaluation-episodes 4 --replicas 2".split()
 
 
 @pytest.mark.parametrize("optimiser", ["adam", "momentum"])
 @pytest.mark.parametrize("name", ["drrn", "per-action", "table"])
 def test_a_growing_run_that_was_cut_ends_with_the_numbers_of_one_that_was_not(name, optimiser, tmp_path, monkeypatch):
     (tmp_path / "tale.twee").write_text(f"{TWEE}:: Out\nOut.\n")
-    arguments = ["train", str(tmp_path / "tale.twee"), *SMALL, "--model", name, "--optimiser", optimiser, "--grow"]
-    arguments += ["--target-every", "3"]
+    more = ["--model", name, "--optimiser", optimiser, "--grow", "--target-every", "3"]
+    more += ["--rounds", "4", "--episodes-per-round", "2"]
+    arguments = ["train", str(tmp_path / "tale.twee"), *small(name), *more]
     assert main([*arguments, "--out", str(tmp_path / "whole")]) == 0
     keep = Run.keep
 
-    def keep_and_stop(self, finished, trainer):
-        keep(self, finished, trainer)
+    def keep_and_stop(self, trainer):
+        keep(self, trainer)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Run, "keep", keep_and_stop)

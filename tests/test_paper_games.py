@@ -9,12 +9,12 @@ from drrn.exact.memoryless import best_memoryless
 from drrn.exact.solve import best, random_play
 from drrn.games.stories.explore import explore
 from drrn.games.stories.paraphrases import read_paraphrases
-from drrn.playing.episodes import play, random_policy, summarise
+from drrn.playing.episodes import play_episodes, random_policy, summarise
 
 
 def random_games(shared_games, name):
     game = drrn.make(shared_games / f"{name}.toml")
-    return summarise(play(game, random_policy(0), 20_000, 0))
+    return summarise(play_episodes(game, random_policy(0), 20_000, 0))
 
 
 def test_random_play_of_saving_john_scores_what_its_states_say(shared_games):
@@ -66,7 +66,7 @@ def test_every_published_paraphrase_is_of_an_action_that_the_game_shows(shared_g
 
 def test_paraphrased_machine_of_death_plays_by_the_same_chances(shared_games):
     game = drrn.make(shared_games / "machineofdeath.toml", paraphrased=True)
-    summary = summarise(play(game, random_policy(1), 5_000, 1))
+    summary = summarise(play_episodes(game, random_policy(1), 5_000, 1))
     assert summary.mean_final_reward == pytest.approx(-7.91, abs=0.6)
 
 

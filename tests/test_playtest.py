@@ -5,7 +5,7 @@ import pytest
 import drrn
 from drrn.authoring.map_layout import columns, heights
 from drrn.authoring.playtest import play_test, shortest_ways, walkthrough
-from drrn.authoring.story_map import _figure, draw, story_map
+from drrn.authoring.story_map import draw, map_figure, story_map
 from drrn.authoring.survey import full_survey, last_words, survey
 
 TALE = """\
@@ -127,7 +127,7 @@ def test_the_map_of_a_small_story_holds_its_title_and_its_loops(story, title):
     from matplotlib.patches import FancyArrowPatch
 
     tale = story(":: Start\n[[Dig.|Start]]\n[[Go.|End]]\n\n:: End\nOver.\n", f'title = "{title}"\n')
-    figure = _figure(story_map(drrn.compile_game(tale, cache=False)))
+    figure = map_figure(story_map(drrn.compile_game(tale, cache=False)))
     renderer = FigureCanvasAgg(figure).get_renderer()
     (axes,) = figure.axes
     legend = axes.texts[-1]

@@ -8,7 +8,7 @@ from drrn.authoring.survey import survey
 from drrn.games import BUILT_IN
 from drrn.games.stories.explore import explore
 from drrn.games.stories.journey import Journey
-from drrn.playing.episodes import play, random_policy, summarise
+from drrn.playing.episodes import play_episodes, random_policy, summarise
 from drrn.text import words
 
 
@@ -39,7 +39,7 @@ def test_the_night_market_has_the_shape_of_the_papers_second_game(surveys):
 
 @pytest.mark.parametrize(("name", "score"), [("long-watch", -7), ("night-market", -8)])
 def test_random_play_scores_like_random_play_of_the_papers_games(name, score):
-    summary = summarise(play(drrn.make(name), random_policy(0), 10_000, 0))
+    summary = summarise(play_episodes(drrn.make(name), random_policy(0), 10_000, 0))
     assert summary.mean_final_reward == pytest.approx(score, abs=0.6)
 
 
@@ -49,8 +49,8 @@ def test_every_ending_has_a_rule_and_every_rule_an_ending(name, surveys):
     assert all(ending.rule for ending in found.endings) and found.rules_never_reached == []
 
 
-def state_of(scene, journey):
-    return scene.text, scene.moves, frozenset(journey.cells.items())
+def state_of(scene, cells):
+    return scene.text, scene.moves, frozenset(cells.items())
 
 
 def ways(game):
@@ -60,20 +60,20 @@ def ways(game):
     def arrive(move, cells):
         after = []
         for _, scene in game.teller.outcomes(move, cells):
-            journey = Journey({**cells, **scene.writes})
-            state = state_of(scene, journey)
+            written = {**cells, **scene.writes}
+            state = state_of(scene, written)
             after.append(state)
             if state not in found:
                 found[state] = []
-                pending.append((state, scene, journey))
+                pending.append((state, scene, written))
                 if scene.ended:
                     endings.setdefault(scene.rule, []).append(state)
         return after
 
     arrive(game.teller.opening, {})
     while pending:
-        state, scene, journey = pending.pop()
-        found[state] = [arrive(move, journey.cells) for move in scene.moves]
+        state, scene, cells = pending.pop()
+        found[state] = [arrive(move, cells) for move in scene.moves]
     return found, endings
 
 
@@ -103,9 +103,10 @@ def test_each_story_can_be_played_to_every_ending(name):
 
 def reached(game, found, distance, seed):
     """Whether a real game, always one step nearer, gets there before chance leads away."""
-    observation = game.reset(seed)
+    observation, cells = game.reset(seed), {}
     for _ in range(60):
-        state = state_of(game.scene, game._journey)
+        cells |= game.scene.writes
+        state = state_of(game.scene, cells)
         if observation.ended or state not in distance:
             return distance.get(state) == 0
         near = [min((distance.get(to, 999) for to in action), default=999) for action in found[state]]
@@ -204,5 +205,5 @@ def test_in_the_long_watch_no_action_is_good_everywhere():
 @pytest.mark.parametrize("place", [0, -1])
 def test_a_fixed_place_in_the_storys_own_order_does_not_help(name, place):
     game = drrn.make(name, shuffle=False)
-    summary = summarise(play(game, lambda o: place % len(o.actions), 300, 0))
+    summary = summarise(play_episodes(game, lambda o: place % len(o.actions), 300, 0))
     assert summary.mean_final_reward < 5

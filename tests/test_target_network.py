@@ -3,16 +3,9 @@
 import numpy as np
 import pytest
 
-from drrn.learning.optimisers import SGD
-from drrn.learning.q_learning import Learner
 from drrn.models import Pages
-from tests.test_models import model, random_batches, shown
-from tests.test_train import FORK, REWARDS, trained
-
-
-@pytest.fixture
-def fork(story):
-    return story(FORK, REWARDS, shuffle=True)
+from tests.small_models import learner, model, random_batches, shown
+from tests.small_trainings import trained
 
 
 @pytest.mark.parametrize("extra", [{}, {"double": True}, {"grow": True}, {"double": True, "grow": True}], ids=str)
@@ -27,8 +20,8 @@ def test_a_frozen_table_stays_as_it_was_while_the_lexicons_grow():
     built.weights["table"] += 1.0
     frozen = built.frozen()
     for number in range(9):
-        built.states.id(f"state {number}")
-        built.actions.id(f"action {number}")
+        built.store.states.id(f"state {number}")
+        built.store.actions.id(f"action {number}")
     new = Pages(np.full((2, 1), 11), np.array([[[0, 12]]] * 2))
     for asked, q in ((shown(built), 1.0), (new, 0.0)):
         found = frozen.forward(built.read(Pages(asked.states[None], asked.actions[None]))[0], None).numpy()
@@ -53,25 +46,25 @@ def test_a_replica_with_a_target_network_trains_as_alone_though_episodes_differ_
 
 def test_a_replica_without_data_makes_no_update_and_keeps_its_target():
     built = model(seeds=(0, 1))
-    learner = Learner(built, SGD(built, 0.05), target_every=2)
+    learn = learner(built, target_every=2)
     some = random_batches(built, 4, updates=3)
     some.weights[1:, 1] = 0
-    before = learner.target.q(shown(built))
-    learner.learn(some)
-    after = learner.target.q(shown(built))
-    assert learner.updates == [3, 1]
+    before = learn.target.q(shown(built))
+    learn.update(some)
+    after = learn.target.q(shown(built))
+    assert learn.updates == [3, 1]
     assert not np.allclose(after[0], before[0]) and np.array_equal(after[1], before[1])
 
 
 def test_a_word_met_since_counts_for_nothing_in_a_target_that_was_not_renewed():
     built = model(seeds=(0, 1))
-    learner = Learner(built, SGD(built, 0.05), target_every=1)
-    new = built.states.id("zebra")
+    learn = learner(built, target_every=1)
+    new = built.store.states.id("zebra")
     for replica in (0, 1):
-        built.meet_states(replica, np.array([new]))
+        built.meet(replica, np.array([new]), np.arange(0))
     some = random_batches(built, 4, updates=1)
     some.weights[:, 1] = 0
-    learner.learn(some)
-    word = built.states.vocabulary["zebra"]
-    rows = learner.target.tables["state"].weight[:, word]
+    learn.update(some)
+    word = built.store.states.vocabulary.numbers["zebra"]
+    rows = learn.target.tables["state"].weight[:, word]
     assert rows[0].any() and not rows[1].any()

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drrn.text import Lexicon, bags_of, words
+from drrn.text import Store, Texts, Vocabulary, words
 
 TEXTS = st.lists(st.text("abc '-.\n", max_size=12), max_size=12)
 
@@ -14,63 +14,105 @@ def test_words_are_lower_cased_and_keep_an_apostrophe_inside():
     assert words("It’s") == words("it's") == ["it's"]
 
 
-def test_a_bag_counts_each_word():
-    lexicon = Lexicon()
-    text = lexicon.id("Wait, wait. Go!")
-    assert lexicon.vocabulary == {"wait": 0, "go": 1}
-    assert lexicon.bag(text) == {0: 2.0, 1: 1.0}
+def texts(*known):
+    return Texts(Vocabulary(known))
+
+
+def test_a_text_is_the_sequence_of_its_words_and_its_bag_counts_them():
+    read = texts()
+    text = read.id("Wait, go, wait.")
+    assert read.vocabulary.numbers == {"wait": 0, "go": 1}
+    assert read.words_of(np.array([text])).tolist() == [0, 1, 0]
+    assert read.bags().of(text) == {0: 2.0, 1: 1.0}
 
 
 def test_a_bag_with_a_norm_is_scaled_to_it_by_the_words_that_are_known():
-    lexicon = Lexicon(["wait", "go"], norm=5)
-    lexicon.grows = False
-    assert lexicon.bag(lexicon.id("Wait, wait. Go!")) == {0: np.float32(10 / 5**0.5), 1: np.float32(5 / 5**0.5)}
-    assert lexicon.bag(lexicon.id("Go, zeppelin")) == {1: 5.0}
-    assert lexicon.bag(lexicon.id("Zeppelin")) == {}
+    read = texts("wait", "go").scratch()
+    ids = [read.id(text) for text in ("Wait, wait. Go!", "Go, zeppelin", "Zeppelin")]
+    bags = read.bags(5)
+    assert bags.of(ids[0]) == {0: np.float32(10 / 5**0.5), 1: np.float32(5 / 5**0.5)}
+    assert bags.of(ids[1]) == {1: 5.0} and bags.of(ids[2]) == {}
 
 
 def test_a_text_is_read_once_and_has_one_number():
-    lexicon = Lexicon()
-    assert [lexicon.id("a b"), lexicon.id("b c"), lexicon.id("a b")] == [0, 1, 0]
-    assert len(lexicon) == 2
+    read = texts()
+    assert [read.id("a b"), read.id("b c"), read.id("a b")] == [0, 1, 0]
+    assert len(read) == 2
 
 
-def test_a_closed_vocabulary_counts_an_unknown_word_for_nothing():
-    lexicon = Lexicon(["wait"])
-    lexicon.grows = False
-    assert lexicon.bag(lexicon.id("wait zeppelin")) == {0: 1.0}
-    assert lexicon.spelled == ["wait"]
-
-
-def test_a_text_read_while_closed_is_read_anew_when_the_vocabulary_grows():
-    lexicon = Lexicon(["wait"])
-    lexicon.grows = False
-    closed = lexicon.id("wait zeppelin")
-    lexicon.grows = True
-    opened = lexicon.id("wait zeppelin")
-    assert lexicon.bag(opened) == {0: 1.0, 1: 1.0} and opened != closed
-    assert lexicon.id("wait zeppelin") == opened
+def test_a_scratch_store_learns_no_words_and_leaves_the_store_as_it_is():
+    read = texts("wait")
+    known = read.id("wait")
+    scratch = read.scratch()
+    first, second = scratch.id("wait zeppelin"), scratch.id("wait")
+    assert scratch.bags().of(first) == {0: 1.0}
+    assert read.vocabulary.spelled == ["wait"] and len(read) == 1
+    assert scratch.parent_ids.tolist() == [-1, known] and second == 1
+    grown = read.id("wait zeppelin")
+    assert read.bags().of(grown) == {0: 1.0, 1: 1.0}
 
 
 @given(TEXTS)
-def test_bags_end_to_end_are_the_bags_one_by_one(texts):
-    lexicon = Lexicon()
-    ids = np.array([lexicon.id(text) for text in texts] + [-1], np.int64)
-    word_ids, counts, lengths = bags_of(lexicon, ids)
+def test_bags_end_to_end_are_the_bags_one_by_one(written):
+    read = texts()
+    ids = np.array([read.id(text) for text in written] + [-1], np.int64)
+    bags = read.bags()
+    word_ids, counts, lengths = bags.gathered(ids)
     assert lengths[-1] == 0 and lengths.sum() == len(word_ids) == len(counts)
     start = 0
     for text, length in zip(ids[:-1], lengths, strict=False):
         span = slice(start, start + length)
-        assert dict(zip(word_ids[span].tolist(), counts[span].tolist(), strict=True)) == lexicon.bag(int(text))
+        assert dict(zip(word_ids[span].tolist(), counts[span].tolist(), strict=True)) == bags.of(int(text))
         start += length
 
 
+@given(TEXTS, TEXTS)
+def test_bags_that_were_made_in_two_goes_are_those_made_in_one(early, late):
+    one, two = texts(), texts()
+    for text in early:
+        two.id(text)
+    two.bags()
+    for text in early + late:
+        one.id(text)
+        two.id(text)
+    for text in set(early + late):
+        assert one.bags().of(one.id(text)) == two.bags().of(two.id(text)) == dict(expected(one, text))
+
+
+def expected(read, text):
+    found = words(text)
+    return {read.vocabulary.numbers[word]: float(found.count(word)) for word in found}
+
+
+@given(TEXTS, st.data())
+def test_what_is_kept_has_new_numbers_and_the_same_words(written, data):
+    read = texts()
+    ids = np.unique([read.id(text) for text in written]).astype(np.int64)
+    used = ids[[data.draw(st.booleans()) for _ in ids]] if len(ids) else ids
+    before = {int(text): read.bags().of(int(text)) for text in used}
+    renumbered = read.keep(used)
+    assert len(read) == len(used) and renumbered[-1] == -1
+    for text, bag in before.items():
+        assert read.bags().of(int(renumbered[text])) == bag
+    for text in written:
+        read.id(text)
+    assert len(read) == len(ids)  # those that were forgotten are read anew
+
+
 @given(TEXTS)
-def test_a_restored_lexicon_counts_alike(texts):
-    lexicon = Lexicon()
-    ids = [lexicon.id(text) for text in texts]
-    other = Lexicon()
-    other.restore(lexicon.spelled, lexicon.texts, lexicon.arrays())
-    assert [other.id(text) for text in texts] == ids
-    assert other.id("quite new") == lexicon.id("quite new")
-    assert other.bag(other.id("quite new")) == lexicon.bag(lexicon.id("quite new"))
+def test_a_restored_store_counts_alike(written):
+    store = Store.of_words()
+    ids = [store.states.id(text) for text in written]
+    other = Store.of_words()
+    other.restore(store.state(texts=True), texts=True)
+    assert [other.states.id(text) for text in written] == ids
+    assert other.states.id("quite new") == store.states.id("quite new")
+    new = store.states.id("quite new")
+    assert other.states.bags().of(new) == store.states.bags().of(new)
+
+
+def test_a_shared_store_has_one_side():
+    store = Store.of_words(["a"], shared=True)
+    assert store.page("a b", ["b a"]) == (0, [1]) and list(store.sides) == ["states"]
+    scratch = store.scratch()
+    assert scratch.states is scratch.actions

@@ -1,58 +1,15 @@
 """Training: seeds make everything, limits are no endings, replicas are alone, and a broken learner is found out."""
 
-import dataclasses
-
 import numpy as np
 import pytest
-import torch
 
-import drrn
-from drrn.errors import InputError
-from drrn.learning.optimisers import OPTIMISERS
-from drrn.learning.q_learning import LOSSES
-from drrn.models import INTERACTIONS, MODELS
-from drrn.models.drrn import DRRN
+from drrn.models.weights import model_state
 from drrn.playing.evaluation import mean_and_deviation
-from drrn.training.agent import arrays_of
-from drrn.training.settings import Settings, settings_for
+from drrn.playing.stepped_rollouts import SteppedRollouts
+from drrn.settings import Settings
 from drrn.training.train import Trainer
-
-CPU = torch.device("cpu")
-SMALL = {"hidden": 8, "rounds": 2, "episodes_per_round": 12, "epochs": 2, "evaluation_episodes": 6, "replicas": 2}
-
-FORK = """\
-:: Start
-The sea is grey and the wind is north.
-
-[[Go out.|Grey]]
-[[Stay in.|Home]]
-
-:: Grey
-You are out on the water.
-
-[[Row on.|Island]]
-[[Turn back.|Start]]
-
-:: Island
-An island, with figs.
-
-:: Home
-You stay, and wonder.
-"""
-REWARDS = "step_reward = -0.1\nmax_steps = 12\n[[ending]]\npassage = 'Island'\nreward = 10\n"
-REWARDS += "[[ending]]\npassage = 'Home'\nreward = -10\n"
-
-
-@pytest.fixture
-def fork(story):
-    return story(FORK, REWARDS, shuffle=True)
-
-
-def trained(game, **settings):
-    trainer = Trainer(game, Settings(**{**SMALL, **settings}), CPU)
-    rounds = list(trainer.train())
-    return trainer, rounds
-
+from tests.small_stories import FORK, REWARDS
+from tests.small_trainings import CPU, SMALL, trained
 
 VARIANTS = [
     {},
@@ -78,8 +35,8 @@ VARIANTS = [
 def test_the_same_settings_and_seed_give_the_same_weights_to_the_bit(fork, settings):
     first, one = trained(fork, **settings)
     second, two = trained(fork.another(), **settings)
-    for name, array in arrays_of(first.model).items():
-        assert np.array_equal(array, arrays_of(second.model)[name]), name
+    for name, array in model_state(first.model).items():
+        assert np.array_equal(array, model_state(second.model)[name]), name
     assert [r.evaluations for r in one] == [r.evaluations for r in two]
 
 
@@ -98,7 +55,7 @@ def test_a_replica_in_a_batch_trains_to_the_numbers_it_has_alone(fork, settings)
 def test_another_seed_gives_other_weights(fork):
     first, _ = trained(fork, seed=0)
     second, _ = trained(fork, seed=10)
-    assert not np.allclose(arrays_of(first.model)["table state"], arrays_of(second.model)["table state"])
+    assert not np.allclose(model_state(first.model)["table state"], model_state(second.model)["table state"])
 
 
 @pytest.mark.parametrize("model", ["drrn", "per-action", "max-action", "table"])
@@ -148,7 +105,7 @@ def test_compiled_and_uncompiled_play_give_the_same_learning_curve_within_noise(
     settings |= {"evaluation_episodes": 300, "replicas": 4, "batch_size": 8, "model": model}
     fast, one = trained(fork, **settings)
     slow, two = trained(fork, **settings, no_compile=True)
-    assert fast.fast_field is not None and slow.fast_field is None
+    assert fast.compiled is not None and slow.compiled is None
     for a, b in zip(one[2:], two[2:], strict=True):
         (x, dx), (y, dy) = (mean_and_deviation(r.evaluations, "softmax") for r in (a, b))
         assert abs(x - y) < 1.0 + dx + dy
@@ -162,15 +119,19 @@ def test_an_episode_that_ends_on_its_first_page_has_that_endings_reward(story):
         assert mean_and_deviation(rounds[0].evaluations, "softmax")[0] == pytest.approx(2.5, abs=1.2)
 
 
+def evenly(q, mask):
+    return mask / mask.sum(axis=1, keepdims=True)
+
+
 @pytest.mark.parametrize("model", ["drrn", "max-action"])
 @pytest.mark.parametrize("n_steps", [1, 3])
-def test_a_compiled_rollout_tells_the_same_transitions_as_a_track(story, n_steps, model):
+def test_a_compiled_rollout_tells_the_same_transitions_as_a_stepped_one(story, n_steps, model):
     endless = REWARDS.replace("max_steps = 12", "max_steps = 60")  # so that the limit stops none
     trainer = Trainer(story(FORK, endless, shuffle=True), Settings(**{**SMALL, "model": model}), CPU)
-    choose = trainer._explore
     generators = [np.random.default_rng(r) for r in range(2)]
-    fast = trainer.fast_field.play(400, choose, generators)[0].transitions(0.9, n_steps)
-    slow = trainer.field.play(400, choose, generators, learn_words=False)[0].transitions(0.9, n_steps)
+    fast = trainer.rollouts.play(400, evenly, generators, learn=True)[0].transitions(0.9, n_steps)
+    stepped = SteppedRollouts(trainer.game, trainer.model)
+    slow = stepped.play(400, evenly, generators, learn=True)[0].transitions(0.9, n_steps)
 
     def seen(t):
         action = np.take_along_axis(t.actions, t.taken[:, None], 1)[:, 0]
@@ -182,18 +143,18 @@ def test_a_compiled_rollout_tells_the_same_transitions_as_a_track(story, n_steps
 
 def test_a_menu_is_shown_in_every_order_and_the_action_taken_leads_where_it_should(fork):
     """Each page's actions stand in all their places about as often, and each step leads where its slot does."""
-    field = Trainer(fork, Settings(**{**SMALL, "model": "max-action"}), CPU).fast_field
-    game = field.game
+    rollouts = Trainer(fork, Settings(**{**SMALL, "model": "max-action"}), CPU).rollouts
+    game = rollouts.game
     generators = [np.random.default_rng(r) for r in range(2)]
-    steps = field.play(600, lambda q, mask: mask / mask.sum(axis=1, keepdims=True), generators)[0].steps
+    steps = rollouts.play(600, evenly, generators, learn=True)[0].steps
     first = steps[1]  # of all episodes; step 0 is empty
     start = int(np.flatnonzero(game.start)[0])
-    menu = field.actions[game.page[start]]
+    menu = rollouts.actions[game.page[start]]
     for action in menu[menu >= 0]:
         shares = np.bincount(np.nonzero(first.menu == action)[1], minlength=2)[: (menu >= 0).sum()] / 600
         assert shares == pytest.approx(1 / (menu >= 0).sum(), abs=0.1)
-        leads = {field.states[game.page[s]] for slot in range(game.first[start], game.first[start + 1])
-                 if field.actions[game.page[start]][slot - game.first[start]] == action
+        leads = {rollouts.states[game.page[s]] for slot in range(game.first[start], game.first[start + 1])
+                 if rollouts.actions[game.page[start]][slot - game.first[start]] == action
                  for s in game.successor[game.outcomes(slot)]}  # fmt: skip
         took = first.menu[np.arange(600), first.taken] == action
         assert set(first.next_text[took]) <= leads
@@ -201,100 +162,16 @@ def test_a_menu_is_shown_in_every_order_and_the_action_taken_leads_where_it_shou
 
 def test_growing_meets_words_while_playing_and_loading_knows_them_beforehand(fork):
     loaded = Trainer(fork, Settings(**SMALL), CPU)
-    assert loaded.compiled is not None and not loaded.grows and "figs" in loaded.states.vocabulary
+    assert loaded.compiled is not None and not loaded.grows and "figs" in loaded.store.states.vocabulary.numbers
     grown = Trainer(fork, Settings(**SMALL, grow=True), CPU)
-    assert grown.grows and not grown.states.vocabulary
+    assert grown.grows and not grown.store.states.vocabulary.spelled
     list(grown.train())
-    assert "wind" in grown.states.vocabulary and "row" in grown.actions.vocabulary
+    assert "wind" in grown.store.states.vocabulary.numbers and "row" in grown.store.actions.vocabulary.numbers
 
 
 def test_evaluation_adds_no_words(fork):
     trainer = Trainer(fork, Settings(**SMALL, grow=True), CPU)
-    trainer.states.id("quite another text")
-    words = list(trainer.states.spelled)
+    trainer.store.states.id("quite another text")
+    words = list(trainer.store.states.vocabulary.spelled)
     trainer.agent.evaluate(fork, episodes=3)
-    assert trainer.states.spelled == words
-
-
-def test_the_game_and_the_paper_know_what_suits_and_what_is_asked_for_comes_first():
-    assert settings_for("Saving John", {}, {}).alpha == 0.2
-    assert settings_for("Saving John", {}, {"alpha": 3.0}).alpha == 3.0
-    assert settings_for("A tale", {"alpha": 0.7}, {}).alpha == 0.7
-    with pytest.raises(InputError, match='Did you mean "alpha"'):
-        settings_for("A tale", {"alhpa": 0.7}, {})
-
-
-def test_what_suits_a_game_can_be_turned_off_on_the_command_line(fork):
-    from drrn.cli import parser
-    from drrn.cli.reproduce import _setting
-    from drrn.cli.train import _settings
-
-    fork.rules = dataclasses.replace(fork.rules, training={"bag_norm": 2.0})
-    for words, norm in (([], 2.0), (["--bag-norm", "3"], 3.0), (["--bag-norm", "none"], None)):
-        assert _settings(parser().parse_args(["train", "fork", *words]), fork).bag_norm == norm
-    assert _setting("bag_norm=none") == ("bag_norm", None)
-    with pytest.raises(InputError, match="invalid float or none value: 'much'"):
-        parser().parse_args(["train", "fork", "--bag-norm", "much"])
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"hidden": 0}, "hidden is 0; it must be at least 1"),
-        ({"alpha": -1.0}, "alpha is -1.0; it must be at least 0"),
-        ({"model": "drn"}, 'Did you mean "drrn"?'),
-        ({"learning_rate": 0.0}, "learning_rate is 0.0; it must be above 0"),
-        ({"discount": 1.5}, "it must lie between 0 and 1"),
-        ({"double": True}, "set target_every"),
-        ({"shared": True, "interaction": "bilinear", "action_hidden": 5}, "shared embeddings have one size"),
-        ({"hidden": "abc"}, 'hidden is "abc"; it must be a whole number'),
-        ({"hidden": 10.5}, "hidden is 10.5; it must be a whole number"),
-        ({"hidden": True}, "hidden is true; it must be a whole number"),
-        ({"seed": None}, "seed is null; it must be a whole number"),
-        ({"alpha": None}, "alpha is null; it must be a number"),
-        ({"alpha": False}, "alpha is false; it must be a number"),
-        ({"learning_rate": "x"}, 'learning_rate is "x"; it must be a number or none'),
-        ({"n_steps": 1.5}, "n_steps is 1.5; it must be a whole number"),
-        ({"discount": "0.9"}, 'discount is "0.9"; it must be a number'),
-        ({"shared": "no"}, 'shared is "no"; it must be true or false'),
-        ({"shared": 1}, "shared is 1; it must be true or false"),
-        ({"epochs": True}, "epochs is true; it must be a whole number"),
-        ({"model": ["drrn"]}, 'model is ["drrn"]; it must be a name'),
-    ],
-)
-def test_a_setting_out_of_range_is_one_sentence(settings, message):
-    with pytest.raises(InputError) as error:
-        Settings(**settings)
-    assert message in str(error.value)
-
-
-def test_a_whole_number_will_do_where_any_number_does():
-    assert Settings(alpha=2, learning_rate=1, clip=None).alpha == 2
-
-
-def test_the_kind_of_a_storys_own_settings_is_checked(fork):
-    with pytest.raises(InputError, match="epochs is true; it must be a whole number"):
-        settings_for(fork.title, {"epochs": True}, {})
-
-
-def test_a_model_of_ones_own_is_one_line_in_its_room(fork, monkeypatch):
-    class Own(DRRN):
-        pass
-
-    monkeypatch.setitem(MODELS, "own", Own)
-    trainer = drrn.trainer(fork, model="own", **{**SMALL, "rounds": 1})
-    assert isinstance(trainer.model, Own) and len(list(trainer.train())) == 1
-    with pytest.raises(InputError, match="choose from drrn, linear, max-action, per-action, table, own"):
-        Settings(model="other")
-
-
-@pytest.mark.parametrize(
-    ("setting", "room"),
-    [("model", MODELS), ("interaction", INTERACTIONS), ("optimiser", OPTIMISERS), ("loss", LOSSES)],
-    ids=["model", "interaction", "optimiser", "loss"],
-)
-def test_a_name_added_to_a_room_can_be_chosen(setting, room, monkeypatch):
-    with pytest.raises(InputError, match="choose from"):
-        Settings(**{setting: "own"})
-    monkeypatch.setitem(room, "own", next(iter(room.values())))
-    assert getattr(Settings(**{setting: "own"}), setting) == "own"
+    assert trainer.store.states.vocabulary.spelled == words and len(trainer.store.states) == 1

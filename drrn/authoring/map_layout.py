@@ -1,4 +1,4 @@
-"""Where the pages of a story stand on its map: columns by distance from the start, lines kept short."""
+"""The layout of a map as a layered graph: columns by distance from the start, lines kept short."""
 
 from __future__ import annotations
 

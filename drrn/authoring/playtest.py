@@ -1,4 +1,4 @@
-"""A story play-tested: its endings and how likely they are, the best play, the shortest ways, the traps."""
+"""The play-test of a compiled game: how likely its endings are, the best play, the shortest ways, the traps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from drrn.games.compiled.graph import Ints
 
 
 @dataclass(frozen=True)
-class Step:
+class WalkthroughStep:
     """A page, and the action taken on it; `chance` is how likely the action led to the next page."""
 
     state: int
@@ -29,6 +29,8 @@ class Step:
 
 @dataclass(frozen=True)
 class EndingOdds:
+    """How an ending is reached."""
+
     random: float  # how likely random play ends here
     best: float  # how likely the best play does
     shortest: list[str]  # the actions of a shortest way, luck permitting
@@ -51,7 +53,7 @@ class PlayTest:
     random_return: float | None
     random_steps: float | None  # the expected length
     random_trapped: float  # how likely random play comes to where no ending can be reached
-    traps: list[str]  # passages with states from which no ending can be reached
+    traps: list[str]  # passages (or first words of pages) with states from which no ending can be reached
     trap_states: int
     endings: list[EndingOdds]  # as the compiled game numbers them
 
@@ -72,12 +74,12 @@ def play_test(compiled: Compiled) -> PlayTest:
         best_return=_best_return(compiled),
         best_steps=finite(play.steps),
         sighted_final_reward=best_memoryless(compiled).score,
-        sighted_return=_best_return(compiled, by_sight=True),
+        sighted_return=_best_return(compiled, memoryless=True),
         random_final_reward=chance.final_reward,
         random_return=finite(chance.total),
         random_steps=finite(chance.steps),
         random_trapped=chance.trapped,
-        traps=sorted({compiled.passages[passage] for passage in compiled.passage[lost]}),
+        traps=sorted({compiled.place_of(int(state)) for state in lost}),
         trap_states=len(lost),
         endings=[
             EndingOdds(float(chance.endings[number]), float(play.endings[number]), ways[number])
@@ -115,7 +117,7 @@ def _came_by(compiled: Compiled) -> dict[int, int | None]:
     return came_by
 
 
-def walkthrough(compiled: Compiled) -> list[Step]:
+def walkthrough(compiled: Compiled) -> list[WalkthroughStep]:
     """The best play, page by page, as it most likely goes; it stops short where the best is to go on for ever."""
     slots = best(compiled).slot
     came_from = _likeliest(compiled, slots)
@@ -148,15 +150,14 @@ def _likeliest(compiled: Compiled, slots: Ints) -> dict[int, tuple[int, float] |
     return found
 
 
-def _step(compiled: Compiled, state: int, slots: Ints, chance: float) -> Step:
+def _step(compiled: Compiled, state: int, slots: Ints, chance: float) -> WalkthroughStep:
     action = None if compiled.ended[state] else compiled.actions[compiled.action[slots[state]]]
-    passage = compiled.passages[compiled.passage[state]]
-    return Step(state, passage, compiled.texts[compiled.text[state]], action, chance)
+    return WalkthroughStep(state, compiled.place_of(state), compiled.texts[compiled.text[state]], action, chance)
 
 
-def _best_return(compiled: Compiled, by_sight: bool = False) -> float | None:
+def _best_return(compiled: Compiled, memoryless: bool = False) -> float | None:
     try:
-        solved = best_memoryless(compiled, 1.0) if by_sight else best(compiled, 1.0)
+        solved = best_memoryless(compiled, 1.0) if memoryless else best(compiled, 1.0)
     except InputError:  # a loop that pays
         return None
     return finite(solved.score)

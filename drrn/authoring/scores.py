@@ -1,4 +1,4 @@
-"""How people did: one row for each finished game, in a CSV that only grows."""
+"""People's scores: one row for each finished game, in a CSV that only grows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from drrn.home import home
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class FinishedGame:
+    """A game that a person played to its end."""
+
     when: str
     game: str
     player: str
@@ -28,7 +30,7 @@ class Score:
 
 
 KINDS: dict[str, Any] = {"seed": int, "undone": int, "steps": int, "final_reward": float, "total": float}
-KINDS = {f.name: KINDS.get(f.name, str) for f in fields(Score)}
+KINDS = {f.name: KINDS.get(f.name, str) for f in fields(FinishedGame)}
 COLUMNS = list(KINDS)
 
 
@@ -52,7 +54,7 @@ def now() -> str:
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
 
 
-def append(path: Path, score: Score) -> None:
+def append(path: Path, score: FinishedGame) -> None:
     """Add a row; the header too where the file is new."""
     read(path)  # a file that is something else is left as it is
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -65,7 +67,7 @@ def append(path: Path, score: Score) -> None:
         file.write(text.getvalue())
 
 
-def read(path: Path) -> list[Score]:
+def read(path: Path) -> list[FinishedGame]:
     """All rows, in the order they were played; a broken one is named by its line."""
     if not path.exists():
         return []
@@ -76,13 +78,13 @@ def read(path: Path) -> list[Score]:
             raise InputError(f"{path}, line 1: the header must be {','.join(COLUMNS)}")
         for row in reader:
             values = zip(KINDS.items(), row, strict=True)
-            found.append(Score(**{name: kind(value) for (name, kind), value in values}))
+            found.append(FinishedGame(**{name: kind(value) for (name, kind), value in values}))
     except (ValueError, csv.Error) as error:
         raise InputError(f"{path}, line {reader.line_num}: not a row of scores: mend or remove it") from error
     return found
 
 
-def standing(scores: list[Score], game: str) -> Standing:
+def standing(scores: list[FinishedGame], game: str) -> Standing:
     """First games apart from later ones, as the paper reports its eight people."""
     novice: list[float] = []
     experienced: list[float] = []

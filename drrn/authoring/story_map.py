@@ -1,4 +1,4 @@
-"""The map of a story: its pages from the start on, endings coloured by reward, lines as wide as they are travelled."""
+"""The map of a compiled game: pages from the start on, endings coloured by reward, lines as wide as they are gone."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from drrn.authoring.map_layout import columns, heights
 from drrn.errors import InputError, require
 from drrn.exact.chain import Chain, uniform
 from drrn.games import Compiled
+from drrn.games.compiled.graph import first_words
+from drrn.games.optional import THE_END
 
 PAGE, LINE, BACK, INK = "#eef1f5", "#5b6b82", "#c98a3c", "#1d2530"
 TRAP = "#b9a3d6"
@@ -21,7 +23,8 @@ TRAP = "#b9a3d6"
 
 @dataclass(frozen=True)
 class StoryMap:
-    """Places (a passage, or an ending of it), and the ways between them under random play."""
+    """Places (a passage, or a page where there are no passages; or an ending), and the ways between them under random
+    play."""
 
     name: str
     labels: list[str]
@@ -30,12 +33,14 @@ class StoryMap:
     visits: list[float]
     distance: list[int]  # steps from the start
     ways: dict[tuple[int, int], float]  # how often each is expected to be gone
+    noun: str = "passage"  # what a place is
 
 
 def story_map(compiled: Compiled) -> StoryMap:
-    """States gathered by their passage; endings apart."""
-    passage = np.where(compiled.ended, -1, compiled.passage)
-    keys = [(int(p), int(e)) for p, e in zip(passage, compiled.ending_at, strict=True)]
+    """States gathered by their passage, or by their text in games that have no passages; endings apart."""
+    named = np.array([passage != "" for passage in compiled.passages])[compiled.passage]
+    gathered = np.where(named, compiled.passage, len(compiled.passages) + compiled.text)
+    keys = [(int(p), int(e)) for p, e in zip(np.where(compiled.ended, -1, gathered), compiled.ending_at, strict=True)]
     number: dict[tuple[int, int], int] = {}
     place = np.array([number.setdefault(key, len(number)) for key in keys])
     chain = Chain(compiled, uniform(compiled))
@@ -47,13 +52,22 @@ def story_map(compiled: Compiled) -> StoryMap:
     of_place = [np.flatnonzero(place == at) for at in range(len(number))]
     return StoryMap(
         name=compiled.title,
-        labels=[compiled.passages[p] if e < 0 else compiled.endings[e].passage for p, e in number],
+        labels=[_label(compiled, int(states[0])) for states in of_place],
         reward=[float(compiled.reward[states[0]]) if compiled.ended[states[0]] else None for states in of_place],
         trap=[bool(lost[states].any()) for states in of_place],
         visits=[float(visits[states].sum()) for states in of_place],
         distance=[int(steps[states].min()) for states in of_place],
         ways={divmod(int(pair), len(number)): float(a) for pair, a in zip(pairs, amount, strict=True)},
+        noun="passage" if named.any() else "page",
     )
+
+
+def _label(compiled: Compiled, state: int) -> str:
+    """The passage or the ending's name; where a game has no such names, the first words of the text."""
+    if not compiled.ended[state]:
+        return compiled.place_of(state)
+    ending = compiled.endings[compiled.ending_at[state]]
+    return first_words(ending.text) if ending.passage == THE_END and ending.text else ending.passage
 
 
 def _distance(compiled: Compiled, chain: Chain) -> Any:
@@ -73,7 +87,7 @@ def draw(compiled: Compiled, stem: Path) -> list[Path]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
-    figure = _figure(story_map(compiled))
+    figure = map_figure(story_map(compiled))
     written = []
     for suffix, canvas in ((".svg", FigureCanvasSVG), (".png", FigureCanvasAgg)):
         path = stem.with_name(stem.name + suffix)
@@ -85,7 +99,8 @@ def draw(compiled: Compiled, stem: Path) -> list[Path]:
     return written
 
 
-def _figure(drawn: StoryMap) -> Any:
+def map_figure(drawn: StoryMap) -> Any:
+    """The map as a figure of Matplotlib."""
     from matplotlib.figure import Figure
 
     stacks = columns(drawn.distance, tallest=max(9, round(1.1 * math.sqrt(len(drawn.labels)))))
@@ -167,8 +182,8 @@ def _colour(reward: float, rewards: list[float | None]) -> Any:
 
 def _draw_legend(axes: Any, drawn: StoryMap, low: float, letters: int) -> None:
     endings = sum(reward is not None for reward in drawn.reward)
-    passages = len(drawn.labels) - endings
-    title = f"{drawn.name}: {passages} passage{'s' * (passages != 1)}, {endings} ending{'s' * (endings != 1)}"
+    places = len(drawn.labels) - endings
+    title = f"{drawn.name}: {places} {drawn.noun}{'s' * (places != 1)}, {endings} ending{'s' * (endings != 1)}"
     key = "by steps from the start; lines and frames as wide as random play goes there; orange leads back"
     text = "\n".join(textwrap.fill(part, letters, max_lines=2) for part in (title, key))
     axes.text(-HALF, low - 1.5, text, fontsize=10, color=INK, va="center")

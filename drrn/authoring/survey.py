@@ -1,18 +1,21 @@
-"""What a story holds: the paper's table of statistics, its endings, and what an author should mend."""
+"""The survey of a game: the paper's table of statistics, its endings, and what an author should mend."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
 from drrn.authoring.playtest import EndingOdds, PlayTest, play_test
-from drrn.games import Compiled, StoryGame
-from drrn.games.stories.explore import LIMIT, explore
-from drrn.games.stories.paraphrases import Distance, distance, read_paraphrases
+from drrn.games import Compiled, Game
+from drrn.games.compiled.graph import EndingPlace
+from drrn.games.compiled.reached import Face
+from drrn.games.optional import title_of
+from drrn.games.stories.authored import Authored, authored, paraphrases_of
+from drrn.games.stories.explore import LIMIT
+from drrn.games.stories.paraphrases import Distance, distance
 from drrn.text import words
 
 # Between two sentences: quotes close with the first; "Dr. Who" and "“Why?” he asks" are one.
@@ -21,35 +24,13 @@ BREAK = re.compile(r"(?<!\b(?:Dr|Mr|Ms|St))(?<!\bMrs)(?<!\bProf)[.!?…][\"”�
 
 @dataclass(frozen=True)
 class Ending:
-    passage: str
+    """An ending that can be reached, and what it pays."""
+
+    passage: str  # or the name of the ending, in a game without passages
     reward: float
     rule: int | None  # number of its [[ending]] in the TOML, from 1; None: no rule, so it pays the default
     last_words: str
     odds: EndingOdds | None = None  # where the game was compiled
-
-
-class Shown(Protocol):
-    """What a survey must know of each page that differs to a player."""
-
-    @property
-    def passage(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def actions(self) -> tuple[str, ...]: ...
-    @property
-    def rule(self) -> int | None: ...
-    @property
-    def hypertext(self) -> bool: ...
-
-
-@dataclass(frozen=True)
-class _Page:
-    passage: str
-    text: str
-    actions: tuple[str, ...]
-    rule: int | None
-    hypertext: bool
 
 
 @dataclass(frozen=True)
@@ -70,7 +51,7 @@ class Survey:
     states: int  # of (page, all variables)
     complete: bool  # every page was seen
     endings: list[Ending]
-    rules_never_reached: list[int]
+    rules_never_reached: list[int]  # this and what follows: of games that were read from a story
     unreachable: list[str]  # passages
     problems: list[str]  # what cannot be played: unsupported macros, broken links
     notes: list[str]
@@ -78,43 +59,41 @@ class Survey:
     play_test: PlayTest | None = None
 
 
-def survey(game: StoryGame, limit: int = LIMIT, progress: Callable[[int], None] | None = None) -> Survey:
-    """Explore the story and count."""
-    found = explore(game, limit, progress)
-    return _survey(game, found.scenes, found.shown, found.stochastic, states=found.states, complete=found.complete)
+def survey(game: Game, limit: int = LIMIT, progress: Callable[[int], None] | None = None) -> Survey:
+    """Explore a story and count, up to so many states."""
+    told = authored(game, "a survey of what cannot be compiled")
+    found = told.explore(limit, progress)
+    pages = [told.face(scene) for scene in found.scenes]
+    return _survey(told, pages, found.shown, found.stochastic, states=found.states, complete=found.complete)
 
 
-def compiled_survey(game: StoryGame, compiled: Compiled) -> Survey:
+def compiled_survey(game: Game, compiled: Compiled) -> Survey:
     """The survey of a compiled game: complete."""
-    shown = set(game.script.story.pages) - set(compiled.unreached)
+    shown = set(game.story.pages) - set(compiled.unreached) if isinstance(game, Authored) else set()
     stochastic = bool((np.diff(compiled.row_first) > 1).any())
     return _survey(game, _pages(compiled), shown, stochastic, states=compiled.raw_states, complete=True)
 
 
-def full_survey(game: StoryGame, compiled: Compiled) -> Survey:
+def full_survey(game: Game, compiled: Compiled) -> Survey:
     """The same, and play-tested."""
     tested = play_test(compiled)
     found = compiled_survey(game, compiled)
-    odds = {
-        _ending_key(place.rule, place.passage): tested.endings[number] for number, place in enumerate(compiled.endings)
-    }
+    odds = {_ending_key(place): tested.endings[number] for number, place in enumerate(compiled.endings)}
     endings: dict[Hashable, Ending] = {}  # those without a rule are known by their passage: their odds are
-    for e in found.endings:
-        key = _ending_key(None if e.rule is None else e.rule - 1, e.passage)
+    for key, e in _endings(game, _pages(compiled)):
         endings.setdefault(key, replace(e, odds=odds[key]))
     return replace(found, endings=list(endings.values()), play_test=tested)
 
 
 def _survey(
-    game: StoryGame, pages: Sequence[Shown], shown: set[str], stochastic: bool, *, states: int, complete: bool
+    game: Game, pages: Sequence[Face], shown: set[str], stochastic: bool, *, states: int, complete: bool
 ) -> Survey:
     texts = {page.text for page in pages}
     actions = {action for page in pages for action in page.actions}
-    reached = {page.rule for page in pages if not page.actions}
-    paraphrases = read_paraphrases(game.rules.paraphrases) if game.rules.paraphrases else None
+    story = game if isinstance(game, Authored) else None
     return Survey(
         name=game.name,
-        title=game.title,
+        title=title_of(game),
         kind=_kind(pages),
         state_vocabulary=len({word for text in texts for word in words(text)}),
         action_vocabulary=len({word for action in actions for word in words(action)}),
@@ -123,15 +102,15 @@ def _survey(
         transitions="stochastic" if stochastic else "deterministic",
         pages=len(texts),
         actions=len(actions),
-        passages=len(game.script.story.pages),
+        passages=len(story.story.pages) if story else 0,
         states=states,
         complete=complete,
-        endings=_endings(game, pages),
-        rules_never_reached=[i + 1 for i in range(len(game.rules.endings)) if i not in reached],
-        unreachable=[name for name in game.script.story.pages if name not in shown],
-        problems=[str(problem) for problem in game.script.problems],
-        notes=list(game.script.story.notes) + _asked(game),
-        paraphrases=distance(paraphrases, actions) if paraphrases else None,
+        endings=[ending for _, ending in _endings(game, pages)],
+        rules_never_reached=_rules_never_reached(story, pages) if story else [],
+        unreachable=[name for name in story.story.pages if name not in shown] if story else [],
+        problems=[str(problem) for problem in story.problems] if story else [],
+        notes=[*story.story.notes, *_unanswered(story)] if story else [],
+        paraphrases=distance(dict(said), actions) if (said := paraphrases_of(game)) else None,
     )
 
 
@@ -146,7 +125,7 @@ def last_words(text: str) -> str:
     return paragraph[starts[-2:][0] if short else starts[-1] :]
 
 
-def _pages(compiled: Compiled) -> list[_Page]:
+def _pages(compiled: Compiled) -> list[Face]:
     """One for each page and ending of the compiled game."""
     numbers = np.column_stack([compiled.page, compiled.ending_at])
     found = []
@@ -154,43 +133,52 @@ def _pages(compiled: Compiled) -> list[_Page]:
         page, ending = numbers[state]
         actions = compiled.page_action[compiled.page_first[page] : compiled.page_first[page + 1]]
         found.append(
-            _Page(
-                passage=compiled.passages[compiled.passage[state]],
+            Face(
                 text=compiled.texts[compiled.page_text[page]],
                 actions=tuple(compiled.actions[action] for action in actions),
-                rule=compiled.endings[ending].rule if ending >= 0 else None,
+                reward=float(compiled.reward[state]),
+                passage=compiled.passages[compiled.passage[state]],
+                ending=compiled.endings[ending] if ending >= 0 else None,
                 hypertext=bool(compiled.page_hypertext[page]),
             )
         )
     return found
 
 
-def _kind(pages: Sequence[Shown]) -> str:
+def _kind(pages: Sequence[Face]) -> str:
     choice = any(page.actions and not page.hypertext for page in pages)
     hypertext = any(page.hypertext for page in pages)
     return "choice & hypertext" if choice and hypertext else "hypertext" if hypertext else "choice"
 
 
-def _endings(game: StoryGame, pages: Sequence[Shown]) -> list[Ending]:
-    """One for each rule, and one for each page that ended without a rule; best first."""
-    found: dict[Hashable, Ending] = {}
+def _endings(game: Game, pages: Sequence[Face]) -> list[tuple[Hashable, Ending]]:
+    """One for each rule, and one for each page that ended without a rule, under the ending's key; best first."""
+    found: dict[Hashable, tuple[Hashable, Ending]] = {}
     for page in pages:
-        if page.actions:
+        if page.ending is None:
             continue
-        rule = game.rules.endings[page.rule] if page.rule is not None else None
-        passage = (rule.condition.passage if rule else None) or page.passage
-        reward = rule.reward if rule else game.rules.default_reward
-        number = page.rule + 1 if page.rule is not None else None
-        sentence = last_words(page.text)
-        key = (_ending_key(page.rule, passage), sentence if rule is None else "")
-        found.setdefault(key, Ending(passage, reward, number, sentence))
-    return sorted(found.values(), key=lambda ending: (-ending.reward, ending.rule or 0, ending.passage))
+        rule, key, sentence = page.ending.rule, _ending_key(page.ending), last_words(page.text)
+        ending = Ending(page.ending.passage, _pays(game, page, rule), None if rule is None else rule + 1, sentence)
+        found.setdefault((key, sentence if rule is None else ""), (key, ending))
+    return sorted(found.values(), key=lambda pair: (-pair[1].reward, pair[1].rule or 0, pair[1].passage))
 
 
-def _ending_key(rule: int | None, passage: str) -> Hashable:
-    return passage if rule is None else rule
+def _pays(game: Game, page: Face, rule: int | None) -> float:
+    """What an ending itself pays: in a story as its rule says, without what events on the last page add to it."""
+    if not isinstance(game, Authored):
+        return page.reward
+    return game.rules.default_reward if rule is None else game.rules.endings[rule].reward
 
 
-def _asked(game: StoryGame) -> list[str]:
-    unanswered = sorted(game.script.facts.asked - game.rules.inputs.keys())
-    return [f'the story asks for ${name}: answer it under [inputs] with {name} = "…"' for name in unanswered]
+def _ending_key(place: EndingPlace) -> Hashable:
+    return (place.passage, place.text) if place.rule is None else place.rule
+
+
+def _rules_never_reached(story: Authored, pages: Sequence[Face]) -> list[int]:
+    reached = {page.ending.rule for page in pages if page.ending is not None}
+    return [number + 1 for number in range(len(story.rules.endings)) if number not in reached]
+
+
+def _unanswered(story: Authored) -> list[str]:
+    names = sorted(set(story.asked) - story.rules.inputs.keys())
+    return [f'the story asks for ${name}: answer it under [inputs] with {name} = "…"' for name in names]

@@ -15,8 +15,8 @@ from drrn.errors import InputError
 DESCRIPTION = """\
 Agents that choose among actions said in words: games, and people or agents who play them.
 
-GAME is a name (see: drrn games), a Twee file (.twee, .tw), a published Twine page (.html), or the .toml that
-stands beside a story and says what its endings are worth."""
+GAME is a name (see: drrn games), a Twee file (.twee, .tw), a published Twine page (.html), the .toml that stands
+beside a story and says what its endings are worth, or a game of your own as module:factory."""
 
 
 class Parser(argparse.ArgumentParser):

@@ -10,8 +10,9 @@ from typing import Any
 from drrn.authoring.survey import Ending, Survey, survey
 from drrn.cli.show import add_game_options, add_limit, counted, one_line, open_game, states_progress
 from drrn.errors import InputError
-from drrn.games import StoryGame
-from drrn.games.stories.twine1.expressions import DEFAULT_ANSWER
+from drrn.games.optional import title_of
+from drrn.games.stories.authored import Authored, authored
+from drrn.games.stories.script import DEFAULT_ANSWER
 
 
 def add_command(commands: Any) -> None:
@@ -28,8 +29,8 @@ def add_command(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    game = open_game(options)
-    story = Path(game.script.story.source)
+    game = authored(open_game(options), "drrn annotate")
+    story = Path(game.story.source)
     path = options.out or story.with_suffix(".toml")
     if path.exists():
         raise InputError(f"{path}: it exists and is left as it is: give another name with --out")
@@ -42,22 +43,22 @@ def run(options: argparse.Namespace) -> None:
     print(f"{path}: {counted(len(found.endings), 'ending')}; fill in what each is worth, then: drrn play {path}")
 
 
-def annotation(game: StoryGame, found: Survey, story: str) -> str:
+def annotation(game: Authored, found: Survey, story: str) -> str:
     """The TOML's text: rules that the story has already, and a rule to fill in for each ending without one."""
     lines = [
         "# Rewards of the endings: fill in a number for each, say from -20 (worst) to 20 (best).",
-        f"title = {_quoted(game.title)}",
+        f"title = {_quoted(title_of(game))}",
         f"story = {_quoted(story)}",
         "step_reward = -0.1  # for each step that does not end the story",
         "max_steps = 500",
     ]
-    if game.rules.ends or not any(ending.passage != game.script.story.start for ending in found.endings):
+    if game.rules.ends or not any(ending.passage != game.story.start for ending in found.endings):
         lines.append(
             '# ends = { contains = "THE END" }  # if pages that end the story still offer links, say how they look'
         )
     if not found.complete:
         lines.append(f"# Only {found.states:,} states were visited: there may be more endings than these.")
-    names = sorted(game.script.facts.asked)
+    names = sorted(game.asked)
     if names:
         answers = [f"{_quoted(name)} = {_quoted(DEFAULT_ANSWER)}" for name in names]
         lines += ["", "[inputs]  # what to answer where the story asks", *answers]
@@ -67,7 +68,7 @@ def annotation(game: StoryGame, found: Survey, story: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _conditions(game: StoryGame, found: Survey, ending: Ending) -> list[str]:
+def _conditions(game: Authored, found: Survey, ending: Ending) -> list[str]:
     """How the ending is known: as its rule says, else by its passage, and by its last words where those tell more."""
     if ending.rule is not None:
         parts = game.rules.endings[ending.rule - 1].condition.parts

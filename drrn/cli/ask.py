@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from drrn.authoring.survey import last_words
 from drrn.cli.show import one_line, positive, table
 from drrn.errors import InputError
-from drrn.games import Observation, StoryGame
+from drrn.games import Game, Observation
+from drrn.games.optional import is_stopped
 from drrn.text import words
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def add_command(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from drrn.training.agent import game_of, load_agent
+    from drrn.training.loading import game_of, load_agent
 
     if options.examples is None and not (options.state and options.action):
         raise InputError("give a --state and one or more --action, or --examples N")
@@ -66,7 +67,7 @@ def _rows(q: QValues) -> list[list[object]]:
     return [[statistics.fmean(each), f"± {statistics.pstdev(each):.2f}", action] for action, each in q.items()]
 
 
-def _examples(agent: Agent, game: StoryGame, count: int) -> Iterator[tuple[Observation, QValues]]:
+def _examples(agent: Agent, game: Game, count: int) -> Iterator[tuple[Observation, QValues]]:
     """Pages of games played by the highest mean Q, with `count` Q-values in all; the last page may show its best."""
     page = game.reset(0)
     while count > 0 and page.actions:
@@ -76,6 +77,7 @@ def _examples(agent: Agent, game: StoryGame, count: int) -> Iterator[tuple[Obser
         page = game.step(page.actions.index(next(iter(q))))
         if page.ended:
             yield page, {}
+        if page.ended or is_stopped(game):
             page = game.reset()
 
 
@@ -86,7 +88,8 @@ def _told(page: Observation, q: QValues) -> str:
 
 
 def _warn_of_unknown_texts(agent: Agent, state: str, actions: Sequence[str]) -> None:
-    sides = [(agent.model.states, state), *((agent.model.actions, action) for action in actions)]
-    unknown = [f'"{text}"' for lexicon, text in sides if lexicon.vocabulary.keys().isdisjoint(words(text))]
+    store = agent.model.store
+    sides = [(store.states, state), *((store.actions, action) for action in actions)]
+    unknown = [f'"{text}"' for texts, text in sides if texts.vocabulary.numbers.keys().isdisjoint(words(text))]
     if unknown:
         print(f"the agent knows no word of {', '.join(unknown)}: it reads nothing there", file=sys.stderr)

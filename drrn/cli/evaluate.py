@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drrn.cli.show import positive, table
-from drrn.games import StoryGame, make
+from drrn.games import Game, make
 
 if TYPE_CHECKING:
     from drrn.training.agent import Agent
@@ -35,7 +35,7 @@ def add_command(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from drrn.training.agent import game_of, load_agent, read_config
+    from drrn.training.loading import game_of, load_agent, read_config
 
     agent = load_agent(options.agent)
     if options.game:
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> None:
     print("\nendings\n" + table([[f"{share:.1%}", name] for name, share in shares.most_common() if share > 0.0005]))
 
 
-def _sampled(agent: Agent, game: StoryGame, options: argparse.Namespace) -> list[dict[str, Any]]:
+def _sampled(agent: Agent, game: Game, options: argparse.Namespace) -> list[dict[str, Any]]:
     rows = []
     for e in agent.evaluate(game, policies=[options.policy], episodes=options.episodes):
         s = e.summary
@@ -70,7 +70,7 @@ def _sampled(agent: Agent, game: StoryGame, options: argparse.Namespace) -> list
     return rows
 
 
-def _exact(agent: Agent, game: StoryGame, options: argparse.Namespace) -> list[dict[str, Any]]:
+def _exact(agent: Agent, game: Game, options: argparse.Namespace) -> list[dict[str, Any]]:
     compiled, scores = agent.exact(game, options.policy)
     rows = []
     for replica, s in enumerate(scores):

@@ -8,8 +8,13 @@ from typing import Any
 
 from drrn.authoring.survey import compiled_survey
 from drrn.cli.show import table
-from drrn.games import BUILT_IN, compile_game, make
+from drrn.errors import InputError
+from drrn.games import BUILT_IN, Game, compile_game, make
 from drrn.games.authors import place, sources
+from drrn.games.optional import title_of
+from drrn.registry import GROUPS, registered
+
+MOST_STATES = 50_000  # a game with more is listed by its title alone
 
 
 def add_command(commands: Any) -> None:
@@ -17,7 +22,7 @@ def add_command(commands: Any) -> None:
         "games",
         help="list the games that can be played by name, or add the paper's",
         description="List the games that can be played by name: title, kind, transitions, pages, endings. Any story "
-        "file can be played by its path as well.",
+        "file can be played by its path as well, and a game made by Python code as module:factory.",
     )
     command.set_defaults(run=run)
     actions = command.add_subparsers(title="commands", metavar="[add]", dest="action")
@@ -40,16 +45,30 @@ def add_command(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     added = place.origin()
-    rows = []
+    rows, notes = [], []
     for name in (*BUILT_IN, *(place.NAMES if added else ())):
-        game = make(name)
-        found = compiled_survey(game, compile_game(game))
-        rewards = [ending.reward for ending in found.endings]
-        span = f"{len(rewards)} from {min(rewards):g} to {max(rewards):g}"
-        rows.append([name, found.title, found.kind, found.transitions, found.pages, span])
+        rows.append([name, *_told(make(name))])
+    for name in sorted(registered("game")):
+        try:
+            rows.append([name, *_told(make(name))])
+        except InputError as error:
+            notes.append(str(error))
     print(table(rows, header=["name", "title", "kind", "transitions", "pages", "endings"]))
     names = " and ".join(place.NAMES)
     print(f"\n{names}: {f'from {sources.REPOSITORY}, {added}' if added else f'not yet here: {sources.HOW}'}")
+    for note in notes:
+        print(f"registered as {GROUPS['game']}, but cannot be opened: {note}")
+
+
+def _told(game: Game) -> list[object]:
+    """Title, kind, transitions, pages and endings; a game that cannot be compiled has a title alone."""
+    try:
+        found = compiled_survey(game, compile_game(game, limit=MOST_STATES))
+    except InputError:
+        return [title_of(game), None, None, None, None]
+    rewards = [ending.reward for ending in found.endings]
+    span = f"{len(rewards)} from {min(rewards):g} to {max(rewards):g}"
+    return [found.title, found.kind, found.transitions, found.pages, span]
 
 
 def run_add(options: argparse.Namespace) -> None:

@@ -13,19 +13,22 @@ from drrn.authoring.playtest import PlayTest, walkthrough
 from drrn.authoring.survey import Ending, Survey, full_survey, survey
 from drrn.cli.show import add_game_options, counted, one_line, open_game, positive, states_progress, table
 from drrn.errors import InputError
-from drrn.games import Compiled, StoryGame, compile_game
+from drrn.games import Compiled, Game, compile_game
 from drrn.games.compiled.compile import LIMIT, MEMORY
+from drrn.games.optional import THE_END
+from drrn.games.stories.authored import Authored
 from drrn.games.stories.explore import LIMIT as EXPLORED
 
 
 def add_command(commands: Any) -> None:
     command = commands.add_parser(
         "inspect",
-        help="what a story holds: statistics, endings and their odds, the best play, a map",
-        description="Go everywhere in a story and print the paper's table of statistics, the best score and that of "
-        "random play (exact), every ending with its reward, its odds and the shortest way to it, passages that cannot "
-        "be reached, traps that cannot be left, links that lead nowhere, and macros that are not supported. A story "
-        "too large for that is explored as far as the limit goes.",
+        help="what a game holds: statistics, endings and their odds, the best play, a map",
+        description="Go everywhere in a game and print the paper's table of statistics, the best score and that of "
+        "random play (exact), every ending with its reward, its odds and the shortest way to it, and traps that cannot "
+        "be left; of a story also passages that cannot be reached, links that lead nowhere, and macros that are not "
+        "supported. The game must be one that can be compiled; a story too large for that is explored as far as the "
+        "limit goes.",
     )
     add_game_options(command)
     command.add_argument(
@@ -36,7 +39,7 @@ def add_command(commands: Any) -> None:
     )
     command.add_argument("--json", action="store_true", help="print it all as JSON")
     command.add_argument(
-        "--plot", nargs="?", const=Path(), type=Path, metavar="FILE", help="draw the story's map, as SVG and PNG"
+        "--plot", nargs="?", const=Path(), type=Path, metavar="FILE", help="draw the game's map, as SVG and PNG"
     )
     command.add_argument("--walkthrough", action="store_true", help="print the best play, page by page, instead")
     command.set_defaults(run=run)
@@ -48,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
     compiled, why_not = _compiled(game, options)
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # the line of progress
-    if compiled is None and (options.walkthrough or maps):
+    if compiled is None and (options.walkthrough or maps or not isinstance(game, Authored)):
         raise InputError(why_not)
     if compiled and options.walkthrough:
         print(told_walkthrough(compiled, options.json))
@@ -58,12 +61,12 @@ def run(options: argparse.Namespace) -> None:
     else:
         found = survey(game, min(options.limit, EXPLORED), states_progress(options.limit))
         found = dataclasses.replace(found, notes=[why_not, *found.notes])
-    print(json.dumps(dataclasses.asdict(found), indent=2, ensure_ascii=False) if options.json else report(found))
+    print(json.dumps(dataclasses.asdict(found), indent=2, ensure_ascii=False) if options.json else told_survey(found))
     if compiled and maps:
         _plot(compiled, maps)
 
 
-def _compiled(game: StoryGame, options: argparse.Namespace) -> tuple[Compiled | None, str]:
+def _compiled(game: Game, options: argparse.Namespace) -> tuple[Compiled | None, str]:
     """The compiled game, or why it cannot be."""
     try:
         return compile_game(
@@ -104,7 +107,7 @@ def told_walkthrough(compiled: Compiled, as_json: bool) -> str:
     return "\n".join(lines)
 
 
-def report(found: Survey) -> str:
+def told_survey(found: Survey) -> str:
     least = "" if found.complete else "at least "
     rows = [
         ["Text game type", found.kind],
@@ -113,11 +116,11 @@ def report(found: Survey) -> str:
         ["Words per description", f"{found.words_per_description:.2f} on average"],
         ["Most actions at once", f"{found.most_actions}"],
         ["State transitions", found.transitions],
-        ["Pages", f"{least}{found.pages:,} distinct texts, from {found.passages:,} passages"],
+        ["Pages", f"{least}{found.pages:,} distinct texts{_from_passages(found)}"],
         ["Actions", f"{least}{found.actions:,} distinct texts"],
     ]
     if found.play_test:
-        rows.append(["States", _states(found.play_test)])
+        rows.append(["States", _states(found)])
     else:
         more = "" if found.complete else " (there are more)"
         rows.append(["States visited", f"{found.states:,}{more}"])
@@ -131,25 +134,31 @@ def report(found: Survey) -> str:
         parts.insert(1, notes.pop(0))  # why it could not be compiled
     if found.play_test:
         parts += ["Play (exact, without a step limit)", _indented(_scores(found.play_test))]
-    parts += [f"Endings ({len(found.endings)})", _indented(_endings(found.endings))]
+    parts += [f"Endings ({len(found.endings)})", _indented(_endings(found))]
     for head, items in _lists(found, notes).items():
         if items:
             parts += [f"{head} ({len(items)})", _indented("\n".join(items))]
     return "\n\n".join(part for part in parts if part)
 
 
-def _states(test: PlayTest) -> str:
-    more = "" if test.raw_complete else "at least "
-    return (
-        f"{more}{test.raw_states:,} of (page, variables); {test.live_states:,} of variables that may yet matter; "
-        f"{test.states:,} once those alike are merged"
-    )
+def _from_passages(found: Survey) -> str:
+    return f", from {found.passages:,} passages" if found.passages else ""
+
+
+def _states(found: Survey) -> str:
+    test = found.play_test
+    assert test is not None
+    merged = f"{test.states:,} once those alike are merged"
+    if not found.passages:
+        return f"{test.live_states:,}; {merged}"
+    counted_all = f"{'' if test.raw_complete else 'at least '}{test.raw_states:,} of (page, variables)"
+    return f"{counted_all}; {test.live_states:,} of variables that may yet matter; {merged}"
 
 
 def _scores(test: PlayTest) -> str:
     rows = [
         ["best play", test.best_final_reward, _or_endless(test.best_return), _or_endless(test.best_steps)],
-        ["best by sight, at least", test.sighted_final_reward, _or_endless(test.sighted_return), ""],
+        ["best without memory, at least", test.sighted_final_reward, _or_endless(test.sighted_return), ""],
         ["random play", test.random_final_reward, _or_endless(test.random_return), _or_endless(test.random_steps)],
     ]
     return table(rows, header=["", "final reward", "return", "steps"])
@@ -159,15 +168,23 @@ def _or_endless(number: float | None) -> str:
     return "endless" if number is None else f"{number:.2f}"
 
 
-def _endings(endings: list[Ending]) -> str:
-    if not all(ending.odds for ending in endings):
-        return table([[e.reward, e.passage, "" if e.rule else "(no rule)", _cut(e.last_words, 70)] for e in endings])
-    rows = []
-    for e in endings:
-        assert e.odds is not None
-        odds = [f"{e.odds.random:.1%}", f"{e.odds.best:.1%}", len(e.odds.shortest)]
-        rows.append([e.reward, *odds, e.passage, "" if e.rule else "(no rule)", _cut(e.last_words, 60)])
-    return table(rows, header=["reward", "random", "best", "fewest steps", "passage", "", "last words"])
+def _endings(found: Survey) -> str:
+    """A row for each ending; where the game has rules, those without one are marked."""
+    rows: list[list[object]] = []
+    for e in found.endings:
+        unruled = "(no rule)" if found.passages and not e.rule else ""
+        if e.odds is None:
+            rows.append([e.reward, e.passage, unruled, _cut(e.last_words, 70)])
+        else:
+            odds = [f"{e.odds.random:.1%}", f"{e.odds.best:.1%}", len(e.odds.shortest)]
+            rows.append([e.reward, *odds, e.passage, unruled, _cut(e.last_words, 60)])
+    name = "passage" if found.passages else "ending"
+    header = ["reward", "random", "best", "fewest steps", name, "", "last words"] if found.play_test else ()
+    return table(rows, header=header)
+
+
+def _named(ending: Ending) -> str:
+    return _cut(ending.last_words, 40) if ending.passage == THE_END else ending.passage
 
 
 def _cut(text: str, length: int) -> str:
@@ -188,7 +205,7 @@ def _lists(found: Survey, notes: list[str]) -> dict[str, list[str]]:
         return lists
     ways = {
         "Shortest way to each ending": [
-            f"{ending.passage}: {' → '.join(ending.odds.shortest)}" for ending in found.endings if ending.odds
+            f"{_named(ending)}: {' → '.join(ending.odds.shortest)}" for ending in found.endings if ending.odds
         ]
     }
     if test.traps:

@@ -13,28 +13,27 @@ from rich.text import Text
 
 from drrn.authoring import scores
 from drrn.cli.show import counted
-from drrn.games import Observation, StoryGame
+from drrn.games import Game, Observation
+from drrn.games.optional import ending_of, is_stopped, title_of
 
 Adviser = Callable[[Observation], Sequence[float]]  # Q of each action shown
 
 HELP = "a number chooses; [b]u[/b] undo, [b]r[/b] restart, [b]q[/b] quit"
 
 
-class Table:
+class Sitting:
     """One person's sitting: game after game, each with a seed of its own."""
 
-    def __init__(
-        self, game: StoryGame, seed: int, player: str | None, path: Path, adviser: Adviser | None = None
-    ) -> None:
+    def __init__(self, game: Game, seed: int, player: str | None, path: Path, adviser: Adviser | None = None) -> None:
         self.game, self.seed, self.path, self.adviser = game, seed, path, adviser
         self.player = player or _login()
         self.console = Console(highlight=False)
         self.taken: list[int] = []
         self.undone = 0
 
-    def sit(self) -> None:
+    def begin(self) -> None:
         """Play until the person leaves."""
-        self.console.print(Panel(Text(self.game.title, justify="center", style="bold"), width=min(self._width, 80)))
+        self.console.print(Panel(Text(title_of(self.game), justify="center", style="bold"), width=min(self._width, 80)))
         self.console.print(HELP, style="dim")
         while self._one_game():
             self.seed += 1
@@ -45,6 +44,9 @@ class Table:
         observation, total = self._replay()
         while not observation.ended:
             self._page(observation)
+            if is_stopped(self.game):
+                self.console.print("The game stops here, before an end; nothing is recorded.", style="dim")
+                return self._again()
             answer = self._ask(observation)
             if answer is None:
                 self.console.print("You leave before the end; nothing is recorded.", style="dim")
@@ -112,7 +114,7 @@ class Table:
         self.console.print(
             f"Final reward [b]{observation.reward:g}[/b], return {total:.1f}, in {counted(len(self.taken), 'step')}."
         )
-        score = scores.Score(
+        score = scores.FinishedGame(
             when=scores.now(),
             game=self.game.name,
             player=self.player,
@@ -121,7 +123,7 @@ class Table:
             steps=len(self.taken),
             final_reward=observation.reward,
             total=round(total, 6),
-            ending=self.game.ending or "",
+            ending=ending_of(self.game, observation) or "",
         )
         try:
             scores.append(self.path, score)

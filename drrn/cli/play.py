@@ -15,8 +15,9 @@ from drrn import load
 from drrn.authoring.scores import scores_file
 from drrn.cli.show import add_game_options, open_game, positive, table, tracked
 from drrn.errors import InputError, require
-from drrn.games import Observation, StoryGame
-from drrn.playing.episodes import Episode, Policy, Summary, play, random_policy, summarise
+from drrn.games import Game, Observation
+from drrn.games.optional import title_of
+from drrn.playing.episodes import Episode, Policy, Summary, play_episodes, random_policy, summarise
 
 
 def add_command(commands: Any) -> None:
@@ -49,31 +50,33 @@ def run(options: argparse.Namespace) -> None:
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(2**31)
     if options.policy is None:
         require("rich", "cli")
-        from drrn.cli.person import Table
+        from drrn.cli.person import Sitting
 
         adviser = _adviser(options.agent, game) if options.agent else None
-        Table(game, seed, options.player, options.scores or scores_file(), adviser).sit()
+        Sitting(game, seed, options.player, options.scores or scores_file(), adviser).begin()
         return
     policy = random_policy(seed)
-    episodes = play(game, _aloud(policy) if options.show else policy, options.episodes, seed)
     if options.show:
-        episodes = _endings_aloud(game, episodes)
+        shown = _Remembering(game)
+        episodes = _endings_aloud(shown, play_episodes(shown, _aloud(policy), options.episodes, seed))
+    else:
+        episodes = play_episodes(game, policy, options.episodes, seed)
     summary = summarise(tracked(episodes, options.episodes, "playing"))
-    print(json.dumps(dataclasses.asdict(summary)) if options.json else report(summary))
+    print(json.dumps(dataclasses.asdict(summary)) if options.json else told_summary(summary))
 
 
-def _adviser(run: Path, game: StoryGame) -> Callable[[Observation], list[float]]:
+def _adviser(run: Path, game: Game) -> Callable[[Observation], list[float]]:
     """A trained agent's Q-values, the mean over its replicas."""
-    from drrn.training.agent import read_config
+    from drrn.training.loading import read_config
 
     agent = load(run)
     learned = read_config(run)["game"]["title"]
-    if learned != game.title:
-        print(f'the agent learned "{learned}", and this is "{game.title}": its advice is a guess', file=sys.stderr)
+    if learned != (title := title_of(game)):
+        print(f'the agent learned "{learned}", and this is "{title}": its advice is a guess', file=sys.stderr)
     return lambda observation: agent.ask(observation.text, observation.actions).mean(axis=0).tolist()
 
 
-def report(summary: Summary) -> str:
+def told_summary(summary: Summary) -> str:
     rows = [
         ["games", summary.episodes],
         ["mean final reward", summary.mean_final_reward],
@@ -100,9 +103,26 @@ def _aloud(policy: Policy) -> Policy:
     return choose
 
 
-def _endings_aloud(game: StoryGame, episodes: Iterable[Episode]) -> Iterator[Episode]:
+class _Remembering:
+    """A game that keeps the page it stands on; all else it may say is the game's own."""
+
+    def __init__(self, game: Game) -> None:
+        self.game, self.name, self.page = game, game.name, Observation("")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.game, name)
+
+    def reset(self, seed: int | None = None) -> Observation:
+        self.page = self.game.reset(seed)
+        return self.page
+
+    def step(self, index: int) -> Observation:
+        self.page = self.game.step(index)
+        return self.page
+
+
+def _endings_aloud(game: _Remembering, episodes: Iterable[Episode]) -> Iterator[Episode]:
     """The episodes, printing the page that each comes to."""
     for episode in episodes:
-        assert game.scene is not None
-        print(f"\n{game.scene.text}\n\n  reward {game.scene.reward:g}\n")
+        print(f"\n{game.page.text}\n\n  reward {game.page.reward:g}\n")
         yield episode

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from drrn.experiments.workers import Event
 
 
-class display:  # noqa: N801 — used as a verb
+class jobs_display:  # noqa: N801 — used as a verb
     """A live table where a person looks on and rich is installed; a line for each finished job elsewhere."""
 
     def __init__(self, works: list[Work], count: int) -> None:
@@ -23,7 +23,7 @@ class display:  # noqa: N801 — used as a verb
         self.since: dict[str, float] = {}
         self.live: Any = None
 
-    def __enter__(self) -> display:
+    def __enter__(self) -> jobs_display:
         if sys.stdout.isatty():
             try:
                 from rich.live import Live

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 from drrn.cli.show import positive
 from drrn.errors import InputError
 from drrn.experiments.plan import BEST, EXPERIMENTS, PAPER, QUICK, Scale, cost, settings_of, variants_of
-from drrn.games import StoryGame, make
+from drrn.games import Game, make
 from drrn.games.make import BUILT_IN, lasting_name
-from drrn.training.settings import Settings
+from drrn.games.optional import title_of
+from drrn.games.stories.authored import paraphrases_of
+from drrn.settings import all_settings
 
 if TYPE_CHECKING:
     from drrn.experiments.running import Work
@@ -87,7 +89,7 @@ def _works(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Wor
     made_at = commit()
     seen: dict[str, str] = {}
     for source, game in _games(options.games):
-        name = {title: name for name, title in PAPER.items()}.get(game.title, game.name)
+        name = {title: name for name, title in PAPER.items()}.get(title_of(game), game.name)
         if seen.get(name) == source:  # asked for twice
             continue
         if name in seen:
@@ -96,12 +98,12 @@ def _works(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Wor
         common: dict[str, Any] = {"root": out, "source": source, "game": name, "final": scale.final}
         common |= {"hashes": hashes_of(game), "commit": made_at, "device": options.device}
         yield Work(variant=None, settings=settings_of(name, BEST, game, scale), **common)
-        has = game.rules.paraphrases is not None
+        has = paraphrases_of(game) is not None
         for variant in variants_of(options.only, paraphrases=has):
             yield Work(variant=variant, settings=settings_of(name, variant, game, scale), **common)
 
 
-def _games(asked: Sequence[str]) -> Iterator[tuple[str, StoryGame]]:
+def _games(asked: Sequence[str]) -> Iterator[tuple[str, Game]]:
     """What to open, and the game."""
     for name in asked or ["paper", "built-in"]:
         if name == "built-in":
@@ -119,20 +121,14 @@ def _games(asked: Sequence[str]) -> Iterator[tuple[str, StoryGame]]:
 
 def _setting(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
-    fields = {f.name: f for f in dataclasses.fields(Settings)}
-    if not equals or name not in fields:
+    if not equals or name not in all_settings():
         raise InputError(f'--set "{text}": write NAME=VALUE, with a name that `drrn train --help` lists')
     if name in PLANNED:
         raise InputError(f'--set "{text}": {name} is what the jobs differ in, or has an option of its own')
-    kind = str(fields[name].type)
-    if value == "none" and "None" in kind:
-        return name, None
     try:
-        if "bool" in kind:
-            return name, {"yes": True, "no": False}[value]
-        return name, float(value) if "float" in kind else value if kind == "str" else int(value)
-    except (ValueError, KeyError) as error:
-        raise InputError(f'--set "{text}": the value of {name} must be {kind.split(" ")[0]}') from error
+        return name, all_settings()[name].read(value)
+    except InputError as error:
+        raise InputError(f'--set "{text}": {error}') from error
 
 
 def _done(work: Work, again: bool) -> bool:
@@ -151,12 +147,12 @@ def _done(work: Work, again: bool) -> bool:
 
 def _run(missing: list[Work], count: int) -> list[Event]:
     """Facts first, since jobs then find the game compiled; then the longest jobs. What failed comes back."""
-    from drrn.cli.progress import display
+    from drrn.cli.progress import jobs_display
     from drrn.experiments.workers import side_by_side
 
     in_order = sorted(missing, key=lambda work: -cost(work.game, work.variant) if work.variant else -math.inf)
     failed = []
-    with display(missing, count) as show:
+    with jobs_display(missing, count) as show:
         for event in side_by_side(in_order, count):
             show(event)
             if event.kind == "failed":

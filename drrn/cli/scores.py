@@ -21,7 +21,7 @@ def add_command(commands: Any) -> None:
         description="Averages of the final rewards of the games that people finished: novice (each player's first "
         "game) and experienced (all later ones), as the paper reports. Games with an undo count in neither.",
     )
-    command.add_argument("game", metavar="GAME", help="a built-in name, or the path of a story or its .toml")
+    command.add_argument("game", metavar="GAME", help="a name, the path of a story or its .toml, or module:factory")
     command.add_argument("--scores", type=Path, metavar="FILE", help="the file (default: ~/.drrn/scores.csv)")
     command.add_argument("--json", action="store_true", help="print it as JSON")
     command.set_defaults(run=run)

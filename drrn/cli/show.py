@@ -5,25 +5,26 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from drrn.games import StoryGame, make
+from drrn.games import Game, make
+from drrn.games.stories.authored import Authored
 from drrn.games.stories.explore import LIMIT
 
 T = TypeVar("T")
 
 
 def add_game_options(command: argparse.ArgumentParser, *, optional: bool = False) -> None:
-    explanation = "a built-in name, or the path of a story or its .toml"
+    explanation = "a name, the path of a story or its .toml, or module:factory"
     command.add_argument("game", metavar="GAME", nargs="?" if optional else None, help=explanation)
     command.add_argument("--lenient", action="store_true", help="leave out what is not supported, and play on")
     command.add_argument("--encoding", help="of the story file, if it is not UTF-8 (old stories: cp1252)")
 
 
-def open_game(options: argparse.Namespace, *, lenient: bool = False, **choices: bool) -> StoryGame:
+def open_game(options: argparse.Namespace, *, lenient: bool = False, **choices: Any) -> Game:
     game = make(options.game, lenient=lenient or options.lenient, encoding=options.encoding, **choices)
-    if options.lenient:
-        for problem in game.script.problems:
+    if options.lenient and isinstance(game, Authored):
+        for problem in game.problems:
             print(f"left out: {problem}", file=sys.stderr)
     return game
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import datetime
+import re
 import shlex
 import sys
 import time
@@ -13,21 +13,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.cli.show import add_game_options, states_progress
+from drrn.cli.show import add_game_options, open_game, states_progress
+from drrn.declaration import Setting
 from drrn.errors import InputError, require
-from drrn.games import StoryGame, make
-from drrn.games.make import lasting_name
-from drrn.training.settings import Settings, settings_for
-from drrn.training.yardsticks import Yardsticks, yardsticks
+from drrn.experiments.tuned import suiting
+from drrn.games.optional import title_of, training_of
+from drrn.settings import Settings, all_settings, settings_for, uses
+from drrn.training.reference_scores import ReferenceScores, reference_scores
 
 if TYPE_CHECKING:
     from drrn.training.record import Run
-    from drrn.training.train import Round
+    from drrn.training.train import Round, Trainer
 
 DESCRIPTION = """Learn a game: all replicas side by side. After each round a row is added to evaluations.csv, and the
 run can be killed and gone on with at any moment. GAME carries settings that suit it; what you give here comes first."""
 
-NONE = "none"  # on the command line, what turns a setting off
+OWN = """A model, interaction, encoder or learner may be your own, beside those named here: module:name, such as
+mypackage.models:Additive, found in the current folder or where Python finds it; or a name that an installed package
+registers as an entry point (groups drrn.models, drrn.interactions, drrn.encoders, drrn.learners)."""
 
 
 def add_command(commands: Any) -> None:
@@ -39,76 +42,83 @@ def add_command(commands: Any) -> None:
     command.add_argument("--device", default="cpu", help="where to compute (default: cpu)")
     command.add_argument("--tensorboard", action="store_true", help="scalars for TensorBoard in the run's folder, too")
     command.add_argument("--threads", type=int, default=1, help="of PyTorch; small products want one (default: 1)")
-    settings = command.add_argument_group("settings (defaults: the paper's, or what suits the game)")
-    for f in dataclasses.fields(Settings):
-        _add_setting(settings, f)
+    settings = command.add_argument_group("settings (defaults: the paper's, or what suits the game)", OWN)
+    for setting in all_settings().values():
+        _add_setting(settings, setting)
     command.set_defaults(run=run)
 
 
-def _add_setting(group: Any, f: dataclasses.Field[Any]) -> None:
-    flag, explanation = f"--{f.name.replace('_', '-')}", f.metadata["help"]
-    if f.default is False:
-        group.add_argument(flag, action="store_true", default=None, help=explanation)
+def _add_setting(group: Any, setting: Setting) -> None:
+    """An option for a setting; one that is not given is not among the options at all, so that none can be a value."""
+    flag, common = _flag(setting.name), {"default": argparse.SUPPRESS}
+    if setting.kind is bool:
+        group.add_argument(flag, action="store_true", help=setting.help, **common)
         return
-    kind: Any = float if "float" in str(f.type) else str if str(f.type) == "str" else int
-    if f.default is None:
-        kind = _or_none(kind)
-    shown = "" if f.default is None else f" (default: {f.default})"
-    choices = f.metadata["choices"]
-    metavar = f"{{{','.join(choices)}}}" if choices else "X"
-    group.add_argument(flag, type=kind, metavar=metavar, help=f"{explanation}{shown}".replace("%", "%%"))
+    shown = "" if setting.default is None else f" (default: {setting.default})"
+    metavar = f"{{{','.join(setting.choices)}}}" if setting.choices else "X"
+    explanation = f"{setting.help}{shown}".replace("%", "%%")
+    group.add_argument(flag, type=setting.read, metavar=metavar, help=explanation, **common)
 
 
-def _or_none(kind: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A value that may be turned off where a game has one of its own, by the word none."""
-
-    def value(text: str) -> Any:
-        return NONE if text == NONE else kind(text)
-
-    value.__name__ = f"{getattr(kind, '__name__', kind)} or none"  # what a complaint calls it
-    return value
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def run(options: argparse.Namespace) -> None:
-    import torch  # it takes a second to import: the other commands do without
-
-    from drrn.training.agent import torch_device
-    from drrn.training.record import Run
-    from drrn.training.train import MOST_STATES, Trainer
-
     if options.tensorboard:
         require("tensorboard", "tensorboard")
     if options.threads < 1:
         raise InputError(f"--threads is {options.threads}; it must be at least 1")
-    device = torch_device(options.device)
-    torch.set_num_threads(options.threads)
-    if options.resume is not None:
-        game, settings = _resumed(options)
-    elif options.game is None:
+    if options.game is None and options.resume is None:
         raise InputError("name a GAME to learn, or --resume RUN")
-    else:
-        game = make(options.game, lenient=options.lenient, encoding=options.encoding)
-        settings = _settings(options, game)
-    trainer = Trainer(game, settings, device, states_progress(MOST_STATES))
-    if options.resume is not None:
-        folder = Run(options.resume)
-        folder.resume(trainer, game)
-    else:
-        source = {"source": lasting_name(options.game), "lenient": options.lenient, "encoding": options.encoding}
-        folder = Run.begin(options.out or _default_folder(game, settings), game, source, trainer)
+    trainer, folder = _begun(options) if options.resume is None else _resumed(options)
     with _way_on(folder.folder):
-        lines = yardsticks(game, trainer.compiled)
-        if lines.best == lines.random:
+        scores = reference_scores(trainer.game, trainer.compiled, trainer.settings.evaluation_episodes)
+        if scores.best == scores.random:
             words = "random play scores as much as the best: give the endings their rewards in a TOML beside the story"
             print(f"{words} (drrn annotate begins one)", file=sys.stderr)
         write = scalars(folder.folder) if options.tensorboard else None
-        with display(settings, lines, trainer.round) as show:
+        with rounds_display(trainer.settings, scores, trainer.round) as show:
             for finished in trainer.train():
-                folder.keep(finished, trainer)
+                folder.keep(trainer)
                 show(finished)
                 if write:
                     write(finished)
-        _finish(folder, game, settings, lines)
+        _finish(folder, trainer, scores)
+
+
+def _begun(options: argparse.Namespace) -> tuple[Trainer, Run]:
+    """A new run."""
+    from drrn.training.agent import torch_device  # PyTorch takes a second to import: the other commands do without
+    from drrn.training.record import Run
+    from drrn.training.train import MOST_STATES, Trainer
+
+    device, game = torch_device(options.device), open_game(options)
+    suits = {**suiting(title_of(game)), **training_of(game), **_config(options.config)}
+    settings = settings_for(suits, _given(options))
+    progress = states_progress(MOST_STATES)
+    trainer = Trainer(game, settings, device, threads=options.threads, progress=progress)
+    moment = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    name = re.sub(r"[^\w.-]+", "-", f"{game.name}-{settings.model}")
+    return trainer, Run.begin(options.out or Path("runs") / f"{name}-{moment}", trainer)
+
+
+def _resumed(options: argparse.Namespace) -> tuple[Trainer, Run]:
+    """A run that was interrupted: it keeps its game and its settings, but for those that leave results as they are."""
+    from drrn.training.loading import resumed
+    from drrn.training.record import Run
+    from drrn.training.train import MOST_STATES
+
+    if options.game is not None:
+        raise InputError(f"a resumed run keeps its game: leave out {options.game}")
+    given = _given(options)
+    free = {name: value for name, value in given.items() if all_settings()[name].same_results}
+    others = [name for name in ("out", "config", "lenient", "encoding") if getattr(options, name)]
+    for name in (*others, *(name for name in given if name not in free)):
+        raise InputError(f"a resumed run keeps its settings: leave out {_flag(name)}")
+    progress = states_progress(MOST_STATES)
+    more = {"threads": options.threads, "progress": progress, "changes": free}
+    return resumed(options.resume, device=options.device, **more), Run(options.resume)
 
 
 @contextmanager
@@ -121,50 +131,34 @@ def _way_on(folder: Path) -> Iterator[None]:
         raise
 
 
-def _settings(options: argparse.Namespace, game: StoryGame) -> Settings:
-    """Defaults, under the game's own, under --config, under what stands on the command line."""
-    given: dict[str, Any] = {}
-    if options.config is not None:
-        from drrn.training.agent import read_json
+def _config(path: Path | None) -> dict[str, Any]:
+    """The settings in the config.json of another run."""
+    if path is None:
+        return {}
+    from drrn.training.loading import read_json
 
-        config = read_json(options.config, f"{options.config}: no such file")
-        found = config.get("settings", config) if isinstance(config, dict) else None
-        if not isinstance(found, dict):
-            raise InputError(f'{options.config}: it must be a run\'s config.json, or settings as {{"name": value}}')
-        given = dict(found)
-    asked = {f.name: getattr(options, f.name) for f in dataclasses.fields(Settings)}
-    given |= {name: None if value == NONE else value for name, value in asked.items() if value is not None}
-    return settings_for(game.title, game.rules.training, given)
+    config = read_json(path, f"{path}: no such file")
+    found = config.get("settings", config) if isinstance(config, dict) else None
+    if not isinstance(found, dict):
+        raise InputError(f'{path}: it must be a run\'s config.json, or settings as {{"name": value}}')
+    return found
 
 
-def _resumed(options: argparse.Namespace) -> tuple[StoryGame, Settings]:
-    from drrn.training.agent import game_of, read_config
-    from drrn.training.record import Run
-
-    if options.game is not None:
-        raise InputError(f"a resumed run keeps its game: leave out {options.game}")
-    names = ("out", "config", "lenient", "encoding", *(f.name for f in dataclasses.fields(Settings)))
-    for name in names:
-        if getattr(options, name) is not None and getattr(options, name) is not False:  # 0 is a setting
-            raise InputError(f"a resumed run keeps its settings: leave out --{name.replace('_', '-')}")
-    settings = Settings(**read_config(options.resume)["settings"])
-    Run(options.resume).check_whole()
-    return game_of(options.resume), settings
+def _given(options: argparse.Namespace) -> dict[str, Any]:
+    """The settings that stand on the command line."""
+    return {name: value for name, value in vars(options).items() if name in all_settings()}
 
 
-def _default_folder(game: StoryGame, settings: Settings) -> Path:
-    moment = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-    return Path("runs") / f"{game.name}-{settings.model}-{moment}"
-
-
-def _finish(folder: Run, game: StoryGame, settings: Settings, lines: Yardsticks) -> None:
+def _finish(folder: Run, trainer: Trainer, scores: ReferenceScores) -> None:
     from drrn.training.curve import draw_curve
 
-    title = f"{game.title}: {settings.model}, {settings.layers} × {settings.hidden}, {settings.replicas} replicas"
+    settings = trainer.settings
+    size = f"{settings.layers} × {settings.hidden}, " if uses(settings.model, "layers") else ""
+    title = f"{title_of(trainer.game)}: {settings.model}, {size}{settings.replicas} replicas"
     print(f"run: {folder.folder}")
     try:
         path = folder.folder / "curve.png"
-        draw_curve(folder.rows(), title, settings.episodes_per_round, lines, path)
+        draw_curve(folder.rows(), title, settings.episodes_per_round, scores, path)
         print(f"curve: {path}")
     except InputError as error:
         print(f"no curve was drawn: {error}", file=sys.stderr)
@@ -186,16 +180,16 @@ def scalars(folder: Path) -> Callable[[Round], None]:
     return write
 
 
-class display:  # noqa: N801 — used as a verb
+class rounds_display:  # noqa: N801 — used as a verb
     """Each round in a line: a live table where a person looks on, plain lines elsewhere."""
 
-    def __init__(self, settings: Settings, lines: Yardsticks, done: int) -> None:
-        self.settings, self.lines, self.done = settings, lines, done
+    def __init__(self, settings: Settings, scores: ReferenceScores, done: int) -> None:
+        self.settings, self.scores, self.done = settings, scores, done
         self.start = time.perf_counter()
 
-    def __enter__(self) -> display:
-        best = "" if self.lines.best is None else f", best possible {self.lines.best:.2f}"
-        print(f"{self.settings.replicas} replicas; random play {self.lines.random:.2f}{best}", flush=True)
+    def __enter__(self) -> rounds_display:
+        best = "" if self.scores.best is None else f", best possible {self.scores.best:.2f}"
+        print(f"{self.settings.replicas} replicas; random play {self.scores.random:.2f}{best}", flush=True)
         self.bar = _bar(self.settings.rounds, self.done)
         return self
 

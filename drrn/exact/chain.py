@@ -1,4 +1,4 @@
-"""A compiled game under a policy: what is left is chance, and what to expect of it is linear equations."""
+"""The Markov chain of a compiled game under a policy: expected visits and values, by linear equations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def uniform(graph: StateGraph) -> Floats:
     return (1.0 / np.maximum(graph.count, 1))[graph.slot_state]
 
 
-def softmax(graph: StateGraph, q: Floats, scale: float = 1.0) -> Floats:
+def softmax_of_slots(graph: StateGraph, q: Floats, scale: float = 1.0) -> Floats:
     """The probability of each slot in proportion to exp(scale · q), with a q for each slot."""
     states = graph.slot_state
     most = np.full(len(graph), -np.inf)

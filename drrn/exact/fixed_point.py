@@ -1,4 +1,4 @@
-"""Where Q-learning comes to rest on a compiled game, for a player that sees texts and not the variables behind them.
+"""The fixed point of Q-learning on a compiled game, for a player that sees texts and not the variables behind them.
 
 Each pair of a text and an action has a Q of its own, so nothing is lost by generalising, and no sampling adds noise:
 every Q is the mean of its targets over the states in which play by softmax meets it, and the play follows from Q. A
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from drrn.exact.chain import Chain, softmax
+from drrn.exact.chain import Chain, softmax_of_slots
 from drrn.exact.solve import policy_score, slot_values
 from drrn.games.compiled.graph import Floats, StateGraph, totals
 
@@ -22,7 +22,7 @@ WORK = 30_000_000  # slots that are swept before it is given up: a minute or so
 
 
 @dataclass(frozen=True)
-class Rest:
+class FixedPoint:
     """The Q-values of each slot, and what play by softmax scores on them."""
 
     final_reward: float
@@ -37,19 +37,19 @@ def fixed_point(
     *,
     n_steps: int = 1,
     start: np.random.Generator | None = None,
-) -> Rest | None:
-    """Sweep from 0, or from anywhere, until all stands still; None where it does not."""
+) -> FixedPoint | None:
+    """The fixed point, by sweeps from 0 or from anywhere until nothing moves; None where something always does."""
     pairs, pair = np.unique(graph.text[graph.slot_state] * len(graph.actions) + graph.action, return_inverse=True)
     q = np.zeros(len(pairs)) if start is None else start.normal(0.0, 5.0, len(pairs))
     for _ in range(min(MOST_SWEEPS, WORK // len(graph.row))):
-        chosen = softmax(graph, q[pair], alpha)
+        chosen = softmax_of_slots(graph, q[pair], alpha)
         # how often each slot is taken: where play stands after the last step, it takes none
         met = Chain(graph, chosen).visits(max_steps - 1)[graph.slot_state] * chosen
         times = totals(pair, met, len(pairs))
         targets = _targets(graph, q[pair], chosen, discount, n_steps)
         means = np.divide(totals(pair, met * targets, len(pairs)), times, out=q.copy(), where=times > 0)
         if np.abs(means - q).max() <= STILL:
-            return Rest(policy_score(graph, chosen, max_steps).final_reward, q[pair])
+            return FixedPoint(policy_score(graph, chosen, max_steps).final_reward, q[pair])
         q += STEP * (means - q)
     return None
 

@@ -1,7 +1,7 @@
-"""first + A·first + A²·first + …: what a chain adds up to in the long run.
+"""Linear equations x = first + A·x, as the series first + A·first + A²·first + …: what a chain adds up to.
 
-Most such series are soon summed. Where loops are hardly ever left they are not; then the equations x = first + A·x are
-solved instead, one knot of loops after the other, in the order in which they feed each other.
+Most such series are soon summed. Where loops are hardly ever left they are not; then the equations are solved directly,
+one strongly connected component after the other, in the order in which they feed each other.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from drrn.games.compiled.graph import Floats, Ints, totals
 PRECISION = 1e-12
 PATIENCE = 400  # terms after which a series is called slow
 WINDOW = 16  # terms over which to see how fast it shrinks
-LARGEST = 4_000  # states of a knot that is solved; a larger one is summed
+LARGEST = 4_000  # states of a component that is solved; a larger one is summed
 MOST_TERMS = 1_000_000
 
 
@@ -24,7 +24,7 @@ def series(first: Floats, source: Ints, target: Ints, weight: Floats, terms: int
         return total
     if terms < MOST_TERMS:
         return _summed(first, source, target, weight, terms)[0]
-    return _solved(first, source, target, weight)
+    return solved_by_components(first, source, target, weight)
 
 
 def _summed(first: Floats, source: Ints, target: Ints, weight: Floats, terms: int) -> tuple[Floats, bool]:
@@ -42,25 +42,26 @@ def _summed(first: Floats, source: Ints, target: Ints, weight: Floats, terms: in
     return total, False
 
 
-def _solved(first: Floats, source: Ints, target: Ints, weight: Floats) -> Floats:
-    knot = knots(len(first), source, target)
-    order = np.argsort(knot[target], kind="stable")
+def solved_by_components(first: Floats, source: Ints, target: Ints, weight: Floats) -> Floats:
+    """The sum, as the solution of the equations, one strongly connected component after the other."""
+    component = strong_components(len(first), source, target)
+    order = np.argsort(component[target], kind="stable")
     source, target, weight = source[order], target[order], weight[order]
-    cuts = np.searchsorted(knot[target], np.arange(int(knot.max()) + 2))
+    cuts = np.searchsorted(component[target], np.arange(int(component.max()) + 2))
     total: Floats = first.copy()
-    for number in np.unique(knot[target]):
+    for number in np.unique(component[target]):
         arrows = slice(cuts[number], cuts[number + 1])
         into, out_of, by = target[arrows], source[arrows], weight[arrows]
-        inside = knot[out_of] == number
+        inside = component[out_of] == number
         np.add.at(total, into[~inside], by[~inside] * total[out_of[~inside]])
         if inside.any():
             members = np.unique(into)
             ends = np.searchsorted(members, into[inside]), np.searchsorted(members, out_of[inside])
-            total[members] = _of_knot(total[members], ends[1], ends[0], by[inside])
+            total[members] = _of_component(total[members], ends[1], ends[0], by[inside])
     return total
 
 
-def _of_knot(first: Floats, source: Ints, target: Ints, weight: Floats) -> Floats:
+def _of_component(first: Floats, source: Ints, target: Ints, weight: Floats) -> Floats:
     if len(first) > LARGEST:
         return _summed(first, source, target, weight, MOST_TERMS)[0]
     matrix = np.eye(len(first))
@@ -68,12 +69,12 @@ def _of_knot(first: Floats, source: Ints, target: Ints, weight: Floats) -> Float
     return np.asarray(np.linalg.solve(matrix, first), np.float64)
 
 
-def knots(size: int, source: Ints, target: Ints) -> Ints:
-    """The number of each node's knot (its strongly connected component), sources before targets (Tarjan's way)."""
+def strong_components(size: int, source: Ints, target: Ints) -> Ints:
+    """The number of each node's strongly connected component, sources before targets (Tarjan's algorithm)."""
     order = np.argsort(source, kind="stable")
     onward = target[order].tolist()
     cuts = np.searchsorted(source[order], np.arange(size + 1)).tolist()
-    seen, low, knot = [-1] * size, [0] * size, [-1] * size
+    seen, low, component = [-1] * size, [0] * size, [-1] * size
     stack: list[int] = []
     found = count = 0
     for root in range(size):
@@ -93,13 +94,13 @@ def knots(size: int, source: Ints, target: Ints) -> Ints:
                     count += 1
                     stack.append(other)
                     path.append((other, cuts[other]))
-                elif knot[other] < 0:
+                elif component[other] < 0:
                     low[node] = min(low[node], seen[other])
                 continue
             if low[node] == seen[node]:
-                while knot[node] < 0:
-                    knot[stack.pop()] = found
+                while component[node] < 0:
+                    component[stack.pop()] = found
                 found += 1
             if path:
                 low[path[-1][0]] = min(low[path[-1][0]], low[node])
-    return found - 1 - np.array(knot)
+    return found - 1 - np.array(component)

@@ -1,6 +1,6 @@
-"""What can be earned by sight alone: policies that see the page and not the variables behind it.
+"""The best memoryless policy: one that sees the page and neither what came before nor the variables behind it.
 
-The best of them is hard to find (it is a problem without memory in a world half hidden), so it is searched for: what is
+The best of them is hard to find (it is a partially observed problem), so it is searched for: what is
 found is a lower bound, and the best with full knowledge an upper one. The search goes up in steps: each page takes the
 action that is best on average over the states behind it, if that is an improvement; it begins among policies with a
 share of chance in them, which lessens.
@@ -34,7 +34,7 @@ class MemorylessPolicy:
 def best_memoryless(
     graph: StateGraph, discount: float | None = None, starts: int = 4, seed: int = 0
 ) -> MemorylessPolicy:
-    """Search from the full-knowledge policy as far as sight can follow it, and from random ones."""
+    """Search from the full-knowledge policy, as far as pages tell it, and from random ones."""
     knowing = best(graph, discount)
     search = _Search(graph, discount, enough=knowing.score - LEAST_GAIN)
     random = np.random.default_rng(seed)

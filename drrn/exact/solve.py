@@ -1,4 +1,4 @@
-"""What a compiled game is worth, exactly: to the best player, to a random one, to any given policy.
+"""Exact solutions of a compiled game: the best policy by value iteration, and what any given policy scores.
 
 Throughout, `discount` None asks for the final reward: what the ending pays, and nothing for a game that never ends. A
 number asks for the return at that discount. A step limit is no part of the game and plays no part, unless it is given.
@@ -31,7 +31,7 @@ class Solution:
 
 @dataclass(frozen=True)
 class Score:
-    """What to expect of a policy."""
+    """The expected score of a policy."""
 
     final_reward: float
     total: float  # the return, undiscounted

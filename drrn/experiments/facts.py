@@ -6,35 +6,37 @@ from typing import Any
 
 from drrn.authoring.survey import full_survey, survey
 from drrn.errors import InputError
-from drrn.exact.chain import softmax
+from drrn.exact.chain import softmax_of_slots
 from drrn.exact.fixed_point import fixed_point
 from drrn.exact.solve import best, policy_score
 from drrn.experiments.plan import FOUR_STEPS
-from drrn.games import Compiled, StoryGame, compile_game
-from drrn.games.stories.paraphrases import read_paraphrases
-from drrn.training.settings import Settings
-from drrn.training.yardsticks import yardsticks
+from drrn.games import Compiled, Game, compile_game
+from drrn.games.optional import step_limit_of, title_of
+from drrn.games.stories.authored import paraphrases_of
+from drrn.settings import Settings
+from drrn.training.reference_scores import reference_scores
 
 MOST_STATES = 50_000  # as in training
+RANDOM_EPISODES = 2_000  # of a game that cannot be compiled
 
 
-def facts(game: StoryGame, settings: Settings) -> dict[str, Any]:
+def facts(game: Game, settings: Settings) -> dict[str, Any]:
     """By name; None is what is not known. The settings give α and γ of the softmax over the true Q-values."""
     try:
         compiled = compile_game(game, limit=MOST_STATES)
         found = full_survey(game, compiled)
     except InputError:
         compiled, found = None, survey(game)
-    lines = yardsticks(game, compiled)
+    scores = reference_scores(game, compiled, RANDOM_EPISODES)
     told: dict[str, Any] = {
-        "title": game.title,
+        "title": title_of(game),
         **{name: getattr(found, name) for name in SURVEYED},
         "endings": len(found.endings),
         "states_are_all": found.play_test.raw_complete if found.play_test else found.complete,
         "states_that_differ": len(compiled) if compiled else None,
-        "random_final_reward": lines.random,
-        "best_final_reward": lines.best,
-        **(softmax_scores(compiled, settings, game.rules.max_steps) if compiled else {}),
+        "random_final_reward": scores.random,
+        "best_final_reward": scores.best,
+        **(softmax_scores(compiled, settings, step_limit_of(game)) if compiled else {}),
     }
     if found.paraphrases:
         told |= {
@@ -55,18 +57,16 @@ SURVEYED = (
 def softmax_scores(compiled: Compiled, settings: Settings, max_steps: int) -> dict[str, float | None]:
     """What softmax scores on the true Q-values, and on those that Q-learning comes to: with the settings' α and γ."""
     alpha, gamma = settings.alpha, settings.discount
-    knowing = policy_score(compiled, softmax(compiled, best(compiled, gamma).q, alpha), max_steps)
+    knowing = policy_score(compiled, softmax_of_slots(compiled, best(compiled, gamma).q, alpha), max_steps)
     rests = {n: fixed_point(compiled, alpha, gamma, max_steps, n_steps=n) for n in (1, FOUR_STEPS.n_steps)}
     one, four = (rest.final_reward if rest else None for rest in rests.values())
     return {"true_q_softmax": knowing.final_reward, "one_step_at_rest": one, "four_steps_at_rest": four}
 
 
-def paraphrased_pairs(game: StoryGame, compiled: Compiled) -> dict[tuple[int, int], tuple[int, int]]:
+def paraphrased_pairs(game: Game, compiled: Compiled) -> dict[tuple[int, int], tuple[int, int]]:
     """Each distinct pair of a state's text and an action's that is said in other words, and where it first stands: as
     numbers of texts and actions, and as page and place."""
-    if game.rules.paraphrases is None:
-        return {}
-    pairs = read_paraphrases(game.rules.paraphrases)
+    pairs = paraphrases_of(game) or {}
     found: dict[tuple[int, int], tuple[int, int]] = {}
     for page, actions in enumerate(compiled.page_actions.tolist()):
         for place, action in enumerate(actions):

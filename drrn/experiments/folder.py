@@ -22,7 +22,7 @@ from typing import Any
 
 from drrn.errors import InputError
 from drrn.experiments.rows import CURE, FACTS, KINDS, Columns, Row, rows_of
-from drrn.training.settings import Settings
+from drrn.settings import Settings, all_settings
 from drrn.training.tensor_file import write_whole
 
 GAME = "game"  # the name that a game's own facts bear in place of a job's
@@ -43,6 +43,8 @@ class Stored:
 
 @dataclass(frozen=True)
 class Results:
+    """The folder of results: rows and records by game and job, and the work that is not yet done."""
+
     root: Path
 
     def work(self, game: str, name: str) -> Path:
@@ -132,8 +134,9 @@ class Results:
 def difference(record: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
     """In what a finished or begun job differs from the plan, in words; None: it is the same."""
     found = {**asdict(Settings()), **record}  # a setting that is younger than the rows had its default then
+    without_effect = {name for name, setting in all_settings().items() if setting.same_results}
     for name in {**wanted, **record}:
-        if found.get(name) != wanted.get(name):
+        if name not in without_effect and found.get(name) != wanted.get(name):
             if name in ("sha256", "paraphrases"):
                 return "another version of the game, or of its paraphrases"
             return f"{name} is {found.get(name)} there, and {wanted.get(name)} in the plan"

@@ -11,32 +11,33 @@ from drrn.experiments.examples import MADE_UP, examples_of
 from drrn.experiments.facts import paraphrased_pairs
 from drrn.experiments.marks import mark
 from drrn.experiments.rows import Row
-from drrn.games import Compiled, StoryGame
-from drrn.games.stories.paraphrases import read_paraphrases
+from drrn.games import Compiled, Game
+from drrn.games.optional import step_limit_of
+from drrn.games.stories.authored import paraphrases_of
 from drrn.models import Model, Pages
-from drrn.playing.compiled_rollouts import CompiledField
+from drrn.playing.compiled_rollouts import CompiledRollouts
 from drrn.playing.evaluation import POLICIES, evaluate, policy_of
-from drrn.playing.menu_rollouts import MenuField
-from drrn.playing.rollouts import Field
-from drrn.training.settings import Settings
+from drrn.playing.menu_rollouts import compiled_rollouts
+from drrn.playing.rollouts import Rollouts
+from drrn.playing.stepped_rollouts import SteppedRollouts
+from drrn.settings import Settings
 from drrn.training.train import Trainer, compiled_or_none
 
 
 def final_rows(
-    trainer: Trainer, game: StoryGame, episodes: dict[str, int], common: Row, *, paraphrased: bool = False
+    trainer: Trainer, game: Game, episodes: dict[str, int], common: Row, *, paraphrased: bool = False
 ) -> list[Row]:
     """After the last round: more episodes by each policy and seed, and the exact score where there is one."""
     settings, model = trainer.settings, trainer.model
     compiled = trainer.compiled if not paraphrased else compiled_or_none(game, settings)
     fast = None
     if compiled is not None and not trainer.grows:
-        fast = (MenuField if model.sees_menu else CompiledField)(compiled, model)
+        fast = compiled_rollouts(compiled, model, model.store.scratch() if paraphrased else None)
+    rollouts: Rollouts = fast or SteppedRollouts(game, model)
     rows = []
     for policy in POLICIES:
-        exact = exact_scores(fast, policy, settings, game.rules.max_steps)
-        found = evaluate(
-            fast or Field(game, model), [policy], settings.alpha, episodes[policy], settings.seeds, settings.rounds + 1
-        )
+        exact = exact_scores(fast, policy, settings, step_limit_of(game))
+        found = evaluate(rollouts, [policy], settings.alpha, episodes[policy], settings.seeds, settings.rounds + 1)
         for e in found:
             s = e.summary
             measured = {
@@ -48,12 +49,14 @@ def final_rows(
     return rows
 
 
-def exact_scores(field: CompiledField | None, policy: str, settings: Settings, max_steps: int) -> list[float | None]:
+def exact_scores(
+    rollouts: CompiledRollouts | None, policy: str, settings: Settings, max_steps: int
+) -> list[float | None]:
     """What each replica is expected to score; None where its choice depends on the order of the actions."""
-    if field is None or field.model.sees_menu:
+    if rollouts is None or rollouts.model.sees_menu:
         return [None] * len(settings.seeds)
-    shares = field.probabilities(policy_of(policy, settings.alpha))
-    return [policy_score(field.game, one, max_steps).final_reward for one in shares]
+    shares = rollouts.probabilities(policy_of(policy, settings.alpha))
+    return [policy_score(rollouts.game, one, max_steps).final_reward for one in shares]
 
 
 def round_rows(kept: list[dict[str, str]], common: Row) -> list[Row]:
@@ -69,11 +72,10 @@ def round_rows(kept: list[dict[str, str]], common: Row) -> list[Row]:
     ]  # fmt: skip
 
 
-def pair_rows(model: Model, game: StoryGame, compiled: Compiled) -> list[Row]:
+def pair_rows(model: Model, game: Game, compiled: Compiled) -> list[Row]:
     """Q of each action that is said in other words, on each page that shows it: as it was, and paraphrased. A model
     that sees the menu sees it whole, all as it was or all paraphrased, in the story's order."""
-    assert game.rules.paraphrases is not None
-    said = read_paraphrases(game.rules.paraphrases)
+    said = paraphrases_of(game) or {}
     paraphrases = [said.get(action, action) for action in compiled.actions]
     q, other = (_q_of_pages(model, compiled, actions) for actions in (compiled.actions, paraphrases))
     rows = []
@@ -86,16 +88,15 @@ def pair_rows(model: Model, game: StoryGame, compiled: Compiled) -> list[Row]:
 
 def _q_of_pages(model: Model, compiled: Compiled, actions: Any) -> Any:
     """Q [R, P, A] of all pages, with the actions said so."""
-    model.states.grows = model.actions.grows = False
-    states = np.array([model.states.id(text) for text in compiled.texts], np.int64)[compiled.page_text]
-    ids = np.array([*(model.actions.id(action) for action in actions), -1], np.int64)[compiled.page_actions]
-    replicas = len(model.seeds)
-    return model.q(Pages(np.tile(states, (replicas, 1)), np.tile(ids, (replicas, 1, 1)))).cpu().numpy()
+    store, replicas = model.store.scratch(), len(model.seeds)
+    states = np.array([store.states.id(text) for text in compiled.texts], np.int64)[compiled.page_text]
+    ids = np.array([*(store.actions.id(action) for action in actions), -1], np.int64)[compiled.page_actions]
+    return model.q(Pages(np.tile(states, (replicas, 1)), np.tile(ids, (replicas, 1, 1))), store).cpu().numpy()
 
 
-def example_rows(trainer: Trainer, name: str, game: StoryGame, compiled: Compiled) -> list[Row]:
+def example_rows(trainer: Trainer, name: str, game: Game, compiled: Compiled) -> list[Row]:
     """Q of the good and the poor action of each example, of both paraphrased, and of what we made up."""
-    said = read_paraphrases(game.rules.paraphrases) if game.rules.paraphrases else {}
+    said = paraphrases_of(game) or {}
     texts, actions = ({mark(text): text for text in side} for side in (compiled.texts, compiled.actions))
     rows = []
     for example in examples_of(name):

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from drrn.errors import InputError, did_you_mean
-from drrn.experiments.tuned import tuned
-from drrn.games import StoryGame
-from drrn.training.settings import Settings, settings_for
+from drrn.experiments.tuned import suiting, tuned
+from drrn.games import Game
+from drrn.games.optional import title_of, training_of
+from drrn.settings import Settings, settings_for, uses
 
 PAPER = {"saving-john": "Saving John", "machine-of-death": "Machine of Death"}  # the paper's games: name and title
 SIZES = (20, 50, 100)
@@ -121,16 +122,21 @@ def variants_of(only: Collection[str], *, paraphrases: bool) -> list[Variant]:
     return list(dict.fromkeys(found))
 
 
-def settings_of(game: str, variant: Variant, opened: StoryGame, scale: Scale) -> Settings:
-    """Defaults, under what suits the game, under what was tuned, under the variant, under what was asked for."""
-    given = {
+def settings_of(game: str, variant: Variant, opened: Game, scale: Scale) -> Settings:
+    """Defaults, under what suits the game, under what was tuned, under the variant, under what was asked for.
+
+    What was asked for is for all jobs: a model that has no use for it is not refused.
+    """
+    planned = {
+        **suiting(title_of(opened)),
+        **training_of(opened),
         **tuned(game, variant.name),
         **variant.settings,
         "replicas": scale.seeds,
         "seed": scale.first_seed,
         **scale.given,
     }
-    return settings_for(opened.title, opened.rules.training, given)
+    return settings_for(planned, {name: v for name, v in scale.given.items() if uses(variant.model, name)})
 
 
 def cost(game: str, variant: Variant) -> float:

@@ -15,10 +15,11 @@ from drrn.errors import InputError
 from drrn.experiments.folder import GAME, Results, difference
 from drrn.experiments.plan import BEST, PAIRED, Variant
 from drrn.experiments.rows import EVALUATIONS, FACTS, KINDS, Row, text_of
-from drrn.games import StoryGame, make
-from drrn.games.stories.paraphrases import read_paraphrases
+from drrn.games import Game, make
+from drrn.games.optional import fingerprint_of, sources_of
+from drrn.games.stories.authored import paraphrases_of
+from drrn.settings import Settings
 from drrn.training import tensor_file
-from drrn.training.settings import Settings
 
 FACTS_EDITION = 2  # raised whenever what is told of a game changes, so that it is told anew
 
@@ -55,13 +56,14 @@ class Work:
         return {**self.hashes, **asdict(self.settings), **final}
 
 
-def hashes_of(game: StoryGame) -> dict[str, str | None]:
+def hashes_of(game: Game) -> dict[str, str | None]:
     """Of what a result belongs to: the story with its rewards, and its paraphrases."""
-    from drrn.training.record import fingerprint
-
-    said = game.rules.paraphrases
-    pairs = repr(sorted(read_paraphrases(said).items())) if said else None
-    return {"sha256": fingerprint(game), "paraphrases": hashlib.sha256(pairs.encode()).hexdigest() if pairs else None}
+    said = paraphrases_of(game)
+    pairs = repr(sorted(said.items())) if said is not None else None
+    return {
+        "sha256": fingerprint_of(game),
+        "paraphrases": hashlib.sha256(pairs.encode()).hexdigest() if pairs else None,
+    }
 
 
 def is_done(work: Work) -> bool:
@@ -71,7 +73,7 @@ def is_done(work: Work) -> bool:
     made: dict[str, Any] | None = stored.record["wanted"] if stored else None
     place = results.stem(work.game, work.name).with_name(f"{work.name}.csv")
     if made is None and (results.work(work.game, work.name) / "config.json").exists():
-        from drrn.training.agent import read_config
+        from drrn.training.loading import read_config
         from drrn.training.record import Run
 
         place = results.work(work.game, work.name)
@@ -100,20 +102,20 @@ def run(work: Work) -> Iterator[Round]:
         yield from _learn(work, work.variant, game, start)
 
 
-def _learn(work: Work, variant: Variant, game: StoryGame, start: float) -> Iterator[Round]:
+def _learn(work: Work, variant: Variant, game: Game, start: float) -> Iterator[Round]:
     from drrn.experiments.trace import EPISODES, trace_of
     from drrn.training.agent import torch_device
     from drrn.training.train import Trainer
 
     trainer = Trainer(game, work.settings, torch_device(work.device))
-    run = run_folder(work, game, trainer)
+    run = run_folder(work, trainer)
     trace = trace_of(run.folder, work.game, trainer.compiled) if variant == BEST else None
     clock = Clock(run, work.commit, start)
     for finished in trainer.train():
         episodes = finished.number * work.settings.episodes_per_round
         if trace and (episodes in EPISODES or finished.number == work.settings.rounds):
             trace.look(trainer.model, episodes)  # before the checkpoint: a round that is not kept is done again
-        run.keep(finished, trainer)
+        run.keep(trainer)
         clock.tick(finished.learning_seconds)
         yield finished
     files = _measured(work, variant, game, trainer, run)
@@ -124,39 +126,40 @@ def _learn(work: Work, variant: Variant, game: StoryGame, start: float) -> Itera
     (run.folder / "checkpoint.safetensors").unlink(missing_ok=True)  # the rows are there: nothing to go on with
 
 
-def run_folder(work: Work, game: StoryGame, trainer: Trainer) -> Run:
+def run_folder(work: Work, trainer: Trainer) -> Run:
     """The run where it was cut, put back into the trainer; or a new one."""
     from drrn.training.record import Run
 
     folder = Results(work.root).work(work.game, work.name)
     if not (folder / "config.json").exists():
         shutil.rmtree(folder, ignore_errors=True)  # it was cut before it began
-        return Run.begin(folder, game, {"source": work.source, "lenient": False, "encoding": None}, trainer)
+        return Run.begin(folder, trainer)
     run = Run(folder)
-    run.resume(trainer, game)
+    run.resume(trainer)
     return run
 
 
-def _measured(work: Work, variant: Variant, game: StoryGame, trainer: Trainer, run: Run) -> dict[str, str]:
+def _measured(work: Work, variant: Variant, game: Game, trainer: Trainer, run: Run) -> dict[str, str]:
     """The text of each file of rows."""
     from drrn.experiments import measure
 
     common: Row = {"game": work.game, **asdict(variant)}
     rows = measure.round_rows(run.rows(), common)
     rows += measure.final_rows(trainer, game, work.final, common)
-    if game.rules.paraphrases is not None:
+    has_paraphrases = paraphrases_of(game) is not None
+    if has_paraphrases:
         paraphrased = make(work.source, paraphrased=True)
         rows += measure.final_rows(trainer, paraphrased, work.final, common, paraphrased=True)
     files = {"": text_of(rows, EVALUATIONS)}
     compiled = trainer.compiled
-    if compiled and game.rules.paraphrases is not None and variant in PAIRED:
+    if compiled and has_paraphrases and variant in PAIRED:
         files[".pairs"] = text_of(measure.pair_rows(trainer.model, game, compiled), KINDS[".pairs"])
     if compiled and variant == BEST and (examples := measure.example_rows(trainer, work.game, game, compiled)):
         files[".examples"] = text_of(examples, KINDS[".examples"])
     return files
 
 
-def _store_facts(work: Work, game: StoryGame, start: float) -> None:
+def _store_facts(work: Work, game: Game, start: float) -> None:
     from drrn.experiments.facts import facts
 
     rows = [{"measure": name, "value": value} for name, value in facts(game, work.settings).items()]
@@ -164,9 +167,8 @@ def _store_facts(work: Work, game: StoryGame, start: float) -> None:
     _store(work, game, {"": text_of(rows, FACTS)}, seconds, [work.commit])
 
 
-def _store(work: Work, game: StoryGame, files: dict[str, str], seconds: dict[str, float], commits: list[str]) -> None:
+def _store(work: Work, game: Game, files: dict[str, str], seconds: dict[str, float], commits: list[str]) -> None:
     from drrn.experiments.provenance import versions
-    from drrn.training.record import sources_of
 
     record = {
         "wanted": work.wanted, "commit": ", ".join(commits), "sources": sources_of(game), "versions": versions(),

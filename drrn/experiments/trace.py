@@ -31,15 +31,14 @@ class Trace:
     def look(self, model: Model, episodes: int) -> None:
         """Write down where the three stand now: [R, 3, H], and Q of the two actions."""
         assert isinstance(model, DRRN)
-        states, actions = model.states, model.actions
-        states.grows = actions.grows = False
-        ids = np.array([[[actions.id(text) for text in self.texts[1:]]]] * len(model.seeds), np.int64)
-        pages = Pages(np.full((len(model.seeds), 1), states.id(self.texts[0]), np.int64), ids)
+        store, replicas = model.store.scratch(), len(model.seeds)
+        state, actions = store.page(self.texts[0], self.texts[1:])
+        pages = Pages(np.full((replicas, 1), state, np.int64), np.array([[actions]] * replicas, np.int64))
         with torch.no_grad():
-            reading = model.read(Pages(pages.states[None], pages.actions[None]))[0]
+            reading = model.read(Pages(pages.states[None], pages.actions[None]), store)[0]
             s, a = model.embeddings(reading)
             vectors = torch.cat([s[:, 0, None], a[:, 0]], dim=1).cpu().numpy()  # [R, 3, H]
-            q = model.q(pages)[:, 0].cpu().numpy()  # [R, 2]
+            q = model.q(pages, store)[:, 0].cpu().numpy()  # [R, 2]
         tensor_file.save(self._path(episodes), {"vectors": vectors, "q": q})
 
     def rows(self, seeds: list[int], last: int) -> list[Row]:

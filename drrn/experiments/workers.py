@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
-import signal
-import threading
 import time
 import traceback
 from collections.abc import Iterator, Sequence
@@ -16,8 +13,7 @@ from typing import Any
 
 from drrn.errors import InputError
 from drrn.experiments.running import Work, run
-
-SPAWN = multiprocessing.get_context("spawn")
+from drrn.processes import Worker
 
 
 @dataclass(frozen=True)
@@ -32,19 +28,11 @@ class Event:
     why: str = ""
 
 
-class Worker:
-    """A process that does one job after another. It ignores Ctrl-C, which is for its parent, and dies with it."""
+class JobWorker(Worker):
+    """A process that does one job after another."""
 
     def __init__(self) -> None:
-        here, there = SPAWN.Pipe()
-        self.connection: Connection[Any, Any] = here
-        self.process = SPAWN.Process(target=_serve, args=(there,), daemon=True)
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the child inherits it, from its first moment on
-        try:
-            self.process.start()
-        finally:
-            signal.signal(signal.SIGINT, before)
-        there.close()
+        super().__init__(_serve)
         self.work: Work | None = None
         self.since = 0.0
 
@@ -65,20 +53,15 @@ class Worker:
             why = f"its process died (exit code {self.process.exitcode}); was there memory enough?"
         return Event(self.work, kind, rounds, score, seconds, why)
 
-    def stop(self) -> None:
-        self.process.terminate()
-        self.process.join()
-        self.connection.close()
-
 
 def side_by_side(works: Sequence[Work], count: int) -> Iterator[Event]:
     """Do the works in order, so many at a time, and tell what happens; leaving the loop ends all of them."""
     os.environ["OMP_NUM_THREADS"] = "1"  # for the workers; more threads mostly wait for each other
     waiting = list(reversed(works))
-    workers: list[Worker] = []
+    workers: list[JobWorker] = []
     try:
         for _ in range(min(count, len(works))):
-            workers.append(Worker())
+            workers.append(JobWorker())
             yield workers[-1].begin(waiting.pop())
         while busy := {worker.connection: worker for worker in workers if worker.work}:
             for connection in wait(list(busy)):
@@ -88,7 +71,7 @@ def side_by_side(works: Sequence[Work], count: int) -> Iterator[Event]:
                 if event.kind in ("done", "failed"):
                     worker.work = None
                     if not worker.process.is_alive():
-                        workers[workers.index(worker)] = worker = Worker() if waiting else worker
+                        workers[workers.index(worker)] = worker = JobWorker() if waiting else worker
                     if waiting:
                         yield worker.begin(waiting.pop())
     finally:
@@ -97,7 +80,6 @@ def side_by_side(works: Sequence[Work], count: int) -> Iterator[Event]:
 
 
 def _serve(connection: Connection[Any, Any]) -> None:
-    threading.Thread(target=_die_with_parent, daemon=True).start()
     import torch
 
     torch.set_num_threads(1)
@@ -124,10 +106,3 @@ def _outcome(work: Work, connection: Connection[Any, Any]) -> tuple[str, int, fl
     except Exception:  # a fault of ours: told whole, and the other jobs go on
         return "failed", number, score, traceback.format_exc()
     return "done", number, score, ""
-
-
-def _die_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)

@@ -1,4 +1,7 @@
-"""What a game is: it shows a text and its actions, takes an index, and shows the next text."""
+"""The contract of games: a game shows a text and its actions, takes an index, and shows the next text.
+
+What a game may also say of itself stands in `optional`, what it must list to be compiled in `enumerable`.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ class Observation:
 
 @runtime_checkable
 class Game(Protocol):
-    """The contract. An agent sees observations and nothing else."""
+    """What every game owes. An agent sees observations and nothing else."""
 
     name: str
 
@@ -35,6 +38,11 @@ class Game(Protocol):
     def step(self, index: int) -> Observation:
         """Take the action at `index` of the last observation's actions."""
         ...
+
+
+def looks_like_a_game(thing: object) -> bool:
+    """Whether it is an object (not a class) with a name that can be reset and stepped."""
+    return not isinstance(thing, type) and isinstance(thing, Game)
 
 
 # What must never reach a player: links, macros, entities, and the tags that stories use.
@@ -68,7 +76,7 @@ def _transcript(game: Game, seed: int, max_steps: int) -> list[Observation]:
     choose = random.Random(seed)
     transcript = [game.reset(seed)]
     _check_observation(transcript[0], f"seed {seed}, step 0")
-    while not transcript[-1].ended and len(transcript) <= max_steps:
+    while not transcript[-1].ended and len(transcript) <= max_steps and not getattr(game, "stopped", False):
         transcript.append(game.step(choose.randrange(len(transcript[-1].actions))))
         _check_observation(transcript[-1], f"seed {seed}, step {len(transcript) - 1}")
     return transcript

@@ -1,12 +1,18 @@
-"""`make`: from a name or a path to a game."""
+"""`make`: from a name, a path or `module:factory` to a game, with a `Recipe` by which it can be made again."""
 
 from __future__ import annotations
 
+import contextlib
+from dataclasses import asdict, dataclass, replace
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
+from drrn import registry
 from drrn.errors import InputError, did_you_mean
 from drrn.games.authors import place
+from drrn.games.contract import Game, looks_like_a_game
+from drrn.games.gymnasium_game import GymnasiumGame, is_environment
 from drrn.games.stories.dialects import read_script
 from drrn.games.stories.paraphrases import read_paraphrases
 from drrn.games.stories.reading import HTML, TWEE, read_story
@@ -14,6 +20,24 @@ from drrn.games.stories.rules import Rules, check_rules, read_rules
 from drrn.games.stories.story_game import StoryGame
 
 BUILT_IN = ("long-watch", "night-market")  # the first is the default
+RECIPE = "_drrn_recipe"  # the attribute that `make` leaves on a game
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What `make` was asked for, in names that hold in every folder and process."""
+
+    source: str
+    shuffle: bool = True
+    paraphrased: bool = False
+    lenient: bool = False
+    encoding: str | None = None
+    folder: str | None = None  # where the module of a `module:factory` was found, if it is not installed
+
+    def open(self) -> Game:
+        """The game made again."""
+        options = {key: value for key, value in asdict(self).items() if key != "source"}
+        return make(self.source, **options)
 
 
 def make(
@@ -23,40 +47,133 @@ def make(
     paraphrased: bool = False,
     lenient: bool = False,
     encoding: str | None = None,
-) -> StoryGame:
-    """Open a game by name (built in, or added), or a Twee file, a published Twine page, or the TOML beside a story.
+    folder: str | Path | None = None,
+) -> Game:
+    """Open a game by name (built in, added, or registered by a package), a Twee file, a published Twine page, the TOML
+    beside a story, or a game of one's own as `module:factory`, where the factory is a class or function that returns a
+    game when called without arguments.
 
     `shuffle` shows the actions in a new order each time; `paraphrased` shows them in other words, where the game has
-    them; `lenient` plays on without what is not supported; `encoding` is the story file's, if it is not UTF-8.
+    them; `lenient` plays on without what is not supported; `encoding` is the story file's, if it is not UTF-8; `folder`
+    is where to look for a module that is not installed (default: the current one).
     """
-    path = _path(name_or_path)
-    toml = path if path.suffix.lower() == ".toml" else _toml_beside(path)
-    rules = read_rules(toml) if toml else Rules()
-    story = read_story(rules.story or path, encoding)
-    script = read_script(story, dict(rules.inputs), lenient=lenient)
-    if toml:
-        check_rules(rules, script, toml)
-    if paraphrased and rules.paraphrases is None:
-        raise InputError(
-            f'{toml or path}: it has no paraphrases: name a TSV of them with paraphrases = "…" in the TOML'
-        )
-    return StoryGame(
-        path.stem,
-        script,
-        rules,
-        shuffle=shuffle,
-        paraphrases=read_paraphrases(rules.paraphrases) if paraphrased and rules.paraphrases else None,
+    name = str(name_or_path)
+    where = str(Path(folder or ".").resolve()) if _is_module(name) else None
+    recipe = Recipe(name, shuffle, paraphrased, lenient, encoding, where)
+    game = _opened(recipe)
+    found = registry.folder_of(name, where) if where else None
+    _leave(replace(recipe, source=lasting_name(name), folder=found), game)
+    return game
+
+
+def recipe_of(game: Game) -> Recipe | None:
+    """What the game was made by; None where it was not made by `make`."""
+    found = getattr(game, RECIPE, None)
+    return found if isinstance(found, Recipe) else None
+
+
+def as_game(thing: Any) -> Game:
+    """A game from a name or path, from a Gymnasium environment of texts, or from what is a game already."""
+    if isinstance(thing, (str, Path)):
+        return make(thing)
+    if is_environment(thing):
+        return GymnasiumGame(thing)
+    if looks_like_a_game(thing):
+        return _named(thing, type(thing).__name__)
+    if isinstance(thing, type):
+        raise InputError(f"{thing.__name__} is a class: give an object of it, {thing.__name__}()")
+    raise InputError(
+        f"a {type(thing).__name__} is no game: give a name, a path, a Gymnasium environment, or an object with {OWED}"
     )
 
 
 def lasting_name(name: str) -> str:
     """What `make` opens by this name, from whatever folder: a path is kept whole."""
-    return name if name in (*BUILT_IN, *place.NAMES) else str(Path(name).resolve())
+    return name if _is_name(name) else str(Path(name).resolve())
 
 
-def _path(name_or_path: str | Path) -> Path:
+OWED = "a name, reset(seed) and step(index)"
+
+
+def _opened(recipe: Recipe) -> Game:
+    name = recipe.source
+    if _is_module(name) or (name not in (*BUILT_IN, *place.NAMES) and _is_name(name)):
+        return _made(recipe)
+    return _story(recipe)
+
+
+def _made(recipe: Recipe) -> Game:
+    """The game that a factory of the user's returns; what goes wrong in it is told in a sentence."""
+    name = recipe.source
+    refused = {"paraphrased": recipe.paraphrased, "encoding": recipe.encoding, "no shuffling": not recipe.shuffle}
+    for option, given in refused.items():
+        if given:
+            raise InputError(f"{name}: {option} is for stories, and this game is made by Python code: leave it out")
+    factory = registry.resolve("game", name, {}, recipe.folder)
+    if not callable(factory):
+        raise InputError(f"{name}: it is a {type(factory).__name__}: name a class or a function that returns a game")
+    try:
+        thing = factory()
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:
+        what = f"called without arguments, it raised {type(error).__name__}: {error}"
+        raise InputError(f"{name}: {what}: name a factory that needs none, or mend its code") from error
+    if is_environment(thing):
+        return GymnasiumGame(thing)
+    if not looks_like_a_game(thing):
+        raise InputError(f"{name}: it returned a {type(thing).__name__}, which is no game: a game has {OWED}")
+    return _named(thing, name)
+
+
+def _named(game: Game, source: str) -> Game:
+    if not isinstance(game.name, str) or not game.name:
+        raise InputError(f"{source}: the name of the game is {game.name!r}: it must be a str that is not empty")
+    return game
+
+
+def _leave(recipe: Recipe, game: Game) -> None:
+    with contextlib.suppress(AttributeError):  # a class with slots: it can be played, and not made again by others
+        setattr(game, RECIPE, recipe)
+
+
+def _story(recipe: Recipe) -> StoryGame:
+    path = _path(recipe.source)
+    toml = path if path.suffix.lower() == ".toml" else _toml_beside(path)
+    rules = read_rules(toml) if toml else Rules()
+    story = read_story(rules.story or path, recipe.encoding)
+    script = read_script(story, dict(rules.inputs), lenient=recipe.lenient)
+    if toml:
+        check_rules(rules, script, toml)
+    if recipe.paraphrased and rules.paraphrases is None:
+        raise InputError(
+            f'{toml or path}: it has no paraphrases: name a TSV of them with paraphrases = "…" in the TOML'
+        )
+    said = read_paraphrases(rules.paraphrases) if recipe.paraphrased and rules.paraphrases else None
+    sources = place.story_sources(rules.story) if rules.story else None
+    return StoryGame(path.stem, script, rules, shuffle=recipe.shuffle, paraphrases=said, sources=sources)
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _is_name(name: str) -> bool:
+    """Whether it opens from every folder alike."""
+    if name in (*BUILT_IN, *place.NAMES) or _is_module(name):
+        return True
+    return not _is_file(name) and name in registry.registered("game")
+
+
+def _is_module(name: str) -> bool:
+    return registry.is_object(name) and not _is_file(name)
+
+
+def _path(name: str) -> Path:
     """The file behind a name or path, or a sentence that says what would have been one."""
-    name = str(name_or_path)
     if name in BUILT_IN:
         return Path(str(resources.files("drrn.games.stories") / "built_in" / f"{name}.toml"))
     if name in place.NAMES:
@@ -72,10 +189,12 @@ def _path(name_or_path: str | Path) -> Path:
     if path.suffix.lower() in (*TWEE, *HTML, ".toml") or "/" in name:
         beside = [str(other) for other in path.parent.glob("*") if other.is_file()] if path.parent.is_dir() else []
         raise InputError(f"{name}: no such file.{did_you_mean(name, beside)}")
-    near = did_you_mean(name, (*BUILT_IN, *place.NAMES))
+    others = tuple(registry.registered("game"))
+    near = did_you_mean(name, (*BUILT_IN, *place.NAMES, *others))
+    installed = f"; of other packages: {', '.join(others)}" if others else ""
     raise InputError(
-        f'no game is named "{name}".{near} Built in: {", ".join(BUILT_IN)}; of the paper: {", ".join(place.NAMES)}; '
-        "or give the path of a story"
+        f'no game is named "{name}".{near} Built in: {", ".join(BUILT_IN)}; of the paper: {", ".join(place.NAMES)}'
+        f"{installed}; or give the path of a story, or a game of your own as module:factory"
     )
 
 

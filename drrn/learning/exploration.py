@@ -31,7 +31,7 @@ def epsilon_greedy(q: Q, mask: NDArray[np.bool_], epsilon: float) -> Probabiliti
     return shares
 
 
-def drawn(probabilities: Probabilities, uniform: NDArray[np.float64]) -> NDArray[np.int64]:
+def draw_actions(probabilities: Probabilities, uniform: NDArray[np.float64]) -> NDArray[np.int64]:
     """One action for each row [N, A], by a number in [0, 1) for each [N]."""
     ends = np.cumsum(probabilities, axis=-1)
     chosen = (ends <= (uniform * ends[:, -1])[:, None]).sum(axis=-1)

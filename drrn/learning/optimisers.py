@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from drrn.models.base import Model
-from drrn.models.encoders.words import WordTable, fitted
-from drrn.models.text_view import Encoded, Recall
+from drrn.models.encoders.base import TableLook
+from drrn.models.encoders.word_table import WordTable, fitted
+from drrn.text import State
 
 Dense = dict[str, Tensor]  # gradients of the model's weights
 Sparse = list[tuple[WordTable, Tensor, Tensor]]  # rows of a flat table, and their gradients
@@ -27,26 +28,27 @@ class Optimiser:
 
     @property
     def plain(self) -> bool:
-        """Whether a step is -η g and nothing else, so that texts can be moved instead of words."""
+        """Whether a step is -η g and nothing else."""
         return isinstance(self, SGD) and self.clip is None
 
     @torch.no_grad()
-    def step(self, gradients: Sequence[Tensor], texts: Sequence[tuple[Encoded, Tensor]], active: Tensor) -> None:
-        """Move the weights of the active replicas [R]; `texts` are encoded texts and what came back to them."""
+    def step(self, gradients: Sequence[Tensor], taken: Sequence[tuple[TableLook, Tensor]], active: Tensor) -> None:
+        """Move the weights of the active replicas [R]; `taken` is what was taken out of word tables, and what came back
+        to it."""
         dense = dict(zip(self.model.weights, gradients, strict=True))
-        sparse: Sparse = []
-        for encoded, back in texts:
-            look = encoded.look
-            if isinstance(look, Recall):
-                look.view.move(look.texts, look.rows, back, self.learning_rate)
-            else:
-                sparse.append((encoded.table, *encoded.table.gradient(look, back)))
+        sparse: Sparse = [look.gradient(self.model, back) for look, back in taken]
         if self.clip is not None:
             _clip(dense, sparse, len(active), self.clip)
         self.move(dense, sparse, active)
 
     def move(self, dense: Dense, sparse: Sparse, active: Tensor) -> None:
         raise NotImplementedError
+
+    def state(self) -> State:
+        return {name: slot.cpu().numpy() for name, slot in self.slots.items()}
+
+    def restore(self, state: State) -> None:
+        self.slots = {name: torch.from_numpy(slot).to(self.model.device) for name, slot in state.items()}
 
 
 class SGD(Optimiser):

@@ -1,52 +1,184 @@
-"""The paper's equations, pure, and the step that moves the weights."""
+"""Q-learning with experience replay, plainly: `fast` does the same faster, `reference` tells it in sixty lines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
 from drrn.errors import InputError
-from drrn.learning.fast import by_hand
-from drrn.learning.optimisers import Optimiser
-from drrn.learning.replay import Batches
-from drrn.models import Model, Pages
-from drrn.models.base import Reading
-from drrn.models.text_view import Leaves
+from drrn.learning.equations import LOSSES, double_q_targets, q_targets
+from drrn.learning.learner import Experience, Generators
+from drrn.learning.optimisers import OPTIMISERS
+from drrn.learning.replay import Batches, Places, ReplayBuffer, batches_of
+from drrn.models.base import Model, Pages, Reading
+from drrn.models.encoders.base import Leaves
+from drrn.models.weights import model_state, restore_model
+from drrn.settings import Settings
+from drrn.text import Ids, State
+
+AT_ONCE = 16  # batches whose texts are looked up together: it is faster, and they take room
+PREPARED = 256  # batches taken from the replay buffers at once
 
 
-def q_targets(reward: Tensor, next_q: Tensor, next_mask: Tensor, discount: Tensor | float) -> Tensor:
-    """r + γ max Q(s', a') over the actions that exist; an ending has none, so r alone."""
-    best = next_q.masked_fill(~next_mask, -torch.inf).amax(dim=-1)
-    return reward + discount * torch.where(next_mask.any(dim=-1), best, 0.0)
+class QLearning:
+    """Targets from the next page, back-propagation through the taken action only.
 
+    The loss is summed over a batch, so that each transition moves the weights by the learning rate times its own
+    gradient, as in the paper's single-transition updates, whatever the batch's size.
+    """
 
-def double_q_targets(
-    reward: Tensor, next_q: Tensor, chooser_q: Tensor, next_mask: Tensor, discount: Tensor | float
-) -> Tensor:
-    """r + γ Q(s', argmax Q'(s', a')): one network chooses, the other values."""
-    chosen = chooser_q.masked_fill(~next_mask, -torch.inf).argmax(dim=-1, keepdim=True)
-    value = next_q.gather(-1, chosen).squeeze(-1)
-    return reward + discount * torch.where(next_mask.any(dim=-1), value, 0.0)
+    def __init__(self, model: Model, settings: Settings) -> None:
+        self.model, self.settings = model, settings
+        self.optimiser = OPTIMISERS[settings.optimiser](model, settings.eta, settings.clip)
+        self.loss = LOSSES[settings.loss]
+        self.buffers = [ReplayBuffer(settings.capacity, prioritised=settings.prioritised) for _ in model.seeds]
+        self.updates = [0] * len(model.seeds)  # of each replica; one without data in a batch makes none
+        self.target = model.frozen() if settings.target_every else None  # None: targets come from the model itself
 
+    # --- what a learner does
 
-def squared(error: Tensor) -> Tensor:
-    """½ (y - Q)², so that its gradient is the error itself."""
-    return 0.5 * error * error
+    def tell(self, replica: int, played: Experience) -> None:
+        self.buffers[replica].add(played.transitions(self.settings.discount, self.settings.n_steps))
 
+    def learn(self, generators: Generators) -> int:
+        """Epochs over what the replay buffers hold, shuffled."""
+        at_once = self.settings.batch_size * (1 if self.settings.prioritised else PREPARED)
+        for _ in range(self.settings.epochs):
+            orders = [self._order(buffer, by) for buffer, by in zip(self.buffers, generators, strict=True)]
+            for start in range(0, max(map(len, orders)), at_once):
+                self._learn_from([order[start : start + at_once] for order in orders])
+        return self.settings.epochs * sum(map(len, self.buffers))
 
-def huber(error: Tensor) -> Tensor:
-    """Squared up to an error of 1, linear beyond."""
-    return functional.huber_loss(error, torch.zeros_like(error), reduction="none", delta=1.0)
+    def learn_once(self, generators: Generators, replicas: Sequence[bool]) -> int:
+        """A mini-batch from the replay buffer of each replica that is true (Algorithm 1)."""
+        places = [
+            buffer.sample(self.settings.batch_size, by) if len(buffer) and on else np.empty(0, np.int64)
+            for buffer, by, on in zip(self.buffers, generators, replicas, strict=True)
+        ]
+        if any(map(len, places)):
+            self._learn_from(places)
+        return sum(map(len, places))
 
+    def end_round(self) -> None:
+        if not self.settings.keep and self.settings.form != "online":
+            for buffer in self.buffers:
+                buffer.clear()
 
-LOSSES: dict[str, Callable[[Tensor], Tensor]] = {"squared": squared, "huber": huber}
+    def texts_in_use(self) -> tuple[Ids, Ids]:
+        used = [buffer.texts_in_use() for buffer in self.buffers]
+        states, actions = (np.unique(np.concatenate(side)) for side in zip(*used, strict=True))
+        return states, actions
+
+    def renumber(self, states: Ids, actions: Ids) -> None:
+        for buffer in self.buffers:
+            buffer.renumber(states, actions)
+
+    def state(self) -> State:
+        target = None if self.target is None else model_state(self.target)
+        buffers = [buffer.state() for buffer in self.buffers]
+        return {"updates": self.updates, "optimiser": self.optimiser.state(), "target": target, "buffers": buffers}
+
+    def restore(self, state: State) -> None:
+        self.updates = list(state["updates"])
+        self.optimiser.restore(state["optimiser"])
+        if self.target is not None:
+            self.target = self.model.frozen()
+            restore_model(self.target, state["target"], "its target network")
+        for buffer, kept in zip(self.buffers, state["buffers"], strict=True):
+            buffer.restore(kept)
+
+    # --- how weights move
+
+    def update(self, batches: Batches) -> NDArray[np.float32]:
+        """A step down the gradient for each batch; the errors y - Q of each transition [K, R, B]."""
+        errors = self.steps(batches)
+        if not np.isfinite(errors).all():
+            rate = self.optimiser.learning_rate
+            raise InputError(
+                f"Q-values grew beyond all bounds at η = {rate:g}: give a smaller learning rate, or bound it by clip"
+            )
+        return errors
+
+    def steps(self, batches: Batches) -> NDArray[np.float32]:
+        """By automatic differentiation. Whatever the updates need is brought to the device at once, and their errors
+        back at once: a GPU that is waited for at every update stands idle most of the time."""
+        arrays = {"taken": batches.taken, "rewards": batches.rewards, "discounts": batches.discounts}
+        arrays |= {"weights": batches.weights, "next_mask": batches.next_pages.mask}
+        tensors = {name: torch.from_numpy(array).to(self.model.device) for name, array in arrays.items()}
+        errors = []
+        for k, (now, then) in enumerate(self._readings(batches)):
+            errors.append(self._step({name: tensor[k] for name, tensor in tensors.items()}, now, then))
+            self.count(batches.active[k])
+        found: NDArray[np.float32] = torch.stack(errors).cpu().numpy()
+        return found
+
+    def read(self, pages: Pages) -> list[Reading]:
+        """What some batches look up in the model."""
+        return self.model.read(pages)
+
+    def move(self, gradients: Sequence[Tensor], leaves: Leaves, back: Sequence[Tensor], active: Tensor) -> None:
+        """A step of the optimiser, for the gradients of the weights, and of what was taken out of word tables."""
+        taken = [(look, came) for (look, _), came in zip(leaves.kept, back, strict=True)]
+        self.optimiser.step(gradients, taken, active)
+
+    def count(self, made: NDArray[np.integer] | NDArray[np.bool_]) -> None:
+        """Updates that each replica has made [R]; its target is renewed when its own count is full."""
+        self.updates = [before + int(more) for before, more in zip(self.updates, made, strict=True)]
+        every = self.settings.target_every
+        if self.target is not None and every:
+            due = [bool(m) and count % every == 0 for m, count in zip(made, self.updates, strict=True)]
+            if any(due):
+                self.target.follow(self.model, torch.tensor(due, device=self.model.device))
+
+    def _order(self, buffer: ReplayBuffer, generator: np.random.Generator) -> Places:
+        """An epoch: each transition once, shuffled; or as many draws by priority."""
+        if self.settings.prioritised:
+            return buffer.sample(len(buffer), generator)
+        return generator.permutation(len(buffer))
+
+    def _learn_from(self, places: list[Places]) -> None:
+        batches = batches_of(self.buffers, places, self.settings.batch_size)
+        errors = self.update(batches).swapaxes(0, 1).reshape(len(places), -1)  # [R, K · B]
+        for buffer, some, error in zip(self.buffers, places, errors, strict=True):
+            buffer.revise(some, error[: len(some)])
+
+    def _readings(self, batches: Batches) -> Iterator[tuple[Reading, Reading]]:
+        """Both pages of each batch, some batches at once."""
+        pages = self.pages_to_learn(batches)
+        for start in range(0, len(pages.states), AT_ONCE):
+            some = slice(start, start + AT_ONCE)
+            yield from zip(self.read(pages[some]), self.read(batches.next_pages[some]), strict=True)
+
+    def pages_to_learn(self, batches: Batches) -> Pages:
+        """The pages; a model that does not see the menu need not be shown the actions that were not taken."""
+        pages = batches.pages
+        return pages if self.model.sees_menu else Pages(pages.states, batches.chosen[..., None])
+
+    def _step(self, batch: dict[str, Tensor], now: Reading, then: Reading) -> Tensor:
+        y = self._targets(batch, then)
+        weights, leaves = list(self.model.weights.values()), Leaves()
+        with differentiable(weights):
+            q = self.model.forward(now, leaves)  # [R, B, A], or [R, B, 1] of the taken action alone
+            if self.model.sees_menu:
+                q = q.gather(2, batch["taken"].unsqueeze(2))
+            error = y - q.squeeze(2)
+            loss = (self.loss(error) * batch["weights"]).sum()
+            gradients = torch.autograd.grad(loss, [*weights, *leaves.vectors])
+        self.move(gradients[: len(weights)], leaves, gradients[len(weights) :], batch["weights"].any(dim=1))
+        return error.detach()
+
+    @torch.no_grad()
+    def _targets(self, batch: dict[str, Tensor], then: Reading) -> Tensor:
+        rewards, discounts, mask = batch["rewards"], batch["discounts"], batch["next_mask"]
+        next_q = (self.target or self.model).forward(then, None)
+        if not self.settings.double:
+            return q_targets(rewards, next_q, mask, discounts)
+        return double_q_targets(rewards, next_q, self.model.forward(then, None), mask, discounts)
 
 
 @contextmanager
@@ -59,99 +191,3 @@ def differentiable(weights: Sequence[Tensor]) -> Iterator[None]:
     finally:
         for weight in weights:
             weight.requires_grad_(False)
-
-
-FEW = 3  # batches, for which seeing the words from all their texts does not pay
-AT_ONCE = 16  # batches whose texts are looked up together: it is faster, and they take room
-
-
-@dataclass
-class Learner:
-    """Q-learning: targets from the next page, back-propagation through the taken action only.
-
-    The loss is summed over a batch, so that each transition moves the weights by the learning rate times its own
-    gradient, as in the paper's single-transition updates, whatever the batch's size.
-    """
-
-    model: Model
-    optimiser: Optimiser
-    loss: Callable[[Tensor], Tensor] = squared
-    target_every: int | None = None  # updates of a replica; None: targets come from the model itself
-    double: bool = False
-    updates: list[int] = field(default_factory=list)  # of each replica; one without data in a batch makes none
-    target: Model | None = None
-
-    def __post_init__(self) -> None:
-        self.updates = [0] * len(self.model.seeds)
-        if self.target_every:
-            self.target = self.model.frozen()
-
-    def learn(self, batches: Batches) -> NDArray[np.float32]:
-        """A step down the gradient for each batch; the errors y - Q of each transition [K, R, B]."""
-        pages, rate = batches.pages, self.optimiser.learning_rate
-        if not self.model.sees_menu:  # then it need not be shown the actions that were not taken
-            pages = Pages(pages.states, batches.chosen[..., None])
-        try:
-            if self.optimiser.plain and self.target is None and len(pages.states) > FEW:
-                self.model.view_texts(pages, batches.next_pages)
-            if by_hand.can_learn(self.model) and self.loss is squared:
-                errors = by_hand.learn(self.model, batches, rate)
-                self._count(batches.active.sum(axis=0))
-            else:
-                errors = self._steps(pages, batches)
-        finally:  # interrupted, too: the words must not stay behind the other weights
-            self.model.settle(rate)
-        if not np.isfinite(errors).all():
-            raise InputError(
-                f"Q-values grew beyond all bounds at η = {rate:g}: give a smaller learning rate, or bound it by clip"
-            )
-        return errors
-
-    def _steps(self, pages: Pages, batches: Batches) -> NDArray[np.float32]:
-        """By automatic differentiation. Whatever the updates need is brought to the device at once, and their errors
-        back at once: a GPU that is waited for at every update stands idle most of the time."""
-        arrays = {"taken": batches.taken, "rewards": batches.rewards, "discounts": batches.discounts}
-        arrays |= {"weights": batches.weights, "next_mask": batches.next_pages.mask}
-        tensors = {name: torch.from_numpy(array).to(self.model.device) for name, array in arrays.items()}
-        errors = []
-        for k, (now, then) in enumerate(self._read(pages, batches)):
-            errors.append(self._step({name: tensor[k] for name, tensor in tensors.items()}, now, then))
-            self._count(batches.active[k])
-        found: NDArray[np.float32] = torch.stack(errors).cpu().numpy()
-        return found
-
-    def _read(self, pages: Pages, batches: Batches) -> Iterator[tuple[Reading, Reading]]:
-        """Both pages of each batch, some batches at once."""
-        for start in range(0, len(pages.states), AT_ONCE):
-            some = slice(start, start + AT_ONCE)
-            yield from zip(self.model.read(pages[some]), self.model.read(batches.next_pages[some]), strict=True)
-
-    def _step(self, batch: dict[str, Tensor], now: Reading, then: Reading) -> Tensor:
-        y = self._targets(batch, then)
-        weights, leaves = list(self.model.weights.values()), Leaves()
-        with differentiable(weights):
-            q = self.model.forward(now, leaves)  # [R, B, A], or [R, B, 1] of the taken action alone
-            if self.model.sees_menu:
-                q = q.gather(2, batch["taken"].unsqueeze(2))
-            error = y - q.squeeze(2)
-            loss = (self.loss(error) * batch["weights"]).sum()
-            gradients = torch.autograd.grad(loss, [*weights, *(encoded.vectors for encoded in leaves.encoded)])
-        back = list(zip(leaves.encoded, gradients[len(weights) :], strict=True))
-        self.optimiser.step(gradients[: len(weights)], back, batch["weights"].any(dim=1))
-        return error.detach()
-
-    def _count(self, made: NDArray[np.integer] | NDArray[np.bool_]) -> None:
-        """Updates that each replica has made [R]; its target is renewed when its own count is full."""
-        self.updates = [before + int(more) for before, more in zip(self.updates, made, strict=True)]
-        if self.target is not None and self.target_every:
-            due = [bool(m) and count % self.target_every == 0 for m, count in zip(made, self.updates, strict=True)]
-            if any(due):
-                self.target.follow(self.model, torch.tensor(due, device=self.model.device))
-
-    @torch.no_grad()
-    def _targets(self, batch: dict[str, Tensor], then: Reading) -> Tensor:
-        rewards, discounts, mask = batch["rewards"], batch["discounts"], batch["next_mask"]
-        next_q = (self.target or self.model).forward(then, None)
-        if not self.double:
-            return q_targets(rewards, next_q, mask, discounts)
-        return double_q_targets(rewards, next_q, self.model.forward(then, None), mask, discounts)

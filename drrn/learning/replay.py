@@ -1,15 +1,16 @@
-"""Transitions as arrays of ids: (s, A, a, r, s', A') of one replica, the oldest overwritten first."""
+"""The replay buffer: transitions (s, A, a, r, s', A') of one replica as arrays of ids, the oldest overwritten first."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from drrn.models import Pages
-from drrn.text import Ids
+from drrn.text import Ids, State
 
 Places = NDArray[np.int64]
 
@@ -62,6 +63,8 @@ TYPES = {
     "next_states": np.int32, "next_actions": np.int32,
 }  # fmt: skip
 WIDE = ("actions", "next_actions")
+SIDES = ("states", "actions")
+TEXTS = {"states": "states", "next_states": "states", "actions": "actions", "next_actions": "actions"}
 
 
 class ReplayBuffer:
@@ -122,6 +125,31 @@ class ReplayBuffer:
         if self.priorities is not None:
             self.priorities = Priorities()
 
+    def texts_in_use(self) -> tuple[Ids, Ids]:
+        """The distinct ids of states' and actions' texts."""
+        used = {name: self.arrays[name][: len(self)].ravel() for name in TEXTS}
+        states, actions = (np.unique(np.concatenate([used[side], used[f"next_{side}"]])) for side in SIDES)
+        return states.astype(np.int64), actions[actions >= 0].astype(np.int64)
+
+    def renumber(self, states: Ids, actions: Ids) -> None:
+        """Texts have new ids: state i is now `states[i]`; the last of each is what -1, no text, becomes."""
+        for name, side in TEXTS.items():
+            kept = self.arrays[name][: len(self)]
+            kept[...] = (states if side == "states" else actions)[kept]
+
+    def state(self) -> State:
+        kept = {name: array[: len(self)] for name, array in self.arrays.items()}
+        if self.priorities is not None:
+            kept["sums"] = self.priorities.sums
+        return {**kept, "count": self.count, "largest": self.priorities.largest if self.priorities else 1.0}
+
+    def restore(self, state: State) -> None:
+        self.count = state["count"]
+        self.arrays = {name: state[name] for name in TYPES}
+        if self.priorities is not None:
+            self.priorities.sums, self.priorities.largest = state["sums"], state["largest"]
+            self.priorities.leaves = len(self.priorities.sums) // 2
+
     def _make_room(self, rows: int, columns: int) -> None:
         """Rows double, so that growing stays cheap; columns are the most actions seen."""
         have = len(self.arrays["states"])
@@ -178,3 +206,29 @@ class Priorities:
             level //= 2
             below = self.sums[2 * level : 4 * level]
             self.sums[level : 2 * level] = below[::2] + below[1::2]
+
+
+def batches_of(buffers: list[ReplayBuffer], places: list[Places], size: int) -> Batches:
+    """The transitions at some places of each buffer, cut into batches; shorter rows are padded with weights of 0."""
+    longest = max(map(len, places))
+    size = min(size, longest)
+    count = -(-longest // size)
+    replicas, most = len(buffers), max(buffer.arrays["actions"].shape[1] for buffer in buffers)
+    whole: dict[str, NDArray[Any]] = {"weights": np.zeros((replicas, count * size), np.float32)}
+    for name, kind in TYPES.items():
+        shape, empty = ((replicas, count * size, most), -1) if name in WIDE else ((replicas, count * size), 0)
+        whole[name] = np.full(shape, empty, np.float32 if kind is np.float32 else np.int64)
+    for r, (buffer, some) in enumerate(zip(buffers, places, strict=True)):
+        if not len(buffer):
+            continue
+        at = np.zeros(count * size, np.int64)
+        at[: len(some)] = some
+        whole["weights"][r, : len(some)] = buffer.weights(some)
+        for name, values in vars(buffer.at(at)).items():
+            whole[name][r][tuple(map(slice, values.shape))] = values
+    cut = {  # [R, K · B, …] to [K, R, B, …]
+        name: array.reshape(replicas, count, size, *array.shape[2:]).swapaxes(0, 1) for name, array in whole.items()
+    }
+    pages = Pages(cut.pop("states"), cut.pop("actions"))
+    next_pages = Pages(cut.pop("next_states"), cut.pop("next_actions"))
+    return Batches(pages=pages, next_pages=next_pages, **cut)

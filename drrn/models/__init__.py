@@ -1,34 +1,45 @@
-"""Models that give Q-values; a new one is a class and a line in `MODELS`."""
+"""Models that give Q-values: those built in, by name, and classes of the user's as `module:name`."""
 
 from __future__ import annotations
 
 import torch
 
-from drrn.errors import InputError, did_you_mean
+from drrn import registry
+from drrn.errors import InputError
 from drrn.models.base import Model, Pages, Shape
-from drrn.models.baselines import Linear, MaxActionDQN, PerActionDQN, Table
+from drrn.models.baselines import Linear, LookUpTable, MaxActionDQN, PerActionDQN
 from drrn.models.drrn import DRRN
+from drrn.models.encoders import ENCODERS, Encoder
 from drrn.models.interactions import INTERACTIONS
-from drrn.text import Lexicon
+from drrn.text import Store
 
 MODELS: dict[str, type[Model]] = {
     "drrn": DRRN,
     "linear": Linear,
     "max-action": MaxActionDQN,
     "per-action": PerActionDQN,
-    "table": Table,
+    "table": LookUpTable,
 }
 
-__all__ = ["INTERACTIONS", "MODELS", "Model", "Pages", "Shape", "build_model"]
+__all__ = ["INTERACTIONS", "MODELS", "Model", "Pages", "Shape", "build_model", "encoder_of"]
 
 
-def build_model(
-    name: str, shape: Shape, states: Lexicon, actions: Lexicon, seeds: list[int], device: torch.device
-) -> Model:
+def build_model(name: str, shape: Shape, store: Store, seeds: list[int], device: torch.device) -> Model:
     """A model by name, with small random weights, one replica for each seed."""
-    if name not in MODELS:
-        raise InputError(f'no model is named "{name}".{did_you_mean(name, MODELS)} Known: {", ".join(MODELS)}')
-    if shape.interaction not in INTERACTIONS:
-        near = did_you_mean(shape.interaction, INTERACTIONS)
-        raise InputError(f'no interaction is named "{shape.interaction}".{near} Known: {", ".join(INTERACTIONS)}')
-    return MODELS[name](shape, states, actions, seeds, device)
+    return model_class(name)(shape, store, seeds, device)
+
+
+def encoder_of(name: str) -> type[Encoder]:
+    """An encoder's class: of the built-in name, or of the user's module:name, or registered by a package."""
+    found = registry.resolve("encoder", name, ENCODERS)
+    if not (isinstance(found, type) and issubclass(found, Encoder)):
+        raise InputError(f'encoder "{name}": it must be a subclass of drrn.models.encoders.Encoder')
+    return found
+
+
+def model_class(name: str) -> type[Model]:
+    """A model's class: of the built-in name, or of the user's module:name, or registered by a package."""
+    found = registry.resolve("model", name, MODELS)
+    if not (isinstance(found, type) and issubclass(found, Model)):
+        raise InputError(f'model "{name}": it must be a subclass of drrn.models.Model')
+    return found

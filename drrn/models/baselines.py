@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from drrn.errors import InputError
 from drrn.models.base import Model, Pages, Reading, picked
-from drrn.models.text_view import Leaves
-from drrn.text import Ids
+from drrn.models.encoders.base import Leaves
+from drrn.text import Ids, Texts
 
 
 class PerActionDQN(Model):
@@ -16,8 +17,8 @@ class PerActionDQN(Model):
 
     def build(self) -> None:
         width = self.shape.hidden
-        self.add_table("state", self.states, width)
-        self.add_table("action", self.actions, width)
+        self.add_encoder("state", "states", width)
+        self.add_encoder("action", "actions", width)
         add_layers(self, width, outputs=1)
 
     def reads(self, pages: Pages) -> dict[str, Ids]:
@@ -38,13 +39,13 @@ class MaxActionDQN(Model):
     sees_menu = True
 
     def build(self) -> None:
-        self.add_tables(self.shape.hidden)
+        self.add_encoders(self.shape.hidden)
         add_layers(self, self.shape.hidden, outputs=self.shape.most_actions)
 
-    def add_tables(self, width: int) -> None:
-        self.add_table("state", self.states, width)
+    def add_encoders(self, width: int) -> None:
+        self.add_encoder("state", "states", width)
         for place in range(self.shape.most_actions):
-            self.add_table(f"action {place}", self.actions, width)
+            self.add_encoder(f"action {place}", "actions", width)
 
     def reads(self, pages: Pages) -> dict[str, Ids]:
         most = pages.actions.shape[-1]
@@ -64,12 +65,14 @@ class Linear(MaxActionDQN):
     """The max-action model without a hidden layer: Q is linear in the counts of words."""
 
     def build(self) -> None:
-        self.add_tables(self.shape.most_actions)
+        self.add_encoders(self.shape.most_actions)
         self.add_bias("b1", self.shape.most_actions)
 
 
-class Table(Model):
+class LookUpTable(Model):
     """Q of each exact pair of texts, learned apart: what understands nothing. A control, not a baseline."""
+
+    indexes_texts = True
 
     def build(self) -> None:
         self.weights["table"] = torch.zeros(len(self.seeds), 0, 0, device=self.device)
@@ -82,14 +85,20 @@ class Table(Model):
         self._make_room()  # of a frozen copy, which is given what another has read
         table, pages = self.weights["table"], reading.pages
         replicas, batch, most = pages.actions.shape
-        states = torch.from_numpy(pages.states.clip(min=0)).to(self.device).unsqueeze(2)
-        actions = torch.from_numpy(pages.actions.clip(min=0)).to(self.device)
+        at_state, at_action = pages.states[..., None], pages.actions
+        if reading.store is not self.store:
+            at_state = _own_ids(reading.store.states, at_state)
+            at_action = _own_ids(reading.store.actions, at_action)
+        states = torch.from_numpy(at_state.clip(min=0)).to(self.device)
+        actions = torch.from_numpy(at_action.clip(min=0)).to(self.device)
         flat = (states * table.shape[2] + actions).reshape(replicas, batch * most)
-        return table.view(replicas, -1).gather(1, flat).view(replicas, batch, most)
+        q = table.view(replicas, -1).gather(1, flat).view(replicas, batch, most)
+        known = torch.from_numpy((at_state >= 0) & (at_action >= 0)).to(self.device)
+        return torch.where(known, q, 0.0)
 
     def _make_room(self) -> None:
         old = self.weights["table"]
-        states, actions = len(self.states), len(self.actions)
+        states, actions = len(self.store.states), len(self.store.actions)
         if states <= old.shape[1] and actions <= old.shape[2]:
             return
         rows, columns = (max(need, 2 * have) for need, have in zip((states, actions), old.shape[1:], strict=True))
@@ -98,6 +107,12 @@ class Table(Model):
         table = torch.zeros(len(self.seeds), rows, columns, device=self.device)
         table[:, : old.shape[1], : old.shape[2]] = old
         self.weights["table"] = table
+
+
+def _own_ids(texts: Texts, ids: Ids) -> Ids:
+    """From ids of a scratch store to those of the store it was made from; -1 for a text that this does not have."""
+    found: Ids = np.append(texts.parent_ids, -1)[ids]
+    return found
 
 
 def add_layers(model: Model, width: int, outputs: int) -> None:

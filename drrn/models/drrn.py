@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from drrn.models.base import Model, Pages, Reading, picked
-from drrn.models.interactions import INTERACTIONS
-from drrn.models.text_view import Leaves
+from drrn.models.encoders.base import Leaves
+from drrn.models.interactions import interaction_of
 from drrn.text import Ids
 
 
@@ -18,14 +18,14 @@ class DRRN(Model):
     def build(self) -> None:
         shape = self.shape
         self.widths = (shape.hidden, shape.action_hidden or shape.hidden)
-        sides = {"text": self.states} if shape.shared else {"state": self.states, "action": self.actions}
-        for (side, lexicon), width in zip(sides.items(), self.widths, strict=False):
-            self.add_table(side, lexicon, width)
+        sides = {"text": "states"} if shape.shared else {"state": "states", "action": "actions"}
+        for (side, texts), width in zip(sides.items(), self.widths, strict=False):
+            self.add_encoder(side, texts, width)
             self.add_bias(f"{side} b1", width)
             for layer in range(2, shape.layers + 1):
                 self.add_weight(f"{side} W{layer}", width, width)
                 self.add_bias(f"{side} b{layer}", width)
-        self.interaction = INTERACTIONS[shape.interaction]
+        self.interaction = interaction_of(shape.interaction)
         self.interaction.prepare(self)
 
     def reads(self, pages: Pages) -> dict[str, Ids]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from drrn import registry
 from drrn.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ Interact = Callable[["DRRN", Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Interaction:
+    """How Q comes of a state's vector and an action's, and the weights that takes, if any."""
+
     interact: Interact
     prepare: Callable[[DRRN], None] = lambda model: None
 
@@ -70,3 +73,13 @@ INTERACTIONS: dict[str, Interaction] = {
     "bilinear": Interaction(bilinear, _prepare_bilinear),
     "network": Interaction(network, _prepare_network),
 }
+
+
+def interaction_of(name: str) -> Interaction:
+    """An interaction by name; one of the user's, as module:name, may be a plain function of (model, s, a)."""
+    found = registry.resolve("interaction", name, INTERACTIONS)
+    if isinstance(found, Interaction):
+        return found
+    if isinstance(found, type) or not callable(found):
+        raise InputError(f'interaction "{name}": it must be an Interaction, or a function of (model, s, a)')
+    return Interaction(found)

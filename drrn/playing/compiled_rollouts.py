@@ -16,42 +16,42 @@ from drrn.games.compiled.lockstep import Played
 from drrn.learning.replay import Transitions
 from drrn.models import Model, Pages
 from drrn.playing.episodes import Episode
-from drrn.playing.rollouts import Choose
-from drrn.text import Ids
+from drrn.playing.rollouts import QPolicy
+from drrn.text import Ids, Store
 
 
-class CompiledField:
+class CompiledRollouts:
     """Plays a compiled game with a model, replica by replica."""
 
-    def __init__(self, game: Compiled, model: Model) -> None:
-        self.game, self.model = game, model
-        model.states.grows = model.actions.grows = False
-        states = np.array([model.states.id(text) for text in game.texts], np.int64)
-        actions = np.array([*(model.actions.id(action) for action in game.actions), -1], np.int64)
+    def __init__(self, game: Compiled, model: Model, store: Store | None = None) -> None:
+        """`store` is for a game whose texts the model has not all read: a scratch store, to look at and let go."""
+        self.game, self.model, self.store = game, model, store or model.store
+        states = np.array([self.store.states.id(text) for text in game.texts], np.int64)
+        actions = np.array([*(self.store.actions.id(action) for action in game.actions), -1], np.int64)
         self.states: Ids = states[game.page_text]  # [P]
         self.actions: Ids = actions[game.page_actions]  # [P, A]; -1 stays -1
 
     def play(
-        self, episodes: int, choose: Choose, generators: Sequence[np.random.Generator], *, learn_words: bool = False
-    ) -> list[CompiledRollout]:
+        self, episodes: int, policy: QPolicy, generators: Sequence[np.random.Generator], *, learn: bool
+    ) -> Sequence[CompiledRollout]:
         """For each replica, so many episodes; its generator alone makes them. All words are known: none are learned."""
         found = []
-        for probabilities, generator in zip(self.probabilities(choose), generators, strict=True):
+        for probabilities, generator in zip(self.probabilities(policy), generators, strict=True):
             seed = int(generator.integers(2**62))
-            found.append(CompiledRollout(self, self.game.play(probabilities, episodes, seed=seed, record=True)))
+            found.append(CompiledRollout(self, self.game.play(probabilities, episodes, seed=seed, record=learn)))
         return found
 
-    def probabilities(self, choose: Choose) -> list[NDArray[np.float64]]:
+    def probabilities(self, policy: QPolicy) -> list[NDArray[np.float64]]:
         """The probability of each slot of the game, for each replica."""
         replicas = len(self.model.seeds)
         pages = Pages(np.tile(self.states, (replicas, 1)), np.tile(self.actions, (replicas, 1, 1)))
-        q = self.model.q(pages).cpu().numpy()  # [R, P, A]
+        q = self.model.q(pages, self.store).cpu().numpy()  # [R, P, A]
         mask = self.actions >= 0
         going_on = mask.any(axis=1)
         found = []
         for r in range(replicas):
             shares = np.zeros(mask.shape)
-            shares[going_on] = choose(q[r, going_on], mask[going_on])
+            shares[going_on] = policy(q[r, going_on], mask[going_on])
             found.append(np.asarray(self.game.by_state(shares[mask]), np.float64))
         return found
 
@@ -60,32 +60,32 @@ class CompiledField:
 class CompiledRollout:
     """Episodes that one replica played."""
 
-    field: CompiledField
+    rollouts: CompiledRollouts
     played: Played
 
     @property
     def episodes(self) -> list[Episode]:
-        played, names = self.played, [place.passage for place in self.field.game.endings]
+        played, names = self.played, [place.passage for place in self.rollouts.game.endings]
         columns = (played.final_reward, played.total, played.steps, played.ending)
         rows = zip(*(column.tolist() for column in columns), strict=True)
         return [Episode(final, total, steps, names[end] if end >= 0 else None) for final, total, steps, end in rows]
 
     def transitions(self, discount: float, n_steps: int) -> Transitions:
         """Every step, in the order of the episodes; of n steps' rewards, those before the end."""
-        game, taken = self.field.game, self.played.transitions
+        game, taken = self.rollouts.game, self.played.transitions
         assert taken is not None
         order = np.argsort(taken.episode, kind="stable")
         episode, state = taken.episode[order], taken.state[order]
         slot, after = taken.slot[order], taken.successor[order]
         rewards, end, steps = n_step_rewards(episode, game.reward[after], discount, n_steps)
         return Transitions(
-            states=self.field.states[game.page[state]],
-            actions=self.field.actions[game.page[state]],
+            states=self.rollouts.states[game.page[state]],
+            actions=self.rollouts.actions[game.page[state]],
             taken=slot - game.first[state],
             rewards=rewards.astype(np.float32),
             discounts=(discount**steps).astype(np.float32),
-            next_states=self.field.states[game.page[after[end]]],
-            next_actions=self.field.actions[game.page[after[end]]],
+            next_states=self.rollouts.states[game.page[after[end]]],
+            next_actions=self.rollouts.actions[game.page[after[end]]],
         )
 
 

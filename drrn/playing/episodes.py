@@ -7,26 +7,31 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from drrn.games import Observation, StoryGame
+from drrn.games import Game, Observation
+from drrn.games.optional import ending_of, is_stopped, step_limit_of
 
 Policy = Callable[[Observation], int]  # the index of the action to take
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    final_reward: float  # of the ending; 0 where the limit stopped the episode
+    """What became of an episode."""
+
+    final_reward: float  # of the ending; 0 where the episode was stopped
     total: float  # the return, undiscounted
     steps: int
-    ending: str | None  # the passage that ended it; None: stopped by the limit
+    ending: str | None  # the ending's name; None: stopped, by the step limit or by the game
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
+    """Means over episodes."""
+
     episodes: int
     mean_final_reward: float
     mean_return: float
     mean_steps: float
-    endings: dict[str, int]  # how many episodes ended there, most first; those stopped by the limit are in none
+    endings: dict[str, int]  # how many episodes ended there, most first; those that were stopped are in none
 
 
 def random_policy(seed: int) -> Policy:
@@ -35,19 +40,20 @@ def random_policy(seed: int) -> Policy:
     return lambda observation: int(draw() * len(observation.actions))
 
 
-def play(game: StoryGame, policy: Policy, episodes: int, seed: int) -> Iterator[Episode]:
+def play_episodes(game: Game, policy: Policy, episodes: int, seed: int) -> Iterator[Episode]:
     """Yield each finished episode; the seed makes all of them."""
+    most = step_limit_of(game)
     for number in range(episodes):
-        yield _episode(game, policy, game.reset(seed if number == 0 else None))
+        yield _episode(game, policy, game.reset(seed if number == 0 else None), most)
 
 
-def _episode(game: StoryGame, policy: Policy, observation: Observation) -> Episode:
-    total, steps, most = 0.0, 0, game.rules.max_steps
-    while observation.actions and steps < most:
+def _episode(game: Game, policy: Policy, observation: Observation, most: int) -> Episode:
+    total, steps = 0.0, 0
+    while observation.actions and steps < most and not (steps and is_stopped(game)):
         observation = game.step(policy(observation))
         total += observation.reward
         steps += 1
-    return Episode(observation.reward if observation.ended else 0.0, total, steps, game.ending)
+    return Episode(observation.reward if observation.ended else 0.0, total, steps, ending_of(game, observation))
 
 
 def summarise(played: Iterable[Episode]) -> Summary:

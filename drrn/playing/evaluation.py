@@ -1,4 +1,4 @@
-"""How well replicas play: by the paper's softmax with the same α, and by the best action always."""
+"""How well replicas play: by the paper's softmax with the same α, and by the best action always (greedy)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from drrn.learning.exploration import greedy, softmax
-from drrn.playing.compiled_rollouts import CompiledField, CompiledRollout
 from drrn.playing.episodes import Summary, summarise
-from drrn.playing.rollouts import Choose, Field, Rollout
+from drrn.playing.rollouts import QPolicy, Rollouts
 
 EVALUATE = 3  # what a generator is for; training's purposes are 1 and 2, so it never shares one
 POLICIES = ("softmax", "greedy")
-
-AnyField = Field | CompiledField
 
 
 @dataclass(frozen=True)
@@ -34,23 +31,21 @@ class Evaluation:
         return 1 - sum(self.summary.endings.values()) / self.summary.episodes
 
 
-def policy_of(policy: str, alpha: float) -> Choose:
-    """Probabilities from Q-values, by a policy's name."""
-    return greedy if policy == "greedy" else lambda q, mask: softmax(q, mask, alpha)
+def policy_of(name: str, alpha: float) -> QPolicy:
+    """A policy by its name: from Q-values to the probabilities of actions."""
+    return greedy if name == "greedy" else lambda q, mask: softmax(q, mask, alpha)
 
 
 def evaluate(
-    field: AnyField, policies: Sequence[str], alpha: float, episodes: int, seeds: Sequence[int], number: int = 0
+    rollouts: Rollouts, policies: Sequence[str], alpha: float, episodes: int, seeds: Sequence[int], number: int = 0
 ) -> list[Evaluation]:
     """Play so many episodes with each replica by each policy; unknown words count for nothing."""
     found = []
     for policy in policies:
         purpose = EVALUATE + POLICIES.index(policy)
         generators = [np.random.default_rng([seed, purpose, number]) for seed in seeds]
-        rollouts: Sequence[Rollout | CompiledRollout] = field.play(
-            episodes, policy_of(policy, alpha), generators, learn_words=False
-        )
-        for replica, rollout in enumerate(rollouts):
+        played = rollouts.play(episodes, policy_of(policy, alpha), generators, learn=False)
+        for replica, rollout in enumerate(played):
             found.append(Evaluation(replica, number, policy, summarise(rollout.episodes)))
     return found
 

@@ -10,34 +10,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from drrn.games import Compiled
 from drrn.games.compiled.lockstep import Played, arrivals
-from drrn.learning.exploration import drawn
+from drrn.learning.exploration import draw_actions
 from drrn.learning.replay import Transitions
-from drrn.models import Pages
-from drrn.playing.compiled_rollouts import CompiledField, CompiledRollout, n_step_rewards
-from drrn.playing.rollouts import Choose
-from drrn.text import Ids
+from drrn.models import Model, Pages
+from drrn.playing.compiled_rollouts import CompiledRollout, CompiledRollouts, n_step_rewards
+from drrn.playing.rollouts import QPolicy
+from drrn.text import Ids, Store
 
 
-class MenuField(CompiledField):
-    """Plays as `CompiledField` does, where Q depends on the order of the actions."""
+class MenuRollouts(CompiledRollouts):
+    """Plays as `CompiledRollouts` does, where Q depends on the order of the actions."""
 
     def play(
-        self, episodes: int, choose: Choose, generators: Sequence[np.random.Generator], *, learn_words: bool = False
-    ) -> list[CompiledRollout]:
+        self, episodes: int, policy: QPolicy, generators: Sequence[np.random.Generator], *, learn: bool
+    ) -> Sequence[CompiledRollout]:
         """For each replica, so many episodes; its generator alone makes them."""
-        tables = [Table(self, generator, episodes) for generator in generators]
+        rows = [MenuEpisodes(self, generator, episodes) for generator in generators]
         for _ in range(self.game.max_steps):
-            if not any(len(table.episode) for table in tables):
+            if not any(len(row.episode) for row in rows):
                 break
-            q = self.model.q(_pages(tables)).cpu().numpy()
-            for table, here in zip(tables, q, strict=True):
-                table.step(here[: len(table.episode)], choose)
-        return [MenuRollout(self, table.played, table.steps) for table in tables]
+            q = self.model.q(_pages(rows), self.store).cpu().numpy()
+            for row, here in zip(rows, q, strict=True):
+                row.step(here[: len(row.episode)], policy)
+        return [MenuRollout(self, row.played, row.steps) for row in rows]
 
 
 @dataclass(frozen=True)
-class Step:
+class MenuStep:
     """One step of all episodes under way: what was shown, what was taken, where it led and what was shown there."""
 
     episode: Ids
@@ -49,47 +50,47 @@ class Step:
     next_menu: Ids
 
 
-class Table:
-    """The episodes of one replica; those that are over leave it."""
+class MenuEpisodes:
+    """The episodes of one replica that are under way; those that are over leave."""
 
-    def __init__(self, field: MenuField, generator: np.random.Generator, episodes: int) -> None:
-        self.field, self.generator = field, generator
-        self.arrive = arrivals(field.game, generator)
+    def __init__(self, rollouts: MenuRollouts, generator: np.random.Generator, episodes: int) -> None:
+        self.rollouts, self.generator = rollouts, generator
+        self.arrive = arrivals(rollouts.game, generator)
         self.played = Played(
             np.zeros(episodes), np.zeros(episodes), np.zeros(episodes, np.intp), np.full(episodes, -1, np.intp)
         )
         self.episode = np.arange(episodes)
         self._sit(self.arrive(np.zeros(episodes, np.intp)))
         none, text, menu = self.episode[:0], self.text[:0], self.menu[:0]
-        self.steps = [Step(none, text, menu, none, np.zeros(0), text, menu)]  # where no episode has a step, the shapes
+        self.steps = [MenuStep(none, text, menu, none, np.zeros(0), text, menu)]  # the shapes, where there is no step
         self._leave()
 
-    def step(self, q: NDArray[np.floating], choose: Choose) -> None:
+    def step(self, q: NDArray[np.floating], policy: QPolicy) -> None:
         """Take an action in every episode."""
-        game, played = self.field.game, self.played
+        game, played = self.rollouts.game, self.played
         if not len(self.episode):
             return
-        taken = drawn(choose(q, self.menu >= 0), self.generator.random(len(self.episode)))
+        taken = draw_actions(policy(q, self.menu >= 0), self.generator.random(len(self.episode)))
         slot = game.first[self.state] + self.order[np.arange(len(taken)), taken]
         before = self.text, self.menu
         self._sit(self.arrive(game.row[slot]))
         reward = game.reward[self.state]
         played.total[self.episode] += reward
         played.steps[self.episode] += 1
-        self.steps.append(Step(self.episode, *before, taken, reward, self.text, self.menu))
+        self.steps.append(MenuStep(self.episode, *before, taken, reward, self.text, self.menu))
         self._leave()
 
     def _sit(self, state: NDArray[np.intp]) -> None:
         """Come to states: their pages are shown, each with its actions in a new order."""
-        page = self.field.game.page[state]
-        actions = self.field.actions[page]
+        page = self.rollouts.game.page[state]
+        actions = self.rollouts.actions[page]
         lots = np.where(actions >= 0, self.generator.random(actions.shape), 2.0)
         self.state, self.order = state, np.argsort(lots, axis=1)
-        self.text, self.menu = self.field.states[page], np.take_along_axis(actions, self.order, axis=1)
+        self.text, self.menu = self.rollouts.states[page], np.take_along_axis(actions, self.order, axis=1)
 
     def _leave(self) -> None:
         """What is over is recorded."""
-        game = self.field.game
+        game = self.rollouts.game
         over = game.ended[self.state]
         self.played.final_reward[self.episode[over]] = game.reward[self.state[over]]
         self.played.ending[self.episode[over]] = game.ending_at[self.state[over]]
@@ -102,7 +103,7 @@ class Table:
 class MenuRollout(CompiledRollout):
     """Episodes that one replica played, with the menus as they were shown."""
 
-    steps: list[Step]
+    steps: list[MenuStep]
 
     def transitions(self, discount: float, n_steps: int) -> Transitions:
         names = ("episode", "text", "menu", "taken", "reward", "next_text", "next_menu")
@@ -121,10 +122,15 @@ class MenuRollout(CompiledRollout):
         )
 
 
-def _pages(tables: Sequence[Table]) -> Pages:
+def _pages(rows: Sequence[MenuEpisodes]) -> Pages:
     """What all replicas see, padded to the most episodes that one of them has under way."""
-    most, width = max(len(table.episode) for table in tables), tables[0].menu.shape[1]
-    states, actions = np.full((len(tables), most), -1), np.full((len(tables), most, width), -1)
-    for row, table in enumerate(tables):
-        states[row, : len(table.text)], actions[row, : len(table.text)] = table.text, table.menu
+    most, width = max(len(row.episode) for row in rows), rows[0].menu.shape[1]
+    states, actions = np.full((len(rows), most), -1), np.full((len(rows), most, width), -1)
+    for number, row in enumerate(rows):
+        states[number, : len(row.text)], actions[number, : len(row.text)] = row.text, row.menu
     return Pages(states, actions)
+
+
+def compiled_rollouts(game: Compiled, model: Model, store: Store | None = None) -> CompiledRollouts:
+    """The way of playing a compiled game that fits the model."""
+    return (MenuRollouts if model.sees_menu else CompiledRollouts)(game, model, store)

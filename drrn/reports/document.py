@@ -16,6 +16,8 @@ MISSING = "—"
 
 @dataclass(frozen=True)
 class Cell:
+    """A cell of a table."""
+
     text: str
     bold: bool = False
     mark: str = ""  # † where it differs from the paper's
@@ -23,6 +25,8 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
+    """A table with its caption, a header, rows and notes."""
+
     caption: str
     header: Sequence[str]
     rows: Sequence[Sequence[Cell | str]]
@@ -72,6 +76,8 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
+    """A report: an opening, then sections of blocks."""
+
     title: str
     opening: Sequence[str]
     sections: Sequence[Section] = field(default_factory=list)
@@ -81,7 +87,7 @@ class Document:
         return [block for section in self.sections for block in section.blocks if isinstance(block, Figure)]
 
 
-def number(value: float | None, digits: int = 1) -> str:
+def shown_number(value: float | None, digits: int = 1) -> str:
     """Rounded, without a minus before 0."""
     return MISSING if value is None else f"{round(value, digits) + 0.0:,.{digits}f}"
 
@@ -90,7 +96,7 @@ def spread(value: Measured | None, digits: int = 1) -> str:
     """mean (sd), as the paper writes it; of one seed the mean alone."""
     if value is None:
         return MISSING
-    return number(value.mean, digits) + ("" if value.sd is None else f" ({number(value.sd, digits)})")
+    return shown_number(value.mean, digits) + ("" if value.sd is None else f" ({shown_number(value.sd, digits)})")
 
 
 def listed(items: Sequence[str]) -> str:

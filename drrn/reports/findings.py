@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from drrn.experiments.plan import GRID, LAYERED, LINEAR, SIZES, TABLE, Variant
 from drrn.reports import paper
-from drrn.reports.document import listed, number
+from drrn.reports.document import listed, shown_number
 from drrn.reports.result_set import Measured, ResultSet
 
 LABELS = {"linear": "Linear", "per-action": "PA DQN", "max-action": "MA DQN", "drrn": "DRRN", "table": "Look-up table"}
@@ -44,9 +44,9 @@ def ahead(book: ResultSet, game: str, *, paraphrased: bool = False) -> list[str]
             mine = max((v for v in scored if v.model == "drrn"), key=scored.__getitem__)
             other = max((v for v in scored if v.model != "drrn"), key=scored.__getitem__)
             if scored[mine] > scored[other]:
-                won.append(f"{size} units (by {number(scored[mine] - scored[other])})")
+                won.append(f"{size} units (by {shown_number(scored[mine] - scored[other])})")
             else:
-                lost.append(f"{size} units ({label(other)} is, by {number(scored[other] - scored[mine])})")
+                lost.append(f"{size} units ({label(other)} is, by {shown_number(scored[other] - scored[mine])})")
     if not won and not lost:
         return []
     said = f"DRRN is ahead of every baseline with {listed(won)}" if won else "DRRN is ahead nowhere"
@@ -75,8 +75,9 @@ def control(book: ResultSet, game: str) -> list[str]:
         return []
     best = max(scored, key=scored.__getitem__)
     named = label(best) + (f" at {best.hidden}" if best.hidden else "")
+    by = shown_number(table.mean - scored[best])
     return [
-        f"The control, a look-up table, is ahead of every model (of {named} by {number(table.mean - scored[best])}): "
+        f"The control, a look-up table, is ahead of every model (of {named} by {by}): "
         "where all texts are known beforehand, nothing need be understood."
     ]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from drrn.errors import InputError
 from drrn.experiments.plan import BEST, FOUR_STEPS, PAPER
 from drrn.reports import paper
-from drrn.reports.document import number, spread
+from drrn.reports.document import shown_number, spread
 from drrn.reports.result_set import Measured, ResultSet
 
 BEGIN, END = "<!-- headline -->", "<!-- /headline -->"
@@ -43,7 +43,7 @@ def _lines(book: ResultSet, game: str, title: str) -> Iterator[str]:
         cells.append(("… its actions paraphrased", reported, book.final(game, BEST, paraphrased=True)))
     if further := book.final(game, FOUR_STEPS):
         cells.append(("… targets of four steps, not in the paper", "", further))
-    chance, most = (number(book.fact(game, f"{name}_final_reward")) for name in ("random", "best"))
+    chance, most = (shown_number(book.fact(game, f"{name}_final_reward")) for name in ("random", "best"))
     for words, theirs, ours in cells:
         yield f"| {words} | {chance} | {theirs} | {spread(ours)} | {most} |"
 

@@ -8,7 +8,7 @@ from drrn.experiments.examples import MADE_UP, Example, examples_of
 from drrn.experiments.marks import mark
 from drrn.experiments.plan import BEST, PAIRED, SIZES, TABLE, Variant
 from drrn.reports import paper
-from drrn.reports.document import MISSING, Cell, Table, number, spread
+from drrn.reports.document import MISSING, Cell, Table, shown_number, spread
 from drrn.reports.findings import LABELS, ahead, label
 from drrn.reports.result_set import ResultSet, measured
 from drrn.reports.tables import size_table
@@ -45,9 +45,9 @@ def paraphrase_facts(book: ResultSet, games: Sequence[str]) -> Table:
         row: list[Cell | str] = [words]
         for game in games:
             ours = book.fact(game, name)
-            row.append(number(None if ours is None else ours * scale, digits))
+            row.append(shown_number(None if ours is None else ours * scale, digits))
             if game in paper.PARAPHRASES:
-                row.append(number(paper.PARAPHRASES[game][name] * scale, digits))
+                row.append(shown_number(paper.PARAPHRASES[game][name] * scale, digits))
         rows.append(row)
     lacking = any(book.fact(game, "paraphrases") and book.fact(game, "bleu") is None for game in games)
     return Table("The paraphrases", header, rows, ["BLEU-4 needs: pip install 'drrn[paper]'"] * lacking)
@@ -59,7 +59,7 @@ def prediction_table(book: ResultSet, game: str) -> Table:
     rows: list[list[Cell | str]] = []
     for variant in PAIRED:
         found = book.predictive_r2(game, variant)
-        theirs = [number(reported.get(variant.name), 2)] if reported else []
+        theirs = [shown_number(reported.get(variant.name), 2)] if reported else []
         ours = [spread(one, 2) for one in found] if found else [MISSING, MISSING]
         rows.append([label(variant), ours[0], *theirs, ours[1]])
     header = ["", "pR², ours", *["pR², paper"] * bool(reported), "r²"]
@@ -98,7 +98,7 @@ def _example_table(book: ResultSet, example: Example) -> Table:
 
     def line(what: str, words: str, kind: str, action: str) -> list[Cell | str]:
         q = spread(measured(values.get((kind, action), [])))
-        return [what, words, q, *[number(reported.get(kind)) if kind in reported else ""] * bool(reported)]
+        return [what, words, q, *[shown_number(reported.get(kind)) if kind in reported else ""] * bool(reported)]
 
     own = (("good", example.good), ("poor", example.poor))
     lines = [line(f"in the game, {kind}", text.gloss, kind, text.mark) for kind, text in own]

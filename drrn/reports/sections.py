@@ -9,7 +9,7 @@ from typing import Any
 
 from drrn.experiments.examples import examples_of
 from drrn.experiments.plan import BEST, CURVES, EXPERIMENTS, PAPER, SHARED, Variant, game_order
-from drrn.reports.document import Block, Cell, Document, Figure, Section, Table, number
+from drrn.reports.document import Block, Cell, Document, Figure, Section, Table, shown_number
 from drrn.reports.findings import label
 from drrn.reports.paraphrase_tables import (
     example_tables,
@@ -19,7 +19,7 @@ from drrn.reports.paraphrase_tables import (
 )  # fmt: skip
 from drrn.reports.result_set import ResultSet
 from drrn.reports.tables import gap_table, interaction_table, score_table, statistics_table, yardstick_table
-from drrn.training.settings import Settings
+from drrn.settings import Settings
 
 TITLES = {
     "statistics": "The games",
@@ -173,7 +173,7 @@ def _scatter(book: ResultSet, game: str) -> list[Figure]:
     data = {"title": book.title(game), "points": points}
     caption = (
         f"{book.title(game)}: Q of original and of paraphrased actions, DRRN (L = 2) of 100 units, seed {seed}, "
-        f"{len(points):,} pairs; predictive R² over all seeds {number(found[0].mean, 2)}."
+        f"{len(points):,} pairs; predictive R² over all seeds {shown_number(found[0].mean, 2)}."
     )
     return [Figure(f"paraphrases-{game}", caption, "scatter", data)]
 
@@ -214,13 +214,14 @@ def _time(book: ResultSet) -> Section:
             total = sum(t for t, _ in times)
             whole += total
             share = sum(learning for _, learning in times) / total if total else 0.0
-            cells = [number(total, 0), number(total / len(times), 0), f"{number(100 * share, 0)} %"]
+            cells = [shown_number(total, 0), shown_number(total / len(times), 0), f"{shown_number(100 * share, 0)} %"]
             rows.append([book.title(game), model, str(len(times)), *cells])
     header = ["Game", "Model", "Jobs", "Seconds", "… a job", "of it playing and learning"]
     facts = sum(record["seconds"]["whole"] for record in book.told.values())
+    minutes, seconds = shown_number((whole + facts) / 60), shown_number(facts, 0)
     note = (
-        f"Together {number((whole + facts) / 60)} minutes of one core, {number(facts, 0)} seconds of them for what the "
-        "games themselves are; jobs run side by side."
+        f"Together {minutes} minutes of one core, {seconds} seconds of them for what the games themselves are; "
+        "jobs run side by side."
     )
     return Section("time", "Where the time goes", [Table("Seconds of computing, all seeds", header, rows, [note])])
 

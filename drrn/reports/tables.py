@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from drrn.experiments.plan import INTERACTIONS, LARGEST, LAYERED, LINEAR, PAPER, SIZES, TABLE, Variant
 from drrn.reports import paper
-from drrn.reports.document import MISSING, Cell, Table, number, spread
+from drrn.reports.document import MISSING, Cell, Table, shown_number, spread
 from drrn.reports.findings import AT_REST, LABELS, ahead, control, deeper, label, off
 from drrn.reports.result_set import Measured, ResultSet
 
@@ -100,12 +100,12 @@ def yardstick_table(book: ResultSet, game: str) -> Table:
     exact = "" if book.fact(game, "best_final_reward") is None else ", exact"
     rows: list[list[Cell | str]] = [
         [f"{LABELS['table']}, a control", spread(book.final(game, TABLE)), ""],
-        [f"Random play{exact}", number(book.fact(game, "random_final_reward"), 2), ""],
-        ["Q-learning at rest, exact", number(book.fact(game, "one_step_at_rest"), 2), ""],
-        ["Softmax of the true Q-values, exact", number(book.fact(game, "true_q_softmax"), 2), ""],
-        ["Best possible, exact", number(book.fact(game, "best_final_reward"), 2), ""],
+        [f"Random play{exact}", shown_number(book.fact(game, "random_final_reward"), 2), ""],
+        ["Q-learning at rest, exact", shown_number(book.fact(game, "one_step_at_rest"), 2), ""],
+        ["Softmax of the true Q-values, exact", shown_number(book.fact(game, "true_q_softmax"), 2), ""],
+        ["Best possible, exact", shown_number(book.fact(game, "best_final_reward"), 2), ""],
     ]
-    rows += [[f"People, {kind}", "", number(score)] for kind, score in paper.PEOPLE.get(game, {}).items()]
+    rows += [[f"People, {kind}", "", shown_number(score)] for kind, score in paper.PEOPLE.get(game, {}).items()]
     header = ["", "final reward", "the paper"]
     if game not in paper.PEOPLE:
         header, rows = header[:2], [row[:2] for row in rows]
@@ -142,7 +142,7 @@ def gap_table(book: ResultSet, game: str) -> Table:
         row.append(Cell(spread(soft), soft is not None and soft.mean == top))
         short = best - soft.mean if soft and best is not None else None
         whole = best - chance if best is not None and chance is not None else None
-        row += [number(short), _percent(1 - short / whole if short is not None and whole else None, 0)]
+        row += [shown_number(short), _percent(1 - short / whole if short is not None and whole else None, 0)]
         row.append(_percent(_mean(book.final(game, variant, "stopped"))))
         row += [spread(greedy), _percent(_mean(book.final(game, variant, "stopped", policy="greedy")))]
         rows.append(row)
@@ -158,7 +158,7 @@ def _fact(book: ResultSet, game: str, name: str) -> str:
     if value is None:
         return MISSING
     try:
-        text = number(float(value), 2) if "." in value else f"{int(value):,}"
+        text = shown_number(float(value), 2) if "." in value else f"{int(value):,}"
     except ValueError:
         return value
     return f"≥ {text}" if name == "states" and book.facts[game].get("states_are_all") == "no" else text
@@ -169,4 +169,4 @@ def _mean(value: Measured | None) -> float | None:
 
 
 def _percent(share: float | None, digits: int = 1) -> str:
-    return MISSING if share is None else f"{number(100 * share, digits)} %"
+    return MISSING if share is None else f"{shown_number(100 * share, digits)} %"

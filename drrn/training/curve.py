@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from drrn.errors import require
-from drrn.training.yardsticks import Yardsticks
+from drrn.training.reference_scores import ReferenceScores
 
 
 def draw_curve(
-    rows: Sequence[dict[str, str]], title: str, episodes_per_round: int, lines: Yardsticks, path: Path
+    rows: Sequence[dict[str, str]], title: str, episodes_per_round: int, scores: ReferenceScores, path: Path
 ) -> None:
     """Mean final reward over replicas after each round, with the standard deviation as bars, as a PNG."""
     matplotlib = require("matplotlib", "plot")
@@ -22,9 +22,9 @@ def draw_curve(
         x, means, deviations = points(rows, f"{policy}_final_reward")
         episodes = [number * episodes_per_round for number in x]
         axes.errorbar(episodes, means, deviations, label=policy, color=colour, capsize=2, linewidth=1.6, elinewidth=0.8)
-    axes.axhline(lines.random, color="#888888", linestyle=":", label=f"random play ({lines.random:.1f})")
-    if lines.best is not None:
-        axes.axhline(lines.best, color="#3a8f4d", linestyle="--", label=f"best possible ({lines.best:.1f})")
+    axes.axhline(scores.random, color="#888888", linestyle=":", label=f"random play ({scores.random:.1f})")
+    if scores.best is not None:
+        axes.axhline(scores.best, color="#3a8f4d", linestyle="--", label=f"best possible ({scores.best:.1f})")
     axes.set(xlabel="episodes played", ylabel="mean final reward", title=title)
     axes.set_xlim(left=0)
     axes.grid(alpha=0.25)

@@ -14,7 +14,7 @@ from drrn.errors import InputError
 from drrn.games.authors.machine_of_death import MachineOfDeath, paraphrases
 from drrn.games.authors.pickled import read_pickle
 from drrn.games.authors.place import NAMES, Origin, games_folder, origin_if_sound, record_path
-from drrn.games.authors.python2 import parse, strange
+from drrn.games.authors.python2 import parse_python2, strange
 from drrn.games.authors.rewards import Rewards
 from drrn.games.authors.saving_john import read_saving_john
 from drrn.games.authors.sources import REPOSITORY, SIMULATOR, Sources, read_sources
@@ -48,7 +48,7 @@ def add_games(clone: Path, *, as_published: bool = False, altered: bool = False)
 
 def converted(sources: Sources, *, as_published: bool) -> dict[str, str]:
     """The files of both games, by name."""
-    tree = parse(sources.files[SIMULATOR])
+    tree = parse_python2(sources.files[SIMULATOR])
     john, machine = NAMES
     story = MachineOfDeath.read(tree)
     rewards = {name: Rewards.read(tree, name.replace("-", "")) for name in NAMES}

@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 
 from drrn.errors import InputError
-from drrn.games.authors.passages import Passage
-from drrn.games.authors.python2 import class_named, dotted, function_named, strange, string
+from drrn.games.authors.passages import SimulatorPassage
+from drrn.games.authors.python2 import class_named, dotted, function_named, strange, string_literal
 from drrn.games.authors.sources import REPOSITORY
 from drrn.games.authors.twee_source import Told, is_plain
 from drrn.games.stories.story import decoded
@@ -18,6 +18,8 @@ CLASS = "MachineOfDeathSimulator"
 
 @dataclass(frozen=True)
 class MachineOfDeath:
+    """The game as the simulator tells it."""
+
     told: Told
     end_mark: str  # a page that holds it ends the game, though links remain
     labels: tuple[str, ...]  # of all links, in the order of the file
@@ -26,7 +28,7 @@ class MachineOfDeath:
     def read(cls, tree: ast.Module) -> MachineOfDeath:
         simulator = class_named(tree, CLASS)
         methods = _methods(simulator)
-        passages = {name: Passage(function_named(simulator, method)) for name, method in methods.items()}
+        passages = {name: SimulatorPassage(function_named(simulator, method)) for name, method in methods.items()}
         shown = {name for passage in passages.values() for name in passage.shown}
         for name in sorted(shown.union(*(passage.targets for passage in passages.values())) - passages.keys()):
             raise strange(simulator, f'a passage "{name}", which others lead to')
@@ -39,12 +41,12 @@ class MachineOfDeath:
 
 
 def _methods(simulator: ast.ClassDef) -> dict[str, str]:
-    """Passage → method, from `self.methodDict["Name"] = self.method`."""
+    """SimulatorPassage → method, from `self.methodDict["Name"] = self.method`."""
     found: dict[str, str] = {}
     for statement in function_named(simulator, "__init__").body:
         match statement:
             case ast.Assign([ast.Subscript(table, key)], value) if dotted(table) == "self.methodDict":
-                name, method = string(key), dotted(value).removeprefix("self.")
+                name, method = string_literal(key), dotted(value).removeprefix("self.")
                 if not is_plain(name) or name in found or not method.isidentifier():
                     raise strange(statement, "a plain name of a passage, given once, and its method")
                 found[name] = method
@@ -55,7 +57,7 @@ def _start(restart: ast.FunctionDef) -> str:
     for statement in restart.body:
         match statement:
             case ast.Assign([target], value) if dotted(target) == "self.current_tiddler":
-                return string(value)
+                return string_literal(value)
     raise strange(restart, "self.current_tiddler set to the first passage")
 
 
@@ -63,7 +65,7 @@ def _end_mark(read: ast.FunctionDef) -> str:
     for statement in read.body:
         match statement:
             case ast.If(ast.Compare(mark, [ast.In()], [text])) if dotted(text) == "self.text":
-                return string(mark)
+                return string_literal(mark)
     raise strange(read, "a mark in self.text that ends the story")
 
 

@@ -11,7 +11,7 @@ import ast
 import re
 from collections.abc import Sequence
 
-from drrn.games.authors.python2 import number, strange, string, strings
+from drrn.games.authors.python2 import number_literal, strange, string_literal, string_literals
 from drrn.games.authors.twee_source import in_text, is_label, is_plain, is_text, on_lines
 from drrn.games.stories.story import decoded
 
@@ -23,7 +23,7 @@ COMPARED: dict[type[ast.cmpop], str] = {
 }  # fmt: skip
 
 
-class Passage:
+class SimulatorPassage:
     """The Twee of one method, the passages it shows or leads to, and the words of its links as the source has them."""
 
     def __init__(self, method: ast.FunctionDef) -> None:
@@ -48,9 +48,9 @@ class Passage:
                     texts.append(len(pieces))
                     pieces.append(self._text(value))
                 case ast.AugAssign(ast.Attribute(ast.Name("self"), "current_links"), ast.Add(), value):
-                    targets += strings(value)
+                    targets += string_literals(value)
                 case ast.AugAssign(ast.Attribute(ast.Name("self"), "actions"), ast.Add(), value):
-                    links = self._links(strings(value), targets, statement)
+                    links = self._links(string_literals(value), targets, statement)
                     targets = []
                     if placed := in_text([pieces[i] for i in texts], links):
                         for i, text in zip(texts, placed, strict=True):
@@ -92,7 +92,7 @@ class Passage:
         return links
 
     def _display(self, node: ast.expr) -> str:
-        name = string(node)
+        name = string_literal(node)
         if not is_plain(name):
             raise strange(node, "a plain name of a passage")
         self.shown.add(name)
@@ -104,7 +104,7 @@ def _said(node: ast.expr) -> str:
         case ast.Call(ast.Name("str"), [variable], []):
             return f"<<print {_variable(variable)}>>"
     # An <<endif>> was left behind where the published text was made out of the story's source.
-    text = decoded(string(node)).replace("<<endif>>", "")
+    text = decoded(string_literal(node)).replace("<<endif>>", "")
     if not is_text(text):
         raise strange(node, "a text without macros and links")
     return text
@@ -116,14 +116,14 @@ def _condition(node: ast.expr) -> str:
             word = " and " if isinstance(joined, ast.And) else " or "
             return word.join(f"({_condition(p)})" if isinstance(p, ast.BoolOp) else _condition(p) for p in parts)
         case ast.Compare(variable, [sign], [value]) if type(sign) in COMPARED:
-            return f"{_variable(variable)} {COMPARED[type(sign)]} {number(value)}"
+            return f"{_variable(variable)} {COMPARED[type(sign)]} {number_literal(value)}"
     raise strange(node, "a variable compared with a number")
 
 
 def _variable(node: ast.expr) -> str:
     match node:
         case ast.Subscript(ast.Attribute(ast.Name("self"), "params"), key):
-            if re.fullmatch(r"[A-Za-z_]\w*", name := string(key), re.A):
+            if re.fullmatch(r"[A-Za-z_]\w*", name := string_literal(key), re.A):
                 return f"${name}"
     raise strange(node, "a variable out of self.params")
 
@@ -132,7 +132,7 @@ def _value(node: ast.expr) -> str:
     """A number, a variable, a sum or difference of two of them, or a lot."""
     match node:
         case ast.Constant() | ast.UnaryOp():
-            return str(number(node))
+            return str(number_literal(node))
         case ast.BinOp(left, ast.Add() | ast.Sub() as sign, right):
             return f"{_term(left)} {'+' if isinstance(sign, ast.Add) else '-'} {_term(right)}"
         case ast.Call(ast.Name("int"), [ast.Call(floor, [ast.BinOp(drawn, ast.Add(), least)], [])], []):
@@ -141,7 +141,7 @@ def _value(node: ast.expr) -> str:
 
 
 def _term(node: ast.expr) -> str:
-    return str(number(node)) if isinstance(node, ast.Constant) else _variable(node)
+    return str(number_literal(node)) if isinstance(node, ast.Constant) else _variable(node)
 
 
 def _lot(node: ast.expr, floor: ast.expr, drawn: ast.expr, least: ast.expr) -> str:

@@ -9,6 +9,7 @@ import json
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from drrn.errors import InputError
 from drrn.games.authors.sources import HOW
@@ -68,6 +69,14 @@ def origin_if_sound() -> Origin | None:
         return origin()
     except InputError:
         return None
+
+
+def story_sources(story: Path) -> dict[str, Any]:
+    """For a story that was added from its authors' files: the hash of those files, and whose rewards it has."""
+    made = origin_if_sound()
+    if made is None or story.parent != made.path:
+        return {}
+    return {"sources_sha256": made.sha256, "as_published": made.as_published}
 
 
 def toml_of(name: str) -> Path:

@@ -28,7 +28,7 @@ TOKEN = re.compile(
 BREAKS = re.compile(r"\\\n|[()\[\]{}\n]")
 
 
-def parse(data: bytes) -> ast.Module:
+def parse_python2(data: bytes) -> ast.Module:
     """The tree of Python 2 source: `<>` is written `!=`, and `print x` as the pair `print, x`."""
     source = data.decode("latin-1")
     if _longest_statement(source) > LONGEST_STATEMENT:
@@ -79,7 +79,7 @@ def function_named(place: ast.Module | ast.ClassDef, name: str) -> ast.FunctionD
     raise strange(place, f"a function {name} in it")
 
 
-def string(node: ast.AST) -> str:
+def string_literal(node: ast.AST) -> str:
     """The text of a string literal."""
     if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
         raise strange(node, "a string")
@@ -92,17 +92,17 @@ def string(node: ast.AST) -> str:
     return text
 
 
-def strings(node: ast.AST) -> list[str]:
+def string_literals(node: ast.AST) -> list[str]:
     if not isinstance(node, ast.List):
         raise strange(node, "a list of strings")
-    return [string(element) for element in node.elts]
+    return [string_literal(element) for element in node.elts]
 
 
-def number(node: ast.AST) -> float:
+def number_literal(node: ast.AST) -> float:
     """A number literal, with or without a minus."""
     match node:
         case ast.UnaryOp(ast.USub(), operand):
-            return -number(operand)
+            return -number_literal(operand)
         case ast.Constant(int() | float() as value) if not isinstance(value, bool) and abs(value) < 1e9:
             return value
     raise strange(node, "a number")

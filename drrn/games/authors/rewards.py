@@ -7,7 +7,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from drrn.games.authors.python2 import dotted, function_named, number, strange, string
+from drrn.games.authors.python2 import dotted, function_named, number_literal, strange, string_literal
 from drrn.games.authors.twee_source import Told
 from drrn.games.stories.story import decoded
 
@@ -17,7 +17,9 @@ STEP = -0.1  # in both games of the paper
 
 
 @dataclass(frozen=True, slots=True)
-class Payment:
+class EndingReward:
+    """What an ending pays, and the words that it is known by."""
+
     how: str  # `contains` or `starts_with`
     words: str  # as the source has them
     reward: float
@@ -30,7 +32,9 @@ class Payment:
 
 @dataclass(frozen=True)
 class Rewards:
-    payments: tuple[Payment, ...]
+    """What the simulator pays: endings, steps, and how an ending is known."""
+
+    payments: tuple[EndingReward, ...]
     step: float  # for a page that does not end the story
     end_mark: str | None  # what only the pages of endings hold
     otherwise: float
@@ -43,16 +47,16 @@ class Rewards:
         if not isinstance(last, ast.Return) or last.value is None:
             raise strange(last, "a reward at the end")
         step, mark = 0.0, None
-        payments: list[Payment] = []
+        payments: list[EndingReward] = []
         for statement in _rules_of(cases, story, function):
             match statement:
                 case ast.If(ast.UnaryOp(ast.Not(), test), [ast.Return(ast.expr() as reward)], []) if not payments:
-                    step, mark = number(reward), _words(test)[1]
+                    step, mark = number_literal(reward), _words(test)[1]
                 case ast.If(test, [ast.Return(ast.expr() as reward)], []):
-                    payments.append(Payment(*_words(test), number(reward)))
+                    payments.append(EndingReward(*_words(test), number_literal(reward)))
                 case _:
                     raise strange(statement, "words in an ending, and their reward")
-        return cls(tuple(payments), step, mark, number(last.value))
+        return cls(tuple(payments), step, mark, number_literal(last.value))
 
     def toml(self, title: str, name: str, told: Told, *, as_published: bool, paraphrased: bool) -> str:
         """`as_published` keeps to the code; else each ending has the reward that the paper gives it.
@@ -81,7 +85,7 @@ def _rules_of(cases: list[ast.stmt], story: str, function: ast.FunctionDef) -> l
     for statement in cases:
         match statement:
             case ast.If(ast.Compare(ast.Call(called, [], []), [ast.Eq()], [name]), body, []):
-                if dotted(called) == "story.lower" and string(name) == story:
+                if dotted(called) == "story.lower" and string_literal(name) == story:
                     return body
     raise strange(function, f'the rewards of "{story}"')
 
@@ -90,9 +94,9 @@ def _words(test: ast.expr) -> tuple[str, str]:
     """How and what: `ending.startswith("…")`, or `"…" in ending`."""
     match test:
         case ast.Call(called, [words], []) if dotted(called) == "ending.startswith":
-            return "starts_with", string(words)
+            return "starts_with", string_literal(words)
         case ast.Compare(words, [ast.In()], [text]) if dotted(text) == "ending":
-            return "contains", string(words)
+            return "contains", string_literal(words)
     raise strange(test, "words in an ending")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from drrn.errors import InputError
 from drrn.games.authors.pickled import Record, read_pickle
-from drrn.games.authors.python2 import class_named, dotted, function_named, number, strange, string
+from drrn.games.authors.python2 import class_named, dotted, function_named, number_literal, strange, string_literal
 from drrn.games.authors.sources import REPOSITORY
 from drrn.games.authors.twee_source import Told, is_label, is_plain, is_text, on_lines
 from drrn.games.stories.story import decoded
@@ -29,10 +29,10 @@ class Ways:
     def read(cls, tree: ast.Module) -> Ways:
         simulator = class_named(tree, CLASS)
         read, act = function_named(simulator, "Read"), function_named(simulator, "Act")
-        links = {way: int(number(link)) for way, link in _cases(read, "self.params_path").items()}
-        if links != {way: number(link) for way, link in _cases(act, "self.params_path").items()}:
+        links = {way: int(number_literal(link)) for way, link in _cases(read, "self.params_path").items()}
+        if links != {way: number_literal(link) for way, link in _cases(act, "self.params_path").items()}:
             raise strange(act, "the links that Read shows")
-        leads = {passage: string(way) for passage, way in _cases(act, "self.tiddler").items()}
+        leads = {passage: string_literal(way) for passage, way in _cases(act, "self.tiddler").items()}
         if not links.keys() >= set(leads.values()) or not all(is_plain(way) for way in links):
             raise strange(act, "ways that lead to a link")
         return cls(_page(read), links, leads)
@@ -85,7 +85,7 @@ def _page(read: ast.FunctionDef) -> str:
     for statement in read.body:
         match statement:
             case ast.If(ast.Call(called, [words], [])) if dotted(called) == TEXT:
-                return string(words)
+                return string_literal(words)
     raise strange(read, "a page known by how its text begins")
 
 
@@ -95,8 +95,8 @@ def _cases(method: ast.FunctionDef, name: str) -> dict[str, ast.expr]:
     for node in ast.walk(method):
         match node:
             case ast.If(ast.Compare(left, [ast.Eq()], [value]), [ast.Assign([_], then)]):
-                if dotted(left) == name and string(value) not in found:
-                    found[string(value)] = then
+                if dotted(left) == name and string_literal(value) not in found:
+                    found[string_literal(value)] = then
     if not found:
         raise strange(method, f"cases of {name}")
     return found

@@ -1,8 +1,8 @@
-"""From the states that were reached to a compiled game: pages numbered, states alike merged, arrays gathered."""
+"""From the states that a search reached to a compiled game: pages numbered, bisimilar states merged, arrays made."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,23 +11,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from drrn.games.compiled.bisimulation import alike
 from drrn.games.compiled.game import Compiled
-from drrn.games.compiled.graph import EndingPlace, Floats, Ints, ranges, totals
-from drrn.games.stories.states import States
-from drrn.games.stories.story_game import StoryGame
-from drrn.games.stories.teller import Scene
+from drrn.games.compiled.graph import Floats, Ints, ranges, totals
+from drrn.games.compiled.reached import Face, States
+from drrn.games.contract import Game
+from drrn.games.optional import step_limit_of, title_of
 
 
 class _Numbers(dict[Any, int]):
-    """Things numbered as they come."""
+    """Interned values: each distinct value gets the next id."""
 
-    def __missing__(self, thing: Hashable) -> int:
-        self[thing] = number = len(self)
+    def __missing__(self, value: Hashable) -> int:
+        self[value] = number = len(self)
         return number
 
 
 @dataclass
 class _Pages:
-    """What players see. The first face that shows a page gives the order of its actions."""
+    """Interned pages: what players see. The first face that shows a page gives the order of its actions."""
 
     text_numbers: _Numbers = field(default_factory=_Numbers)
     action_numbers: _Numbers = field(default_factory=_Numbers)
@@ -36,31 +36,31 @@ class _Pages:
     hypertext: list[bool] = field(default_factory=list)
     actions: list[list[int]] = field(default_factory=list)
 
-    def add(self, scene: Scene, paraphrases: Mapping[str, str]) -> tuple[int, list[int]]:
-        """The number of a scene's page, and for each of the page's actions its place in the scene."""
-        text = self.text_numbers[scene.text]
-        actions = [self.action_numbers[paraphrases.get(action, action)] for action in scene.actions]
+    def add(self, face: Face) -> tuple[int, list[int]]:
+        """The number of a face's page, and for each of the page's actions its place on the face."""
+        text = self.text_numbers[face.text]
+        actions = [self.action_numbers[action] for action in face.actions]
         page = self.numbers[text, tuple(sorted(actions))]
         if page == len(self.text):
             self.text.append(text)
-            self.hypertext.append(scene.hypertext)
+            self.hypertext.append(face.hypertext)
             self.actions.append(actions)
         places = np.empty(len(actions), np.intp)
         places[np.argsort(self.actions[page], kind="stable")] = np.argsort(actions, kind="stable")
         return page, places.tolist()
 
 
-def assemble(game: StoryGame, states: States, raw_states: int, raw_complete: bool) -> Compiled:
-    """Row 0 stays the opening; states and rows keep the order in which they were found."""
+def assemble(game: Game, states: States) -> Compiled:
+    """The compiled game. Row 0 stays the opening; states and rows keep the order in which they were found."""
     pages, passages, endings, kinds = _Pages(), _Numbers(), _Numbers(), _Numbers()
     faces, places = [], []
-    for scene in states.faces:
-        page, order = pages.add(scene, game.paraphrases)
-        ending = endings[_ending(game, scene)] if scene.ended else -1
-        faces.append((page, passages[scene.passage], ending, kinds[page, scene.reward, ending]))
+    for face in states.faces:
+        page, order = pages.add(face)
+        ending = endings[face.ending] if face.ending else -1
+        faces.append((page, passages[face.passage], ending, kinds[page, face.reward, ending]))
         places.append(order)
     page, passage, ending_at, kind = _ints(faces)[_ints(states.face)].T  # [S] each
-    reward = np.array([scene.reward for scene in states.faces])[_ints(states.face)]
+    reward = np.array([face.reward for face in states.faces])[_ints(states.face)]
     place, place_first = _flat(places)
     page_action, page_first = _flat(pages.actions)
 
@@ -78,8 +78,8 @@ def assemble(game: StoryGame, states: States, raw_states: int, raw_complete: boo
     rows = _outcomes(used[kept_rows], row_first, state[successor], probability)
     return Compiled(
         name=game.name,
-        title=game.title,
-        max_steps=game.rules.max_steps,
+        title=title_of(game),
+        max_steps=step_limit_of(game),
         texts=tuple(pages.text_numbers),
         actions=tuple(pages.action_numbers),
         passages=tuple(passages),
@@ -97,17 +97,12 @@ def assemble(game: StoryGame, states: States, raw_states: int, raw_complete: boo
         row_first=rows[0],
         successor=rows[1],
         probability=rows[2],
-        raw_states=raw_states,
-        raw_complete=raw_complete,
+        raw_states=states.raw_states,
+        raw_complete=states.raw_complete,
         live_states=len(states),
-        unreached=tuple(name for name in game.script.story.pages if name not in states.shown),
-        shuffle=game.shuffle,
+        unreached=states.unreached,
+        shuffle=bool(getattr(game, "shuffle", False)),
     )
-
-
-def _ending(game: StoryGame, scene: Scene) -> EndingPlace:
-    rule = game.rules.endings[scene.rule] if scene.rule is not None else None
-    return EndingPlace((rule.condition.passage if rule else None) or scene.passage, scene.rule)
 
 
 def _outcomes(rows: Ints, row_first: Ints, successor: Ints, probability: Floats) -> tuple[Ints, Ints, Floats]:

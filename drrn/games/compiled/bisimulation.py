@@ -1,4 +1,4 @@
-"""Merging states that no continuation can tell apart.
+"""Bisimulation: which states no continuation can tell apart, so that they may be merged.
 
 Each state has a hash of what it shows; round after round it takes in the hashes of where its actions lead, with their
 probabilities, until no more states fall apart. Equal hashes (of 64 bits) are then one state.

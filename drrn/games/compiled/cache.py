@@ -1,4 +1,4 @@
-"""Compiled games kept in a folder, each under a hash of all that made it. An unreadable file counts for none."""
+"""The cache of compiled games: a file for each, named by a hash of all that made it; an unreadable one is ignored."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import hashlib
 import json
 import logging
 import os
+import re
 import zipfile
 import zlib
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,8 @@ import numpy as np
 
 from drrn.games.compiled.game import Compiled
 from drrn.games.compiled.graph import EndingPlace, StateGraph
-from drrn.games.stories.story_game import StoryGame
+from drrn.games.contract import Game
+from drrn.games.optional import fingerprint_of, step_limit_of, title_of
 from drrn.home import home
 
 FIELDS = dataclasses.fields(StateGraph)
@@ -33,24 +34,12 @@ def cache_folder() -> Path:
     return home() / "cache"
 
 
-def place(game: StoryGame, folder: Path) -> Path:
-    """The file for a game: its name, and a hash of the story, the rules and the code that tells it."""
-    digest = hashlib.sha256()
-    for part in _made_of(game):
-        digest.update(part.encode() + b"\0")
-    return folder / f"{game.name}-{digest.hexdigest()[:24]}.npz"
-
-
-def _made_of(game: StoryGame) -> Iterator[str]:
-    story, rules = game.script.story, game.rules
-    yield from (_code(), game.name, story.title, story.start)
-    for name, passage in story.passages.items():
-        yield f"{name}\0{passage.tags}\0{passage.text}"
-    for rule_field in dataclasses.fields(rules):
-        if rule_field.name not in ("story", "paraphrases"):  # paths; what they hold is told here
-            yield f"{rule_field.name}\0{getattr(rules, rule_field.name)!r}"
-    yield repr(sorted(game.script.answers.items()))
-    yield repr(sorted(game.paraphrases.items()))
+def place(game: Game, folder: Path) -> Path:
+    """The file for a game: its name, and a hash of the game, of how it is told and of the code that tells it."""
+    told = getattr(game, "edition", "")  # what the fingerprint leaves out and a player still sees, such as paraphrases
+    made_of = (_code(), game.name, title_of(game), str(step_limit_of(game)), fingerprint_of(game), told)
+    digest = hashlib.sha256("\0".join(made_of).encode())
+    return folder / f"{re.sub(r'[^-.A-Za-z0-9_]', '-', game.name)}-{digest.hexdigest()[:24]}.npz"
 
 
 @cache
@@ -62,7 +51,7 @@ def _code() -> str:
     return digest.hexdigest()
 
 
-def load(path: Path, shuffle: bool) -> Compiled | None:
+def load_compiled(path: Path, shuffle: bool) -> Compiled | None:
     """The compiled game in a file; None where there is none, or none that can be read (which is noted)."""
     if not path.is_file():
         return None
@@ -100,7 +89,7 @@ def _sound(c: Compiled) -> Compiled:
     return c
 
 
-def save(compiled: Compiled, path: Path) -> None:
+def save_compiled(compiled: Compiled, path: Path) -> None:
     """Write the file whole or not at all; a folder that cannot be written is noted, no more."""
     values = {f.name: getattr(compiled, f.name) for f in FIELDS}
     arrays = {key: _narrow(value) for key, value in values.items() if isinstance(value, np.ndarray)}

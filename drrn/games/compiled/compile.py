@@ -1,25 +1,25 @@
-"""`compile_game`: from a story to every state it can reach, as arrays."""
+"""`compile_game`: every state that a game can reach, as arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
 
-from drrn.errors import InputError
 from drrn.games.compiled.assemble import assemble
-from drrn.games.compiled.cache import cache_folder, load, place, save
+from drrn.games.compiled.cache import cache_folder, load_compiled, place, save_compiled
 from drrn.games.compiled.game import Compiled
-from drrn.games.stories.explore import explore
-from drrn.games.stories.states import States, TooLargeError, reachable_states
-from drrn.games.stories.story_game import StoryGame
+from drrn.games.compiled.reached import States, TooLargeError, refusal
+from drrn.games.compiled.search import breadth_first
+from drrn.games.contract import Game
+from drrn.games.enumerable import Enumerable, Searchable
+from drrn.games.optional import has_fingerprint
 
 LIMIT = 200_000  # states
 MEMORY = 2_000  # MB
-RAW_LIMIT = 50_000  # states with all their variables are counted only so far
 
 
 def compile_game(
-    game: StoryGame,
+    game: Game,
     *,
     limit: int = LIMIT,
     memory: int = MEMORY,
@@ -29,37 +29,51 @@ def compile_game(
     """The game as arrays, from the cache where it was compiled before; `InputError` says why it cannot be.
 
     `limit` is in states and `memory` in MB (both about; a game in the cache needs neither); `progress` is told how many
-    states were searched; `cache` is a folder, True for the usual one, False for none.
+    states were searched; `cache` is a folder, True for the usual one, False for none. A game without a fingerprint of
+    its own is not kept there: nobody could tell when it has changed.
     """
+    if isinstance(game, Compiled):
+        return game
+    if not isinstance(game, (Enumerable, Searchable)):
+        raise refusal(game, f"it lists no outcomes: {type(game).__name__} lacks {_missing(game)} (see docs/games.md)")
     folder = cache_folder() if cache is True else cache or None
-    path = place(game, folder) if folder else None
-    compiled = load(path, game.shuffle) if path else None
+    path = place(game, folder) if folder and has_fingerprint(game) else None
+    compiled = load_compiled(path, bool(getattr(game, "shuffle", False))) if path else None
     if compiled is None:
-        compiled = _compiled(game, limit, memory, progress)
+        compiled = assemble(game, _states(game, limit, memory * 2**20, progress))
         if path:
-            save(compiled, path)
+            save_compiled(compiled, path)
     return compiled
 
 
-def _compiled(game: StoryGame, limit: int, memory: int, progress: Callable[[int], None] | None) -> Compiled:
-    if "history" in game.script.facts.tracked:
-        raise _refusal(game, "its <<back>> makes every way to a page a state of its own")
-    raw = explore(game, RAW_LIMIT)  # first, since the search learns from what was told
+def can_be_compiled(game: Game) -> bool:
+    """Whether the game lists its outcomes; it may still have too many states."""
+    return isinstance(game, (Compiled, Enumerable, Searchable))
+
+
+def _states(game: Game, limit: int, memory: int, progress: Callable[[int], None] | None) -> States:
+    """What the game's own search reaches, where it has one; else what a breadth-first search does."""
     try:
-        states = reachable_states(game, limit, memory * 2**20, progress)
+        if isinstance(game, Searchable):
+            states = game.reachable_states(limit, memory, progress)
+        else:
+            states = breadth_first(game, limit, memory, progress)
     except TooLargeError as error:
-        raise _refusal(game, f"{error}; raise the limit, or play it uncompiled") from error
+        raise refusal(game, f"{error}; raise the limit, or play it uncompiled") from error
     _check_playable(game, states)
-    return assemble(game, states, raw.states, raw.complete)
+    return states
 
 
-def _check_playable(game: StoryGame, states: States) -> None:
-    opening = states.successor[: states.row_first[1]]
-    if all(states.faces[states.face[state]].ended for state in opening):
-        raise _refusal(game, f'its start, passage "{game.script.story.start}", has no links, so it ends at once')
+def _check_playable(game: Game, states: States) -> None:
+    opening = [states.faces[states.face[state]] for state in states.successor[: states.row_first[1]]]
+    if all(face.ended for face in opening):
+        passage = opening[0].passage
+        what = f', passage "{passage}", has no links' if passage else " has no actions"
+        raise refusal(game, f"its start{what}, so it ends at once")
     if not any(states.faces[face].ended for face in set(states.face)):
-        raise _refusal(game, f"no ending can be reached: each of its {len(states):,} states has a link onward")
+        raise refusal(game, f"no ending can be reached: each of its {len(states):,} states has a link onward")
 
 
-def _refusal(game: StoryGame, why: str) -> InputError:
-    return InputError(f"{game.name} cannot be compiled: {why}")
+def _missing(game: Game) -> str:
+    signatures = {"opening": "opening()", "outcomes": "outcomes(state, index)", "look": "look(state)"}
+    return ", ".join(signature for name, signature in signatures.items() if not hasattr(game, name))

@@ -1,10 +1,15 @@
-"""A compiled game: one episode of it is played as of any game, and thousands at once in lock step."""
+"""A compiled game: a state graph that is played like any game, or thousands of episodes at once in lock step."""
 
 from __future__ import annotations
 
+import copy
+import hashlib
 import operator
 import random
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -12,17 +17,41 @@ from drrn.games.compiled import lockstep
 from drrn.games.compiled.graph import StateGraph
 from drrn.games.contract import Observation
 
+NO_PART_OF_PLAY = ("name", "title", "raw_states", "raw_complete", "live_states", "unreached")
+
 
 @dataclass(eq=False)
 class Compiled(StateGraph):
-    """A state graph that is a game; the seed's rules are those of every game."""
+    """A state graph that keeps the contract of games."""
 
-    play = lockstep.play  # so many episodes, thousands at once
+    play = lockstep.play_in_lockstep  # so many episodes, thousands at once
 
     shuffle: bool = True
     _random: random.Random = field(default_factory=random.Random, init=False, repr=False)
     _state: int = field(default=-1, init=False, repr=False)
     _slots: list[int] = field(default_factory=list, init=False, repr=False)
+
+    @property
+    def training(self) -> Mapping[str, Any]:
+        """No settings of its own: a compiled game knows its states and nothing of how it is learned."""
+        return {}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of its texts and arrays."""
+        digest = hashlib.sha256()
+        for part in fields(StateGraph):
+            if part.name not in NO_PART_OF_PLAY:
+                value = getattr(self, part.name)
+                is_array = isinstance(value, np.ndarray)
+                digest.update(part.name.encode() + (value.tobytes() if is_array else repr(value).encode()))
+        return digest.hexdigest()
+
+    def another(self) -> Compiled:
+        """The same game once more, with a state and a generator of its own; the arrays are shared."""
+        twin = copy.copy(self)
+        twin._random, twin._state, twin._slots = random.Random(), -1, []
+        return twin
 
     def reset(self, seed: int | None = None) -> Observation:
         if seed is not None:
@@ -39,7 +68,7 @@ class Compiled(StateGraph):
 
     @property
     def ending(self) -> str | None:
-        """The passage that ended the story; None while it goes on."""
+        """The name of the ending it stands on (in a story, the passage); None while it goes on."""
         number = int(self.ending_at[self._state]) if self._state >= 0 else -1
         return self.endings[number].passage if number >= 0 else None
 

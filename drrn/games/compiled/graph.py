@@ -1,4 +1,4 @@
-"""States as arrays, and what leads where: all that is known of a compiled game."""
+"""The state graph of a compiled game as arrays: states, their actions, and the chances of what those lead to."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class EndingPlace:
-    """Where a story ends: the passage (the rule's own, where it names one) and the number of its rule from 0."""
+    """Where a game ends: the ending's name (in a story its passage, or that which its rule names), the number of its
+    rule from 0, and in games that have no rules the text that tells endings of one name apart."""
 
     passage: str
     rule: int | None
+    text: str = ""
 
 
 @dataclass(eq=False)
@@ -35,7 +37,7 @@ class StateGraph:
     max_steps: int  # where a loop should stop reading; no part of the game
     texts: tuple[str, ...]
     actions: tuple[str, ...]
-    passages: tuple[str, ...]
+    passages: tuple[str, ...]  # "" in games that have none
     endings: tuple[EndingPlace, ...]
 
     page_text: Ints  # [P] into texts
@@ -107,9 +109,19 @@ class StateGraph:
         row = self.row[slot]
         return slice(int(self.row_first[row]), int(self.row_first[row + 1]))
 
+    def place_of(self, state: int) -> str:
+        """Where a player is: the passage, or the first words of the text in games that have no passages."""
+        return self.passages[self.passage[state]] or first_words(self.texts[self.text[state]])
+
     def by_state(self, of_page_action: NDArray[Any]) -> NDArray[Any]:
         """What is given for each action of each page (as `page_action` lists them), for each slot."""
         return of_page_action[ranges(self.page_first[self.page], self.count)]
+
+
+def first_words(text: str, length: int = 40) -> str:
+    """The beginning of a text, to know it by, cut at a word."""
+    line = " ".join(text.split())
+    return line if len(line) <= length else f"{line[: length - 1].rsplit(' ', 1)[0]}…"
 
 
 def totals(place: Ints, amount: Floats | Flags, size: int) -> Floats:

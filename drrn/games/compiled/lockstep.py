@@ -1,4 +1,4 @@
-"""Many episodes at once: each step moves all of them, by a few look-ups in arrays.
+"""A vector environment over a compiled game: each step moves many episodes at once, by a few look-ups in arrays.
 
 A lane plays one episode after another. Episodes are numbered as they begin, and every one that began is played to its
 end or to the step limit, so that short ones do not count for more than long ones.
@@ -22,11 +22,11 @@ Draw = Callable[[Ints], Ints]
 # Text ids [E] and action ids [E, most actions], -1 where a page has no more → the index of the action to take [E].
 Chooser = Callable[[Ints, Ints], Ints]
 # None is uniformly random; an array has the probability of each slot.
-Policy = Chooser | Floats | None
+SlotPolicy = Chooser | Floats | None
 
 
 @dataclass(frozen=True)
-class Transitions:
+class StepsTaken:
     """Every step taken, in the order of time: from a state by a slot to a state, in an episode."""
 
     episode: Ints
@@ -43,12 +43,12 @@ class Played:
     total: Floats  # the return, undiscounted
     steps: Ints
     ending: Ints  # into the graph's endings; -1: stopped by the limit
-    transitions: Transitions | None = None
+    transitions: StepsTaken | None = None
 
 
-def play(
+def play_in_lockstep(
     graph: StateGraph,
-    policy: Policy,
+    policy: SlotPolicy,
     episodes: int,
     *,
     seed: int,
@@ -67,7 +67,7 @@ def play(
         if record:
             taken.append((lanes.episode.copy(), lanes.state, slot, arrived.copy()))  # what lanes change in place
         lanes.move(arrived)
-    return replace(lanes.played, transitions=_transitions(taken)) if record else lanes.played
+    return replace(lanes.played, transitions=_steps_taken(taken)) if record else lanes.played
 
 
 class _Lanes:
@@ -115,7 +115,7 @@ class _Lanes:
             )
 
 
-def _choices(graph: StateGraph, policy: Policy, chance: np.random.Generator) -> Draw:
+def _choices(graph: StateGraph, policy: SlotPolicy, chance: np.random.Generator) -> Draw:
     """From states to the slots that a policy takes there."""
     first, count = graph.first, graph.count
     if policy is None:
@@ -131,14 +131,14 @@ def _choices(graph: StateGraph, policy: Policy, chance: np.random.Generator) -> 
         return by_table
     choose = policy
 
-    def by_sight(state: Ints) -> Ints:
+    def by_page(state: Ints) -> Ints:
         page = graph.page[state]
         index = np.asarray(choose(graph.page_text[page], graph.page_actions[page]))
         if ((index < 0) | (index >= count[state])).any():
             raise IndexError("the policy chose an action that the page does not have")
         return first[state] + index
 
-    return by_sight
+    return by_page
 
 
 def _bounds(graph: StateGraph, probabilities: Floats) -> NDArray[np.float32]:
@@ -173,6 +173,6 @@ def arrivals(graph: StateGraph, chance: np.random.Generator) -> Draw:
     return arrive
 
 
-def _transitions(taken: list[tuple[Ints, ...]]) -> Transitions:
+def _steps_taken(taken: list[tuple[Ints, ...]]) -> StepsTaken:
     columns = zip(*taken, strict=True) if taken else [[np.zeros(0, int)]] * 4
-    return Transitions(*(np.concatenate(list(column)) for column in columns))
+    return StepsTaken(*(np.concatenate(list(column)) for column in columns))

@@ -1,51 +1,60 @@
 """Which dialect a story is written in, and the one way from a story to a script.
 
-A new dialect is a function `(script, passage, names) -> Node` and a line in `DIALECTS`; it reports what it cannot play
-in `script.problems` and never raises for it.
+A new dialect is a `Dialect` and a line in `DIALECTS`, by how the names of its story formats begin.
 """
 
 from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from drrn.errors import InputError
-from drrn.games.stories import twine1
-from drrn.games.stories.page import Node
-from drrn.games.stories.script import Problem, Script
-from drrn.games.stories.story import Passage, Story
+from drrn.games.stories.script import Dialect, Problem, Script
+from drrn.games.stories.story import Story
+from drrn.games.stories.twine1 import TWINE_1
 
-Dialect = Callable[[Script, Passage, frozenset[str]], Node]
 
-DIALECTS: dict[str, Dialect] = {"twine1": twine1.read_passage}
+def _plain(name: str, foreign: str, *, refused: bool) -> Dialect:
+    """A format of Twine 2 whose stories are read like those of Twine 1, as long as they hold none of its own code."""
+    return replace(TWINE_1, name=name, foreign=re.compile(foreign), refused=refused)
 
-# Story formats of Twine 2 with code that is not written as <<macros>>: how to see it in a line.
-FOREIGN_CODE = {
-    "sugarcube": re.compile(r"(?<![\w$])\$[A-Za-z_]\w*"),
-    "harlowe": re.compile(r"\([A-Za-z][\w-]*:|(?<![\w$])\$[A-Za-z_]\w*|\|\w+>\["),
-    "snowman": re.compile(r"<%=?.{0,20}"),
-    "chapbook": re.compile(
-        r"^--$|^\[(?:if|unless|else|after|JavaScript|cont)\b[^\]\n]*\]|\{[a-z][\w. ]*(?::[^}\n]*)?\}"
+
+VARIABLE = r"(?<![\w$])\$[A-Za-z_]\w*"
+DIALECTS = (
+    TWINE_1,
+    _plain("sugarcube", VARIABLE, refused=False),
+    _plain("harlowe", rf"\([A-Za-z][\w-]*:|{VARIABLE}|\|\w+>\[", refused=True),
+    _plain("snowman", r"<%=?.{0,20}", refused=True),
+    _plain(
+        "chapbook",
+        r"^--$|^\[(?:if|unless|else|after|JavaScript|cont)\b[^\]\n]*\]|\{[a-z][\w. ]*(?::[^}\n]*)?\}",
+        refused=True,
     ),
-}
+)
 MACROS_AND_LINKS = re.compile(r"<<[^<>]*>>|\[\[[^\[\]]*\]\]")
 INCLUDES = "StoryIncludes"
 
 
+def dialect_of(story: Story) -> Dialect:
+    """The dialect that the story's format names; Twine 1 where it names none that is known."""
+    return next((dialect for dialect in DIALECTS if story.format.startswith(dialect.name)), TWINE_1)
+
+
 def read_script(story: Story, answers: dict[str, str], *, lenient: bool = False) -> Script:
     """Parse every passage once. What cannot be played is one error that lists it all, or, if lenient, left out."""
-    script = Script(story, answers, lenient)
+    script = Script(story, dialect_of(story), answers, lenient)
     names = frozenset(story.pages)
     _foreign_code(script)
-    if script.problems and not story.format.startswith("sugarcube"):
+    if script.problems and script.dialect.refused:
         first = script.problems[0]
         raise InputError(f"{story.source}: a {story.format} story, which is not supported yet ({first})")
     with _no_collection():
         for name in (*story.pages, *({"StoryInit"} & story.passages.keys())):
             script.tags[name] = story.passages[name].tags
-            script.nodes[name] = DIALECTS["twine1"](script, story.passages[name], names)
+            script.nodes[name] = script.dialect.read_passage(script, story.passages[name], names)
     if INCLUDES in story.passages and (files := story.passages[INCLUDES].text.split()):
         what = f"including other files ({files[0]}) is not supported: put all passages into one file"
         script.problems.append(Problem(story.passages[INCLUDES].line, INCLUDES, what))
@@ -76,8 +85,7 @@ def _no_collection() -> Iterator[None]:
 
 def _foreign_code(script: Script) -> None:
     """Code of a format that we do not speak would otherwise be read aloud as text."""
-    story = script.story
-    pattern = next((code for name, code in FOREIGN_CODE.items() if story.format.startswith(name)), None)
+    story, pattern = script.story, script.dialect.foreign
     for name, passage in story.pages.items() if pattern else ():
         for number, line in enumerate(passage.text.split("\n"), passage.line):
             for match in pattern.finditer(MACROS_AND_LINKS.sub("", line)) if pattern else ():

@@ -1,14 +1,17 @@
-"""Going everywhere in a story: every page that choices and chance can reach, up to a limit of states."""
+"""Exhaustive exploration of a story: every page that choices and chance can reach, up to a limit of states."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from drrn.games.stories.journey import Journey
-from drrn.games.stories.story_game import StoryGame
-from drrn.games.stories.teller import Move, Scene, key_of
+from drrn.games.stories.teller import Move, Scene
+
+if TYPE_CHECKING:
+    from drrn.games.stories.story_game import StoryGame
 
 LIMIT = 100_000
 
@@ -44,7 +47,7 @@ def explore(game: StoryGame, limit: int = LIMIT, progress: Callable[[int], None]
                 break
             found.shown.update(scene.shown)
             after = Journey({**journey.cells, **scene.writes}, journey.history) if scene.writes else journey
-            state = (scene.text, scene.moves, scene.rule, _identity(after))
+            state = (scene.text, scene.moves, scene.rule, after.identity)
             if state in seen:
                 continue
             seen.add(state)
@@ -66,10 +69,3 @@ def explore(game: StoryGame, limit: int = LIMIT, progress: Callable[[int], None]
     found.states = len(seen)
     found.complete &= not fresh and not stale
     return found
-
-
-def _identity(journey: Journey) -> Hashable:
-    """The state as a key: a cell of 0 is as good as none, and true is not 1."""
-    return frozenset(
-        (cell, key_of(value)) for cell, value in journey.cells.items() if value.__class__ is bool or value != 0
-    )

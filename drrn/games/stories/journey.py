@@ -1,10 +1,11 @@
-"""Where a player is in a story: its cells, and the way back."""
+"""The state of an episode: the cells of the story, and the way back."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from drrn.games.stories.teller import Move, Teller
+from drrn.games.stories.teller import Move, Teller, key_of
 from drrn.games.stories.values import Value
 
 
@@ -17,6 +18,16 @@ class Journey:
 
     def copy(self) -> Journey:
         return Journey(dict(self.cells), list(self.history))
+
+    @property
+    def identity(self) -> Hashable:
+        """The cells as a key: a cell of 0 is as good as none, and true is not 1."""
+        return _key(self.cells)
+
+    @property
+    def whole_identity(self) -> Hashable:
+        """The cells and the way back as a key."""
+        return (self.identity, tuple((move, _key(cells)) for move, cells in self.history))
 
     def follow(self, move: Move, teller: Teller) -> Move:
         """Before a page is told, keep what its functions may ask for; a move back becomes a move to that page."""
@@ -54,3 +65,7 @@ class Journey:
         self.cells.clear()
         self.cells.update(before)
         return earlier
+
+
+def _key(cells: dict[str, Value]) -> Hashable:
+    return frozenset((cell, key_of(value)) for cell, value in cells.items() if value.__class__ is bool or value != 0)

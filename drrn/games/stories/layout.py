@@ -1,4 +1,4 @@
-"""From what a page said and offered to what a player reads: its text and its actions.
+"""The layout of a page: from what it said and offered to the text and the actions that a player reads.
 
 A link on a line of its own is a choice and no part of the text; a link inside running text is hypertext: its words
 stay in the text, and the action is the link's words.

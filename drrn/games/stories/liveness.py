@@ -1,4 +1,4 @@
-"""Which cells may yet matter: those that some way onward may read before it writes them."""
+"""Liveness of cells: a cell may yet matter if some way onward may read it before it writes it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Ahead:
 
 
 class LiveCells:
-    """Which cells matter, before each move and on each face: the least that fits all that was seen."""
+    """The live cells before each move and on each face: the least that fits all that was seen."""
 
     def __init__(self, tracked: set[str]) -> None:
         self.tracked = tracked

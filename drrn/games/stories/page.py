@@ -28,9 +28,10 @@ class Link:
 
 @dataclass(eq=False, slots=True)
 class Page:
-    """State is cells: `$name` a variable, other names the engine's own (`visited …`, `turns`, `clicked …`).
+    """A page being told, and the state that it reads and writes.
 
-    Every cell read and every lot drawn is kept in `trail`: two tellings with the same trail are the same page.
+    State is cells: `$name` a variable, other names the engine's own (`visited …`, `turns`, `clicked …`). Every cell
+    read and every lot drawn is kept in `trail`: two tellings with the same trail are the same page.
     """
 
     passage: str

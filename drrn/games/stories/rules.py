@@ -1,4 +1,4 @@
-"""The small TOML beside a story: what its endings are worth, when play stops, which links are no actions."""
+"""Reward rules, from the TOML beside a story: what its endings pay, when play stops, which links are no actions."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from typing import Any
 from drrn.errors import InputError, did_you_mean
 from drrn.games.stories.page import Expression, Page
 from drrn.games.stories.reading import read_text
-from drrn.games.stories.script import Facts, Script
+from drrn.games.stories.script import ExpressionError, Facts, Script
 from drrn.games.stories.story import decoded
-from drrn.games.stories.twine1.expressions import parse
-from drrn.games.stories.twine1.tokens import ExpressionError
 from drrn.games.stories.values import truth
 
 if sys.version_info >= (3, 11):
@@ -26,7 +24,10 @@ else:
 
 @dataclass(frozen=True)
 class Condition:
-    """Holds where all that it names hold. A passage counts as shown when it was displayed, too."""
+    """Holds where all that it names hold. A passage counts as shown when it was displayed, too.
+
+    What `where` says is in the story's dialect: `check_rules` has it read before the story is told.
+    """
 
     passage: str | None = None
     contains: str | None = None
@@ -38,7 +39,10 @@ class Condition:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_regex", re.compile(self.regex) if self.regex is not None else None)
-        object.__setattr__(self, "_where", parse(self.where, Facts()) if self.where is not None else None)
+
+    def bind(self, where: Expression) -> None:
+        """Take what `where` means, once the story's dialect has read it."""
+        object.__setattr__(self, "_where", where)
 
     _regex: re.Pattern[str] | None = field(default=None, init=False, compare=False, repr=False)
     _where: Expression | None = field(default=None, init=False, compare=False, repr=False)
@@ -51,7 +55,7 @@ class Condition:
             and (self.ends_with is None or text.endswith(self.ends_with))
             and (self._regex is None or self._regex.search(text) is not None)
             and (self.tag is None or any(self.tag in page.tags[name] for name in page.shown))
-            and (self._where is None or truth(self._where(page)))
+            and (self.where is None or truth(self._where(page)))  # type: ignore[misc]
         )
 
     @property
@@ -155,7 +159,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def check_rules(rules: Rules, script: Script, path: Path) -> None:
-    """Refuse what can never match: it is a slip of the pen, and would silently pay nothing."""
+    """Have each `where` read by the story's dialect, and refuse what can never match: it would silently pay nothing."""
     texts = [f"{name}\n{decoded(passage.text)}" for name, passage in script.story.passages.items()]
     source = "\n".join((*texts, *rules.inputs.values())).casefold()
     places = [(f"{path}: ends", condition) for condition in rules.ends]
@@ -175,18 +179,25 @@ def _check_condition(condition: Condition, place: str, script: Script, source: s
     if condition.tag is not None and condition.tag not in tags:
         raise InputError(f'{place}: no passage has the tag "{condition.tag}".{did_you_mean(condition.tag, tags)}')
     if condition.where is not None:
-        facts = Facts()
-        parse(condition.where, facts)
-        if facts.written or facts.chance:
-            raise InputError(f"{place}: where may only compare: write `is` instead of `=`, and draw no lots")
-        script.facts.tracked |= facts.tracked
-        for variable in sorted(facts.read - script.facts.written):
-            near = did_you_mean(variable, script.facts.written)
-            raise InputError(f"{place}: no passage sets ${variable}, so it can never match.{near}")
+        _bind_where(condition, condition.where, place, script)
     for text in (condition.contains, condition.starts_with, condition.ends_with):
         for word in re.findall(r"[^\W\d_]+", text or ""):
             if word.casefold() not in source:
                 raise InputError(f'{place}: the word "{word}" stands nowhere in the story, so it can never match')
+
+
+def _bind_where(condition: Condition, where: str, place: str, script: Script) -> None:
+    facts = Facts()
+    try:
+        condition.bind(script.dialect.parse(where, facts))
+    except ExpressionError as error:
+        raise InputError(f"{place}: where = {where!r} cannot be read: {error}") from error
+    if facts.written or facts.chance:
+        raise InputError(f"{place}: where may only compare: write `is` instead of `=`, and draw no lots")
+    script.facts.tracked |= facts.tracked
+    for variable in sorted(facts.read - script.facts.written):
+        near = did_you_mean(variable, script.facts.written)
+        raise InputError(f"{place}: no passage sets ${variable}, so it can never match.{near}")
 
 
 def _check_order(endings: Iterable[Payment], path: Path) -> None:
@@ -227,8 +238,6 @@ def _condition(table: Any, place: str) -> Condition:
         return Condition(**table)
     except re.error as error:
         raise InputError(f"{place}: regex {table['regex']!r} cannot be read: {error}") from error
-    except ExpressionError as error:
-        raise InputError(f"{place}: where = {table['where']!r} cannot be read: {error}") from error
 
 
 def _patterns(patterns: Any, place: str) -> tuple[str, ...]:

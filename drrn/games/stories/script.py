@@ -1,11 +1,19 @@
-"""A story ready to be told, whatever dialect it was written in."""
+"""A parsed story, ready to be told, and what a dialect is."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from drrn.games.stories.page import Expression, Node
-from drrn.games.stories.story import Story
+from drrn.games.stories.story import Passage, Story
+
+DEFAULT_ANSWER = "Alex"  # what the player is called where a story asks and no [inputs] answers
+
+
+class ExpressionError(Exception):
+    """What cannot be read in an expression, and why."""
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -31,11 +39,28 @@ class Facts:
     asked: set[str] = field(default_factory=set)  # variables that the player is asked to fill in
 
 
+@dataclass(frozen=True)
+class Dialect:
+    """A language that stories are written in: how its passages and expressions are read, and what is not its own.
+
+    A reader lists what it cannot play in `script.problems` and never raises for it; a parser of expressions raises
+    `ExpressionError`.
+    """
+
+    name: str  # how the story formats begin that it belongs to
+    read_passage: Callable[[Script, Passage, frozenset[str]], Node]
+    parse: Callable[[str, Facts], Expression]  # for the `where` of rules, which speak of the story's variables
+    functions: Collection[str] = ()  # that expressions may call
+    foreign: re.Pattern[str] | None = None  # code of the format that is not spoken here, as it is seen in a line
+    refused: bool = False  # whether a story with such code is refused whole, not by the list of what it holds
+
+
 @dataclass
 class Script:
     """A node for each passage, and what was learned while reading them."""
 
     story: Story
+    dialect: Dialect
     answers: dict[str, str]  # to what the story asks the player
     lenient: bool = False  # whether what fails while playing is left out, too
     nodes: dict[str, Node] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Every state that choices and chance can reach, where a state is a page and the cells that may yet matter.
+"""State search of a story with liveness: a state is a page and the cells that may yet matter.
 
 A cell matters on a page if some way onward may read it before it is written. What ways onward there are is known only
 once they were gone, so the search begins with nothing that matters, learns, and begins anew when it has learned more;
@@ -7,43 +7,43 @@ when it ends without having learned anything, no two states that differ were tak
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
+from drrn.games.compiled.reached import (
+    CELL_BYTES,
+    OUTCOME_BYTES,
+    ROW_BYTES,
+    STATE_BYTES,
+    States,
+    TooLargeError,
+    refusal,
+)
+from drrn.games.stories.explore import explore
 from drrn.games.stories.journey import Journey
 from drrn.games.stories.liveness import KnownCells, LiveCells, UnknownCellError
-from drrn.games.stories.story_game import StoryGame
 from drrn.games.stories.teller import Move, Question, Scene
 from drrn.games.stories.values import Value
 
+if TYPE_CHECKING:
+    from drrn.games.stories.story_game import StoryGame
+
 FIRST_LOOK = 500  # states to search at least before beginning anew
-ROW_BYTES, STATE_BYTES, CELL_BYTES, OUTCOME_BYTES = 250, 250, 8, 12  # about what CPython takes, dictionaries included
+RAW_LIMIT = 50_000  # states with all their variables are counted only so far
 
 Values = tuple[int, ...]  # of the cells that matter, by number
 
 
-class TooLargeError(Exception):
-    """The search met its limit; the message says which, and what grew."""
-
-
-@dataclass
-class States:
-    """What was reached, flat: the actions of state s are first[s] to first[s + 1], the outcomes of row r likewise."""
-
-    faces: list[Scene] = field(default_factory=list)  # one scene for all that show and offer the same
-    face: array[int] = field(default_factory=lambda: array("i"))  # of each state
-    first: array[int] = field(default_factory=lambda: array("q", [0]))
-    row: array[int] = field(default_factory=lambda: array("i"))  # of each action of each state
-    row_first: array[int] = field(default_factory=lambda: array("q", [0]))
-    successor: array[int] = field(default_factory=lambda: array("i"))
-    probability: array[float] = field(default_factory=lambda: array("d"))
-    shown: set[str] = field(default_factory=set)  # passages
-
-    def __len__(self) -> int:
-        return len(self.face)
+def search_story(game: StoryGame, limit: int, memory: int, progress: Callable[[int], None] | None = None) -> States:
+    """The states of a story, and how many there would be if every variable counted."""
+    if "history" in game.script.facts.tracked:
+        raise refusal(game, "its <<back>> makes every way to a page a state of its own")
+    raw = explore(game, RAW_LIMIT)  # first, since the search learns from what was told
+    states = reachable_states(game, limit, memory, progress)
+    states.raw_states, states.raw_complete = raw.states, raw.complete
+    return states
 
 
 def reachable_states(game: StoryGame, limit: int, memory: int, progress: Callable[[int], None] | None = None) -> States:
@@ -51,11 +51,16 @@ def reachable_states(game: StoryGame, limit: int, memory: int, progress: Callabl
     search = _Search(game, limit, memory, progress)
     while not search.complete():
         search.matters.learn()
+    search.states.faces = [game.face(scene) for scene in search.faces]
+    search.states.unreached = tuple(name for name in game.story.pages if name not in search.shown)
     return search.states
 
 
 class _Interned:
-    """Numbers for cells' values; 0 is number 0. True is not 1, and a list is not its only item."""
+    """Interned values of cells: each distinct one gets the next id, 0 being that of 0.
+
+    True is not 1, and a list is not its only item.
+    """
 
     def __init__(self) -> None:
         self.values: list[Value] = []
@@ -80,6 +85,8 @@ def _typed(value: Value) -> Hashable:
 
 
 class _Search:
+    """One search after another, until what matters is known."""
+
     def __init__(self, game: StoryGame, limit: int, memory: int, progress: Callable[[int], None] | None) -> None:
         self.game, self.limit, self.memory, self.progress = game, limit, memory, progress
         self.opening = game.teller.opening
@@ -106,7 +113,7 @@ class _Search:
 
     def complete(self) -> bool:
         """Search from the start; False where something that matters was left out."""
-        self.states = States(self.faces, shown=self.shown)
+        self.states = States()
         self.numbers: dict[tuple[int, Values], int] = {}
         self.keys: list[tuple[int, Values]] = []
         self.rows: dict[tuple[Move, Values], int] = {}
@@ -168,9 +175,7 @@ class _Search:
             self.matters.see(move, unknown.args, leads)
         else:
             self.matters.see(move, (), leads)
-        states.successor.extend(outcomes)
-        states.probability.extend(outcomes.values())
-        states.row_first.append(len(states.successor))
+        states.add_row(outcomes)
         self.bytes += ROW_BYTES + CELL_BYTES * len(values) + OUTCOME_BYTES * len(outcomes)
 
     def _state(self, face: int, cells: KnownCells) -> int:

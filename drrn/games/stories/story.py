@@ -23,6 +23,8 @@ NO_PAGE_TAGS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Passage:
+    """A named piece of a story's marked-up text."""
+
     name: str
     text: str
     tags: tuple[str, ...] = ()
@@ -49,12 +51,12 @@ class Story:
         return {name: passage for name, passage in self.passages.items() if passage.is_page}
 
 
-def assemble(source: str, passages: list[Passage], **details: str) -> Story:
+def story_of(source: str, passages: list[Passage], **details: str) -> Story:
     """A story of the passages, checked for what no reader can mend."""
     found: dict[str, Passage] = {}
     notes = []
     for passage in passages:
-        check_name(passage.name, f"{source}, line {passage.line}")
+        check_passage_name(passage.name, f"{source}, line {passage.line}")
         _check_length(passage, f"{source}, line {passage.line}")
         if passage.name in found:
             notes.append(f'line {passage.line}: passage "{passage.name}" stands twice; the later one counts')
@@ -70,7 +72,7 @@ def assemble(source: str, passages: list[Passage], **details: str) -> Story:
     return story
 
 
-def check_name(name: str, place: str) -> None:
+def check_passage_name(name: str, place: str) -> None:
     if not name.strip():
         raise InputError(f"{place}: a passage without a name: give it one")
     if len(name) > LONGEST_NAME:

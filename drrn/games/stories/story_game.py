@@ -1,17 +1,25 @@
-"""A story as a game: it keeps the state, shuffles the actions, and steps."""
+"""A story as a game: it keeps the state of an episode, shuffles the actions, and steps."""
 
 from __future__ import annotations
 
 import copy
+import hashlib
 import itertools
 import operator
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
 
+from drrn.games.compiled.graph import EndingPlace
+from drrn.games.compiled.reached import Face, States
 from drrn.games.contract import Observation
+from drrn.games.stories.explore import LIMIT, Exploration, explore
 from drrn.games.stories.journey import Journey
 from drrn.games.stories.rules import Rules
-from drrn.games.stories.script import Script
+from drrn.games.stories.script import Problem, Script
+from drrn.games.stories.states import search_story
+from drrn.games.stories.story import Story
 from drrn.games.stories.teller import Move, Scene, Teller
 
 # All orders of up to 5 actions, so that a shuffle is one draw and a view once made serves again.
@@ -33,12 +41,14 @@ class StoryGame:
         *,
         shuffle: bool = True,
         paraphrases: Mapping[str, str] | None = None,
+        sources: Mapping[str, Any] | None = None,
     ) -> None:
         self.name = name
         self.script, self.rules = script, rules
         self.teller = Teller(script, rules)
         self.shuffle = shuffle
         self.paraphrases = paraphrases or {}
+        self.sources = dict(sources or {})  # what it was made from, where it was added from its authors' files
         self._tracks = bool(script.facts.tracked)
         self._random = random.Random()  # by chance, until a seed is given
         self._journey = Journey()
@@ -51,13 +61,27 @@ class StoryGame:
         return self.rules.title or self.script.story.title or self.name
 
     @property
+    def max_steps(self) -> int:
+        return self.rules.max_steps
+
+    @property
+    def training(self) -> Mapping[str, Any]:
+        return self.rules.training
+
+    @property
     def ending(self) -> str | None:
         """The passage that ended the story (a rule's own, where one matched); None while it goes on."""
-        if self.scene is None or not self.scene.ended:
-            return None
-        rule = self.scene.rule
-        named = self.rules.endings[rule].condition.passage if rule is not None else None
-        return named or self.scene.passage
+        return self._ending(self.scene) if self.scene is not None and self.scene.ended else None
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the story, its rewards and its answers: what a result belongs to."""
+        return fingerprint_of_story(self.story, self.rules)
+
+    @property
+    def edition(self) -> str:
+        """How it is told, beside what the fingerprint covers."""
+        return repr((sorted(self.paraphrases.items()), sorted(self.script.answers.items()), self.script.lenient))
 
     def another(self) -> StoryGame:
         """The same game once more, with a state and generator of its own; what was told is shared."""
@@ -105,3 +129,81 @@ class StoryGame:
         words = [self.paraphrases.get(action, action) for action in scene.actions]
         observation = Observation(scene.text, tuple(words[i] for i in order), scene.reward)
         return observation, tuple(scene.moves[i] for i in order)
+
+    def _ending(self, scene: Scene) -> str:
+        named = self.rules.endings[scene.rule].condition.passage if scene.rule is not None else None
+        return named or scene.passage
+
+    # --- what it can also do: be read by its author, and be compiled
+
+    @property
+    def story(self) -> Story:
+        return self.script.story
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        return self.script.problems
+
+    @property
+    def asked(self) -> Collection[str]:
+        return self.script.facts.asked
+
+    def explore(self, limit: int = LIMIT, progress: Callable[[int], None] | None = None) -> Exploration:
+        return explore(self, limit, progress)
+
+    def reachable_states(self, limit: int, memory: int, progress: Callable[[int], None] | None = None) -> States:
+        return search_story(self, limit, memory, progress)
+
+    def opening(self) -> Iterator[tuple[float, StoryState]]:
+        return self._outcomes(self.teller.opening, Journey())
+
+    def outcomes(self, state: StoryState, index: int) -> Iterator[tuple[float, StoryState]]:
+        return self._outcomes(state.scene.moves[index], state.journey)
+
+    def look(self, state: StoryState) -> Observation:
+        return self._view(state.scene, range(len(state.scene.moves)))[0]
+
+    def ending_at(self, state: StoryState) -> str:
+        return self._ending(state.scene)
+
+    def face(self, scene: Scene) -> Face:
+        """What a scene shows and pays."""
+        ending = EndingPlace(self._ending(scene), scene.rule) if scene.ended else None
+        actions = tuple(self.paraphrases.get(action, action) for action in scene.actions)
+        return Face(scene.text, actions, scene.reward, scene.passage, ending, scene.hypertext)
+
+    def _outcomes(self, move: Move, before: Journey) -> Iterator[tuple[float, StoryState]]:
+        journey = before.copy()
+        move = journey.follow(move, self.teller)
+        for probability, scene in self.teller.outcomes(move, journey.cells):
+            yield probability, StoryState(scene, Journey({**journey.cells, **scene.writes}, journey.history))
+
+
+class StoryState:
+    """A state of a story: a scene and every variable. Two are equal where no player could tell them apart."""
+
+    __slots__ = ("journey", "key", "scene")
+
+    def __init__(self, scene: Scene, journey: Journey) -> None:
+        self.scene, self.journey = scene, journey
+        ending = (scene.rule, scene.passage) if scene.ended else None
+        self.key = (scene.text, scene.actions, scene.moves, scene.reward, ending, journey.whole_identity)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StoryState) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+def fingerprint_of_story(story: Story, rules: Rules) -> str:
+    """A hash of the passages and the rules; the paths in the rules, and what was made of them, are left out."""
+    told = asdict(rules) | {"story": "", "paraphrases": ""}
+    payments = (payment["condition"] for payment in (*told["endings"], *told["events"]))
+    for condition in (*told["ends"], *payments):
+        condition["_where"] = None  # a closure, which differs in each process; its source stands in `where`
+    digest = hashlib.sha256()
+    for passage in story.passages.values():
+        digest.update(repr((passage.name, passage.text, passage.tags)).encode())
+    digest.update(repr((story.start, told)).encode())
+    return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Telling pages, each one once: what a page becomes is remembered by what it read and drew.
+"""Memoised telling of pages: what a page becomes is remembered by what it read and drew.
 
 A telling is a walk: read this cell, draw that lot, read another cell, and so to a scene. The walks out of one move form
 a tree, so a move that was told before under the same answers costs a few look-ups instead of a telling.

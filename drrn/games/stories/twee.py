@@ -6,7 +6,7 @@ import json
 import re
 
 from drrn.errors import InputError
-from drrn.games.stories.story import Passage, Story, assemble, check_name
+from drrn.games.stories.story import Passage, Story, check_passage_name, story_of
 
 METADATA = re.compile(r"(?<!\\)\{.*\}$")  # a backslash takes the meaning off a bracket in a name
 TAGS = re.compile(r"(?<!\\)\[([^\[\]]*)\]$")
@@ -28,7 +28,7 @@ def read_twee(text: str, source: str) -> Story:
             body.append(line[1:] if line.startswith("\\::") else line)
     if first:
         passages.append(_passage(name, tags, body, first))
-    return assemble(source, passages, **_story_data(passages, source))
+    return story_of(source, passages, **_story_data(passages, source))
 
 
 def _header(line: str, place: str) -> tuple[str, tuple[str, ...]]:
@@ -36,7 +36,7 @@ def _header(line: str, place: str) -> tuple[str, tuple[str, ...]]:
     rest = METADATA.sub("", line[2:].strip()).rstrip()
     tags = TAGS.search(rest)
     name = re.sub(r"\\(.)", r"\1", rest[: tags.start()] if tags else rest).strip().lstrip(": ")
-    check_name(name, place)
+    check_passage_name(name, place)
     return name, tuple(tags[1].replace("\\", "").split()) if tags else ()
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from drrn.errors import InputError
-from drrn.games.stories.story import Passage, Story, assemble, decoded
+from drrn.games.stories.story import Passage, Story, decoded, story_of
 
 TWINE_1 = re.compile(r"\bid\s*=\s*[\"']?store-?area\b", re.I)
 TWINE_2 = re.compile(r"<tw-storydata\b", re.I)
@@ -25,6 +25,8 @@ ESCAPES = {"\\n": "\n", "\\t": "\t", "\\s": "\\", "\\\\": "\\"}
 
 @dataclass(frozen=True, slots=True)
 class Element:
+    """An HTML element that holds a passage."""
+
     attributes: dict[str, str]
     text: str
     line: int
@@ -49,7 +51,7 @@ def _twine_2(text: str, position: int, source: str) -> Story:
         passages.append(Passage(name, element.text, tuple(given.get("tags", "").split()), element.line))
         if given.get("pid") == root.get("startnode"):
             start = name
-    return assemble(
+    return story_of(
         source,
         passages,
         title=root.get("name", ""),
@@ -70,7 +72,7 @@ def _twine_1(text: str, position: int, source: str) -> Story:
             name, tags, body = reveal(name), reveal(tags), reveal(body)
         if name != "StoryIncludes":  # what it names was put in when the story was published
             passages.append(Passage(name.strip(), body, tuple(tags.split()), element.line))
-    return assemble(source, passages, start="Start")
+    return story_of(source, passages, start="Start")
 
 
 def _elements(text: str, name: str, position: int, end: int) -> list[Element]:

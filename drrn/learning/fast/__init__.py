@@ -1,1 +1,10 @@
-"""The same updates as `q_learning` makes, faster: texts moved instead of words, differentiation by hand."""
+"""Q-learning made faster, with the same sums: behind `FastQLearning`, which nothing of models or learning imports.
+
+A sparse first layer is slow, since its words are fetched one by one. Where texts are few, texts are moved instead of
+words (`text_view`), and the paper's own network is differentiated by hand (`by_hand`). `benchmarks/learner.py` measures
+how much that gains over `QLearning`.
+"""
+
+from drrn.learning.fast.q_learning import FastQLearning
+
+__all__ = ["FastQLearning"]

@@ -1,12 +1,13 @@
 """The paper's own network, differentiated by hand: DRRN with the inner product, as its appendix writes it out.
 
-The same update as `Learner` makes by automatic differentiation (a test compares them), in fewer and larger products:
+The same update as `QLearning` makes by automatic differentiation (a test compares them), in fewer and larger products:
 both pages of a transition go through the state tower together, and every action of the batches through the action tower
 once. It needs the view of the tables from their texts, plain SGD and the squared loss.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,17 +16,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from drrn.learning.fast.text_view import TextView
 from drrn.learning.replay import Batches
 from drrn.models.base import Model
 from drrn.models.drrn import DRRN
-from drrn.models.text_view import TextView
 
 tanh_backward = torch.ops.aten.tanh_backward
 
 
-def can_learn(model: Model) -> bool:
+Views = Mapping[str, TextView]
+
+
+def can_learn(model: Model, views: Views) -> bool:
     """Whether the model is one, and its views are open; a subclass may differ in what is written out here."""
-    return type(model) is DRRN and model.shape.interaction == "inner" and set(model.views) == {"state", "action"}
+    return type(model) is DRRN and model.shape.interaction == "inner" and set(views) == {"state", "action"}
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,8 @@ def plan_of(batches: Batches, state_view: TextView, action_view: TextView, devic
 class Side:
     """One tower, forwards and backwards."""
 
-    def __init__(self, model: DRRN, name: str) -> None:
-        self.view, self.layers = model.views[name], model.shape.layers
+    def __init__(self, model: DRRN, view: TextView, name: str) -> None:
+        self.view, self.layers = view, model.shape.layers
         self.biases = [model.weights[f"{name} b{layer}"] for layer in range(1, self.layers + 1)]
         self.products = [model.weights[f"{name} W{layer}"] for layer in range(2, self.layers + 1)]
 
@@ -108,10 +112,10 @@ class Side:
 
 
 @torch.no_grad()
-def learn(model: Model, batches: Batches, rate: float) -> NDArray[np.float32]:
+def learn(model: Model, views: Views, batches: Batches, rate: float) -> NDArray[np.float32]:
     """A step for each batch; the errors y - Q of each transition [K, R, B]."""
     assert isinstance(model, DRRN)
-    states, actions = Side(model, "state"), Side(model, "action")
+    states, actions = (Side(model, views[name], name) for name in ("state", "action"))
     plan = plan_of(batches, states.view, actions.view, model.device)
     updates, replicas, size = plan.rewards.shape
     errors = torch.empty_like(plan.rewards)

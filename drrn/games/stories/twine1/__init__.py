@@ -1,5 +1,10 @@
 """The dialect of the classic Twine 1 formats: Sugarcane, Jonah, Responsive."""
 
+from drrn.games.stories.script import Dialect
+from drrn.games.stories.twine1.expressions import parse
+from drrn.games.stories.twine1.functions import FUNCTIONS
 from drrn.games.stories.twine1.macros import read_passage
 
-__all__ = ["read_passage"]
+TWINE_1 = Dialect("twine1", read_passage, parse, frozenset(FUNCTIONS))
+
+__all__ = ["TWINE_1"]

@@ -9,15 +9,14 @@ import re
 
 from drrn.games.stories import values as js
 from drrn.games.stories.page import Expression
-from drrn.games.stories.script import Facts
+from drrn.games.stories.script import DEFAULT_ANSWER, ExpressionError, Facts
 from drrn.games.stories.twine1 import functions as made
 from drrn.games.stories.twine1.functions import FUNCTIONS, METHODS, TRACKED
-from drrn.games.stories.twine1.tokens import ExpressionError, tokens
+from drrn.games.stories.twine1.tokens import tokens
 from drrn.games.stories.values import ASSIGNMENTS, BINARY, Value
 
 DEEPEST = 25  # brackets in brackets
 MOST_IN_A_ROW = 10  # signs before a value, members after it
-DEFAULT_ANSWER = "Alex"  # what the player is called where a story asks and no [inputs] answers
 
 LEVELS = {sign: level for level, operators in enumerate(BINARY) for sign in operators}
 CONSTANTS: dict[str, Value] = {"true": True, "false": False, "null": None, "undefined": None, "NaN": js.NAN}

@@ -7,12 +7,11 @@ from collections.abc import Callable
 
 from drrn.games.stories import values as js
 from drrn.games.stories.page import Link, Node, Page
-from drrn.games.stories.script import Script
+from drrn.games.stories.script import DEFAULT_ANSWER, ExpressionError, Script
 from drrn.games.stories.story import Passage
-from drrn.games.stories.twine1.expressions import DEFAULT_ANSWER, parameters
+from drrn.games.stories.twine1.expressions import parameters
 from drrn.games.stories.twine1.markup import PLAIN, Reader, discard, shortened
 from drrn.games.stories.twine1.scanner import link_at, split_link
-from drrn.games.stories.twine1.tokens import ExpressionError
 
 ARGUMENT = re.compile(r"\"([^\"]*)\"|'([^']*)'|\[\[([^\]]{0,2000})\]\]|(\S+)")
 

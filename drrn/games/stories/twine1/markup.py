@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from drrn.errors import InputError, did_you_mean
 from drrn.games.stories import values as js
 from drrn.games.stories.page import Expression, Link, Node, Page
-from drrn.games.stories.script import Problem, Script
+from drrn.games.stories.script import ExpressionError, Problem, Script
 from drrn.games.stories.story import Passage, decoded
 from drrn.games.stories.twine1.expressions import parse
 from drrn.games.stories.twine1.scanner import Piece, pieces
-from drrn.games.stories.twine1.tokens import ExpressionError
 
 DEEPEST = 40  # <<if>> in <<if>>
 MOST_HINTS = 20  # did-you-means in one story: each looks through all names
@@ -26,7 +25,7 @@ Words = Callable[[Page], str]
 
 
 @dataclass
-class Block:
+class OpenBlock:
     """An <<if>>, <<silently>> or <<nobr>> that is still open."""
 
     kind: str
@@ -46,7 +45,7 @@ class Reader:
         self.script, self.passage, self.names, self.macro = script, passage, names, macro
         self.line = passage.line
         self.glued = "nobr" in passage.tags
-        self.blocks: list[Block] = []
+        self.blocks: list[OpenBlock] = []
         self.nodes: list[Node] = []
         self.words: list[str] = []
 
@@ -59,7 +58,7 @@ class Reader:
             self.problem(f"<<{kind}>> has no <<end{kind}>>", self.blocks[-1].line)
             self.close()
         self.flush()
-        return sequence(self.nodes)
+        return in_sequence(self.nodes)
 
     def again(self, source: str) -> Node:
         """Markup inside markup: a link's words, a variable that holds a link."""
@@ -96,7 +95,7 @@ class Reader:
         outer, self.nodes = self.nodes, []
         gather()
         self.flush()
-        node, self.nodes = sequence(self.nodes), outer
+        node, self.nodes = in_sequence(self.nodes), outer
         return node
 
     def problem(self, what: str, line: int | None = None) -> None:
@@ -229,7 +228,7 @@ class Reader:
             place = Problem(self.line, self.passage.name, f"more than {DEEPEST} blocks stand in one another")
             raise InputError(f"{self.script.story.source}, {place}: use <<elseif>> or <<display>>")
         self.flush()
-        block = Block(kind, self.line, self.nodes, self.glued)
+        block = OpenBlock(kind, self.line, self.nodes, self.glued)
         block.condition = condition or block.condition
         self.blocks.append(block)
         self.nodes = []
@@ -239,7 +238,7 @@ class Reader:
         """The next <<else if>> or <<else>> of the open <<if>>."""
         self.flush()
         block = self.blocks[-1]
-        block.branches.append((block.condition, sequence(self.nodes)))
+        block.branches.append((block.condition, in_sequence(self.nodes)))
         block.condition, self.nodes = condition, []
 
     def close(self) -> None:
@@ -255,7 +254,7 @@ class Reader:
             self.add(_first_true(block.branches))
 
 
-def sequence(nodes: list[Node]) -> Node:
+def in_sequence(nodes: list[Node]) -> Node:
     if len(nodes) == 1:
         return nodes[0]
     steps = tuple(nodes)

@@ -1,8 +1,10 @@
-"""An expression cut into numbers, strings, variables, names and signs."""
+"""The tokens of an expression: numbers, strings, variables, names and signs."""
 
 from __future__ import annotations
 
 import re
+
+from drrn.games.stories.script import ExpressionError
 
 LONGEST = 10_000  # characters of one expression
 
@@ -21,10 +23,6 @@ WORDS = {
     "eq": "==", "is": "==", "neq": "!=", "gt": ">", "gte": ">=", "lt": "<", "lte": "<=",
     "and": "&&", "or": "||", "not": "!", "to": "=",
 }  # fmt: skip
-
-
-class ExpressionError(Exception):
-    """What cannot be read, and why."""
 
 
 def tokens(source: str) -> list[tuple[str, str]]:

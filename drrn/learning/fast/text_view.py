@@ -8,16 +8,18 @@ themselves are moved once, after many batches: the same sums as word by word, in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from drrn.models.encoders.words import Look, WordTable, bag_sums
-from drrn.text import Ids, Lexicon, bags_of
+from drrn.models.base import Model
+from drrn.models.encoders.base import Leaves
+from drrn.models.encoders.word_table import WordTable, bag_sums
+from drrn.text import Bags, Ids
 
-MOST_TEXTS = 2048  # of a lexicon: their overlaps take 16 MB
+MOST_TEXTS = 2048  # of a side: their overlaps take 16 MB
 
 
 @dataclass(frozen=True)
@@ -29,23 +31,32 @@ class Recall:
     rows: Tensor | None  # [R · N], the same among those of all replicas end to end
     places: Tensor | None  # [R, N], each asked text among those given; None: they are given as asked for
 
+    def encode(self, model: Model, leaves: Leaves | None) -> Tensor:
+        vectors = self.view.encode(self.rows)
+        if leaves is not None:
+            leaves.keep(self, vectors)
+        return vectors
+
+    def gradient(self, model: Model, back: Tensor) -> tuple[WordTable, Tensor, Tensor]:
+        raise NotImplementedError("a view moves its texts itself")
+
 
 class TextView:
     """Vectors of the view's texts, [R, T, H]; the last text is the empty one."""
 
-    def __init__(self, table: WordTable, asked: Sequence[Ids], overlaps: Tensor) -> None:
-        """`asked` are the ids that will be asked for, -1 the empty text; `overlaps` are of the whole lexicon."""
+    def __init__(self, table: WordTable, bags: Bags, asked: Sequence[Ids], overlaps: Tensor) -> None:
+        """`asked` are the ids that will be asked for, -1 the empty text; `overlaps` are of all texts."""
         self.table = table
         wanted = np.zeros(len(overlaps), bool)
         wanted[-1] = True
         for ids in asked:
             wanted[ids] = True
-        self.place = np.cumsum(wanted) - 1  # of each text of the lexicon in this view
+        self.place = np.cumsum(wanted) - 1  # of each text in this view
         texts = np.flatnonzero(wanted)
         chosen = torch.from_numpy(texts).to(table.device)
         self.overlaps = overlaps[chosen[:, None], chosen]
         texts[-1] = -1
-        words, self.counts, lengths = bags_of(table.lexicon, texts)
+        words, self.counts, lengths = bags.gathered(texts)
         found, self.words = np.unique(words, return_inverse=True)
         self.found = torch.from_numpy(found).to(table.device)
         self.texts = np.repeat(np.arange(len(texts)), lengths)
@@ -98,30 +109,9 @@ class TextView:
         self.table.weight.index_add_(1, self.found, steps, alpha=-rate)
 
 
-def overlaps_of(lexicon: Lexicon, device: torch.device) -> Tensor:
-    """How many words each two texts of a lexicon share, X Xᵀ, with an empty text at the end: [T + 1, T + 1]."""
-    count = len(lexicon)
-    texts = np.repeat(np.arange(count), np.diff(lexicon.starts))
-    bags = np.zeros((len(lexicon.spelled), count + 1), np.float32)
-    bags[lexicon.word_ids, texts] = lexicon.counts
-    return bag_sums(torch.from_numpy(bags), lexicon.word_ids, lexicon.starts, lexicon.counts).to(device)
-
-
-@dataclass
-class Encoded:
-    """Texts after the first layer, a leaf of the graph: [R, U, H]."""
-
-    table: WordTable
-    look: Look | Recall
-    vectors: Tensor
-
-
-@dataclass
-class Leaves:
-    """The encoded texts of one forward pass, so that what comes back to them can be carried on."""
-
-    encoded: list[Encoded] = field(default_factory=list)
-
-    def keep(self, encoded: Encoded) -> None:
-        encoded.vectors.requires_grad_()
-        self.encoded.append(encoded)
+def overlaps_of(bags: Bags, words: int, device: torch.device) -> Tensor:
+    """How many words each two texts share, X Xᵀ, with an empty text at the end: [T + 1, T + 1]."""
+    texts, word_ids = np.repeat(np.arange(bags.count), np.diff(bags.starts)), bags.word_ids.astype(np.int64)
+    matrix = np.zeros((words, bags.count + 1), np.float32)
+    matrix[word_ids, texts] = bags.counts
+    return bag_sums(torch.from_numpy(matrix), word_ids, bags.starts, bags.counts).to(device)

@@ -1,0 +1,75 @@
+"""How much memory a run takes whose pages never repeat: a million distinct texts, learned from and evaluated.
+
+    python benchmarks/memory.py [--texts 1000000] [--keep]
+
+Every page of the game is new: a number and eighty words. The peak of the process's memory is printed after each round,
+beside that of a process which has only imported PyTorch. With --keep, the replay buffer holds every transition, so that
+all texts must stay.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import resource
+import time
+
+import torch  # noqa: F401 — what it takes alone is measured first
+
+import drrn
+
+WORDS = [f"w{number}" for number in range(2_000)]
+
+
+class Endless:
+    """A hundred pages an episode, none of which was shown before."""
+
+    name = "endless"
+    shown = 0  # pages, over all copies
+
+    def __init__(self) -> None:
+        self.random, self.step_number = random.Random(0), 0
+
+    def another(self) -> Endless:
+        return Endless()
+
+    def reset(self, seed: int | None = None) -> drrn.Observation:
+        if seed is not None:
+            self.random = random.Random(seed)
+        self.step_number = 0
+        return self._page()
+
+    def step(self, index: int) -> drrn.Observation:
+        self.step_number += 1
+        return self._page() if self.step_number < 100 else drrn.Observation("the end", (), float(index))
+
+    def _page(self) -> drrn.Observation:
+        Endless.shown += 1
+        text = f"page {Endless.shown} " + " ".join(self.random.choices(WORDS, k=80))
+        return drrn.Observation(text, ("go on", "go back"))
+
+
+def peak() -> float:
+    """Of this process so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
+    parser.add_argument("--texts", type=int, default=1_000_000)
+    parser.add_argument("--keep", action="store_true", help="the replay buffer keeps all transitions")
+    options = parser.parse_args()
+    print(f"Python with PyTorch: {peak():,.0f} MB", flush=True)
+    settings = {"replicas": 2, "episodes_per_round": 100, "evaluation_episodes": 25, "epochs": 1, "hidden": 20}
+    trainer = drrn.trainer(Endless(), rounds=10**6, keep=options.keep, **settings)
+    start = time.perf_counter()
+    for finished in trainer.train():
+        if finished.number % 10 == 0 or Endless.shown >= options.texts:
+            seconds = time.perf_counter() - start
+            print(f"{Endless.shown:>9,} texts  {peak():6,.0f} MB  {seconds:5.0f} s", flush=True)
+        if Endless.shown >= options.texts:
+            break
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""A Gymnasium environment of texts as a game: the opposite of `drrn.gym`, and Gymnasium itself is not imported.
+
+Its observations are texts. Its actions are those in `info["admissible_commands"]`, as TextWorld and TALES list them,
+or a fixed list of words: given here, or the environment's own attribute `actions`.
+
+Terminated is not truncated. A terminated episode has ended: no actions are left. A truncated one still has actions, so
+that a learner bootstraps from it, and the game says that it is `stopped`: it must be reset. A limit that the
+environment was registered with (`env.spec.max_episode_steps`) is the game's `max_steps`, so that a loop stops there by
+itself; any other limit is told by `stopped` alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from drrn.errors import InputError, require
+from drrn.games.contract import Observation
+
+COMMANDS = "admissible_commands"
+
+
+def is_environment(thing: object) -> bool:
+    """Whether it has Gymnasium's interface."""
+    return not isinstance(thing, type) and all(
+        hasattr(thing, name) for name in ("reset", "step", "action_space", "observation_space")
+    )
+
+
+class GymnasiumGame:
+    """A game around an environment. An action is given to it by its number where its action space is discrete: the
+    number in the fixed list, or else in the list of commands that it gave; any other space is given the words."""
+
+    def __init__(self, env: Any, actions: Sequence[str] | None = None, name: str | None = None) -> None:
+        self.env = env
+        spec = getattr(env, "spec", None)
+        inner = getattr(env, "unwrapped", env)
+        self.name = name or (spec.id.split("/")[-1] if spec is not None else type(inner).__name__)
+        self.max_steps: int | None = getattr(spec, "max_episode_steps", None)  # None: as any game
+        self.stopped = False
+        own = getattr(inner, "actions", None)
+        self._fixed = _words(own if actions is None and isinstance(own, (list, tuple)) else actions, self.name)
+        self._by_number = hasattr(env.action_space, "n")
+        self._shown: tuple[str, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the environment's class, what it was made with, its actions, and its own `fingerprint` if any."""
+        inner, spec = getattr(self.env, "unwrapped", self.env), getattr(self.env, "spec", None)
+        made_with = [(key, _lasting(value)) for key, value in sorted(getattr(spec, "kwargs", {}).items())]
+        told = (_class_of(inner), self.name, getattr(spec, "id", None), self._fixed, made_with)
+        return hashlib.sha256(repr((*told, getattr(inner, "fingerprint", None))).encode()).hexdigest()
+
+    def another(self) -> GymnasiumGame | None:
+        """The environment made once more; None where Gymnasium does not know how it was made."""
+        if getattr(self.env, "spec", None) is None:
+            return None
+        gymnasium = require("gymnasium", "gym")
+        try:
+            made = gymnasium.make(self.env.spec)
+        except (gymnasium.error.Error, ValueError, TypeError):  # a wrapper, say, that does not tell what it was given
+            return None
+        return GymnasiumGame(made, self._fixed or None, self.name)
+
+    def reset(self, seed: int | None = None) -> Observation:
+        self.stopped = False
+        text, info = self.env.reset(seed=seed)
+        return self._see(text, info, 0.0, ended=False)
+
+    def step(self, index: int) -> Observation:
+        if not self._shown or self.stopped:
+            what = "was stopped by its environment" if self.stopped else "has ended, or has not begun"
+            raise RuntimeError(f"the episode {what}: call reset()")
+        if not 0 <= index < len(self._shown):
+            raise IndexError(f"action {index} of {len(self._shown)}: choose one from 0 to {len(self._shown) - 1}")
+        text, reward, terminated, truncated, info = self.env.step(self._action(index))
+        self.stopped = bool(truncated) and not terminated
+        return self._see(text, info, float(reward), ended=bool(terminated))
+
+    def _action(self, index: int) -> int | str:
+        words = self._shown[index]
+        if not self._by_number:
+            return words
+        return self._fixed.index(words) if self._fixed else index
+
+    def _see(self, text: Any, info: Mapping[str, Any], reward: float, *, ended: bool) -> Observation:
+        if not isinstance(text, str):
+            raise InputError(
+                f"{self.name}: an observation is a {type(text).__name__}, not a text: wrap the environment in a "
+                "gymnasium.ObservationWrapper that tells it in words"
+            )
+        self._shown = () if ended else self._commands(info)
+        return Observation(str(text), self._shown, reward)
+
+    def _commands(self, info: Mapping[str, Any]) -> tuple[str, ...]:
+        given = _words(info.get(COMMANDS), self.name)
+        if not given and self.stopped:  # some list no commands any more; the episode has not ended for that
+            return self._shown
+        if given or COMMANDS in info:
+            return given
+        if not self._fixed:
+            raise InputError(
+                f'{self.name}: the environment lists no info["{COMMANDS}"]: give its actions, '
+                'GymnasiumGame(env, actions=["…", "…"])'
+            )
+        return self._fixed
+
+
+def _words(actions: Any, name: str) -> tuple[str, ...]:
+    """Actions as words; what is no list of words is refused."""
+    if actions is None:
+        return ()
+    if isinstance(actions, str) or not all(isinstance(action, str) for action in actions):
+        raise InputError(f"{name}: its actions must be a list of words, not {actions!r}")
+    return tuple(actions)
+
+
+def _lasting(value: Any) -> str:
+    """What an environment was made with, told alike in every process."""
+    plain = isinstance(value, (str, int, float, bool, bytes, tuple, list, dict, type(None)))
+    return repr(value) if plain else _class_of(value)
+
+
+def _class_of(thing: object) -> str:
+    return f"{type(thing).__module__}.{type(thing).__qualname__}"

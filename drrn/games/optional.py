@@ -1,0 +1,98 @@
+"""What a game may also say of itself, and what holds where it does not.
+
+A game owes `name`, `reset` and `step` (see `contract`). It may have any of these attributes as well:
+
+    title        str, for people                          default: its name
+    max_steps    int, where a loop should stop reading    default: 500
+    training     settings that suit it, by name           default: none
+    ending       str, the name of the ending it is on     default: "the end"
+    stopped      bool, it cut the episode short itself    default: False
+    another()    a copy that plays on its own             default: None, it is used alone, in turn
+    fingerprint  str, a hash of what results belong to    default: a hash of its class and its name
+    sources      what it was made from, by name           default: nothing
+
+This room asks for them; nobody else looks for the attributes themselves.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+from drrn.errors import InputError
+from drrn.games.contract import Game, Observation, looks_like_a_game
+
+STEP_LIMIT = 500  # of a game that names none
+THE_END = "the end"  # the one ending of a game that names none
+
+
+def title_of(game: Game) -> str:
+    """What people call the game."""
+    title = getattr(game, "title", None)
+    return title if isinstance(title, str) and title else game.name
+
+
+def step_limit_of(game: Game) -> int:
+    """The step limit: after so many steps a loop stops the episode, which is no ending."""
+    given = getattr(game, "max_steps", None)
+    if given is None:
+        return STEP_LIMIT
+    try:
+        limit = operator.index(given)
+    except TypeError as error:
+        raise InputError(f"{game.name}: max_steps must be a whole number, not {given!r}") from error
+    if limit < 1:
+        raise InputError(f"{game.name}: max_steps is {limit}; it must be at least 1")
+    return limit
+
+
+def training_of(game: Game) -> Mapping[str, Any]:
+    """Settings that suit the game, by name."""
+    settings = getattr(game, "training", None)
+    if settings is None:
+        return {}
+    if not isinstance(settings, Mapping):
+        raise InputError(f"{game.name}: training must be settings by name, not {type(settings).__name__}")
+    return settings
+
+
+def ending_of(game: Game, observation: Observation) -> str | None:
+    """The name of the ending that the game stands on; None while the observation has actions."""
+    return None if observation.actions else getattr(game, "ending", None) or THE_END
+
+
+def is_stopped(game: Game) -> bool:
+    """Whether the game cut the episode short though actions remain, so that it must be reset: truncated, not ended."""
+    return bool(getattr(game, "stopped", False))
+
+
+def another(game: Game) -> Game | None:
+    """A copy of the game with an episode and a generator of its own; None where the game cannot be copied."""
+    copied = getattr(game, "another", None)
+    twin = copied() if callable(copied) else None
+    if twin is not None and not looks_like_a_game(twin):
+        raise InputError(f"{game.name}: another() returned a {type(twin).__name__}, which is no game")
+    return twin
+
+
+def has_fingerprint(game: Game) -> bool:
+    """Whether the game has a fingerprint of its own."""
+    return getattr(game, "fingerprint", None) is not None
+
+
+def fingerprint_of(game: Game) -> str:
+    """A hash of what results belong to: the game's own, else of its class and its name."""
+    if has_fingerprint(game):
+        own = game.fingerprint  # type: ignore[attr-defined]
+        if not isinstance(own, str) or not own:
+            raise InputError(f"{game.name}: fingerprint must be a str that is not empty, not {own!r}")
+        return own
+    kind = type(game)
+    return hashlib.sha256(f"{kind.__module__}\0{kind.__qualname__}\0{game.name}".encode()).hexdigest()
+
+
+def sources_of(game: Game) -> dict[str, Any]:
+    """What the game was made from, as a run's folder should record it."""
+    return dict(getattr(game, "sources", {}))

@@ -1,0 +1,90 @@
+"""Which updates can be made over texts instead of words, and how: `QLearning` with plain SGD and few texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from drrn.learning.equations import squared
+from drrn.learning.fast import by_hand
+from drrn.learning.fast.text_view import MOST_TEXTS, Recall, TextView, overlaps_of
+from drrn.learning.q_learning import QLearning
+from drrn.learning.replay import Batches
+from drrn.models.base import Model, Pages, Reading, texts_of
+from drrn.models.encoders import BagOfWords
+from drrn.models.encoders.base import Leaves, Look
+from drrn.settings import Settings
+from drrn.text import Ids
+
+FEW = 3  # batches, for which seeing the words from all their texts does not pay
+
+
+class FastQLearning(QLearning):
+    """The updates of `QLearning`, to rounding; where they cannot be made faster, they are made as there."""
+
+    def __init__(self, model: Model, settings: Settings) -> None:
+        super().__init__(model, settings)
+        self.views: dict[str, TextView] = {}  # by encoder, while batches are learned from
+        self._overlaps: dict[str, tuple[tuple[int, int], Tensor]] = {}
+
+    def steps(self, batches: Batches) -> NDArray[np.float32]:
+        rate = self.optimiser.learning_rate
+        try:
+            if self.optimiser.plain and self.target is None and len(batches.taken) > FEW:
+                self._open_views(self.pages_to_learn(batches), batches.next_pages)
+            if self.loss is squared and by_hand.can_learn(self.model, self.views):
+                errors = by_hand.learn(self.model, self.views, batches, rate)
+                self.count(batches.active.sum(axis=0))
+                return errors
+            return super().steps(batches)
+        finally:  # interrupted, too: the words must not stay behind the other weights
+            while self.views:
+                self.views.popitem()[1].settle(rate)
+
+    def read(self, pages: Pages) -> list[Reading]:
+        if not self.views:
+            return super().read(pages)
+        looks: dict[str, Sequence[Look]] = {}
+        for name, ids in self.model.reads(pages).items():
+            view = self.views.get(name)
+            looks[name] = view.recalls(ids) if view else self.model.look_up(name, ids, self.model.store)
+        return [
+            Reading(Pages(pages.states[k], pages.actions[k]), self.model.store, {n: s[k] for n, s in looks.items()})
+            for k in range(len(pages.states))
+        ]
+
+    def move(self, gradients: Sequence[Tensor], leaves: Leaves, back: Sequence[Tensor], active: Tensor) -> None:
+        taken = []
+        for (look, _), came in zip(leaves.kept, back, strict=True):
+            if isinstance(look, Recall):
+                look.view.move(look.texts, look.rows, came, self.optimiser.learning_rate)
+            else:
+                taken.append((look, came))
+        self.optimiser.step(gradients, taken, active)
+
+    def _open_views(self, *pages: Pages) -> None:
+        """Until the batches are done, see word tables from their texts, where these are few."""
+        wanted: dict[str, list[Ids]] = {}
+        for some in pages:
+            for name, ids in self.model.reads(some).items():
+                wanted.setdefault(name, []).append(ids)
+        for name, asked in wanted.items():
+            encoder = self.model.encoders[name]
+            texts = texts_of(self.model.store, encoder)
+            if type(encoder) is BagOfWords and len(texts) <= MOST_TEXTS:
+                table = self.model.tables[name]
+                table.make_room()
+                self.views[name] = TextView(table, texts.bags(encoder.norm), asked, self._overlaps_of(encoder))
+
+    def _overlaps_of(self, encoder: BagOfWords) -> Tensor:
+        """Kept from call to call: the texts' overlaps change only when new texts are met."""
+        texts = texts_of(self.model.store, encoder)
+        now = (texts.generation, len(texts))
+        kept = self._overlaps.get(encoder.side)
+        if kept is None or kept[0] != now:
+            overlaps = overlaps_of(texts.bags(encoder.norm), len(texts.vocabulary), self.model.device)
+            kept = self._overlaps[encoder.side] = (now, overlaps)
+        return kept[1]

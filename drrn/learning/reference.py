@@ -1,0 +1,102 @@
+"""The paper's algorithm in sixty plain lines: read this first, and run it by `python -m drrn.learning.reference`.
+
+The DRRN of He et al. (2016), learned by their Algorithm 1, with PyTorch's own modules and SGD: one game, one replica,
+one transition at a time. The letters are the paper's, the numbers in brackets are those of its equations. The rest of
+`drrn/` makes the same updates for many replicas at once, and faster; a test holds it to these lines.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from drrn.games import Game, Observation, make
+from drrn.text import words
+
+ALPHA, GAMMA, ETA = 0.5, 0.9, 0.001  # α of softmax, discount γ, learning rate η
+CAPACITY, MINI_BATCH, STEPS = 10_000, 4, 500  # transitions kept, transitions drawn after each step, steps an episode
+WORDS, HIDDEN = 3_000, 100  # room in the dictionary (the paper's games have 1,762 and 2,258), units of a hidden layer
+
+Transition = tuple[str, str, float, Observation]  # (s_k, a_k, r_k, s_{k+1} with its actions A_{k+1})
+
+
+class DRRN(nn.Module):
+    """Two networks, one that reads the state and one that reads an action; Q is the inner product of what they give."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dictionary: dict[str, int] = {}  # words are numbered as they are met
+        self.state, self.action = (
+            nn.Sequential(nn.Linear(WORDS, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, HIDDEN), nn.Tanh()) for _ in range(2)
+        )
+        for weights in self.parameters():  # small, so that first Q-values differ little and everything is tried
+            nn.init.uniform_(weights, -0.1, 0.1)
+
+    def forward(self, s: str, actions: Sequence[str]) -> Tensor:
+        """Q(s, aⁱ; Θ) of each action aⁱ."""
+        h_s = self.state(self.bag(s))  # (3), (5): h₁ = tanh(W₁ s + b₁), h₂ = tanh(W₂ h₁ + b₂)
+        h_a = self.action(torch.stack([self.bag(a) for a in actions]))  # (4), (6): the same, by weights of its own
+        return torch.mv(h_a, h_s)  # (7): Q = g(h_s, h_a), the inner product
+
+    def bag(self, text: str) -> Tensor:
+        """A text as its bag of words: how often each word of the dictionary occurs in it."""
+        numbers = [self.dictionary.setdefault(word, len(self.dictionary)) for word in words(text)]
+        return torch.bincount(torch.tensor(numbers, dtype=torch.long), minlength=WORDS).float()
+
+
+@torch.no_grad()
+def choose(model: DRRN, page: Observation) -> int:
+    """(2), softmax exploration: π(aⁱ | s) = exp(α Q(s, aⁱ)) / Σⱼ exp(α Q(s, aʲ))."""
+    return int(torch.multinomial(torch.softmax(ALPHA * model(page.text, page.actions), dim=0), 1))
+
+
+def learn(model: DRRN, optimiser: torch.optim.Optimizer, transition: Transition) -> None:
+    """(1), Q-learning: one step down the gradient of ½ (y - Q(s, a))², which moves Q(s, a) towards y."""
+    s, a, r, following = transition
+    y = torch.tensor(r)  # where s_{k+1} is terminal; otherwise r + γ max Q(s_{k+1}, a')
+    if not following.ended:
+        y = y + GAMMA * model(following.text, following.actions).detach().max()
+    loss = (y - model(s, [a])).square().sum() / 2  # back-propagation for a alone, though other actions were shown
+    optimiser.zero_grad()
+    loss.backward()
+    optimiser.step()  # (8), (9): W ← W + η d ∂Q/∂W and b ← b + η d ∂Q/∂b, where d = y - Q(s, a)
+
+
+def train(game: Game, episodes: int) -> Iterator[float]:
+    """Algorithm 1; yields the score of each episode, which is the sum of its rewards."""
+    memory: deque[Transition] = deque(maxlen=CAPACITY)  # D
+    model = DRRN()
+    optimiser = torch.optim.SGD(model.parameters(), lr=ETA)
+    for episode in range(episodes):
+        page, score = game.reset(seed=episode), 0.0
+        for _ in range(STEPS):
+            if page.ended:
+                break
+            taken = choose(model, page)
+            following = game.step(taken)
+            memory.append((page.text, page.actions[taken], following.reward, following))
+            for transition in random.choices(memory, k=MINI_BATCH):
+                learn(model, optimiser, transition)
+            page, score = following, score + following.reward
+        yield score
+
+
+def main(name: str = "long-watch", episodes: str = "500") -> None:
+    """Learn a game by name, and print how it goes."""
+    torch.set_num_threads(1)  # the products are small: more threads mostly wait for each other
+    random.seed(0)
+    torch.manual_seed(0)
+    scores: list[float] = []
+    for score in train(make(name), int(episodes)):
+        scores.append(score)
+        if len(scores) % 100 == 0:
+            print(len(scores), "episodes; mean score of the last 100:", round(sum(scores[-100:]) / 100, 2), flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,66 @@
+"""What an encoder is: it reads texts, and gives vectors with the replica axis, each distinct text of a batch once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from torch import Tensor
+
+from drrn.models.encoders.word_table import WordTable
+from drrn.text import Ids, Texts
+
+if TYPE_CHECKING:
+    from drrn.models.base import Model
+
+
+class Look(Protocol):
+    """What one batch needs of an encoder, looked up beforehand."""
+
+    @property
+    def places(self) -> Tensor | None:
+        """The row of each asked text among the R · U encoded ones, [R, N]; None: they stand as they were asked for."""
+
+    def encode(self, model: Model, leaves: Leaves | None) -> Tensor:
+        """The vectors of the batch's distinct texts, [R, U, H]; with `leaves`, they take part in differentiation."""
+
+
+class TableLook(Protocol):
+    """Something taken out of a word table, which automatic differentiation does not see."""
+
+    def gradient(self, model: Model, back: Tensor) -> tuple[WordTable, Tensor, Tensor]:
+        """What came back to the taken vectors, carried to the table: its rows (of all replicas end to end), values."""
+
+
+@dataclass
+class Leaves:
+    """What one forward pass took out of word tables, so that what comes back to it can be carried on to the words."""
+
+    kept: list[tuple[TableLook, Tensor]] = field(default_factory=list)
+
+    def keep(self, look: TableLook, vectors: Tensor) -> None:
+        self.kept.append((look, vectors.requires_grad_()))
+
+    @property
+    def vectors(self) -> list[Tensor]:
+        return [vectors for _, vectors in self.kept]
+
+
+class Encoder:
+    """From texts to vectors. All it learns is kept by the model, in word tables and weights under the encoder's name.
+
+    A subclass says what it needs in `build` and prepares batches in `look_up`. `norm` is what the setting `bag_norm`
+    asks for; an encoder that makes no bags leaves it alone.
+    """
+
+    def __init__(self, name: str, side: str, width: int, norm: float | None = None) -> None:
+        """`side` is whose texts are read: "states" or "actions"."""
+        self.name, self.side, self.width, self.norm = name, side, width, norm
+
+    def build(self, model: Model) -> None:
+        """Make tables and weights: `model.add_table`, `model.add_weight`, `model.add_bias`."""
+        raise NotImplementedError
+
+    def look_up(self, model: Model, texts: Texts, ids: Ids) -> list[Look]:
+        """Looks for several batches at once: ids [K, R, N], -1 where there is no text."""
+        raise NotImplementedError

@@ -1,0 +1,82 @@
+"""For encoders that read word order: a batch's texts as word vectors in sequence, padded by length.
+
+A subclass of `SequenceEncoder` says in `read` what becomes of the word vectors of each text; the look-up, padding, and
+the way back from word vectors to the word table are here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from drrn.models.encoders.base import Encoder, Leaves, Look
+from drrn.models.encoders.word_table import WordTable, distinct
+from drrn.text import Ids, Texts
+
+if TYPE_CHECKING:
+    from drrn.models.base import Model
+
+
+class SequenceEncoder(Encoder):
+    """Reads texts word by word."""
+
+    def build(self, model: Model) -> None:
+        model.add_table(self.name, self.side, self.width)
+
+    def read(self, model: Model, words: Tensor, mask: Tensor) -> Tensor:
+        """From word vectors [R, U, L, H], and where there is a word [R, U, L], to texts' vectors [R, U, H]."""
+        raise NotImplementedError
+
+    def look_up(self, model: Model, texts: Texts, ids: Ids) -> list[Look]:
+        table = model.tables[self.name]
+        table.make_room()
+        room = table.weight.shape[1]
+        return [SequenceLook(self, *_placed(texts, some, room), room, model.device) for some in ids]
+
+
+@dataclass(frozen=True)
+class SequenceLook:
+    """The texts of one batch: the distinct words of all replicas, and which of them stand where."""
+
+    encoder: SequenceEncoder
+    rows: Ids  # [W], each distinct word once, as a row of the flat table
+    words: Ids  # [R, U, L], places among the rows; W where there is no word
+    asked: Ids  # [R, N], each asked text among the R · U distinct ones
+    room: int
+    device: torch.device
+
+    @property
+    def places(self) -> Tensor:
+        return torch.from_numpy(self.asked).to(self.device)
+
+    def encode(self, model: Model, leaves: Leaves | None) -> Tensor:
+        table = model.tables[self.encoder.name]
+        taken = table.rows(self.room).index_select(0, torch.from_numpy(self.rows).to(self.device))  # [W, H]
+        if leaves is not None:
+            leaves.keep(self, taken)
+        words = torch.from_numpy(self.words).to(self.device)
+        vectors = functional.embedding(words, functional.pad(taken, (0, 0, 0, 1)))  # what is no word is 0
+        return self.encoder.read(model, vectors, words < len(self.rows))
+
+    def gradient(self, model: Model, back: Tensor) -> tuple[WordTable, Tensor, Tensor]:
+        return model.tables[self.encoder.name], torch.from_numpy(self.rows).to(self.device), back
+
+
+def _placed(texts: Texts, ids: Ids, room: int) -> tuple[Ids, Ids, Ids]:
+    """The rows, words and places of `SequenceLook`, for ids [R, N]."""
+    unique, asked = distinct(ids)
+    replicas, across = unique.shape
+    starts = texts.starts
+    lengths = np.where(unique < 0, 0, starts[unique + 1] - starts[unique]).ravel()
+    longest = max(int(lengths.max(initial=0)), 1)
+    spelled = texts.words_of(unique.ravel()[lengths > 0])
+    flat = spelled + np.repeat(np.repeat(np.arange(replicas) * room, across), lengths)
+    rows, number = np.unique(flat, return_inverse=True)
+    words = np.full((replicas * across, longest), len(rows))
+    words[np.arange(longest) < lengths[:, None]] = number
+    return rows, words.reshape(replicas, across, longest), asked + (np.arange(replicas) * across)[:, None]

@@ -1,0 +1,104 @@
+"""Word vectors of all replicas, in tables that grow with the vocabulary; and sums of their rows."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from drrn.models.initial import SCALE, small_random
+from drrn.text import Ids, Vocabulary
+
+
+def distinct(ids: Ids) -> tuple[Ids, Ids]:
+    """Each row's distinct ids, padded with -1 to one length, and where each id stands among them: [G, U], [G, N]."""
+    groups, count = ids.shape
+    order = np.argsort(ids, axis=1, kind="stable")
+    row = np.arange(groups)[:, None]
+    ranked = ids[row, order]
+    rank = np.zeros((groups, count), np.int64)
+    np.cumsum(ranked[:, 1:] != ranked[:, :-1], axis=1, out=rank[:, 1:])
+    unique = np.full((groups, int(rank[:, -1].max()) + 1), -1, np.int64)
+    unique[row, rank] = ranked
+    places = np.empty_like(rank)
+    places[row, order] = rank
+    return unique, places
+
+
+def fitted(kept: Tensor, like: Tensor) -> Tensor:
+    """A tensor in the shape of another: cut, or filled up with zeros."""
+    fresh = torch.zeros_like(like)
+    common = tuple(slice(min(sizes)) for sizes in zip(kept.shape, like.shape, strict=True))
+    fresh[common] = kept[common]
+    return fresh
+
+
+def renewed(old: Tensor, new: Tensor, replicas: Tensor) -> Tensor:
+    """The new in the replicas [R] that are true, the old in the others, with the new one's room."""
+    return torch.where(replicas.view(-1, 1, 1), new, fitted(old, new))
+
+
+def bag_sums(rows: Tensor, members: Ids, starts: Ids, counts: NDArray[np.float32]) -> Tensor:
+    """Sums of rows [N, H], each times its count: a bag's members begin at its start and end where the next begins."""
+    return functional.embedding_bag(
+        torch.from_numpy(members).to(rows.device),
+        rows,
+        torch.from_numpy(starts).to(rows.device),
+        mode="sum",
+        per_sample_weights=torch.from_numpy(counts).to(rows.device),
+    )
+
+
+class WordTable:
+    """Word vectors of all replicas, [R, V, H]; V grows with the vocabulary.
+
+    A replica's row is zero until that replica has met the word, so an unknown word counts for nothing.
+    """
+
+    def __init__(self, name: str, vocabulary: Vocabulary, width: int, seeds: list[int], device: torch.device) -> None:
+        self.name, self.vocabulary, self.width, self.seeds, self.device = name, vocabulary, width, seeds, device
+        self.scale = SCALE
+        self.weight = torch.zeros(len(seeds), 0, width, device=device)
+        self.known = np.zeros((len(seeds), 0), bool)
+
+    def meet(self, replica: int, word_ids: Ids) -> None:
+        """Give the replica first weights for words that are new to it."""
+        self.make_room()
+        new = np.unique(word_ids[~self.known[replica, word_ids]])
+        if len(new) == 0:
+            return
+        names = [f"{self.name} {self.vocabulary.spelled[number]}" for number in new]
+        rows = small_random(names, self.width, self.seeds[replica], self.scale)
+        self.weight[replica, torch.from_numpy(new).to(self.device)] = torch.from_numpy(rows).to(self.device)
+        self.known[replica, new] = True
+
+    def rows(self, room: int) -> Tensor:
+        """The table of all replicas end to end, each with `room` rows: [R · room, H]."""
+        self.make_room(room)
+        return self.weight[:, :room].reshape(-1, self.width)  # a frozen copy may have more room
+
+    def frozen(self) -> WordTable:
+        twin = copy.copy(self)
+        twin.weight, twin.known = self.weight.clone(), self.known.copy()
+        return twin
+
+    def follow(self, table: WordTable, replicas: Tensor) -> None:
+        """Of a frozen copy: take over the rows of the replicas [R] that are true."""
+        self.weight = renewed(self.weight, table.weight, replicas)
+        self.known = table.known.copy()  # a frozen copy meets no words: this only keeps it as long as the weight
+
+    def make_room(self, room: int = 0) -> None:
+        """Rows for every word of the vocabulary, or so many; doubling, so that growing stays cheap."""
+        need, have = room or len(self.vocabulary), self.weight.shape[1]
+        if need <= have:
+            return
+        room = room or max(need, 2 * have)
+        weight = torch.zeros(len(self.seeds), room, self.width, device=self.device)
+        weight[:, :have] = self.weight
+        known = np.zeros((len(self.seeds), room), bool)
+        known[:, :have] = self.known
+        self.weight, self.known = weight, known

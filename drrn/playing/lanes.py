@@ -1,0 +1,67 @@
+"""Games that are under way side by side: a lane plays one episode after another on a copy of the game."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from drrn.errors import InputError
+from drrn.games import Game, Observation, recipe_of
+from drrn.games.optional import another, ending_of, is_stopped
+
+COPIES = 16  # of a game that is made by its name and cannot copy itself
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a lane shows: the page, the name of its ending if it is one, and whether the game stopped there itself."""
+
+    observation: Observation
+    ending: str | None
+    stopped: bool
+
+
+class Lanes(Protocol):
+    """So many games at once; those that begin or step together are named by lane, and answer in that order."""
+
+    most: int | None  # lanes; None: any number
+
+    def begin(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[Seen]:
+        """The first page of a new episode in each lane."""
+
+    def step(self, lanes: Sequence[int], places: Sequence[int]) -> list[Seen]:
+        """Take the action at a place in each lane."""
+
+
+class LocalLanes:
+    """Lanes in this process: by the game's own copies; else by making it anew by its name; else the game alone."""
+
+    def __init__(self, game: Game) -> None:
+        self.game, self.recipe = game, recipe_of(game)
+        self.copies = another(game) is not None
+        self.most = None if self.copies else COPIES if self.recipe else 1
+        self._games: dict[int, Game] = {}
+
+    def begin(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[Seen]:
+        games = [self._game(lane) for lane in lanes]
+        return [self._seen(game, game.reset(seed)) for game, seed in zip(games, seeds, strict=True)]
+
+    def step(self, lanes: Sequence[int], places: Sequence[int]) -> list[Seen]:
+        games = [self._games[lane] for lane in lanes]
+        return [self._seen(game, game.step(place)) for game, place in zip(games, places, strict=True)]
+
+    def _game(self, lane: int) -> Game:
+        if lane not in self._games:
+            made = another(self.game) if self.copies else self.recipe.open() if self.recipe and lane else self.game
+            assert made is not None
+            self._games[lane] = made
+        return self._games[lane]
+
+    def _seen(self, game: Game, observation: Observation) -> Seen:
+        if not isinstance(observation, Observation):
+            kind = type(observation).__name__
+            raise InputError(
+                f"{game.name}: reset and step must return a drrn.Observation, not {kind}: see docs/games.md"
+            )
+        return Seen(observation, ending_of(game, observation), bool(observation.actions) and is_stopped(game))

@@ -1,0 +1,144 @@
+"""Any game, stepped: all replicas' episodes go on together, so that one forward pass serves them all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from drrn.games import Game
+from drrn.games.optional import step_limit_of
+from drrn.learning.exploration import draw_actions
+from drrn.learning.replay import Transitions
+from drrn.models import Model
+from drrn.playing.episodes import Episode
+from drrn.playing.lanes import Lanes, LocalLanes, Seen
+from drrn.playing.rollouts import QPolicy
+from drrn.playing.trajectory import Moments, Trajectory, pages_of
+from drrn.text import Store
+
+MOST_SCRATCH = 50_000  # texts that an evaluation keeps before it lets go of those that are no longer shown
+
+
+@dataclass(frozen=True)
+class SteppedRollout:
+    """Episodes that one replica played."""
+
+    trajectories: list[Trajectory]
+
+    @property
+    def episodes(self) -> list[Episode]:
+        return [trajectory.episode for trajectory in self.trajectories]
+
+    def transitions(self, discount: float, n_steps: int) -> Transitions:
+        moments = [(trajectory, t) for trajectory in self.trajectories for t in range(len(trajectory.taken))]
+        return Moments(moments).transitions(discount, n_steps)
+
+
+@dataclass
+class Seat:
+    """An episode under way: whose it is, which lane plays it, and what it shows."""
+
+    replica: int
+    lane: int
+    trajectory: Trajectory
+    seen: Seen
+
+
+class SteppedRollouts:
+    """Plays a game with a model. A replica meets the words it reads while it plays to learn."""
+
+    def __init__(self, game: Game, model: Model, lanes: Lanes | None = None) -> None:
+        self.model, self.lanes = model, lanes or LocalLanes(game)
+        self.limit = step_limit_of(game)
+        self._met: list[tuple[set[int], set[int]]] = []
+        self._generation = (0, 0)
+
+    def play(
+        self, episodes: int, policy: QPolicy, generators: Sequence[np.random.Generator], *, learn: bool
+    ) -> list[SteppedRollout]:
+        """For each replica, `episodes` finished or stopped ones; its generator alone makes them."""
+        waiting = [(r, int(s)) for r, by in enumerate(generators) for s in by.integers(2**62, size=episodes)][::-1]
+        rollouts = [SteppedRollout([]) for _ in generators]
+        free = list(range(min(self.lanes.most or len(waiting), len(waiting))))[::-1]
+        seats: list[Seat] = []
+        store = self.model.store if learn else self.model.store.scratch()
+        while waiting or seats:
+            begun = self.begin([(*waiting.pop(), free.pop()) for _ in range(min(len(free), len(waiting)))], store)
+            for seat in begun:
+                rollouts[seat.replica].trajectories.append(seat.trajectory)
+            seats += begun
+            free += [seat.lane for seat in seats if seat.trajectory.over][::-1]
+            seats = [seat for seat in seats if not seat.trajectory.over]
+            if seats:
+                self.step(seats, self.choices(seats, policy, generators, store), store)
+                free += [seat.lane for seat in seats if seat.trajectory.over][::-1]
+                seats = [seat for seat in seats if not seat.trajectory.over]
+            if store is not self.model.store and max(len(store.states), len(store.actions)) > MOST_SCRATCH:
+                store = self._fresh(seats)
+        return rollouts
+
+    def begin(self, wanted: Sequence[tuple[int, int, int]], store: Store) -> list[Seat]:
+        """New episodes, at their first pages: of a replica, by a seed, in a lane."""
+        seen = self.lanes.begin([lane for _, _, lane in wanted], [seed for _, seed, _ in wanted]) if wanted else []
+        seats = [Seat(r, lane, Trajectory(), page) for (r, _, lane), page in zip(wanted, seen, strict=True)]
+        for seat in seats:
+            self._see(seat, store)
+        return seats
+
+    def choices(
+        self, seats: Sequence[Seat], policy: QPolicy, generators: Sequence[np.random.Generator], store: Store
+    ) -> list[int]:
+        """A place for each seat, in the order of the seats, which are sorted by replica."""
+        rows = [[seat.trajectory.page for seat in seats if seat.replica == r] for r in range(len(generators))]
+        pages = pages_of(rows)
+        q = self.model.q(pages, store).cpu().numpy()
+        found: list[int] = []
+        for r, row in enumerate(rows):
+            uniform = generators[r].random(len(row))
+            here, mask = q[r, : len(row)], pages.mask[r, : len(row)]
+            found += draw_actions(policy(here, mask), uniform).tolist() if row else []
+        return found
+
+    def step(self, seats: Sequence[Seat], places: Sequence[int], store: Store) -> None:
+        """Take an action in every seat."""
+        seen = self.lanes.step([seat.lane for seat in seats], places)
+        for seat, place, page in zip(seats, places, seen, strict=True):
+            seat.seen = page
+            seat.trajectory.taken.append(place)
+            seat.trajectory.rewards.append(page.observation.reward)
+            self._see(seat, store)
+
+    def _see(self, seat: Seat, store: Store) -> None:
+        """The page as ids; while learning, new words become known to the replica."""
+        trajectory, seen = seat.trajectory, seat.seen
+        state, menu = store.page(seen.observation.text, seen.observation.actions)
+        if store is self.model.store:
+            self._meet(seat.replica, state, menu)
+        else:  # nothing is learned from what lies behind
+            trajectory.states.clear()
+            trajectory.menus.clear()
+        trajectory.states.append(state)
+        trajectory.menus.append(menu)
+        trajectory.last_reward, trajectory.ending = seen.observation.reward, seen.ending
+        trajectory.stopped = bool(menu) and (seen.stopped or len(trajectory.taken) >= self.limit)
+
+    def _meet(self, replica: int, state: int, menu: Sequence[int]) -> None:
+        store = self.model.store
+        now = (store.states.generation, store.actions.generation)
+        if now != self._generation:  # ids mean other texts than they did
+            self._met, self._generation = [(set(), set()) for _ in self.model.seeds], now
+        states, actions = self._met[replica]
+        if state in states and actions.issuperset(menu):
+            return
+        self.model.meet(replica, np.array([state]), np.array([a for a in menu if a not in actions], np.int64))
+        states.add(state)
+        actions.update(menu)
+
+    def _fresh(self, seats: Sequence[Seat]) -> Store:
+        """A scratch store that holds no more than what is shown now."""
+        store = self.model.store.scratch()
+        for seat in seats:
+            self._see(seat, store)
+        return store

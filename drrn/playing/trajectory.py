@@ -1,0 +1,86 @@
+"""An episode as it is played, in ids; and what there is to learn from some of its moments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from drrn.learning.replay import Transitions
+from drrn.models import Pages
+from drrn.playing.episodes import Episode
+from drrn.text import Ids
+
+
+@dataclass
+class Trajectory:
+    """One episode: pages as ids, places of the actions taken, rewards."""
+
+    states: list[int] = field(default_factory=list)
+    menus: list[list[int]] = field(default_factory=list)
+    taken: list[int] = field(default_factory=list)
+    rewards: list[float] = field(default_factory=list)
+    last_reward: float = 0.0  # of the page it stands on, the first one's included
+    ending: str | None = None
+    stopped: bool = False  # by the game or by the step limit, though actions remain
+
+    @property
+    def episode(self) -> Episode:
+        final = self.last_reward if self.ended else 0.0
+        return Episode(final, sum(self.rewards), len(self.taken), self.ending)
+
+    @property
+    def ended(self) -> bool:
+        return not self.menus[-1]
+
+    @property
+    def over(self) -> bool:
+        return self.ended or self.stopped
+
+    @property
+    def page(self) -> tuple[int, list[int]]:
+        """The page it stands on."""
+        return self.states[-1], self.menus[-1]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Steps of episodes that are to be learned from, each a trajectory and the number of the step."""
+
+    of: Sequence[tuple[Trajectory, int]]
+
+    def transitions(self, discount: float, n_steps: int) -> Transitions:
+        """As transitions. An episode that was stopped still has actions at its end, so it bootstraps."""
+        spans = [(trajectory, t, min(t + n_steps, len(trajectory.taken))) for trajectory, t in self.of]
+        most = max((len(trajectory.menus[at]) for trajectory, t, end in spans for at in (t, end)), default=1) or 1
+        return Transitions(
+            states=np.array([trajectory.states[t] for trajectory, t, _ in spans], np.int64),
+            actions=padded([trajectory.menus[t] for trajectory, t, _ in spans], most),
+            taken=np.array([trajectory.taken[t] for trajectory, t, _ in spans], np.int64),
+            rewards=np.array([_discounted(each.rewards[t:end], discount) for each, t, end in spans], np.float32),
+            discounts=np.array([discount ** (end - t) for _, t, end in spans], np.float32),
+            next_states=np.array([trajectory.states[end] for trajectory, _, end in spans], np.int64),
+            next_actions=padded([trajectory.menus[end] for trajectory, _, end in spans], most),
+        )
+
+
+def pages_of(rows: Sequence[Sequence[tuple[int, Sequence[int]]]]) -> Pages:
+    """Pages of each replica, padded to one number of pages and of actions."""
+    count = max(len(row) for row in rows)
+    most = max((len(menu) for row in rows for _, menu in row), default=1) or 1
+    states = np.full((len(rows), count), -1, np.int64)
+    actions = np.full((len(rows), count, most), -1, np.int64)
+    for replica, row in enumerate(rows):
+        states[replica, : len(row)] = [state for state, _ in row]
+        actions[replica, : len(row)] = padded([menu for _, menu in row], most)
+    return Pages(states, actions)
+
+
+def padded(menus: Sequence[Sequence[int]], most: int) -> Ids:
+    """Menus side by side, -1 where one has no more: [N, most]."""
+    return np.array([[*menu, *[-1] * (most - len(menu))] for menu in menus], np.int64).reshape(-1, most)
+
+
+def _discounted(rewards: Sequence[float], discount: float) -> float:
+    return sum(discount**k * reward for k, reward in enumerate(rewards))

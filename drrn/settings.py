@@ -1,0 +1,141 @@
+"""Everything a training run can be told, in one place: the command line and config.json are made from it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from drrn.declaration import Setting, declared, setting
+from drrn.errors import InputError, did_you_mean
+
+# Names of what the rooms hold, written here so that the command line need not load PyTorch to show them.
+MODELS = ("drrn", "linear", "max-action", "per-action", "table")
+INTERACTIONS = ("inner", "bilinear", "network")
+ENCODERS = ("bag",)
+LEARNERS = ("q-learning",)
+OPTIMISERS = ("sgd", "momentum", "adam")
+LOSSES = ("squared", "huber")
+
+# Which settings of a model's shape and reading each built-in model uses; a model of the user's may use them all.
+TEXTS = {"encoder", "bag_norm"}
+LAYERS = {"hidden", "layers"}
+USES: dict[str, set[str]] = {
+    "drrn": TEXTS | LAYERS | {"interaction", "action_hidden", "shared"},
+    "linear": TEXTS,
+    "max-action": TEXTS | LAYERS,
+    "per-action": TEXTS | LAYERS,
+    "table": set(),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The defaults are the paper's, where it gives them."""
+
+    model: str = setting("drrn", "the function approximator", MODELS, own=True)
+    hidden: int = setting(100, "units of a hidden layer", least=1)
+    layers: int = setting(2, "hidden layers (of each side)", least=1)
+    interaction: str = setting("inner", "how DRRN's two embeddings give Q", INTERACTIONS, own=True)
+    action_hidden: int | None = setting(None, "units of DRRN's action side, where it differs (not with inner)", least=1)
+    shared: bool = setting(False, "one embedding for states and actions (drrn)")
+    encoder: str = setting("bag", "how a text becomes a vector", ENCODERS, own=True)
+    bag_norm: float | None = setting(
+        None, "each text's bag of words is scaled to this length (none: raw counts)", above=0
+    )
+    alpha: float = setting(1.0, "softmax: π ∝ exp(α Q)", least=0)
+    learner: str = setting("q-learning", "what moves the weights", LEARNERS, own=True)
+    learning_rate: float | None = setting(None, "η of each transition (default: 0.001; table: 0.2)", above=0)
+    discount: float = setting(0.9, "γ", least=0, most=1)
+    rounds: int = setting(20, "play, learn, evaluate: so many times", least=1)
+    episodes_per_round: int = setting(200, "episodes played in a round", least=1)
+    epochs: int = setting(2, "passes over a round's transitions (form rounds)", least=1)
+    batch_size: int = setting(
+        32, "transitions an update; their gradients are summed, so 1 is the paper's update", least=1
+    )
+    replicas: int = setting(5, "runs that learn side by side, with seeds seed, seed + 1, …", least=1)
+    seed: int = setting(0, "of the first replica", least=0)
+    evaluation_episodes: int = setting(200, "episodes of each evaluation, by softmax and by greedy choice", least=1)
+    form: str = setting(
+        "rounds", "rounds, or online: a mini-batch from the replay buffer after every step", ("rounds", "online")
+    )
+    keep: bool = setting(False, "rounds: the replay buffer keeps the transitions of earlier rounds, too")
+    capacity: int = setting(1_000_000, "transitions the replay buffer holds (keep, online)", least=1)
+    exploration: str = setting("softmax", "how actions are chosen while learning", ("softmax", "epsilon", "greedy"))
+    epsilon: float = setting(0.1, "share of random actions (exploration epsilon)", least=0, most=1)
+    optimiser: str = setting("sgd", "how weights move", OPTIMISERS)
+    loss: str = setting("squared", "of the error y - Q", LOSSES)
+    clip: float | None = setting(None, "largest norm of a replica's gradient (off by default)", above=0)
+    target_every: int | None = setting(
+        None, "targets from a copy, renewed every so many updates (off by default)", least=1
+    )
+    double: bool = setting(False, "double Q-learning: one network chooses, the copy values")
+    n_steps: int = setting(1, "rewards summed before the next state's value is taken", least=1)
+    prioritised: bool = setting(False, "draw transitions in proportion to their last error")
+    no_compile: bool = setting(False, "play the story itself, where it could be compiled")
+    grow: bool = setting(False, "meet words while playing, instead of loading the story's dictionary")
+    workers: int = setting(
+        1, "processes that step a game which cannot be compiled; the results are the same", least=1, same_results=True
+    )
+
+    def __post_init__(self) -> None:
+        for name, declaration in all_settings().items():
+            declaration.check(getattr(self, name))
+        if self.double and self.target_every is None:
+            raise InputError("double Q-learning needs a second network: set target_every, say to 100")
+        if self.shared and self.action_hidden not in (None, self.hidden):
+            raise InputError(f"shared embeddings have one size: leave out action_hidden, which is {self.action_hidden}")
+
+    @property
+    def eta(self) -> float:
+        """The learning rate; a table's entries stand alone, so they can move further at a step."""
+        return self.learning_rate or (0.2 if self.model == "table" else 0.001)
+
+    @property
+    def seeds(self) -> list[int]:
+        return [self.seed + replica for replica in range(self.replicas)]
+
+
+# Settings that count only beside others: when, and what to say of it.
+ONLY: dict[str, tuple[Callable[[Settings], bool], str]] = {
+    "epochs": (lambda s: s.form == "rounds", "with form rounds"),
+    "keep": (lambda s: s.form == "rounds", "with form rounds"),
+    "capacity": (lambda s: s.keep or s.form == "online", "with keep, or with form online"),
+    "epsilon": (lambda s: s.exploration == "epsilon", "with exploration epsilon"),
+}
+
+
+@functools.cache
+def all_settings() -> dict[str, Setting]:
+    """Every setting by name, as `Settings` declares it."""
+    return declared(Settings)
+
+
+def uses(model: str, name: str) -> bool:
+    """Whether a model uses a setting; what is none of a model's own, such as rounds, all do."""
+    return name in USES.get(model, USES["drrn"]) or name not in USES["drrn"]
+
+
+def settings_for(suiting: Mapping[str, Any], given: Mapping[str, Any]) -> Settings:
+    """The defaults, under what suits the game or was taken over, under what was asked for and must therefore count."""
+    known = all_settings()
+    for name in (*suiting, *given):
+        if name not in known:
+            raise InputError(f'no setting is named "{name}".{did_you_mean(name, known)}')
+    settings = replace(Settings(), **{**suiting, **given})
+    for name, value in given.items():
+        if value is not None and value is not False:  # what is turned off asks for nothing
+            _refuse_unused(settings, name)
+    return settings
+
+
+def _refuse_unused(settings: Settings, name: str) -> None:
+    if not uses(settings.model, name):
+        models = ", ".join(model for model in MODELS if uses(model, name))
+        raise InputError(
+            f'{name} is given, but the model "{settings.model}" does not use it: leave it out, or choose from {models}'
+        )
+    counts, when = ONLY.get(name, (lambda s: True, ""))
+    if not counts(settings):
+        raise InputError(f"{name} is given, but it counts only {when}: leave it out, or set that, too")

@@ -1,0 +1,112 @@
+"""From a run's folder back to an agent, to its game, and to a trainer that goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from drrn.errors import InputError
+from drrn.games import Game, make
+from drrn.games.optional import fingerprint_of
+from drrn.models import build_model
+from drrn.models.weights import restore_model
+from drrn.settings import Settings
+from drrn.text import Store
+from drrn.training import tensor_file
+from drrn.training.agent import Agent, shape_of, torch_device
+from drrn.training.record import Run
+from drrn.training.train import Trainer
+
+
+def load_agent(folder: Path, device: str = "cpu") -> Agent:
+    """The agent that a run's folder holds."""
+    config = read_config(folder)
+    settings = Settings(**config["settings"])
+    store = _store(folder, settings)
+    shape = shape_of(settings, config["most_actions"])
+    model = build_model(settings.model, shape, store, settings.seeds, torch_device(device))
+    path = folder / "model.safetensors"
+    arrays, metadata = tensor_file.load(path)
+    if metadata.get("game", config["game"]["sha256"]) != config["game"]["sha256"]:
+        raise InputError(f"{path}: it holds the weights of another story")
+    restore_model(model, arrays, str(path))
+    return Agent(model, settings)
+
+
+def resumed(
+    folder: Path,
+    game: Game | None = None,
+    *,
+    device: str = "cpu",
+    changes: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Trainer:
+    """A trainer that stands where the run's last finished round left it; `options` are those of `Trainer`.
+
+    `changes` are settings that may be others than they were, such as the number of rounds.
+    """
+    config, run = read_config(folder), Run(folder)
+    run.check_whole()
+    game = game_of(folder) if game is None else game
+    if config["game"]["sha256"] != fingerprint_of(game):
+        raise InputError(f"{folder}: the story has changed since this run began: begin a new run")
+    settings = Settings(**{**config["settings"], **(changes or {})})
+    trainer = Trainer(game, settings, torch_device(device), **options)
+    run.resume(trainer)
+    trainer.folder = folder
+    return trainer
+
+
+def game_of(folder: Path, **choices: bool) -> Game:
+    """The game that a run learned, opened as it was then; `choices` are of `make`."""
+    kept = read_config(folder)["game"]
+    if kept["source"] is None:
+        raise InputError(
+            f'{folder}: its game, "{kept["title"]}", was given as an object and not by a name: open the run in Python '
+            "(drrn.load, drrn.resume) and give it the game, or name one here by module:factory"
+        )
+    opened = {name: kept[name] for name in ("shuffle", "paraphrased", "lenient", "encoding") if name in kept}
+    return make(kept["source"], **{**opened, **choices})
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """What a run's folder says of itself."""
+    path = folder / "config.json"
+    found: dict[str, Any] = read_json(path, f"{folder}: no run is here: there is no config.json")
+    try:
+        Settings(**found["settings"])
+        for name in ("source", "lenient", "encoding", "sha256", "title"):
+            found["game"][name]
+        found["most_actions"]
+    except (KeyError, TypeError, InputError) as error:
+        raise InputError(f"{path}: not the settings of a run: {error}") from error
+    return found
+
+
+def read_json(path: Path, missing: str) -> Any:
+    """What a JSON file holds, or a sentence; `missing` is the one where there is no such file."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InputError(missing) from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read as JSON: {error}") from error
+
+
+def _store(folder: Path, settings: Settings) -> Store:
+    """The words that the agent knows; and the texts, where its weights belong to texts."""
+    path = folder / "vocabulary.json"
+    vocabulary = read_json(path, f"{folder}: the run has not finished a round yet")
+    try:
+        store = Store.of_words(vocabulary["states"], vocabulary["actions"], shared=settings.shared)
+        for side, texts in store.sides.items():
+            if "text_keys" in vocabulary:
+                texts.restore_keys(vocabulary["text_keys"][side])
+            elif settings.model == "table":  # of a run before texts had keys
+                for text in vocabulary["texts"][side]:
+                    texts.id(text)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise InputError(f"{path}: not the words of a run: {error}") from error
+    return store

@@ -1,0 +1,55 @@
+"""The online form of learning, the paper's Algorithm 1: after every step of a replica's game, one mini-batch."""
+
+from __future__ import annotations
+
+from drrn.errors import InputError
+from drrn.learning.learner import Generators, Learner
+from drrn.playing.rollouts import QPolicy
+from drrn.playing.stepped_rollouts import Seat, SteppedRollouts
+from drrn.playing.trajectory import Moments
+from drrn.settings import Settings
+
+
+def play_and_learn(
+    rollouts: SteppedRollouts,
+    learner: Learner,
+    settings: Settings,
+    policy: QPolicy,
+    play: Generators,
+    learn: Generators,
+) -> int:
+    """A round: each replica plays its episodes one after the other; how many transitions were learned from."""
+    if rollouts.lanes.most is not None and rollouts.lanes.most < settings.replicas:
+        raise InputError(
+            "the online form plays a game of each replica at once: give the game an another() that copies it, "
+            "open it by its name, or learn with replicas=1"
+        )
+    store, learned = rollouts.model.store, 0
+    left = [settings.episodes_per_round] * settings.replicas
+    seats: list[Seat | None] = [None] * settings.replicas
+    while True:
+        for r, by in enumerate(play):
+            while seats[r] is None and left[r]:
+                seat = rollouts.begin([(r, int(by.integers(2**62)), r)], store)[0]
+                seats[r] = None if seat.trajectory.ended else seat  # a first page may end the story
+                left[r] -= seat.trajectory.ended
+        under_way = [seat for seat in seats if seat is not None]
+        if not under_way:
+            return learned
+        rollouts.step(under_way, rollouts.choices(under_way, policy, play, store), store)
+        for seat in under_way:
+            _tell(learner, seat, settings.n_steps)
+            if seat.trajectory.over:
+                seats[seat.replica] = None
+                left[seat.replica] -= 1
+        stepped = {seat.replica for seat in under_way}
+        learned += learner.learn_once(learn, [r in stepped for r in range(settings.replicas)])
+
+
+def _tell(learner: Learner, seat: Seat, n: int) -> None:
+    """What the last step completed: a transition needs the rewards of n steps, or the end."""
+    trajectory = seat.trajectory
+    steps = len(trajectory.taken)
+    complete = range(max(steps - n, 0), steps if trajectory.over else max(steps - n + 1, 0))
+    if complete:
+        learner.tell(seat.replica, Moments([(trajectory, t) for t in complete]))

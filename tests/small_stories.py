@@ -1,0 +1,23 @@
+"""A story of four pages: the sea is worth a risk, staying at home is not."""
+
+FORK = """\
+:: Start
+The sea is grey and the wind is north.
+
+[[Go out.|Grey]]
+[[Stay in.|Home]]
+
+:: Grey
+You are out on the water.
+
+[[Row on.|Island]]
+[[Turn back.|Start]]
+
+:: Island
+An island, with figs.
+
+:: Home
+You stay, and wonder.
+"""
+REWARDS = "step_reward = -0.1\nmax_steps = 12\n[[ending]]\npassage = 'Island'\nreward = 10\n"
+REWARDS += "[[ending]]\npassage = 'Home'\nreward = -10\n"

@@ -1,0 +1,92 @@
+"""Which dialect a story is read in, and what belongs to a dialect."""
+
+import ast
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import drrn
+from drrn.games.stories import dialects
+from drrn.games.stories.dialects import DIALECTS, dialect_of
+from drrn.games.stories.script import ExpressionError, Script
+from drrn.games.stories.story import Passage, Story
+from drrn.games.stories.twine1 import TWINE_1
+
+STORIES = Path(dialects.__file__).parent
+
+
+def story_in(form):
+    return Story("tale.twee", {"Start": Passage("Start", "Here.")}, format=form)
+
+
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [("", "twine1"), ("sugarcane", "twine1"), ("jonah", "twine1"), ("sugarcube-2.36", "sugarcube"),
+     ("harlowe 3.3.5", "harlowe"), ("snowman", "snowman"), ("chapbook", "chapbook"), ("entirely new", "twine1")],
+)  # fmt: skip
+def test_the_format_of_a_story_chooses_its_dialect(form, name):
+    assert dialect_of(story_in(form)).name == name
+
+
+def test_every_dialect_is_known_by_one_name():
+    assert len({dialect.name for dialect in DIALECTS}) == len(DIALECTS)
+
+
+SHOUTED = ':: StoryData\n{"format": "Shout"}\n\n:: Start\nhere\n\n:: End\nthere\n'
+
+
+def test_a_new_dialect_is_one_line_and_reads_passages_and_rules_in_its_own_way(monkeypatch, tmp_path):
+    def read_passage(script, passage, names):
+        script.facts.written.add("loud")
+        return lambda page: page.say(passage.text.upper())
+
+    def parse(source, facts):
+        if source != "LOUD":
+            raise ExpressionError("it must be said louder")
+        return lambda page: True
+
+    shout = replace(TWINE_1, name="shout", read_passage=read_passage, parse=parse)
+    monkeypatch.setattr(dialects, "DIALECTS", (*DIALECTS, shout))
+    (tmp_path / "tale.twee").write_text(SHOUTED)
+    toml = tmp_path / "tale.toml"
+    toml.write_text('story = "tale.twee"\n[[ending]]\nwhere = "LOUD"\nreward = 3\n')
+    game = drrn.make(toml)
+    shown = game.reset(0)
+    assert shown.text == "HERE" and game.story.format == "shout" and shown.ended
+    toml.write_text('story = "tale.twee"\n[[ending]]\nwhere = "$gold gt 2"\nreward = 3\n')
+    with pytest.raises(drrn.InputError, match=r"\[\[ending\]\] 1: where = '\$gold gt 2' cannot be read: it must be"):
+        drrn.make(toml)
+
+
+def test_plain_sugarcube_is_played_and_what_is_not_plain_is_listed(tmp_path):
+    head = ':: StoryData\n{"format": "SugarCube"}\n\n:: Start\n'
+    path = tmp_path / "tale.twee"
+    path.write_text(head + "<<set $x to 2>>Here: <<print $x>>.\n")
+    assert drrn.make(path).reset(0).text == "Here: 2."
+    path.write_text(head + "Hello $name and $other.\n")
+    with pytest.raises(drrn.InputError, match="2 things in this story cannot be played"):
+        drrn.make(path)
+
+
+def test_nothing_outside_a_dialects_folder_but_the_list_of_dialects_knows_it():
+    for path in Path(drrn.__file__).parent.rglob("*.py"):
+        imported = {
+            name
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.ImportFrom) and node.module
+            for name in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
+        }
+        if any("twine1" in name.split(".") for name in imported):
+            assert path == STORIES / "dialects.py" or path.parent.name == "twine1", path
+
+
+def test_the_documentation_names_every_function_of_the_dialect():
+    text = (STORIES.parents[2] / "docs" / "stories.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(\w+)`", text))
+    assert {name for name in TWINE_1.functions if "." not in name} <= named
+
+
+def test_a_script_remembers_its_dialect():
+    assert Script(story_in(""), TWINE_1, {}).dialect is TWINE_1

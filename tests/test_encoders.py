@@ -1,0 +1,130 @@
+"""Any encoder can read for any model: a small one, which weighs each word by a learned gate, proves it."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+import drrn
+from drrn.learning.fast import FastQLearning
+from drrn.learning.q_learning import QLearning
+from drrn.models import Pages, Shape, build_model
+from drrn.models.encoders.sequence import SequenceEncoder
+from drrn.settings import Settings
+from drrn.text import Store
+from tests.small_models import ACTIONS, STATES, random_batches
+from tests.small_trainings import SMALL
+
+
+class GatedMean(SequenceEncoder):
+    """The mean of a text's word vectors, each times a learned gate σ(wᵀv): [R, U, L, H] → [R, U, H]."""
+
+    def build(self, model):
+        super().build(model)
+        model.add_weight(f"{self.name} gate", self.width, 1)
+
+    def read(self, model, words, mask):
+        gates = torch.sigmoid(torch.einsum("rulh,rhk->rulk", words, model.weights[f"{self.name} gate"]))
+        return (gates * words).sum(2) / mask.sum(2, keepdim=True).clamp(min=1)
+
+
+def gated(name="drrn", seeds=(0, 1), **shape):
+    store = Store.of_words(shared=shape.get("shared", False))
+    for text in STATES:
+        store.states.id(text)
+    for text in ACTIONS:
+        store.actions.id(text)
+    built = build_model(name, Shape(hidden=5, encoder=GatedMean, **shape), store, list(seeds), torch.device("cpu"))
+    for replica in range(len(seeds)):
+        built.meet(replica, np.arange(len(store.states)), np.arange(len(store.actions)))
+    return built
+
+
+def test_a_text_is_read_as_the_gated_mean_of_its_words():
+    model = gated()
+    reading = model.read(Pages(np.array([[[1], [2]]]), np.array([[[[1]], [[1]]]])))[0]
+    vectors, places = model.encode(reading, "state", None)
+    for replica, text in ((0, STATES[1]), (1, STATES[2])):
+        ids = model.store.states.vocabulary.read(text.split(), grow=False)
+        words = model.tables["state"].weight[replica, ids]
+        gate = torch.sigmoid(words @ model.weights["state gate"][replica])
+        expected = (gate * words).mean(0)
+        assert torch.allclose(vectors.reshape(-1, 5)[places[replica, 0]], expected, atol=1e-6)
+
+
+def test_each_distinct_text_of_a_batch_is_encoded_once():
+    model = gated()
+    pages = Pages(np.array([[[1, 1, 1], [2, 0, 2]]]), np.zeros((1, 2, 3, 1), np.int64))
+    vectors, places = model.encode(model.read(pages)[0], "state", None)
+    assert vectors.shape[:2] == (2, 2) and places.shape == (2, 3)
+
+
+def test_a_page_without_actions_reads_nothing():
+    model = gated()
+    assert model.q(Pages(np.array([[2], [2]]), np.full((2, 1, 2), -1))).shape == (2, 1, 2)
+
+
+@pytest.mark.parametrize("interaction", ["inner", "bilinear", "network"])
+@pytest.mark.parametrize("shared", [False, True])
+def test_its_words_and_gates_move_down_the_gradient(interaction, shared):
+    """What comes back by way of the word table is what the loss changes by, along a direction drawn by chance."""
+    model = gated(interaction=interaction, shared=shared)
+    name = "text" if shared else "state"
+    batches = random_batches(model, 4, updates=1)
+    batches = dataclasses.replace(batches, discounts=0 * batches.discounts)  # so that targets stand still
+    pages = Pages(batches.pages.states, batches.chosen[..., None])
+    parts = {"gate": model.weights[f"{name} gate"], "words": model.tables[name].weight}
+    before = {part: tensor.clone() for part, tensor in parts.items()}
+
+    def loss():
+        q = model.forward(model.read(pages)[0], None).squeeze(2).double().numpy()
+        return (0.5 * (batches.rewards[0] - q) ** 2 * batches.weights[0]).sum()
+
+    numeric, directions = {}, {}
+    for part, tensor in parts.items():
+        known = torch.from_numpy(model.tables[name].known).unsqueeze(2) if part == "words" else 1.0
+        directions[part] = torch.randn(tensor.shape, generator=torch.Generator().manual_seed(0)) * known
+        values = []
+        for step in (1e-2, -1e-2):
+            tensor.copy_(before[part] + step * directions[part])
+            values.append(loss())
+        tensor.copy_(before[part])
+        numeric[part] = (values[0] - values[1]) / 2e-2
+    QLearning(model, Settings(learning_rate=0.1)).update(batches)
+    for part, tensor in parts.items():
+        moved = ((before[part] - tensor) * directions[part]).sum().item() / 0.1
+        assert moved == pytest.approx(numeric[part], rel=2e-2, abs=1e-4) and moved != 0
+
+
+@pytest.mark.parametrize("name", ["drrn", "per-action", "max-action", "linear"])
+@pytest.mark.parametrize("optimiser", ["sgd", "adam"])
+def test_errors_fall_with_every_model_and_optimiser(name, optimiser):
+    model = gated(name, most_actions=3)
+    batches = random_batches(model, 4, updates=8)
+    rewards = ((batches.pages.states + batches.chosen) % 2).astype(np.float32)  # to be told from the texts alone
+    batches = dataclasses.replace(batches, rewards=rewards, discounts=0 * batches.discounts)
+    learn = FastQLearning(model, Settings(learning_rate=0.05, optimiser=optimiser))
+    first = np.abs(learn.update(batches)).mean()
+    for _ in range(200):
+        last = np.abs(learn.update(batches)).mean()
+    assert last < 0.75 * first
+
+
+def test_a_run_with_it_is_trained_saved_loaded_and_resumed(fork, tmp_path):
+    settings = {"encoder": "tests.test_encoders:GatedMean", "optimiser": "adam", "learning_rate": 0.01, **SMALL}
+    trainer = drrn.trainer(fork, **settings)
+    list(trainer.train())
+    trainer.save(tmp_path / "run")
+    question = ("The sea is grey.", ["Go out.", "Row on."])
+    assert np.array_equal(drrn.load(tmp_path / "run").ask(*question), trainer.agent.ask(*question))
+    longer = drrn.resume(tmp_path / "run", fork, rounds=3)
+    list(longer.train())
+    whole = drrn.trainer(fork, **{**settings, "rounds": 3})
+    list(whole.train())
+    assert np.array_equal(longer.agent.ask(*question), whole.agent.ask(*question))
+
+
+def test_what_is_no_encoder_is_refused_in_a_sentence(fork):
+    with pytest.raises(drrn.InputError, match="must be a subclass of drrn"):
+        drrn.trainer(fork, encoder="tests.test_encoders:gated")

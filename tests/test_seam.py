@@ -1,0 +1,381 @@
+"""The contract is the seam: whatever keeps it is trained, evaluated, asked, played, saved, loaded and resumed alike."""
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import drrn
+from drrn.cli import main
+from drrn.games import Observation, compile_game
+from drrn.learning.fast import FastQLearning
+from drrn.models.weights import model_state
+from drrn.settings import Settings
+from drrn.training.train import Trainer
+from tests.runs import numbers, same
+from tests.sample_games import CommandsEnv, Dice, Doors, FixedEnv, Walk
+from tests.small_trainings import CPU, SMALL
+
+GAMES = {
+    "ten lines of Python": Walk,
+    "one that says all it may": lambda: PlainDice(),
+    "one that lists its outcomes": Doors,
+    "an environment with commands": CommandsEnv,
+    "an environment with a fixed list": FixedEnv,
+    "a compiled game": lambda: compile_game(Dice(), cache=False),
+    "a compiled story": lambda: compile_game(drrn.make("long-watch")),
+    "a name": lambda: "long-watch",
+    "a module and a factory": lambda: "tests.sample_games:Walk",
+}
+
+
+class PlainDice:
+    """Dice that cannot be compiled: the methods that list outcomes are not there."""
+
+    def __init__(self):
+        self.dice = Dice()
+
+    def __getattr__(self, name):
+        if name in ("opening", "outcomes", "look", "dice") or name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.dice, name)
+
+    def another(self):
+        return PlainDice()
+
+
+def weights(trainer):
+    return model_state(trainer.model)
+
+
+def alike(one, two):
+    one, two = weights(one), weights(two)
+    return one.keys() == two.keys() and all(np.array_equal(one[name], two[name]) for name in one)
+
+
+@pytest.mark.parametrize("form", ["rounds", "online"])
+@pytest.mark.parametrize("opened", GAMES.values(), ids=GAMES)
+def test_any_game_is_trained_evaluated_asked_played_saved_loaded_and_resumed(opened, form, tmp_path):
+    settings = {**SMALL, "rounds": 3, "form": form, "replicas": 1 if form == "online" else 2}
+    if form == "online":
+        del settings["epochs"]
+    trainer = drrn.trainer(opened(), **settings)
+    for finished in trainer.train():
+        trainer.save(tmp_path / "run")
+        if finished.number == 2:
+            break
+    page = trainer.game.reset(seed=0)
+    asked = trainer.agent.ask(page.text, page.actions)
+    assert asked.shape == (settings["replicas"], len(page.actions))
+
+    agent = drrn.load(tmp_path / "run")
+    assert np.array_equal(agent.ask(page.text, page.actions), asked)
+    game = trainer.game
+    sampled = agent.evaluate(game, policies=["greedy"], episodes=4)
+    assert [e.summary.episodes for e in sampled] == [4] * settings["replicas"]
+    played = list(drrn.play_episodes(game, agent.policy("greedy", seed=1), episodes=2, seed=1))
+    assert all(episode.steps > 0 for episode in played)
+
+    by_name = isinstance(opened(), str)
+    resumed = drrn.resume(tmp_path / "run", *([] if by_name else [opened()]))
+    assert resumed.round == 2
+    list(resumed.train())
+    whole = drrn.trainer(opened(), **settings)
+    list(whole.train())
+    assert alike(resumed, whole) and resumed.rows == whole.rows
+    resumed.save(tmp_path / "run")
+    rows = csv.DictReader((tmp_path / "run/evaluations.csv").read_text(encoding="utf-8").splitlines())
+    assert [int(row["round"]) for row in rows] == sorted([1, 2, 3] * settings["replicas"])
+
+
+def test_a_game_without_copies_is_used_alone_and_in_turn():
+    class Alone(Walk):
+        under_way = False
+
+        def reset(self, seed=None):
+            assert not self.under_way, "an episode began before the last one had ended"
+            self.under_way = True
+            return super().reset(seed)
+
+        def step(self, index):
+            shown = super().step(index)
+            self.under_way = not shown.ended
+            return shown
+
+    trainer = drrn.trainer(Alone(), **SMALL)
+    rounds = list(trainer.train())
+    assert len(rounds) == 2 and rounds[0].evaluations[0].summary.endings == {"the end": 6}
+    with pytest.raises(drrn.InputError, match=r"give the game an another\(\)"):
+        list(drrn.trainer(Alone(), form="online", replicas=2, rounds=1).train())
+
+
+def test_a_truncated_episode_is_stopped_and_bootstraps():
+    """In the hall, going round in circles costs 1 a step and never ends: truncated, it is worth -1 / (1 - γ)."""
+
+    class Circles(CommandsEnv):
+        def _commands(self):
+            return [f"go to the {place}" for place in ("cellar", "attic") if place != self.place]
+
+    settings = {"model": "table", "rounds": 60, "episodes_per_round": 4, "discount": 0.5, "learning_rate": 0.3}
+    trainer = drrn.trainer(Circles(limit=5), replicas=1, evaluation_episodes=3, epochs=5, **settings)
+    *_, last = trainer.train()
+    assert all(e.stopped == 1 and e.summary.mean_steps == 5 for e in last.evaluations)
+    assert trainer.agent.ask("You are in the cellar.", ["go to the attic"]) == pytest.approx(-2.0, abs=0.05)
+
+
+def test_what_a_game_says_of_itself_is_heard():
+    trainer = drrn.trainer(Dice(), **{name: value for name, value in SMALL.items() if name != "hidden"})
+    assert trainer.settings.hidden == 8  # its own settings
+    *_, last = trainer.train()
+    assert set(last.evaluations[0].summary.endings) <= {"rich", "poor"}
+
+
+def test_what_returns_no_observation_is_one_sentence():
+    class Wrong(Walk):
+        def reset(self, seed=None):
+            return "a text"
+
+    with pytest.raises(drrn.InputError, match=r"walk: reset and step must return a drrn.Observation, not str"):
+        list(drrn.trainer(Wrong(), **SMALL).train())
+
+
+def test_training_leaves_the_hosts_number_of_threads_as_it_was():
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        trainer = drrn.trainer("long-watch", **{**SMALL, "rounds": 2})
+        for _ in trainer.train():
+            assert torch.get_num_threads() == 2
+        trainer.agent.evaluate(trainer.game, episodes=2)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+# --- texts are not kept for ever
+
+
+class Endless:
+    """Every page is new."""
+
+    name = "endless"
+    shown = 0
+
+    def another(self):
+        return Endless()
+
+    def reset(self, seed=None):
+        self.steps = 0
+        return self.page()
+
+    def step(self, index):
+        self.steps += 1
+        return self.page() if self.steps < 20 else Observation("the end", (), float(index))
+
+    def page(self):
+        Endless.shown += 1
+        return Observation(f"page {Endless.shown} of the book", (f"turn {Endless.shown}", "wait"))
+
+
+@pytest.mark.parametrize("settings", [{}, {"shared": True}, {"model": "max-action"}], ids=str)
+def test_texts_that_nothing_is_learned_from_any_more_are_forgotten(settings, tmp_path):
+    trainer = drrn.trainer(Endless(), **{**SMALL, "rounds": 4, **settings})
+    sizes = []
+    for _ in trainer.train():
+        assert len(trainer.store.states) == len(trainer.store.actions) == 0
+        trainer.save(tmp_path / "run")
+        checkpoint = (tmp_path / "run/checkpoint.safetensors").stat().st_size
+        sizes.append(checkpoint / len(trainer.store.states.vocabulary))
+    assert max(sizes) < 1.2 * min(sizes)  # it grows with the words alone
+
+
+def test_of_a_replay_buffer_that_is_full_only_its_own_texts_are_kept():
+    trainer = drrn.trainer(Endless(), **{**SMALL, "rounds": 6, "keep": True, "capacity": 50, "replicas": 1})
+    for _ in trainer.train():
+        assert len(trainer.store.states) <= 2 * 50 and len(trainer.store.actions) <= 4 * 50
+    buffer = trainer.learner.buffers[0]
+    used = buffer.texts_in_use()
+    assert np.array_equal(used[0], np.arange(len(trainer.store.states)))
+
+
+@pytest.mark.parametrize(
+    "settings", [{"grow": True}, {"no_compile": True, "keep": True}, {}, {"model": "table", "grow": True}], ids=str
+)
+def test_questions_and_evaluations_leave_training_bit_identical(fork, settings):
+    settings = {**SMALL, "rounds": 3, **settings}
+    if settings.get("model") == "table":
+        del settings["hidden"]
+    quiet, asked = drrn.trainer(fork, **settings), drrn.trainer(fork, **settings)
+    list(quiet.train())
+    for _ in asked.train():
+        for number in range(200):
+            asked.agent.ask(f"a made-up page {number}", [f"a made-up action {number}", "Go out."])
+        asked.agent.evaluate(fork, episodes=5)
+        asked.agent.evaluate(Walk(), episodes=5)
+    assert alike(quiet, asked)
+    stores = [trainer.store for trainer in (quiet, asked)]
+    assert stores[0].states.vocabulary.spelled == stores[1].states.vocabulary.spelled
+
+
+def test_an_evaluation_lets_go_of_texts_while_it_plays(monkeypatch):
+    from drrn.playing import stepped_rollouts
+
+    settings = {**SMALL, "rounds": 1}
+    usual = list(drrn.trainer(Dice(), no_compile=True, **settings).train())
+    monkeypatch.setattr(stepped_rollouts, "MOST_SCRATCH", 3)
+    often = list(drrn.trainer(Dice(), no_compile=True, **settings).train())
+    assert [e.summary for e in usual[0].evaluations] == [e.summary for e in often[0].evaluations]
+
+
+# --- slow games, stepped by other processes
+
+
+@pytest.mark.parametrize("name", ["tests.sample_games:Dice", "tests.sample_games:Walk", "tests.sample_games:fixed_env"])
+def test_worker_processes_give_the_numbers_of_one_process(name):
+    settings = {**SMALL, "rounds": 2, "no_compile": True}
+    trainers = [drrn.trainer(name, workers=workers, **settings) for workers in (1, 2)]
+    rounds = [list(trainer.train()) for trainer in trainers]
+    assert alike(*trainers)
+    assert [r.evaluations for r in rounds[0]] == [r.evaluations for r in rounds[1]]
+
+
+def test_the_online_form_has_workers_too():
+    settings = {**SMALL, "rounds": 1, "no_compile": True, "form": "online", "replicas": 3, "episodes_per_round": 4}
+    del settings["epochs"]
+    trainers = [drrn.trainer("tests.sample_games:Dice", workers=workers, **settings) for workers in (1, 2)]
+    for trainer in trainers:
+        list(trainer.train())
+    assert alike(*trainers)
+
+
+def test_an_object_without_a_name_has_no_workers():
+    with pytest.raises(drrn.InputError, match="workers make the game by its name"):
+        drrn.trainer(Walk(), workers=2, **SMALL)
+
+
+def test_what_goes_wrong_in_a_worker_is_told(tmp_path, monkeypatch):
+    (tmp_path / "brittle.py").write_text(
+        "import os, drrn\n"
+        "class Game:\n"
+        "    name = 'brittle'\n"
+        "    def reset(self, seed=None): return drrn.Observation('here', ('on',))\n"
+        "    def step(self, index): raise ArithmeticError('the reason')\n"
+        "class Dying(Game):\n"
+        "    def step(self, index): os._exit(3)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RuntimeError, match="ArithmeticError: the reason"):
+        list(drrn.trainer("brittle:Game", workers=2, **SMALL).train())
+    with pytest.raises(drrn.InputError, match=r"died \(exit code 3\)"):
+        list(drrn.trainer("brittle:Dying", workers=2, **SMALL).train())
+
+
+# --- learners of one's own
+
+
+class Lazy(FastQLearning):
+    """Q-learning that learns at the first of its rounds only."""
+
+    def learn(self, generators):
+        return 0 if any(self.updates) else super().learn(generators)
+
+
+def test_a_learner_of_ones_own_is_named_by_its_module(fork):
+    lazy = drrn.trainer(fork, learner="tests.test_seam:Lazy", **{**SMALL, "rounds": 3})
+    once = drrn.trainer(fork, **{**SMALL, "rounds": 1})
+    assert [finished.transitions > 0 for finished in lazy.train()] == [True, False, False]
+    list(once.train())
+    assert alike(lazy, once)
+    with pytest.raises(drrn.InputError, match="it must be a class or a function of"):
+        drrn.trainer(fork, learner="builtins:__doc__", **SMALL)
+
+
+# --- from the command line
+
+
+def test_a_game_of_ones_own_goes_through_every_command(tmp_path, monkeypatch, capsys):
+    source = Path(__file__).with_name("sample_games.py").read_text(encoding="utf-8")
+    (tmp_path / "mygames.py").write_text(source, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    small = "--rounds 2 --episodes-per-round 10 --evaluation-episodes 4 --replicas 2 --hidden 5".split()
+    for name, workers in (("Walk", "2"), ("Doors", "1"), ("fixed_env", "1")):
+        run = tmp_path / name
+        assert main(["train", f"mygames:{name}", "--out", str(run), "--workers", workers, *small]) == 0
+        assert main(["evaluate", str(run), "--episodes", "3"]) == 0
+        assert main(["ask", str(run), "--examples", "3"]) == 0
+        assert main(["play", f"mygames:{name}", "--policy", "random", "--episodes", "3"]) == 0
+        assert json.loads((run / "config.json").read_text())["game"]["source"] == f"mygames:{name}"
+    assert main(["evaluate", str(tmp_path / "Doors"), "--exact"]) == 0
+    assert main(["inspect", "mygames:Doors"]) == 0
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_run_of_an_object_cannot_be_resumed_by_a_name_it_does_not_have(tmp_path, capsys):
+    trainer = drrn.trainer(Walk(), **{**SMALL, "rounds": 1})
+    list(trainer.train())
+    trainer.save(tmp_path / "run")
+    assert main(["train", "--resume", str(tmp_path / "run")]) == 2
+    assert "was given as an object and not by a name" in capsys.readouterr().err
+    assert main(["evaluate", str(tmp_path / "run"), "--game", "tests.sample_games:Walk", "--episodes", "2"]) == 0
+
+
+def test_a_run_is_not_saved_over_another(tmp_path):
+    one, two = (drrn.trainer(Walk(), **{**SMALL, "rounds": 1}) for _ in range(2))
+    for trainer in (one, two):
+        list(trainer.train())
+    one.save(tmp_path / "run")
+    one.save(tmp_path / "run")
+    with pytest.raises(drrn.InputError, match="it exists"):
+        two.save(tmp_path / "run")
+
+
+def test_a_resumed_game_must_be_the_one_that_was_learned(tmp_path):
+    trainer = drrn.trainer(Walk(), **{**SMALL, "rounds": 1})
+    list(trainer.train())
+    trainer.save(tmp_path / "run")
+    with pytest.raises(drrn.InputError, match="has changed since this run began"):
+        drrn.resume(tmp_path / "run", Doors())
+
+
+def test_a_checkpoint_of_an_older_edition_is_refused_in_a_sentence(fork, tmp_path, monkeypatch):
+    from drrn.training import state_file
+
+    trainer = drrn.trainer(fork, **SMALL)
+    list(trainer.train())
+    monkeypatch.setattr(state_file, "EDITION", "1")
+    trainer.save(tmp_path / "run")
+    monkeypatch.undo()
+    with pytest.raises(drrn.InputError, match="an older version of drrn wrote it"):
+        drrn.resume(tmp_path / "run", fork)
+    assert drrn.load(tmp_path / "run").ask("The sea.", ["Go out."]).shape == (2, 1)
+
+
+# --- the page that tells of it
+
+
+def test_the_examples_in_the_docs_run(tmp_path, monkeypatch, capsys):
+    text = (Path(__file__).parents[1] / "docs/games.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    assert len(blocks) >= 4
+    monkeypatch.chdir(tmp_path)
+    code = compile("\n".join(blocks), "docs/games.md", "exec")
+    scope = {"__name__": "docs"}
+    exec(code, scope)
+    told = capsys.readouterr().out
+    assert "states; the best play scores" in told and (tmp_path / "runs/doors/model.safetensors").exists()
+    assert scope["trainer"].round == 2
+
+
+def test_same_numbers_by_the_command_and_by_python(tmp_path, fork, tale):
+    from tests.runs import train
+
+    assert train(tale, tmp_path / "run") == 0
+    settings = Settings(**json.loads((tmp_path / "run/config.json").read_text())["settings"])
+    trainer = Trainer(drrn.make(tale), settings, CPU)
+    list(trainer.train())
+    trainer.save(tmp_path / "again")
+    assert same(numbers(tmp_path / "run"), numbers(tmp_path / "again"))
