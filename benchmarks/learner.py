@@ -142,8 +142,8 @@ def report(seconds: float) -> None:
         print(
             f"R = {replicas}, batch {case.batch}: {rate:,.0f} transitions a second of {needed / 1e3:.0f} thousand "
             f"operations, {rate * needed / limit:.1%} of what the matrix product does ({limit / 1e9:.0f} GFLOP/s); "
-            f"with every text encoded for itself, {undiscerning / 1e3:.0f} thousand, {rate * undiscerning / limit:.1%}; "
-            f"the plain learner: {plain:,.0f}"
+            f"with every text encoded for itself, {undiscerning / 1e3:.0f} thousand, "
+            f"{rate * undiscerning / limit:.1%}; the plain learner: {plain:,.0f} transitions a second"
         )
 
 

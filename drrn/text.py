@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+RECENT = 4096  # texts that a store knows by themselves
+
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 Ids = NDArray[np.int64]
@@ -70,9 +72,16 @@ class Texts:
 
     def id(self, text: str) -> int:
         """The text's number; a text not met before is read and kept."""
-        key = text_key(text)
-        found = self._ids.get(key)
-        return self._intern(key, text) if found is None else found
+        found = self._recent.get(text)
+        if found is None:
+            key = text_key(text)
+            found = self._ids.get(key)
+            if found is None:
+                found = self._intern(key, text)
+            if len(self._recent) >= RECENT:
+                self._recent.clear()
+            self._recent[text] = found
+        return found
 
     def scratch(self) -> Texts:
         """A store for a while, which learns no words: an unknown one counts for nothing."""
@@ -110,6 +119,7 @@ class Texts:
         """No texts; the words stay."""
         self.generation += 1
         self._ids: dict[bytes, int] = {}
+        self._recent: dict[str, int] = {}  # some texts themselves, which are found faster than their keys
         self._starts = np.zeros(256, np.int64)
         self._sequence = np.zeros(4096, np.int32)
         self._bags: dict[float | None, Bags] = {}

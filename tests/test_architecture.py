@@ -1,6 +1,7 @@
 """The way of the data: a file imports only from its own room or from rooms before it; what we export exists."""
 
 import ast
+import inspect
 import os
 import re
 import subprocess
@@ -147,3 +148,32 @@ def files_and_folders(root):
         folders[:] = [name for name in folders if not name.startswith(".")]
         found += [f"/{Path(folder, name).relative_to(root).as_posix()}" for name in (*folders, *files)]
     return found
+
+
+@pytest.mark.parametrize("learner", ["q-learning", "drrn.learning.q_learning:QLearning"], ids=["fast", "plain"])
+def test_from_the_command_to_the_update_a_reader_passes_at_most_700_lines(learner):
+    """The command's own functions, and every function outside games/ that runs until weights first move."""
+    from drrn.cli import train
+    from drrn.training.train import Trainer
+
+    class Moved(Exception):  # noqa: N818
+        pass
+
+    passed = {function.__code__ for function in (train.run, train.new_run, Trainer.__init__)}
+
+    def note(frame, event, _):
+        code, path = frame.f_code, Path(frame.f_code.co_filename)
+        if event == "call" and ROOT in path.parents and ROOT / "games" not in path.parents:
+            passed.update({code} if not code.co_name.startswith("<") else ())
+            if (path.stem, code.co_name) in (("optimisers", "move"), ("by_hand", "backward")):
+                raise Moved
+
+    trainer = drrn.trainer("long-watch", rounds=1, replicas=1, learner=learner)
+    sys.setprofile(note)
+    try:
+        with pytest.raises(Moved):
+            next(trainer.train())
+    finally:
+        sys.setprofile(None)
+    lines = [line for code in passed for line in inspect.getsource(code).splitlines() if line.strip()]
+    assert 300 < len(lines) <= 700

@@ -182,7 +182,8 @@ class Endless:
 
 
 @pytest.mark.parametrize("settings", [{}, {"shared": True}, {"model": "max-action"}], ids=str)
-def test_texts_that_nothing_is_learned_from_any_more_are_forgotten(settings, tmp_path):
+def test_texts_that_nothing_is_learned_from_any_more_are_forgotten(settings, tmp_path, monkeypatch):
+    monkeypatch.setattr("drrn.training.train.FEW_TEXTS", 100)
     trainer = drrn.trainer(Endless(), **{**SMALL, "rounds": 4, **settings})
     sizes = []
     for _ in trainer.train():
@@ -193,7 +194,8 @@ def test_texts_that_nothing_is_learned_from_any_more_are_forgotten(settings, tmp
     assert max(sizes) < 1.2 * min(sizes)  # it grows with the words alone
 
 
-def test_of_a_replay_buffer_that_is_full_only_its_own_texts_are_kept():
+def test_of_a_replay_buffer_that_is_full_only_its_own_texts_are_kept(monkeypatch):
+    monkeypatch.setattr("drrn.training.train.FEW_TEXTS", 0)
     trainer = drrn.trainer(Endless(), **{**SMALL, "rounds": 6, "keep": True, "capacity": 50, "replicas": 1})
     for _ in trainer.train():
         assert len(trainer.store.states) <= 2 * 50 and len(trainer.store.actions) <= 4 * 50
@@ -229,6 +231,22 @@ def test_an_evaluation_lets_go_of_texts_while_it_plays(monkeypatch):
     monkeypatch.setattr(stepped_rollouts, "MOST_SCRATCH", 3)
     often = list(drrn.trainer(Dice(), no_compile=True, **settings).train())
     assert [e.summary for e in usual[0].evaluations] == [e.summary for e in often[0].evaluations]
+
+
+@pytest.mark.parametrize("settings", [{}, {"keep": True}, {"form": "online", "prioritised": True}], ids=str)
+def test_a_run_that_forgets_texts_is_resumed_to_the_same_numbers(settings, tmp_path, monkeypatch):
+    monkeypatch.setattr("drrn.training.train.FEW_TEXTS", 0)
+    settings = {"hidden": 8, "episodes_per_round": 6, "evaluation_episodes": 2, "replicas": 2, "rounds": 3, **settings}
+    Endless.shown = 0
+    whole = drrn.trainer(Endless(), **settings)
+    list(whole.train())
+    Endless.shown = 0
+    cut = drrn.trainer(Endless(), **settings)
+    next(cut.train())
+    cut.save(tmp_path / "run")
+    resumed = drrn.resume(tmp_path / "run", Endless())
+    list(resumed.train())
+    assert alike(whole, resumed)
 
 
 # --- slow games, stepped by other processes

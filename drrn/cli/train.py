@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> None:
         raise InputError(f"--threads is {options.threads}; it must be at least 1")
     if options.game is None and options.resume is None:
         raise InputError("name a GAME to learn, or --resume RUN")
-    trainer, folder = _begun(options) if options.resume is None else _resumed(options)
+    trainer, folder = new_run(options) if options.resume is None else resumed_run(options)
     with _way_on(folder.folder):
         scores = reference_scores(trainer.game, trainer.compiled, trainer.settings.evaluation_episodes)
         if scores.best == scores.random:
@@ -87,8 +87,8 @@ def run(options: argparse.Namespace) -> None:
         _finish(folder, trainer, scores)
 
 
-def _begun(options: argparse.Namespace) -> tuple[Trainer, Run]:
-    """A new run."""
+def new_run(options: argparse.Namespace) -> tuple[Trainer, Run]:
+    """A new run: a trainer, and the folder that it is kept in."""
     from drrn.training.agent import torch_device  # PyTorch takes a second to import: the other commands do without
     from drrn.training.record import Run
     from drrn.training.train import MOST_STATES, Trainer
@@ -103,7 +103,7 @@ def _begun(options: argparse.Namespace) -> tuple[Trainer, Run]:
     return trainer, Run.begin(options.out or Path("runs") / f"{name}-{moment}", trainer)
 
 
-def _resumed(options: argparse.Namespace) -> tuple[Trainer, Run]:
+def resumed_run(options: argparse.Namespace) -> tuple[Trainer, Run]:
     """A run that was interrupted: it keeps its game and its settings, but for those that leave results as they are."""
     from drrn.training.loading import resumed
     from drrn.training.record import Run

@@ -34,6 +34,7 @@ log = logging.getLogger("drrn")
 
 PLAY, LEARN = 1, 2  # what a generator is for; each purpose, round and replica has one of its own
 MOST_STATES = 50_000  # a game with more is not compiled: its words are met while playing
+FEW_TEXTS = 4096  # of a game whose words are met while playing: so many are kept, needed or not
 MOST_ACTIONS = 20  # outputs of the max-action models, where the game's own number is not known
 
 
@@ -170,7 +171,8 @@ class Trainer:
     def _forget_texts(self) -> None:
         """Let go of texts that nothing will be learned from, so that a game whose pages never repeat takes no more and
         more room. Of a game that was read through beforehand all are kept."""
-        if not self.grows or self.model.indexes_texts:
+        most = max(len(self.store.states), len(self.store.actions))
+        if not self.grows or self.model.indexes_texts or most <= FEW_TEXTS:
             return
         states, actions = self.learner.texts_in_use()
         if self.store.shared:
