@@ -12,7 +12,6 @@ from drrn.learning import reference
 from drrn.learning.fast import FastQLearning
 from drrn.learning.replay import Batches
 from drrn.models import Pages, Shape, build_model
-from drrn.models.weights import model_state
 from drrn.settings import Settings
 from drrn.text import Store, words
 
@@ -58,7 +57,7 @@ def fast_weights(transitions):
 
 
 def named(model):
-    arrays = {name: np.array(array[0]) for name, array in model_state(model).items()}
+    arrays = {name: np.array(array[0]) for name, array in model.state().items()}
     found = {}
     for side, texts in (("state", model.store.states), ("action", model.store.actions)):
         found[side] = {"W1": dict(zip(texts.vocabulary.spelled, arrays[f"table {side}"], strict=True))}

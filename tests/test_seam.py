@@ -13,7 +13,6 @@ import drrn
 from drrn.cli import main
 from drrn.games import Observation, compile_game
 from drrn.learning.fast import FastQLearning
-from drrn.models.weights import model_state
 from drrn.settings import Settings
 from drrn.training.train import Trainer
 from tests.runs import numbers, same
@@ -49,7 +48,7 @@ class PlainDice:
 
 
 def weights(trainer):
-    return model_state(trainer.model)
+    return trainer.model.state()
 
 
 def alike(one, two):

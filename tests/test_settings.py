@@ -17,7 +17,6 @@ from drrn.experiments.folder import Results, difference
 from drrn.experiments.plan import VARIANTS, Scale, settings_of
 from drrn.experiments.tuned import suiting
 from drrn.models import Shape, build_model
-from drrn.models.weights import model_state
 from drrn.settings import MODELS, Settings, all_settings, settings_for, uses
 from drrn.text import Store
 from tests.runs import train
@@ -184,7 +183,7 @@ def test_models_use_the_settings_that_the_table_says_and_no_others(model):
     def weights(**shape):
         store = Store.of_words(["sea", "lamp"], shared=True)
         built = build_model(model, Shape(**shape), store, [0], torch.device("cpu"))
-        return {name: array.shape for name, array in model_state(built).items()}
+        return {name: array.shape for name, array in built.state().items()}
 
     base = {"hidden": 5, "layers": 2, "interaction": "bilinear"}
     for name, value in OTHER.items():

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from drrn.models.weights import model_state
 from drrn.playing.evaluation import mean_and_deviation
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.settings import Settings
@@ -35,8 +34,8 @@ VARIANTS = [
 def test_the_same_settings_and_seed_give_the_same_weights_to_the_bit(fork, settings):
     first, one = trained(fork, **settings)
     second, two = trained(fork.another(), **settings)
-    for name, array in model_state(first.model).items():
-        assert np.array_equal(array, model_state(second.model)[name]), name
+    for name, array in first.model.state().items():
+        assert np.array_equal(array, second.model.state()[name]), name
     assert [r.evaluations for r in one] == [r.evaluations for r in two]
 
 
@@ -55,7 +54,7 @@ def test_a_replica_in_a_batch_trains_to_the_numbers_it_has_alone(fork, settings)
 def test_another_seed_gives_other_weights(fork):
     first, _ = trained(fork, seed=0)
     second, _ = trained(fork, seed=10)
-    assert not np.allclose(model_state(first.model)["table state"], model_state(second.model)["table state"])
+    assert not np.allclose(first.model.state()["table state"], second.model.state()["table state"])
 
 
 @pytest.mark.parametrize("model", ["drrn", "per-action", "max-action", "table"])

@@ -32,6 +32,8 @@ class GymnasiumGame:
     """A game around an environment. An action is given to it by its number where its action space is discrete: the
     number in the fixed list, or else in the list of commands that it gave; any other space is given the words."""
 
+    most_copies = 16  # an environment may be large
+
     def __init__(self, env: Any, actions: Sequence[str] | None = None, name: str | None = None) -> None:
         self.env = env
         spec = getattr(env, "spec", None)

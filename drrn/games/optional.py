@@ -8,6 +8,7 @@ A game owes `name`, `reset` and `step` (see `contract`). It may have any of thes
     ending       str, the name of the ending it is on     default: "the end"
     stopped      bool, it cut the episode short itself    default: False
     another()    a copy that plays on its own             default: None, it is used alone, in turn
+    most_copies  int, how many may play at once           default: any number
     fingerprint  str, a hash of what results belong to    default: a hash of its class and its name
     sources      what it was made from, by name           default: nothing
 
@@ -75,6 +76,12 @@ def another(game: Game) -> Game | None:
     if twin is not None and not looks_like_a_game(twin):
         raise InputError(f"{game.name}: another() returned a {type(twin).__name__}, which is no game")
     return twin
+
+
+def most_copies_of(game: Game) -> int | None:
+    """How many copies of the game may play at once; None: any number."""
+    most = getattr(game, "most_copies", None)
+    return None if most is None else max(1, operator.index(most))
 
 
 def has_fingerprint(game: Game) -> bool:

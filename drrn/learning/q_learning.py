@@ -17,7 +17,6 @@ from drrn.learning.optimisers import OPTIMISERS
 from drrn.learning.replay import Batches, Places, ReplayBuffer, batches_of
 from drrn.models.base import Model, Pages, Reading
 from drrn.models.encoders.base import Leaves
-from drrn.models.weights import model_state, restore_model
 from drrn.settings import Settings
 from drrn.text import Ids, State
 
@@ -79,7 +78,7 @@ class QLearning:
             buffer.renumber(states, actions)
 
     def state(self) -> State:
-        target = None if self.target is None else model_state(self.target)
+        target = None if self.target is None else self.target.state()
         buffers = [buffer.state() for buffer in self.buffers]
         return {"updates": self.updates, "optimiser": self.optimiser.state(), "target": target, "buffers": buffers}
 
@@ -88,7 +87,7 @@ class QLearning:
         self.optimiser.restore(state["optimiser"])
         if self.target is not None:
             self.target = self.model.frozen()
-            restore_model(self.target, state["target"], "its target network")
+            self.target.restore(state["target"], "its target network")
         for buffer, kept in zip(self.buffers, state["buffers"], strict=True):
             buffer.restore(kept)
 

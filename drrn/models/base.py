@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,11 +12,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from drrn.errors import InputError
 from drrn.models.encoders import BagOfWords, Encoder
 from drrn.models.encoders.base import Leaves, Look
 from drrn.models.encoders.word_table import WordTable, renewed
 from drrn.models.initial import SCALE, small_random
-from drrn.text import Ids, Store, Texts
+from drrn.text import Ids, State, Store, Texts
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,34 @@ class Model:
         for name, table in model.tables.items():
             self.tables[name].follow(table, replicas)
 
+    # --- what it has learned
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Everything that was learned, by name: weights, word tables, and which words each replica knows."""
+        found: dict[str, NDArray[Any]] = {f"weight {name}": w.cpu().numpy() for name, w in self.weights.items()}
+        for name, table in self.tables.items():
+            found[f"table {name}"], found[f"known {name}"] = table.state()
+        return found
+
+    def restore(self, state: State, source: str) -> None:
+        """Become what the state was taken from; `source` is what a refusal names."""
+        self.check_fits(state, source)
+        for name in self.weights:
+            self.weights[name] = torch.from_numpy(state[f"weight {name}"]).to(self.device)
+        for name, table in self.tables.items():
+            table.restore(state[f"table {name}"], state[f"known {name}"])
+
+    def check_fits(self, state: State, source: str) -> None:
+        """Refuse what was taken from another model, or from other replicas."""
+        mine = self.state()
+        if odd := sorted(mine.keys() ^ state.keys()):
+            where = "the run, not in the file" if odd[0] in mine else "the file, not in the run"
+            raise InputError(f'{source}: it holds the weights of another model: "{odd[0]}" is in {where}')
+        for name, array in state.items():
+            if not fits(array, mine[name]):
+                shapes = f"{list(array.shape)}, not {list(mine[name].shape)}"
+                raise InputError(f'{source}: it holds the weights of another run: "{name}" is {shapes}')
+
     # --- for subclasses
 
     def add_encoder(self, name: str, side: str, width: int) -> None:
@@ -150,6 +180,13 @@ class Model:
         (None: they stand as asked)."""
         look = reading.looks[encoder]
         return look.encode(self, leaves), look.places
+
+
+def fits(array: NDArray[Any], mine: NDArray[Any]) -> bool:
+    """Whether it can stand in mine's place; a side of no length is one that has yet to grow."""
+    if (array.ndim, array.dtype) != (mine.ndim, mine.dtype):
+        return False
+    return all(have in (0, given) for given, have in zip(array.shape, mine.shape, strict=True))
 
 
 def texts_of(store: Store, encoder: Encoder) -> Texts:

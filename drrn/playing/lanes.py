@@ -8,7 +8,7 @@ from typing import Protocol
 
 from drrn.errors import InputError
 from drrn.games import Game, Observation, recipe_of
-from drrn.games.optional import another, ending_of, is_stopped
+from drrn.games.optional import another, ending_of, is_stopped, most_copies_of
 
 COPIES = 16  # of a game that is made by its name and cannot copy itself
 
@@ -39,9 +39,10 @@ class LocalLanes:
 
     def __init__(self, game: Game) -> None:
         self.game, self.recipe = game, recipe_of(game)
-        self.copies = another(game) is not None
-        self.most = None if self.copies else COPIES if self.recipe else 1
-        self._games: dict[int, Game] = {}
+        first = another(game)
+        self.copies = first is not None
+        self.most = most_copies_of(game) if self.copies else COPIES if self.recipe else 1
+        self._games: dict[int, Game] = {0: first or game}
 
     def begin(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[Seen]:
         games = [self._game(lane) for lane in lanes]
@@ -53,8 +54,8 @@ class LocalLanes:
 
     def _game(self, lane: int) -> Game:
         if lane not in self._games:
-            made = another(self.game) if self.copies else self.recipe.open() if self.recipe and lane else self.game
-            assert made is not None
+            made = another(self.game) if self.copies or self.recipe is None else self.recipe.open()
+            assert made is not None, "a game that cannot be copied has one lane"
             self._games[lane] = made
         return self._games[lane]
 

@@ -11,7 +11,6 @@ from drrn.errors import InputError
 from drrn.games import Game, make
 from drrn.games.optional import fingerprint_of
 from drrn.models import build_model
-from drrn.models.weights import restore_model
 from drrn.settings import Settings
 from drrn.text import Store
 from drrn.training import tensor_file
@@ -31,7 +30,7 @@ def load_agent(folder: Path, device: str = "cpu") -> Agent:
     arrays, metadata = tensor_file.load(path)
     if metadata.get("game", config["game"]["sha256"]) != config["game"]["sha256"]:
         raise InputError(f"{path}: it holds the weights of another story")
-    restore_model(model, arrays, str(path))
+    model.restore(arrays, str(path))
     return Agent(model, settings)
 
 

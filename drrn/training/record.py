@@ -29,7 +29,6 @@ import drrn
 from drrn.errors import InputError
 from drrn.games import Game, recipe_of
 from drrn.games.optional import fingerprint_of, sources_of, title_of
-from drrn.models.weights import model_state
 from drrn.playing.evaluation import POLICIES, Evaluation
 from drrn.settings import Settings
 from drrn.training import tensor_file
@@ -119,8 +118,9 @@ class Run:
 
     def _write_model(self, trainer: Trainer) -> None:
         self.write("vocabulary.json", json.dumps(vocabulary_of(trainer), ensure_ascii=False))
-        weights = model_state(trainer.model)
-        tensor_file.save(self.folder / "model.safetensors", weights, {"game": fingerprint_of(trainer.game)})
+        tensor_file.save(
+            self.folder / "model.safetensors", trainer.model.state(), {"game": fingerprint_of(trainer.game)}
+        )
 
 
 def save(folder: Path, trainer: Trainer) -> None:

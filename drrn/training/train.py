@@ -19,7 +19,6 @@ from drrn.games.optional import fingerprint_of
 from drrn.learning.exploration import Probabilities, epsilon_greedy
 from drrn.learning.learners import build_learner
 from drrn.models import build_model
-from drrn.models.weights import check_fits, model_state, restore_model
 from drrn.playing.evaluation import POLICIES, Evaluation, evaluate, policy_of
 from drrn.playing.menu_rollouts import compiled_rollouts
 from drrn.playing.pool import lanes_of
@@ -102,7 +101,7 @@ class Trainer:
             "game": fingerprint_of(self.game),
             "round": self.round,
             "store": self.store.state(texts=self.grows),
-            "model": model_state(self.model),
+            "model": self.model.state(),
             "learner": self.learner.state(),
         }
 
@@ -111,9 +110,9 @@ class Trainer:
         if state["game"] != fingerprint_of(self.game):
             raise InputError(f"{source}: it holds the weights of another story")
         self.store.restore(state["store"], texts=self.grows)
-        check_fits(self.model, state["model"], source)
+        self.model.check_fits(state["model"], source)
         self.learner.restore(state["learner"])  # before the model: what grows has not grown yet
-        restore_model(self.model, state["model"], source)
+        self.model.restore(state["model"], source)
         self.round = state["round"]
 
     # --- a round
@@ -122,16 +121,15 @@ class Trainer:
         start, settings = time.perf_counter(), self.settings
         play, learn = self._generators(PLAY, number), self._generators(LEARN, number)
         if settings.form == "online":
-            assert isinstance(self.rollouts, SteppedRollouts)
-            learned = online.play_and_learn(self.rollouts, self.learner, settings, self._explore, play, learn)
+            learned = online.play_and_learn(self._stepped(), self.learner, settings, self._explore, play, learn)
         else:
             rollouts = self.rollouts.play(settings.episodes_per_round, self._explore, play, learn=True)
             for replica, rollout in enumerate(rollouts):
                 self.learner.tell(replica, rollout)
             learned = self.learner.learn(learn)
         seconds = time.perf_counter() - start
-        episodes, evaluated = settings.evaluation_episodes, self._evaluated
-        evaluations = evaluate(evaluated, POLICIES, settings.alpha, episodes, settings.seeds, number)
+        episodes = settings.evaluation_episodes
+        evaluations = evaluate(self.rollouts, POLICIES, settings.alpha, episodes, settings.seeds, number)
         self.learner.end_round()
         self._forget_texts()
         self.round = number
@@ -159,14 +157,15 @@ class Trainer:
         return max(1, int(self.compiled.page_actions.shape[1]))
 
     def _rollouts(self) -> Rollouts:
-        """How the game is played: looked up, where it was compiled, else stepped; the online form always steps."""
-        fast = None if self.compiled is None or self.grows else compiled_rollouts(self.compiled, self.model)
-        self._evaluated: Rollouts = fast or SteppedRollouts(
-            self.game, self.model, lanes_of(self.game, self.settings.workers)
-        )
-        if self.settings.form == "online" and fast:
-            return SteppedRollouts(self.game, self.model)
-        return self._evaluated
+        """How the game is played: looked up, where it was compiled and its words are known; else stepped."""
+        if self.compiled is None or self.grows:
+            return SteppedRollouts(self.game, self.model, lanes_of(self.game, self.settings.workers))
+        return compiled_rollouts(self.compiled, self.model)
+
+    def _stepped(self) -> SteppedRollouts:
+        """For the online form, which steps a compiled game, too."""
+        stepped = self.rollouts
+        return stepped if isinstance(stepped, SteppedRollouts) else SteppedRollouts(self.game, self.model)
 
     def _forget_texts(self) -> None:
         """Let go of texts that nothing will be learned from, so that a game whose pages never repeat takes no more and

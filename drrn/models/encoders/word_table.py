@@ -81,6 +81,15 @@ class WordTable:
         self.make_room(room)
         return self.weight[:, :room].reshape(-1, self.width)  # a frozen copy may have more room
 
+    def state(self) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """The vectors of all words [R, V, H], and which of them each replica knows [R, V]."""
+        self.make_room()
+        words = len(self.vocabulary)
+        return self.weight[:, :words].cpu().numpy(), self.known[:, :words]
+
+    def restore(self, weight: NDArray[np.float32], known: NDArray[np.bool_]) -> None:
+        self.weight, self.known = torch.from_numpy(weight).to(self.device), known
+
     def frozen(self) -> WordTable:
         twin = copy.copy(self)
         twin.weight, twin.known = self.weight.clone(), self.known.copy()
