@@ -8,15 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 from drrn.errors import InputError
 from drrn.exact.solve import best
-from drrn.games import Compiled, Enumerable, Game, GymnasiumGame, Observation, as_game, check_game, compile_game, make
+from drrn.games import (
+    Compiled,
+    Enumerable,
+    Game,
+    GymnasiumGame,
+    Observation,
+    check_game,
+    compile_game,
+    make,
+    opened_game,
+)
 from drrn.playing.episodes import play_episodes, random_policy
 from drrn.settings import Settings
+from drrn.version import __version__
 
 if TYPE_CHECKING:
     from drrn.training.agent import Agent
     from drrn.training.train import Trainer
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Agent",
@@ -51,16 +60,14 @@ def trainer(game: Any, *, device: str = "cpu", threads: int = 1, **settings: Any
     while this works, and as many as before when it has: the products are small, and more of them mostly wait.
     """
     from drrn.experiments.tuned import suiting
-    from drrn.games.optional import title_of, training_of
     from drrn.settings import settings_for
     from drrn.training.agent import torch_device
     from drrn.training.train import Trainer
 
-    if threads < 1:
-        raise InputError(f"threads is {threads}; it must be at least 1")
-    opened = as_game(game)
-    chosen = settings_for({**suiting(title_of(opened)), **training_of(opened)}, settings)
-    return Trainer(opened, chosen, torch_device(device), threads=threads)
+    opened, recipe = opened_game(game)
+    return Trainer(
+        opened, settings_for(suiting(opened), settings), torch_device(device), recipe=recipe, threads=threads
+    )
 
 
 def load(run: str | Path, *, device: str = "cpu") -> Agent:
@@ -79,9 +86,9 @@ def resume(
     """
     from drrn.training.loading import resumed
 
-    opened = None if game is None else as_game(game)
+    opened = (None, None) if game is None else opened_game(game)
     changes = {} if rounds is None else {"rounds": rounds}
-    return resumed(Path(run), opened, device=device, threads=threads, changes=changes)
+    return resumed(Path(run), *opened, device=device, threads=threads, changes=changes)
 
 
 def __getattr__(name: str) -> Any:

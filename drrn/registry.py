@@ -65,7 +65,7 @@ def resolve(kind: str, name: str, built_in: Mapping[str, Any], folder: str | Non
     if found["module"].endswith(".py"):
         raise InputError(f"{who}: name the module without .py: {name.replace('.py:', ':')}")
     if point is None:
-        _add_folder(folder or str(Path.cwd()))
+        add_folder(folder or str(Path.cwd()))
     return _attribute(_imported(found["module"], who), found["attribute"], who)
 
 
@@ -74,13 +74,7 @@ def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, metadata.Entry
     return {point.name: point for point in reversed(list(metadata.entry_points(group=group)))}
 
 
-def folder_of(name: str, folder: str) -> str | None:
-    """The folder, if the module of `module:attribute` was found there; None where it is installed elsewhere."""
-    file = getattr(sys.modules.get(name.partition(":")[0].split(".")[0]), "__file__", None)
-    return None if file is None or not Path(file).resolve().is_relative_to(folder) else folder
-
-
-def _add_folder(folder: str) -> None:
+def add_folder(folder: str) -> None:
     """Let modules of a folder be imported, after those that are installed; for good, since they may import others."""
     if folder not in sys.path:
         sys.path.append(folder)

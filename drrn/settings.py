@@ -23,8 +23,8 @@ TEXTS = {"encoder", "bag_norm"}
 LAYERS = {"hidden", "layers"}
 USES: dict[str, set[str]] = {
     "drrn": TEXTS | LAYERS | {"interaction", "action_hidden", "shared"},
-    "linear": TEXTS,
-    "max-action": TEXTS | LAYERS,
+    "linear": TEXTS | {"most_actions"},
+    "max-action": TEXTS | LAYERS | {"most_actions"},
     "per-action": TEXTS | LAYERS,
     "table": set(),
 }
@@ -40,6 +40,9 @@ class Settings:
     interaction: str = setting("inner", "how DRRN's two embeddings give Q", INTERACTIONS, own=True)
     action_hidden: int | None = setting(None, "units of DRRN's action side, where it differs (not with inner)", least=1)
     shared: bool = setting(False, "one embedding for states and actions (drrn)")
+    most_actions: int | None = setting(
+        None, "actions a page may show (linear, max-action; default: the compiled game's own number, or 20)", least=1
+    )
     encoder: str = setting("bag", "how a text becomes a vector", ENCODERS, own=True)
     bag_norm: float | None = setting(
         None, "each text's bag of words is scaled to this length (none: raw counts)", above=0
@@ -73,8 +76,8 @@ class Settings:
     double: bool = setting(False, "double Q-learning: one network chooses, the copy values")
     n_steps: int = setting(1, "rewards summed before the next state's value is taken", least=1)
     prioritised: bool = setting(False, "draw transitions in proportion to their last error")
-    no_compile: bool = setting(False, "play the story itself, where it could be compiled")
-    grow: bool = setting(False, "meet words while playing, instead of loading the story's dictionary")
+    no_compile: bool = setting(False, "step the game itself, even where it could be compiled")
+    grow: bool = setting(False, "meet words while playing, instead of loading the game's dictionary")
     workers: int = setting(
         1, "processes that step a game which cannot be compiled; the results are the same", least=1, same_results=True
     )
@@ -114,7 +117,8 @@ def all_settings() -> dict[str, Setting]:
 
 def uses(model: str, name: str) -> bool:
     """Whether a model uses a setting; what is none of a model's own, such as rounds, all do."""
-    return name in USES.get(model, USES["drrn"]) or name not in USES["drrn"]
+    known = set().union(*USES.values())
+    return name in USES.get(model, known) or name not in known
 
 
 def settings_for(suiting: Mapping[str, Any], given: Mapping[str, Any]) -> Settings:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+MOST_WORDS = 50_000  # of a vocabulary: a game that shows ever new numbers would fill all memory with their vectors
 RECENT = 4096  # texts that a store knows by themselves
 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
@@ -47,9 +48,9 @@ class Vocabulary:
         return len(self.spelled)
 
     def read(self, found: Sequence[str], *, grow: bool) -> list[int]:
-        """The numbers of words; a new one gets the next number, or, where it must not grow, is left out."""
+        """The numbers of words; a new one gets the next number, or, where it must not grow any more, is left out."""
         for word in found if grow else ():
-            if word not in self.numbers:
+            if word not in self.numbers and len(self.spelled) < MOST_WORDS:
                 self.numbers[word] = len(self.spelled)
                 self.spelled.append(word)
         return [self.numbers[word] for word in found if word in self.numbers]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -106,3 +107,15 @@ def tale(tmp_path: Path) -> Path:
     (tmp_path / "tale.twee").write_text(FORK)
     (tmp_path / "tale.toml").write_text('story = "tale.twee"\n' + REWARDS)
     return tmp_path / "tale.toml"
+
+
+@pytest.fixture
+def own_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The current folder is the test's own; what is imported from there is forgotten afterwards."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]

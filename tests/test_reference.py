@@ -121,7 +121,9 @@ def test_the_reference_needs_nothing_of_our_learner_and_is_short():
     source = Path(reference.__file__).read_text(encoding="utf-8")
     tree = ast.parse(source)
     modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert {module for module in modules if module.startswith("drrn")} == {"drrn.games", "drrn.text"}
+    assert {module for module in modules if module.startswith("drrn")} == {
+        "drrn.games", "drrn.games.optional", "drrn.text",
+    }  # fmt: skip
     documented = [node for node in ast.walk(tree) if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))]
     said = {
         line
@@ -130,4 +132,4 @@ def test_the_reference_needs_nothing_of_our_learner_and_is_short():
         for line in range(node.body[0].lineno, node.body[0].end_lineno + 1)
     }
     code = [line for number, line in enumerate(source.splitlines(), 1) if line.strip() and number not in said]
-    assert len(code) < 70
+    assert len([line for line in code if not line.startswith(("from ", "import "))]) <= 60

@@ -1,6 +1,7 @@
 """The contract is the seam: whatever keeps it is trained, evaluated, asked, played, saved, loaded and resumed alike."""
 
 import csv
+import gc
 import json
 import re
 from pathlib import Path
@@ -51,6 +52,10 @@ def weights(trainer):
     return trainer.model.state()
 
 
+def biases(trainer):
+    return [array.copy() for name, array in weights(trainer).items() if name.startswith("weight ")]
+
+
 def alike(one, two):
     one, two = weights(one), weights(two)
     return one.keys() == two.keys() and all(np.array_equal(one[name], two[name]) for name in one)
@@ -63,6 +68,7 @@ def test_any_game_is_trained_evaluated_asked_played_saved_loaded_and_resumed(ope
     if form == "online":
         del settings["epochs"]
     trainer = drrn.trainer(opened(), **settings)
+    first = biases(trainer)
     for finished in trainer.train():
         trainer.save(tmp_path / "run")
         if finished.number == 2:
@@ -73,10 +79,9 @@ def test_any_game_is_trained_evaluated_asked_played_saved_loaded_and_resumed(ope
 
     agent = drrn.load(tmp_path / "run")
     assert np.array_equal(agent.ask(page.text, page.actions), asked)
-    game = trainer.game
-    sampled = agent.evaluate(game, policies=["greedy"], episodes=4)
+    sampled = agent.evaluate(opened(), policies=["greedy"], episodes=4)
     assert [e.summary.episodes for e in sampled] == [4] * settings["replicas"]
-    played = list(drrn.play_episodes(game, agent.policy("greedy", seed=1), episodes=2, seed=1))
+    played = list(drrn.play_episodes(opened(), agent.policy("greedy", seed=1), episodes=2, seed=1))
     assert all(episode.steps > 0 for episode in played)
 
     by_name = isinstance(opened(), str)
@@ -86,6 +91,7 @@ def test_any_game_is_trained_evaluated_asked_played_saved_loaded_and_resumed(ope
     whole = drrn.trainer(opened(), **settings)
     list(whole.train())
     assert alike(resumed, whole) and resumed.rows == whole.rows
+    assert not any(np.array_equal(a, b) for a, b in zip(first, biases(whole), strict=True))  # it has learned
     resumed.save(tmp_path / "run")
     rows = csv.DictReader((tmp_path / "run/evaluations.csv").read_text(encoding="utf-8").splitlines())
     assert [int(row["round"]) for row in rows] == sorted([1, 2, 3] * settings["replicas"])
@@ -108,7 +114,7 @@ def test_a_game_without_copies_is_used_alone_and_in_turn():
     trainer = drrn.trainer(Alone(), **SMALL)
     rounds = list(trainer.train())
     assert len(rounds) == 2 and rounds[0].evaluations[0].summary.endings == {"the end": 6}
-    with pytest.raises(drrn.InputError, match=r"give the game an another\(\)"):
+    with pytest.raises(drrn.InputError, match=r"can be played 1 times at once: give the game an another\(\)"):
         list(drrn.trainer(Alone(), form="online", replicas=2, rounds=1).train())
 
 
@@ -133,13 +139,121 @@ def test_what_a_game_says_of_itself_is_heard():
     assert set(last.evaluations[0].summary.endings) <= {"rich", "poor"}
 
 
-def test_what_returns_no_observation_is_one_sentence():
+@pytest.mark.parametrize(
+    ("shown", "why"),
+    [
+        ("a text", "reset and step must return a drrn.Observation, not str"),
+        (Observation(None, ("on",)), "the text of an observation must be a str, not NoneType"),
+        (Observation("here", "go"), "the actions of an observation must be a tuple of str, not 'go'"),
+        (Observation("here", (1, 2)), "the actions of an observation must be a tuple of str"),
+        (Observation("here", ("on",), None), "the reward of an observation must be a finite number, not None"),
+        (Observation("here", ("on",), float("nan")), "the reward of an observation must be a finite number, not nan"),
+    ],
+)
+def test_what_is_no_observation_is_one_sentence(shown, why):
     class Wrong(Walk):
         def reset(self, seed=None):
-            return "a text"
+            return shown
 
-    with pytest.raises(drrn.InputError, match=r"walk: reset and step must return a drrn.Observation, not str"):
-        list(drrn.trainer(Wrong(), **SMALL).train())
+    for use in (lambda: list(drrn.trainer(Wrong(), **SMALL).train()), lambda: list(played(Wrong()))):
+        with pytest.raises(drrn.InputError, match=re.escape(f"walk: {why}")):
+            use()
+
+
+def played(game):
+    return drrn.play_episodes(game, drrn.random_policy(0), episodes=2, seed=0)
+
+
+def test_numbers_of_numpy_and_lists_are_taken_for_what_they_are():
+    class Arrays(Walk):
+        def look_around(self):
+            shown = super().look_around()
+            return Observation(shown.text, list(shown.actions), np.float32(shown.reward))
+
+    assert [type(episode.total) for episode in played(Arrays())] == [float, float]
+    assert [finished.number for finished in drrn.trainer(Arrays(), **SMALL).train()] == [1, 2]
+
+
+def test_copies_that_are_the_same_game_are_refused():
+    class Same(Walk):
+        def another(self):
+            return self
+
+    with pytest.raises(drrn.InputError, match=r"walk: another\(\) must give a new game each time"):
+        drrn.trainer(Same(), **SMALL)
+
+
+def test_copies_are_bounded_and_closed():
+    class Heavy(Walk):
+        open = most = 0
+
+        def another(self):
+            Heavy.open += 1
+            Heavy.most = max(Heavy.most, Heavy.open)
+            return Heavy()
+
+        def close(self):
+            Heavy.open -= 1
+
+    trainer = drrn.trainer(Heavy(), **{**SMALL, "episodes_per_round": 200})
+    list(trainer.train())
+    assert Heavy.most == 64
+    del trainer
+    gc.collect()
+    assert Heavy.open == 0
+
+
+def test_an_object_that_was_changed_is_played_as_it_is():
+    game = drrn.make("tests.sample_games:Walk")
+    game.look_around = lambda: Observation("Changed.", () if game.place == 3 else ("On.",), 7.0 * (game.place == 3))
+    *_, last = drrn.trainer(game, **SMALL).train()
+    assert {e.summary.mean_final_reward for e in last.evaluations} == {7.0}
+
+
+def test_a_round_that_was_interrupted_is_learned_once():
+    trainer, whole = drrn.trainer("long-watch", **SMALL), drrn.trainer("long-watch", **SMALL)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    learn, trainer.learner.learn = trainer.learner.learn, interrupt
+    with pytest.raises(KeyboardInterrupt):
+        next(trainer.train())
+    trainer.learner.learn = learn
+    assert [f.transitions for f in trainer.train()] == [f.transitions for f in whole.train()]
+    assert alike(trainer, whole)
+
+
+def test_more_actions_than_a_model_has_outputs_are_a_setting_away():
+    class Wide(Walk):
+        def step(self, index):
+            return super().step(index % 2)
+
+        def look_around(self):
+            shown = super().look_around()
+            return Observation(shown.text, tuple(f"Way {i}." for i in range(30)) if shown.actions else (), shown.reward)
+
+    with pytest.raises(
+        drrn.InputError, match="a page shows 30 actions, but the model has 20 outputs: set most_actions"
+    ):
+        list(drrn.trainer(Wide(), model="linear", **{k: v for k, v in SMALL.items() if k != "hidden"}).train())
+    assert list(drrn.trainer(Wide(), model="max-action", most_actions=30, **SMALL).train())
+
+
+def test_a_policy_that_does_not_exist_is_refused():
+    trainer = drrn.trainer(Walk(), **SMALL)
+    with pytest.raises(drrn.InputError, match=r'no policy is named "gredy".*Did you mean "greedy"'):
+        trainer.agent.policy("gredy")
+    with pytest.raises(drrn.InputError, match='no policy is named "gredy"'):
+        trainer.agent.evaluate(Walk(), policies=["gredy"])
+
+
+def test_no_actions_have_no_q_values_and_a_text_is_no_list():
+    agent = drrn.trainer("long-watch", model="table", rounds=1, replicas=2).agent
+    assert agent.ask("a page", []).shape == (2, 0)
+    assert agent.ask("a page", ["an action"]).tolist() == [[0.0], [0.0]]
+    with pytest.raises(drrn.InputError, match="must be a list of texts"):
+        agent.ask("a page", "go north")
 
 
 def test_training_leaves_the_hosts_number_of_threads_as_it_was():
@@ -260,6 +374,30 @@ def test_worker_processes_give_the_numbers_of_one_process(name):
     assert [r.evaluations for r in rounds[0]] == [r.evaluations for r in rounds[1]]
 
 
+def test_an_answer_to_a_question_that_was_given_up_is_not_taken_for_another(tmp_path, own_modules):
+    (tmp_path / "once.py").write_text(
+        "import drrn, pathlib\n"
+        "class Game:\n"
+        "    name = 'once'\n"
+        "    def reset(self, seed=None):\n"
+        "        self.seed, self.steps = seed, 0\n"
+        "        return drrn.Observation(f'at {seed % 7}', ('on', 'off'))\n"
+        "    def step(self, index):\n"
+        "        self.steps += 1\n"
+        "        if pathlib.Path('fail').exists(): raise ArithmeticError('for a moment')\n"
+        "        done = self.steps == 1 + self.seed % 3\n"
+        "        return drrn.Observation(f'at {self.seed % 7}', () if done else ('on', 'off'), float(index))\n"
+    )
+    settings = {**SMALL, "workers": 3, "episodes_per_round": 20}
+    disturbed, clean = (drrn.trainer("once:Game", **settings) for _ in range(2))
+    (tmp_path / "fail").touch()
+    with pytest.raises(RuntimeError, match="for a moment"):
+        next(disturbed.train())
+    (tmp_path / "fail").unlink()
+    assert [f.evaluations for f in disturbed.train()] == [f.evaluations for f in clean.train()]
+    assert alike(disturbed, clean)
+
+
 def test_the_online_form_has_workers_too():
     settings = {**SMALL, "rounds": 1, "no_compile": True, "form": "online", "replicas": 3, "episodes_per_round": 4}
     del settings["epochs"]
@@ -270,11 +408,11 @@ def test_the_online_form_has_workers_too():
 
 
 def test_an_object_without_a_name_has_no_workers():
-    with pytest.raises(drrn.InputError, match="workers make the game by its name"):
+    with pytest.raises(drrn.InputError, match="workers open the game by its name"):
         drrn.trainer(Walk(), workers=2, **SMALL)
 
 
-def test_what_goes_wrong_in_a_worker_is_told(tmp_path, monkeypatch):
+def test_what_goes_wrong_in_a_worker_is_told(tmp_path, own_modules):
     (tmp_path / "brittle.py").write_text(
         "import os, drrn\n"
         "class Game:\n"
@@ -283,8 +421,11 @@ def test_what_goes_wrong_in_a_worker_is_told(tmp_path, monkeypatch):
         "    def step(self, index): raise ArithmeticError('the reason')\n"
         "class Dying(Game):\n"
         "    def step(self, index): os._exit(3)\n"
+        "class Missing(Game):\n"
+        "    def step(self, index): raise FileNotFoundError('my data is gone')\n"
     )
-    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RuntimeError, match="FileNotFoundError: my data is gone"):
+        list(drrn.trainer("brittle:Missing", workers=2, **SMALL).train())
     with pytest.raises(RuntimeError, match="ArithmeticError: the reason"):
         list(drrn.trainer("brittle:Game", workers=2, **SMALL).train())
     with pytest.raises(drrn.InputError, match=r"died \(exit code 3\)"):
@@ -314,10 +455,9 @@ def test_a_learner_of_ones_own_is_named_by_its_module(fork):
 # --- from the command line
 
 
-def test_a_game_of_ones_own_goes_through_every_command(tmp_path, monkeypatch, capsys):
+def test_a_game_of_ones_own_goes_through_every_command(tmp_path, monkeypatch, capsys, own_modules):
     source = Path(__file__).with_name("sample_games.py").read_text(encoding="utf-8")
     (tmp_path / "mygames.py").write_text(source, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
     small = "--rounds 2 --episodes-per-round 10 --evaluation-episodes 4 --replicas 2 --hidden 5".split()
     for name, workers in (("Walk", "2"), ("Doors", "1"), ("fixed_env", "1")):
         run = tmp_path / name
@@ -328,7 +468,23 @@ def test_a_game_of_ones_own_goes_through_every_command(tmp_path, monkeypatch, ca
         assert json.loads((run / "config.json").read_text())["game"]["source"] == f"mygames:{name}"
     assert main(["evaluate", str(tmp_path / "Doors"), "--exact"]) == 0
     assert main(["inspect", "mygames:Doors"]) == 0
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert main(["evaluate", str(tmp_path / "Walk"), "--episodes", "3", "--workers", "2"]) == 0
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_more_rounds_are_kept_and_a_run_by_name_is_not_resumed_with_an_object(tmp_path):
+    trainer = drrn.trainer("tests.sample_games:Walk", **{**SMALL, "rounds": 1})
+    list(trainer.train())
+    trainer.save(tmp_path / "run")
+    longer = drrn.resume(tmp_path / "run", rounds=4)
+    next(longer.train())
+    longer.save(tmp_path / "run")
+    assert drrn.resume(tmp_path / "run").settings.rounds == 4
+    with pytest.raises(drrn.InputError, match="opened its game by its name, in many copies: leave the game out"):
+        drrn.resume(tmp_path / "run", Walk())
+    assert drrn.resume(tmp_path / "run", "tests.sample_games:Walk").round == 2
 
 
 def test_a_run_of_an_object_cannot_be_resumed_by_a_name_it_does_not_have(tmp_path, capsys):
@@ -336,7 +492,7 @@ def test_a_run_of_an_object_cannot_be_resumed_by_a_name_it_does_not_have(tmp_pat
     list(trainer.train())
     trainer.save(tmp_path / "run")
     assert main(["train", "--resume", str(tmp_path / "run")]) == 2
-    assert "was given as an object and not by a name" in capsys.readouterr().err
+    assert "was given as an object, and no name opens it" in capsys.readouterr().err
     assert main(["evaluate", str(tmp_path / "run"), "--game", "tests.sample_games:Walk", "--episodes", "2"]) == 0
 
 
@@ -354,7 +510,7 @@ def test_a_resumed_game_must_be_the_one_that_was_learned(tmp_path):
     trainer = drrn.trainer(Walk(), **{**SMALL, "rounds": 1})
     list(trainer.train())
     trainer.save(tmp_path / "run")
-    with pytest.raises(drrn.InputError, match="has changed since this run began"):
+    with pytest.raises(drrn.InputError, match="the game has changed since this run began"):
         drrn.resume(tmp_path / "run", Doors())
 
 

@@ -33,8 +33,13 @@ def test_what_suits_the_game_comes_before_the_defaults_and_what_is_asked_for_bef
 
 
 def test_the_papers_games_are_learned_with_the_papers_settings():
-    assert suiting("Saving John") == {"alpha": 0.2, "epochs": 3}
-    assert suiting("A tale") == {}
+    class Titled:
+        name, title, training = "tale", "A tale", {"alpha": 0.7}
+
+    game = Titled()
+    assert suiting(game) == {"alpha": 0.7}
+    game.title = "Saving John"
+    assert suiting(game) == {"alpha": 0.7, "epochs": 3}
 
 
 def test_what_suits_a_game_can_be_turned_off_on_the_command_line(tale, tmp_path):

@@ -171,7 +171,7 @@ def _pays(game: Game, page: Face, rule: int | None) -> float:
 
 
 def _ending_key(place: EndingPlace) -> Hashable:
-    return (place.passage, place.text) if place.rule is None else place.rule
+    return (place.passage, place.text, place.reward) if place.rule is None else place.rule
 
 
 def _rules_never_reached(story: Authored, pages: Sequence[Face]) -> list[int]:

@@ -6,11 +6,12 @@ import argparse
 import json
 import statistics
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drrn.cli.show import positive, table
-from drrn.games import Game, make
+from drrn.games import Game, Recipe, recipe_for
 
 if TYPE_CHECKING:
     from drrn.training.agent import Agent
@@ -27,7 +28,11 @@ def add_command(commands: Any) -> None:
     command.add_argument("agent", type=Path, metavar="RUN", help="the folder of a run")
     command.add_argument("--game", help="another game than the one it learned")
     command.add_argument("--paraphrased", action="store_true", help="show the actions in other words")
-    command.add_argument("--policy", choices=["softmax", "greedy"], default="softmax", help="(default: softmax)")
+    command.add_argument(
+        "--policy", choices=["softmax", "greedy"], default="softmax",
+        help="softmax plays as in training, greedy always takes the best action (default: softmax)",
+    )  # fmt: skip
+    command.add_argument("--workers", type=positive, default=1, help="processes that step a slow game (default: 1)")
     command.add_argument("--episodes", type=positive, default=1000, help="of each replica (default: %(default)s)")
     command.add_argument("--exact", action="store_true", help="expected scores, computed instead of sampled")
     command.add_argument("--json", action="store_true", help="print each replica's figures as JSON")
@@ -35,15 +40,15 @@ def add_command(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from drrn.training.loading import game_of, load_agent, read_config
+    from drrn.training.loading import load_agent, read_config, recipe_of_run
 
-    agent = load_agent(options.agent)
+    agent, config = load_agent(options.agent), read_config(options.agent)
     if options.game:
-        lenient = read_config(options.agent)["game"]["lenient"]
-        game = make(options.game, lenient=lenient, paraphrased=options.paraphrased)
+        recipe = recipe_for(options.game, lenient=config["game"]["lenient"], paraphrased=options.paraphrased)
     else:
-        game = game_of(options.agent, paraphrased=options.paraphrased)
-    figures = _exact(agent, game, options) if options.exact else _sampled(agent, game, options)
+        recipe = replace(recipe_of_run(options.agent, config), paraphrased=options.paraphrased)
+    game = recipe.open()
+    figures = _exact(agent, game, options) if options.exact else _sampled(agent, recipe, options)
     if options.json:
         print(json.dumps({"game": game.name, "policy": options.policy, "replicas": figures}, ensure_ascii=False))
         return
@@ -60,9 +65,9 @@ def run(options: argparse.Namespace) -> None:
     print("\nendings\n" + table([[f"{share:.1%}", name] for name, share in shares.most_common() if share > 0.0005]))
 
 
-def _sampled(agent: Agent, game: Game, options: argparse.Namespace) -> list[dict[str, Any]]:
+def _sampled(agent: Agent, recipe: Recipe, options: argparse.Namespace) -> list[dict[str, Any]]:
     rows = []
-    for e in agent.evaluate(game, policies=[options.policy], episodes=options.episodes):
+    for e in agent.evaluate(recipe, policies=[options.policy], episodes=options.episodes, workers=options.workers):
         s = e.summary
         values = (s.mean_final_reward, s.mean_return, s.mean_steps, e.stopped)
         shares = {name: count / s.episodes for name, count in s.endings.items()}

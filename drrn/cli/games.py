@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> None:
     rows, notes = [], []
     for name in (*BUILT_IN, *(place.NAMES if added else ())):
         rows.append([name, *_told(make(name))])
-    for name in sorted(registered("game")):
+    for name in sorted(set(registered("game")) - {*BUILT_IN, *place.NAMES}):
         try:
             rows.append([name, *_told(make(name))])
         except InputError as error:

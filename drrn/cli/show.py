@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from drrn.games import Game, make
+from drrn.games import Game, Recipe, recipe_for
 from drrn.games.stories.authored import Authored
 from drrn.games.stories.explore import LIMIT
 
@@ -22,11 +22,18 @@ def add_game_options(command: argparse.ArgumentParser, *, optional: bool = False
 
 
 def open_game(options: argparse.Namespace, *, lenient: bool = False, **choices: Any) -> Game:
-    game = make(options.game, lenient=lenient or options.lenient, encoding=options.encoding, **choices)
+    """The game that the options name."""
+    return open_named(options, lenient=lenient, **choices)[0]
+
+
+def open_named(options: argparse.Namespace, *, lenient: bool = False, **choices: Any) -> tuple[Game, Recipe]:
+    """The same, with the recipe by which it can be opened again."""
+    recipe = recipe_for(options.game, lenient=lenient or options.lenient, encoding=options.encoding, **choices)
+    game = recipe.open()
     if options.lenient and isinstance(game, Authored):
         for problem in game.problems:
             print(f"left out: {problem}", file=sys.stderr)
-    return game
+    return game, recipe
 
 
 def table(rows: Sequence[Sequence[object]], *, header: Sequence[str] = ()) -> str:

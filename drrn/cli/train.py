@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.cli.show import add_game_options, open_game, states_progress
+from drrn.cli.show import add_game_options, open_named, states_progress
 from drrn.declaration import Setting
 from drrn.errors import InputError, require
 from drrn.experiments.tuned import suiting
-from drrn.games.optional import title_of, training_of
+from drrn.games.optional import title_of
+from drrn.games.stories.authored import Authored
 from drrn.settings import Settings, all_settings, settings_for, uses
 from drrn.training.reference_scores import ReferenceScores, reference_scores
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from drrn.training.train import Round, Trainer
 
 DESCRIPTION = """Learn a game: all replicas side by side. After each round a row is added to evaluations.csv, and the
-run can be killed and gone on with at any moment. GAME carries settings that suit it; what you give here comes first."""
+run can be killed at any moment and resumed. GAME carries settings that suit it; what you give here comes first."""
 
 OWN = """A model, interaction, encoder or learner may be your own, beside those named here: module:name, such as
 mypackage.models:Additive, found in the current folder or where Python finds it; or a name that an installed package
@@ -41,7 +42,9 @@ def add_command(commands: Any) -> None:
     command.add_argument("--config", type=Path, metavar="FILE", help="settings from the config.json of another run")
     command.add_argument("--device", default="cpu", help="where to compute (default: cpu)")
     command.add_argument("--tensorboard", action="store_true", help="scalars for TensorBoard in the run's folder, too")
-    command.add_argument("--threads", type=int, default=1, help="of PyTorch; small products want one (default: 1)")
+    command.add_argument(
+        "--threads", type=int, default=1, help="threads that PyTorch uses (default: 1; more rarely help)"
+    )
     settings = command.add_argument_group("settings (defaults: the paper's, or what suits the game)", OWN)
     for setting in all_settings().values():
         _add_setting(settings, setting)
@@ -67,16 +70,15 @@ def _flag(name: str) -> str:
 def run(options: argparse.Namespace) -> None:
     if options.tensorboard:
         require("tensorboard", "tensorboard")
-    if options.threads < 1:
-        raise InputError(f"--threads is {options.threads}; it must be at least 1")
     if options.game is None and options.resume is None:
         raise InputError("name a GAME to learn, or --resume RUN")
     trainer, folder = new_run(options) if options.resume is None else resumed_run(options)
     with _way_on(folder.folder):
         scores = reference_scores(trainer.game, trainer.compiled, trainer.settings.evaluation_episodes)
         if scores.best == scores.random:
-            words = "random play scores as much as the best: give the endings their rewards in a TOML beside the story"
-            print(f"{words} (drrn annotate begins one)", file=sys.stderr)
+            cure = "give the endings their rewards in a TOML beside the story (drrn annotate begins one)"
+            words = cure if isinstance(trainer.game, Authored) else "does any ending of the game pay more than another?"
+            print(f"random play scores as much as the best: {words}", file=sys.stderr)
         write = scalars(folder.folder) if options.tensorboard else None
         with rounds_display(trainer.settings, scores, trainer.round) as show:
             for finished in trainer.train():
@@ -93,11 +95,10 @@ def new_run(options: argparse.Namespace) -> tuple[Trainer, Run]:
     from drrn.training.record import Run
     from drrn.training.train import MOST_STATES, Trainer
 
-    device, game = torch_device(options.device), open_game(options)
-    suits = {**suiting(title_of(game)), **training_of(game), **_config(options.config)}
-    settings = settings_for(suits, _given(options))
+    device, (game, recipe) = torch_device(options.device), open_named(options)
+    settings = settings_for({**suiting(game), **_config(options.config)}, _given(options))
     progress = states_progress(MOST_STATES)
-    trainer = Trainer(game, settings, device, threads=options.threads, progress=progress)
+    trainer = Trainer(game, settings, device, recipe=recipe, threads=options.threads, progress=progress)
     moment = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     name = re.sub(r"[^\w.-]+", "-", f"{game.name}-{settings.model}")
     return trainer, Run.begin(options.out or Path("runs") / f"{name}-{moment}", trainer)
@@ -135,7 +136,7 @@ def _config(path: Path | None) -> dict[str, Any]:
     """The settings in the config.json of another run."""
     if path is None:
         return {}
-    from drrn.training.loading import read_json
+    from drrn.training.record import read_json
 
     config = read_json(path, f"{path}: no such file")
     found = config.get("settings", config) if isinstance(config, dict) else None

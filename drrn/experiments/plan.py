@@ -9,7 +9,6 @@ from typing import Any
 from drrn.errors import InputError, did_you_mean
 from drrn.experiments.tuned import suiting, tuned
 from drrn.games import Game
-from drrn.games.optional import title_of, training_of
 from drrn.settings import Settings, settings_for, uses
 
 PAPER = {"saving-john": "Saving John", "machine-of-death": "Machine of Death"}  # the paper's games: name and title
@@ -128,8 +127,7 @@ def settings_of(game: str, variant: Variant, opened: Game, scale: Scale) -> Sett
     What was asked for is for all jobs: a model that has no use for it is not refused.
     """
     planned = {
-        **suiting(title_of(opened)),
-        **training_of(opened),
+        **suiting(opened),
         **tuned(game, variant.name),
         **variant.settings,
         "replicas": scale.seeds,

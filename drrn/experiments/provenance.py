@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-import drrn
+from drrn.version import __version__
 
-PACKAGE = Path(drrn.__file__).parent
+PACKAGE = Path(__file__).parents[1]
 
 
 def commit() -> str:
@@ -25,7 +25,7 @@ def versions() -> dict[str, str]:
     import torch
 
     return {
-        "drrn": drrn.__version__,
+        "drrn": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
         "torch": torch.__version__,

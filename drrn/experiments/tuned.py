@@ -9,6 +9,9 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import Any
 
+from drrn.games import Game
+from drrn.games.optional import title_of, training_of
+
 # What suits the paper's two games, by title: α as the paper has it; of epochs it says "multiple", and they were chosen
 # on seeds from 1,000 on, which no reported run uses.
 PAPER_GAMES: dict[str, dict[str, Any]] = {
@@ -28,9 +31,9 @@ TUNED: tuple[tuple[str, str, dict[str, Any]], ...] = (
 )
 
 
-def suiting(title: str) -> dict[str, Any]:
-    """What suits a game of this title, whatever the model; of most games nothing is known."""
-    return dict(PAPER_GAMES.get(title, {}))
+def suiting(game: Game) -> dict[str, Any]:
+    """What suits a game, whatever the model: what is known of the paper's, under what the game says itself."""
+    return {**PAPER_GAMES.get(title_of(game), {}), **training_of(game)}
 
 
 def tuned(game: str, job: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from drrn.games.compiled.game import Compiled
 from drrn.games.contract import ContractError, Game, Observation, check_game
 from drrn.games.enumerable import Enumerable, check_outcomes
 from drrn.games.gymnasium_game import GymnasiumGame
-from drrn.games.make import BUILT_IN, Recipe, as_game, make, recipe_of
+from drrn.games.make import BUILT_IN, Recipe, as_game, make, opened_game, recipe_for, recipe_of
 from drrn.games.stories.story_game import StoryGame
 
 __all__ = [
@@ -24,5 +24,7 @@ __all__ = [
     "check_outcomes",
     "compile_game",
     "make",
+    "opened_game",
+    "recipe_for",
     "recipe_of",
 ]

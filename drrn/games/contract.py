@@ -9,7 +9,10 @@ import math
 import random
 import re
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from numbers import Real
+from typing import Any, Protocol, runtime_checkable
+
+from drrn.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,23 @@ class Game(Protocol):
 def looks_like_a_game(thing: object) -> bool:
     """Whether it is an object (not a class) with a name that can be reset and stepped."""
     return not isinstance(thing, type) and isinstance(thing, Game)
+
+
+def checked(game: Game, observation: Any) -> Observation:
+    """The observation with plain values, or a sentence that says what is wrong with it."""
+    if not isinstance(observation, Observation):
+        what = f"reset and step must return a drrn.Observation, not {type(observation).__name__}"
+    elif not isinstance(observation.text, str):
+        what = f"the text of an observation must be a str, not {type(observation.text).__name__}"
+    elif isinstance(observation.actions, str) or not all(isinstance(action, str) for action in observation.actions):
+        what = f"the actions of an observation must be a tuple of str, not {observation.actions!r:.60}"
+    elif not isinstance(observation.reward, Real) or not math.isfinite(observation.reward):
+        what = f"the reward of an observation must be a finite number, not {observation.reward!r:.60}"
+    elif observation.actions.__class__ is tuple and observation.reward.__class__ is float:
+        return observation
+    else:
+        return Observation(observation.text, tuple(observation.actions), float(observation.reward))
+    raise InputError(f"{game.name}: {what}: see docs/games.md")
 
 
 # What must never reach a player: links, macros, entities, and the tags that stories use.
@@ -90,7 +110,7 @@ def _check_observation(observation: Observation, place: str) -> None:
         mark = MARKUP.search(text)
         _expect(mark is None, f"{place}: markup {mark.group() if mark else ''!r} in {text[:80]!r}")
     _expect(all(action.strip() for action in observation.actions), f"{place}: an action without words")
-    number = isinstance(observation.reward, (int, float)) and math.isfinite(observation.reward)
+    number = isinstance(observation.reward, Real) and math.isfinite(observation.reward)
     _expect(number, f"{place}: the reward {observation.reward!r} is not a finite number")
 
 

@@ -45,6 +45,11 @@ class GymnasiumGame:
         self._fixed = _words(own if actions is None and isinstance(own, (list, tuple)) else actions, self.name)
         self._by_number = hasattr(env.action_space, "n")
         self._shown: tuple[str, ...] = ()
+        self._numbers: Sequence[int] = ()  # of the shown actions, as the environment counts them
+
+    def close(self) -> None:
+        """Close the environment."""
+        self.env.close()
 
     @property
     def fingerprint(self) -> str:
@@ -67,8 +72,11 @@ class GymnasiumGame:
 
     def reset(self, seed: int | None = None) -> Observation:
         self.stopped = False
-        text, info = self.env.reset(seed=seed)
-        return self._see(text, info, 0.0, ended=False)
+        text, info = self._told(self.env.reset(seed=seed), 2, "reset")
+        shown = self._see(text, info, 0.0, ended=False)
+        if not shown.actions:
+            raise InputError(f"{self.name}: the environment lists no actions at the beginning of an episode")
+        return shown
 
     def step(self, index: int) -> Observation:
         if not self._shown or self.stopped:
@@ -76,15 +84,20 @@ class GymnasiumGame:
             raise RuntimeError(f"the episode {what}: call reset()")
         if not 0 <= index < len(self._shown):
             raise IndexError(f"action {index} of {len(self._shown)}: choose one from 0 to {len(self._shown) - 1}")
-        text, reward, terminated, truncated, info = self.env.step(self._action(index))
+        text, reward, terminated, truncated, info = self._told(self.env.step(self._action(index)), 5, "step")
         self.stopped = bool(truncated) and not terminated
         return self._see(text, info, float(reward), ended=bool(terminated))
 
+    def _told(self, answer: Any, parts: int, method: str) -> Any:
+        if isinstance(answer, tuple) and len(answer) == parts:
+            return answer
+        raise InputError(f"{self.name}: {method} must return {parts} values, as Gymnasium's environments do since 0.26")
+
     def _action(self, index: int) -> int | str:
-        words = self._shown[index]
         if not self._by_number:
-            return words
-        return self._fixed.index(words) if self._fixed else index
+            return self._shown[index]
+        number = self._numbers[index]
+        return number + int(getattr(self.env.action_space, "start", 0))
 
     def _see(self, text: Any, info: Mapping[str, Any], reward: float, *, ended: bool) -> Observation:
         if not isinstance(text, str):
@@ -93,7 +106,24 @@ class GymnasiumGame:
                 "gymnasium.ObservationWrapper that tells it in words"
             )
         self._shown = () if ended else self._commands(info)
+        self._numbers = range(len(self._shown))
+        if self._fixed and self._shown:
+            self._numbers = self._of_fixed(info)
+            self._shown = tuple(self._fixed[number] for number in self._numbers)
         return Observation(str(text), self._shown, reward)
+
+    def _of_fixed(self, info: Mapping[str, Any]) -> list[int]:
+        """Which actions of the fixed list are shown: those that `info["action_mask"]` allows, or that are listed."""
+        mask = info.get("action_mask")
+        if mask is not None and len(mask) == len(self._fixed):
+            return [number for number, allowed in enumerate(mask) if allowed]
+        if len(self._shown) == len(self._fixed):
+            return list(range(len(self._fixed)))
+        if odd := set(self._shown) - set(self._fixed):
+            raise InputError(
+                f'{self.name}: it lists the command "{min(odd)}", which is not in its fixed list of actions'
+            )
+        return [self._fixed.index(words) for words in self._shown]
 
     def _commands(self, info: Mapping[str, Any]) -> tuple[str, ...]:
         given = _words(info.get(COMMANDS), self.name)

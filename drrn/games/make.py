@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -32,12 +32,14 @@ class Recipe:
     paraphrased: bool = False
     lenient: bool = False
     encoding: str | None = None
-    folder: str | None = None  # where the module of a `module:factory` was found, if it is not installed
+    folder: str | None = None  # where to look for the module of a `module:factory` that is not installed
 
     def open(self) -> Game:
-        """The game made again."""
-        options = {key: value for key, value in asdict(self).items() if key != "source"}
-        return make(self.source, **options)
+        """The game, made anew."""
+        game = _opened(self)
+        with contextlib.suppress(AttributeError):  # a class with slots: whoever opened it has the recipe
+            setattr(game, RECIPE, self)
+        return game
 
 
 def make(
@@ -57,13 +59,16 @@ def make(
     them; `lenient` plays on without what is not supported; `encoding` is the story file's, if it is not UTF-8; `folder`
     is where to look for a module that is not installed (default: the current one).
     """
+    options = {"shuffle": shuffle, "paraphrased": paraphrased, "lenient": lenient, "encoding": encoding}
+    return recipe_for(name_or_path, folder=folder, **options).open()
+
+
+def recipe_for(name_or_path: str | Path, *, folder: str | Path | None = None, **options: Any) -> Recipe:
+    """What `make` is asked for, in names that hold in every folder; the options are those of `make`."""
     name = str(name_or_path)
     where = str(Path(folder or ".").resolve()) if _is_module(name) else None
-    recipe = Recipe(name, shuffle, paraphrased, lenient, encoding, where)
-    game = _opened(recipe)
-    found = registry.folder_of(name, where) if where else None
-    _leave(replace(recipe, source=lasting_name(name), folder=found), game)
-    return game
+    source = lasting_name(name) if _is_file(name) or _is_name(name) else name  # what is neither is refused as it stands
+    return Recipe(source, folder=where, **options)
 
 
 def recipe_of(game: Game) -> Recipe | None:
@@ -85,6 +90,14 @@ def as_game(thing: Any) -> Game:
     raise InputError(
         f"a {type(thing).__name__} is no game: give a name, a path, a Gymnasium environment, or an object with {OWED}"
     )
+
+
+def opened_game(thing: Any) -> tuple[Game, Recipe | None]:
+    """A game, and how it was opened if a name was given: an object that was given may not be what its name opens."""
+    if not isinstance(thing, (str, Path)):
+        return (thing.open(), thing) if isinstance(thing, Recipe) else (as_game(thing), None)
+    recipe = recipe_for(thing)
+    return recipe.open(), recipe
 
 
 def lasting_name(name: str) -> str:
@@ -130,11 +143,6 @@ def _named(game: Game, source: str) -> Game:
     if not isinstance(game.name, str) or not game.name:
         raise InputError(f"{source}: the name of the game is {game.name!r}: it must be a str that is not empty")
     return game
-
-
-def _leave(recipe: Recipe, game: Game) -> None:
-    with contextlib.suppress(AttributeError):  # a class with slots: it can be played, and not made again by others
-        setattr(game, RECIPE, recipe)
 
 
 def _story(recipe: Recipe) -> StoryGame:

@@ -8,7 +8,8 @@ A game owes `name`, `reset` and `step` (see `contract`). It may have any of thes
     ending       str, the name of the ending it is on     default: "the end"
     stopped      bool, it cut the episode short itself    default: False
     another()    a copy that plays on its own             default: None, it is used alone, in turn
-    most_copies  int, how many may play at once           default: any number
+    most_copies  int, how many may play at once           default: 64
+    close()      lets go of what a copy holds             default: nothing
     fingerprint  str, a hash of what results belong to    default: a hash of its class and its name
     sources      what it was made from, by name           default: nothing
 
@@ -26,6 +27,7 @@ from drrn.errors import InputError
 from drrn.games.contract import Game, Observation, looks_like_a_game
 
 STEP_LIMIT = 500  # of a game that names none
+MOST_COPIES = 64  # of a game that says nothing of it: each may be large
 THE_END = "the end"  # the one ending of a game that names none
 
 
@@ -78,10 +80,16 @@ def another(game: Game) -> Game | None:
     return twin
 
 
-def most_copies_of(game: Game) -> int | None:
-    """How many copies of the game may play at once; None: any number."""
-    most = getattr(game, "most_copies", None)
-    return None if most is None else max(1, operator.index(most))
+def most_copies_of(game: Game) -> int:
+    """How many copies of the game may play at once."""
+    return max(1, operator.index(getattr(game, "most_copies", MOST_COPIES)))
+
+
+def close(game: Game) -> None:
+    """Let go of what the game holds, where it says how."""
+    closing = getattr(game, "close", None)
+    if callable(closing):
+        closing()
 
 
 def has_fingerprint(game: Game) -> bool:

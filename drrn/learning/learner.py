@@ -33,8 +33,8 @@ class Learner(Protocol):
     def learn_once(self, generators: Generators, replicas: Sequence[bool]) -> int:
         """After a step: one update of the replicas that are true; how many transitions were learned from."""
 
-    def end_round(self) -> None:
-        """Let go of what the next round will not learn from."""
+    def forget(self) -> None:
+        """Between rounds: let go of what the next round will not learn from."""
 
     def texts_in_use(self) -> tuple[Ids, Ids]:
         """The distinct texts, of states and of actions, that are yet to be learned from."""

@@ -1,4 +1,4 @@
-"""Learners by name; a new one is a class and a line here."""
+"""Learners by name; a new one is a class, a line here, and its name in `settings.LEARNERS`."""
 
 from __future__ import annotations
 

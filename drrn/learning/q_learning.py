@@ -63,7 +63,7 @@ class QLearning:
             self._learn_from(places)
         return sum(map(len, places))
 
-    def end_round(self) -> None:
+    def forget(self) -> None:
         if not self.settings.keep and self.settings.form != "online":
             for buffer in self.buffers:
                 buffer.clear()

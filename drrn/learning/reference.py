@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from drrn.games import Game, Observation, make
+from drrn.games.optional import is_stopped
 from drrn.text import words
 
 ALPHA, GAMMA, ETA = 0.5, 0.9, 0.001  # α of softmax, discount γ, learning rate η
@@ -30,7 +31,7 @@ class DRRN(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.dictionary: dict[str, int] = {}  # words are numbered as they are met
+        self.dictionary: dict[str, int] = {}  # words are numbered as they are met; when it is full, they share numbers
         self.state, self.action = (
             nn.Sequential(nn.Linear(WORDS, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, HIDDEN), nn.Tanh()) for _ in range(2)
         )
@@ -45,7 +46,7 @@ class DRRN(nn.Module):
 
     def bag(self, text: str) -> Tensor:
         """A text as its bag of words: how often each word of the dictionary occurs in it."""
-        numbers = [self.dictionary.setdefault(word, len(self.dictionary)) for word in words(text)]
+        numbers = [self.dictionary.setdefault(word, len(self.dictionary) % WORDS) for word in words(text)]
         return torch.bincount(torch.tensor(numbers, dtype=torch.long), minlength=WORDS).float()
 
 
@@ -75,7 +76,7 @@ def train(game: Game, episodes: int) -> Iterator[float]:
     for episode in range(episodes):
         page, score = game.reset(seed=episode), 0.0
         for _ in range(STEPS):
-            if page.ended:
+            if page.ended or is_stopped(game):
                 break
             taken = choose(model, page)
             following = game.step(taken)

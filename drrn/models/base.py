@@ -45,6 +45,11 @@ class Pages:
     def mask(self) -> NDArray[np.bool_]:
         return self.actions >= 0
 
+    @property
+    def flat_actions(self) -> Ids:
+        """The actions of all pages of a batch, one after the other: [R, B · A]."""
+        return self.actions.reshape(*self.states.shape[:-1], -1)
+
     def __getitem__(self, some: slice) -> Pages:
         return Pages(self.states[some], self.actions[some])
 

@@ -22,7 +22,7 @@ class PerActionDQN(Model):
         add_layers(self, width, outputs=1)
 
     def reads(self, pages: Pages) -> dict[str, Ids]:
-        return {"state": pages.states, "action": pages.actions.reshape(*pages.states.shape[:-1], -1)}
+        return {"state": pages.states, "action": pages.flat_actions}
 
     def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
         replicas, batch, most = reading.pages.actions.shape
@@ -50,7 +50,9 @@ class MaxActionDQN(Model):
     def reads(self, pages: Pages) -> dict[str, Ids]:
         most = pages.actions.shape[-1]
         if most > self.shape.most_actions:
-            raise InputError(f"a page shows {most} actions, but the model has {self.shape.most_actions} outputs")
+            raise InputError(
+                f"a page shows {most} actions, but the model has {self.shape.most_actions} outputs: set most_actions"
+            )
         return {"state": pages.states} | {f"action {place}": pages.actions[..., place] for place in range(most)}
 
     def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
@@ -99,9 +101,9 @@ class LookUpTable(Model):
     def _make_room(self) -> None:
         old = self.weights["table"]
         states, actions = len(self.store.states), len(self.store.actions)
-        if states <= old.shape[1] and actions <= old.shape[2]:
+        if old.numel() and states <= old.shape[1] and actions <= old.shape[2]:
             return
-        rows, columns = (max(need, 2 * have) for need, have in zip((states, actions), old.shape[1:], strict=True))
+        rows, columns = (max(need, 2 * have, 1) for need, have in zip((states, actions), old.shape[1:], strict=True))
         if rows * columns * len(self.seeds) > 2**28:
             raise InputError(f"a table of {states:,} states by {actions:,} actions is too large: use another model")
         table = torch.zeros(len(self.seeds), rows, columns, device=self.device)

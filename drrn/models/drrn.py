@@ -29,7 +29,7 @@ class DRRN(Model):
         self.interaction.prepare(self)
 
     def reads(self, pages: Pages) -> dict[str, Ids]:
-        actions = pages.actions.reshape(*pages.states.shape[:-1], -1)
+        actions = pages.flat_actions
         if self.shape.shared:
             return {"text": np.concatenate([pages.states, actions], axis=-1)}
         return {"state": pages.states, "action": actions}

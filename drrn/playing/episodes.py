@@ -6,8 +6,10 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from drrn.games import Game, Observation
+from drrn.games import Game, Observation, as_game
+from drrn.games.contract import checked
 from drrn.games.optional import ending_of, is_stopped, step_limit_of
 
 Policy = Callable[[Observation], int]  # the index of the action to take
@@ -40,17 +42,18 @@ def random_policy(seed: int) -> Policy:
     return lambda observation: int(draw() * len(observation.actions))
 
 
-def play_episodes(game: Game, policy: Policy, episodes: int, seed: int) -> Iterator[Episode]:
-    """Yield each finished episode; the seed makes all of them."""
+def play_episodes(game: Any, policy: Policy, episodes: int, seed: int) -> Iterator[Episode]:
+    """Yield each finished episode of a game, by name or as an object; the seed makes all of them."""
+    game = as_game(game)
     most = step_limit_of(game)
     for number in range(episodes):
-        yield _episode(game, policy, game.reset(seed if number == 0 else None), most)
+        yield _episode(game, policy, checked(game, game.reset(seed if number == 0 else None)), most)
 
 
 def _episode(game: Game, policy: Policy, observation: Observation, most: int) -> Episode:
     total, steps = 0.0, 0
     while observation.actions and steps < most and not (steps and is_stopped(game)):
-        observation = game.step(policy(observation))
+        observation = checked(game, game.step(policy(observation)))
         total += observation.reward
         steps += 1
     return Episode(observation.reward if observation.ended else 0.0, total, steps, ending_of(game, observation))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from drrn.errors import InputError, did_you_mean
 from drrn.learning.exploration import greedy, softmax
 from drrn.playing.episodes import Summary, summarise
 from drrn.playing.rollouts import QPolicy, Rollouts
@@ -33,6 +34,10 @@ class Evaluation:
 
 def policy_of(name: str, alpha: float) -> QPolicy:
     """A policy by its name: from Q-values to the probabilities of actions."""
+    if name not in POLICIES:
+        raise InputError(
+            f'no policy is named "{name}": choose from {", ".join(POLICIES)}.{did_you_mean(name, POLICIES)}'
+        )
     return greedy if name == "greedy" else lambda q, mask: softmax(q, mask, alpha)
 
 
@@ -42,9 +47,10 @@ def evaluate(
     """Play so many episodes with each replica by each policy; unknown words count for nothing."""
     found = []
     for policy in policies:
+        choose = policy_of(policy, alpha)
         purpose = EVALUATE + POLICIES.index(policy)
         generators = [np.random.default_rng([seed, purpose, number]) for seed in seeds]
-        played = rollouts.play(episodes, policy_of(policy, alpha), generators, learn=False)
+        played = rollouts.play(episodes, choose, generators, learn=False)
         for replica, rollout in enumerate(played):
             found.append(Evaluation(replica, number, policy, summarise(rollout.episodes)))
     return found

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from drrn.errors import InputError
-from drrn.games import Game, Observation, recipe_of
-from drrn.games.optional import another, ending_of, is_stopped, most_copies_of
+from drrn.games import Game, Observation, Recipe
+from drrn.games.contract import checked
+from drrn.games.optional import another, close, ending_of, is_stopped, most_copies_of
 
-COPIES = 16  # of a game that is made by its name and cannot copy itself
+COPIES = 16  # of a game that was opened by its name and cannot copy itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class Seen:
 class Lanes(Protocol):
     """So many games at once; those that begin or step together are named by lane, and answer in that order."""
 
-    most: int | None  # lanes; None: any number
+    most: int  # lanes
 
     def begin(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[Seen]:
         """The first page of a new episode in each lane."""
@@ -35,14 +37,18 @@ class Lanes(Protocol):
 
 
 class LocalLanes:
-    """Lanes in this process: by the game's own copies; else by making it anew by its name; else the game alone."""
+    """Lanes in this process: by the game's own copies; else by opening it anew by its name; else the game alone."""
 
-    def __init__(self, game: Game) -> None:
-        self.game, self.recipe = game, recipe_of(game)
+    def __init__(self, game: Game, recipe: Recipe | None = None) -> None:
+        """`recipe` is how the game was opened, if it was opened by its name; an object that was given has none."""
+        self.game, self.recipe = game, recipe
         first = another(game)
         self.copies = first is not None
-        self.most = most_copies_of(game) if self.copies else COPIES if self.recipe else 1
-        self._games: dict[int, Game] = {0: first or game}
+        self.most = most_copies_of(game) if self.copies else COPIES if recipe else 1
+        self._games: dict[int, Game] = {}
+        self._made: list[Game] = []
+        weakref.finalize(self, _close, self._made)
+        self._games[0] = game if first is None else self._own(first)
 
     def begin(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[Seen]:
         games = [self._game(lane) for lane in lanes]
@@ -56,13 +62,22 @@ class LocalLanes:
         if lane not in self._games:
             made = another(self.game) if self.copies or self.recipe is None else self.recipe.open()
             assert made is not None, "a game that cannot be copied has one lane"
-            self._games[lane] = made
+            self._games[lane] = self._own(made)
         return self._games[lane]
 
+    def _own(self, made: Game) -> Game:
+        """A copy that was made here; one that is another lane's game would mix their episodes."""
+        if made is self.game or any(made is game for game in self._made):
+            how = "another()" if self.copies or self.recipe is None else self.recipe.source
+            raise InputError(f"{self.game.name}: {how} must give a new game each time, and gave the same one twice")
+        self._made.append(made)
+        return made
+
     def _seen(self, game: Game, observation: Observation) -> Seen:
-        if not isinstance(observation, Observation):
-            kind = type(observation).__name__
-            raise InputError(
-                f"{game.name}: reset and step must return a drrn.Observation, not {kind}: see docs/games.md"
-            )
+        observation = checked(game, observation)
         return Seen(observation, ending_of(game, observation), bool(observation.actions) and is_stopped(game))
+
+
+def _close(games: Sequence[Game]) -> None:
+    for game in games:
+        close(game)

@@ -1,4 +1,4 @@
-"""Lanes in other processes, for games that are slow to step: each process makes the game anew by its name."""
+"""Lanes in other processes, for games that are slow to step: each process opens the game anew by its name."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.games import Game, recipe_of
-from drrn.games.make import Recipe
+from drrn.games import Game, Recipe
 from drrn.playing.lanes import Lanes, LocalLanes, Seen
 from drrn.processes import Worker
 
-Question = tuple[str, Sequence[int], Sequence[int]]  # begin or step, lanes, seeds or places
+Question = tuple[int, str, Sequence[int], Sequence[int]]  # its number, begin or step, lanes, seeds or places
 
 
 class PooledLanes:
@@ -23,22 +22,26 @@ class PooledLanes:
     def __init__(self, recipe: Recipe, workers: int) -> None:
         self.workers = [Worker(_serve, recipe) for _ in range(workers)]
         self.close = weakref.finalize(self, _stop, self.workers)  # ends the processes, at the latest when this is gone
-        for worker in self.workers:  # each says how many lanes it can have, once it has made the game
-            self.most: int | None = self._answer(worker)
+        self.asked = 0  # questions, so that an answer to one that was given up is not taken for another's
+        for worker in self.workers:  # each says how many lanes it can have, once it has opened the game
+            self.most: int = self._answer(worker)
 
     def begin(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[Seen]:
-        return self._asked("begin", lanes, seeds)
+        return self._ask("begin", lanes, seeds)
 
     def step(self, lanes: Sequence[int], places: Sequence[int]) -> list[Seen]:
-        return self._asked("step", lanes, places)
+        return self._ask("step", lanes, places)
 
-    def _asked(self, what: str, lanes: Sequence[int], numbers: Sequence[int]) -> list[Seen]:
+    def _ask(self, what: str, lanes: Sequence[int], numbers: Sequence[int]) -> list[Seen]:
         """Each process gets its share, all at once; the answers come in the order of the lanes."""
+        self.asked += 1
         count = len(self.workers)
         shares = [[at for at, lane in enumerate(lanes) if lane % count == number] for number in range(count)]
         busy = [(worker, share) for worker, share in zip(self.workers, shares, strict=True) if share]
         for worker, share in busy:
-            question: Question = (what, [lanes[at] // count for at in share], [numbers[at] for at in share])
+            question: Question = (
+                self.asked, what, [lanes[at] // count for at in share], [numbers[at] for at in share],
+            )  # fmt: skip
             worker.connection.send(question)
         found: dict[int, Seen] = {}
         for worker, share in busy:
@@ -46,12 +49,16 @@ class PooledLanes:
         return [found[at] for at in range(len(lanes))]
 
     def _answer(self, worker: Worker) -> Any:
+        """What a process says to the last question."""
         try:
-            kind, answer = worker.connection.recv()
+            number, kind, answer = worker.connection.recv()
+            while number != self.asked:
+                number, kind, answer = worker.connection.recv()
         except (EOFError, OSError) as error:
             worker.process.join()
             died = f"a process that stepped the game died (exit code {worker.process.exitcode})"
-            raise InputError(f"{died}: was there memory enough?") from error
+            cure = 'a script needs `if __name__ == "__main__":` before what it runs' if not self.asked else ""
+            raise InputError(f"{died}: {cure or 'was there memory enough?'}") from error
         if kind == "refused":
             raise InputError(answer)
         if kind == "failed":
@@ -59,34 +66,38 @@ class PooledLanes:
         return answer
 
 
-def lanes_of(game: Game, workers: int) -> Lanes:
-    """Lanes for a game: in this process, or in so many others, which must be able to make the game by its name."""
-    recipe = recipe_of(game)
+def lanes_of(game: Game, recipe: Recipe | None, workers: int) -> Lanes:
+    """Lanes for a game: in this process, or in so many others, which open the game by its name."""
     if workers == 1:
-        return LocalLanes(game)
+        return LocalLanes(game, recipe)
     if recipe is None:
-        raise InputError(f"{game.name}: workers make the game by its name: give it as a name or as module:factory")
+        raise InputError(f"{game.name}: workers open the game by its name: give it as a name or as module:factory")
+    if recipe.source.startswith("__main__:"):
+        raise InputError(f"{recipe.source}: workers cannot import it: put the game into a module of its own")
     return PooledLanes(recipe, workers)
 
 
 def _serve(connection: Connection[Any, Any], recipe: Recipe) -> None:
-    """Make the game; then answer one question after another."""
+    """Open the game; then answer one question after another, until the other end is closed."""
+    number, what, which, numbers = 0, "open", [], []  # type: ignore[var-annotated]
     lanes: LocalLanes | None = None
     while True:
         try:
             if lanes is None:
-                lanes = LocalLanes(recipe.open())
+                lanes = LocalLanes(recipe.open(), recipe)
                 answer: Any = lanes.most
             else:
-                what, which, numbers = connection.recv()
                 answer = lanes.begin(which, numbers) if what == "begin" else lanes.step(which, numbers)
-            connection.send(("told", answer))
+            kind = "told"
+        except InputError as error:
+            kind, answer = "refused", str(error)
+        except Exception:
+            kind, answer = "failed", traceback.format_exc()
+        try:
+            connection.send((number, kind, answer))
+            number, what, which, numbers = connection.recv()
         except (EOFError, OSError):
             return
-        except InputError as error:
-            connection.send(("refused", str(error)))
-        except Exception:
-            connection.send(("failed", traceback.format_exc()))
 
 
 def _stop(workers: Sequence[Worker]) -> None:

@@ -61,20 +61,17 @@ class SteppedRollouts:
         """For each replica, `episodes` finished or stopped ones; its generator alone makes them."""
         waiting = [(r, int(s)) for r, by in enumerate(generators) for s in by.integers(2**62, size=episodes)][::-1]
         rollouts = [SteppedRollout([]) for _ in generators]
-        free = list(range(min(self.lanes.most or len(waiting), len(waiting))))[::-1]
+        free = list(range(min(self.lanes.most, len(waiting))))[::-1]
         seats: list[Seat] = []
         store = self.model.store if learn else self.model.store.scratch()
         while waiting or seats:
             begun = self.begin([(*waiting.pop(), free.pop()) for _ in range(min(len(free), len(waiting)))], store)
             for seat in begun:
                 rollouts[seat.replica].trajectories.append(seat.trajectory)
-            seats += begun
-            free += [seat.lane for seat in seats if seat.trajectory.over][::-1]
-            seats = [seat for seat in seats if not seat.trajectory.over]
+            seats = _those_on([*seats, *begun], free)  # a first page may end the story
             if seats:
                 self.step(seats, self.choices(seats, policy, generators, store), store)
-                free += [seat.lane for seat in seats if seat.trajectory.over][::-1]
-                seats = [seat for seat in seats if not seat.trajectory.over]
+                seats = _those_on(seats, free)
             if store is not self.model.store and max(len(store.states), len(store.actions)) > MOST_SCRATCH:
                 store = self._fresh(seats)
         return rollouts
@@ -142,3 +139,9 @@ class SteppedRollouts:
         for seat in seats:
             self._see(seat, store)
         return store
+
+
+def _those_on(seats: Sequence[Seat], free: list[int]) -> list[Seat]:
+    """The episodes that go on; the lanes of the others become free."""
+    free += [seat.lane for seat in seats if seat.trajectory.over]
+    return [seat for seat in seats if not seat.trajectory.over]

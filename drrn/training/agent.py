@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from drrn.errors import InputError
 from drrn.exact.solve import Score, policy_score
-from drrn.games import Compiled, Game, Observation, compile_game
+from drrn.games import Compiled, Observation, as_game, compile_game, opened_game
 from drrn.games.optional import step_limit_of
 from drrn.learning.exploration import draw_actions
 from drrn.models import Model, Shape, encoder_of
@@ -36,9 +37,11 @@ class Agent:
 
         Nothing of it is kept: asking leaves the training as it is.
         """
+        if isinstance(actions, str):
+            raise InputError(f'the actions must be a list of texts, not the one text "{actions[:60]}"')
         store = self.model.store.scratch()
         page = store.page(state, actions)
-        found: Q = self.model.q(pages_of([[page]] * len(self.model.seeds)), store)[:, 0].cpu().numpy()
+        found: Q = self.model.q(pages_of([[page]] * len(self.model.seeds)), store)[:, 0, : len(actions)].cpu().numpy()
         return found
 
     def policy(self, name: str = "softmax", *, seed: int = 0, replica: int | None = None) -> Policy:
@@ -55,19 +58,21 @@ class Agent:
 
     def evaluate(
         self,
-        game: Game,
+        game: Any,
         *,
         policies: Sequence[str] = POLICIES,
         episodes: int = 1000,
         number: int = 0,
         workers: int = 1,
     ) -> list[Evaluation]:
-        """How each replica plays the game, by each policy."""
-        rollouts = SteppedRollouts(game, self.model, lanes_of(game, workers))
+        """How each replica plays a game, by each policy; the game is a name or an object, as for `drrn.trainer`."""
+        opened, recipe = opened_game(game)
+        rollouts = SteppedRollouts(opened, self.model, lanes_of(opened, recipe, workers))
         return evaluate(rollouts, policies, self.settings.alpha, episodes, self.settings.seeds, number)
 
-    def exact(self, game: Game, policy: str = "softmax") -> tuple[Compiled, list[Score]]:
+    def exact(self, game: Any, policy: str = "softmax") -> tuple[Compiled, list[Score]]:
         """What each replica is expected to score, without the noise of sampling; the game must compile."""
+        game = as_game(game)
         if self.model.sees_menu:
             raise InputError("this model's choice depends on the order of the actions: its score can only be sampled")
         rollouts = CompiledRollouts(compile_game(game), self.model, self.model.store.scratch())

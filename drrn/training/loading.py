@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from drrn import registry
 from drrn.errors import InputError
-from drrn.games import Game, make
-from drrn.games.optional import fingerprint_of
+from drrn.games import Game, Recipe
+from drrn.games.optional import another, fingerprint_of
 from drrn.models import build_model
 from drrn.settings import Settings
 from drrn.text import Store
 from drrn.training import tensor_file
 from drrn.training.agent import Agent, shape_of, torch_device
-from drrn.training.record import Run
+from drrn.training.record import Run, read_json
 from drrn.training.train import Trainer
 
 
@@ -29,7 +30,7 @@ def load_agent(folder: Path, device: str = "cpu") -> Agent:
     path = folder / "model.safetensors"
     arrays, metadata = tensor_file.load(path)
     if metadata.get("game", config["game"]["sha256"]) != config["game"]["sha256"]:
-        raise InputError(f"{path}: it holds the weights of another story")
+        raise InputError(f"{path}: it holds the weights of another game")
     model.restore(arrays, str(path))
     return Agent(model, settings)
 
@@ -37,6 +38,7 @@ def load_agent(folder: Path, device: str = "cpu") -> Agent:
 def resumed(
     folder: Path,
     game: Game | None = None,
+    recipe: Recipe | None = None,
     *,
     device: str = "cpu",
     changes: Mapping[str, Any] | None = None,
@@ -44,30 +46,40 @@ def resumed(
 ) -> Trainer:
     """A trainer that stands where the run's last finished round left it; `options` are those of `Trainer`.
 
+    The game is opened as it was then; one that is given is used instead, with its recipe if a name opened it.
     `changes` are settings that may be others than they were, such as the number of rounds.
     """
     config, run = read_config(folder), Run(folder)
     run.check_whole()
-    game = game_of(folder) if game is None else game
+    by_name = config["game"].get("by_name", True)
+    if game is None:
+        recipe = recipe_of_run(folder, config)
+        game = recipe.open()
+    elif by_name and recipe is None and another(game) is None:
+        raise InputError(f"{folder}: the run opened its game by its name, in many copies: leave the game out")
     if config["game"]["sha256"] != fingerprint_of(game):
-        raise InputError(f"{folder}: the story has changed since this run began: begin a new run")
+        raise InputError(f"{folder}: the game has changed since this run began: begin a new run")
     settings = Settings(**{**config["settings"], **(changes or {})})
-    trainer = Trainer(game, settings, torch_device(device), **options)
+    trainer = Trainer(game, settings, torch_device(device), recipe=recipe if by_name else None, **options)
     run.resume(trainer)
     trainer.folder = folder
     return trainer
 
 
-def game_of(folder: Path, **choices: bool) -> Game:
+def game_of(folder: Path, **choices: Any) -> Game:
     """The game that a run learned, opened as it was then; `choices` are of `make`."""
-    kept = read_config(folder)["game"]
+    return replace(recipe_of_run(folder, read_config(folder)), **choices).open()
+
+
+def recipe_of_run(folder: Path, config: Mapping[str, Any]) -> Recipe:
+    """How a run's game is opened again."""
+    kept = config["game"]
     if kept["source"] is None:
         raise InputError(
-            f'{folder}: its game, "{kept["title"]}", was given as an object and not by a name: open the run in Python '
-            "(drrn.load, drrn.resume) and give it the game, or name one here by module:factory"
+            f'{folder}: its game, "{kept["title"]}", was given as an object, and no name opens it: in Python, '
+            "drrn.resume(run, game) goes on with it; drrn evaluate takes another by --game"
         )
-    opened = {name: kept[name] for name in ("shuffle", "paraphrased", "lenient", "encoding") if name in kept}
-    return make(kept["source"], **{**opened, **choices})
+    return Recipe(**{f.name: kept[f.name] for f in fields(Recipe) if f.name in kept})
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -81,17 +93,9 @@ def read_config(folder: Path) -> dict[str, Any]:
         found["most_actions"]
     except (KeyError, TypeError, InputError) as error:
         raise InputError(f"{path}: not the settings of a run: {error}") from error
+    if found.get("folder"):
+        registry.add_folder(found["folder"])  # models and the like may be modules of the folder that it was begun in
     return found
-
-
-def read_json(path: Path, missing: str) -> Any:
-    """What a JSON file holds, or a sentence; `missing` is the one where there is no such file."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise InputError(missing) from error
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read as JSON: {error}") from error
 
 
 def _store(folder: Path, settings: Settings) -> Store:

@@ -19,10 +19,10 @@ def play_and_learn(
     learn: Generators,
 ) -> int:
     """A round: each replica plays its episodes one after the other; how many transitions were learned from."""
-    if rollouts.lanes.most is not None and rollouts.lanes.most < settings.replicas:
+    if rollouts.lanes.most < settings.replicas:
         raise InputError(
-            "the online form plays a game of each replica at once: give the game an another() that copies it, "
-            "open it by its name, or learn with replicas=1"
+            f"the online form plays a game of each replica at once, and this game can be played {rollouts.lanes.most} "
+            "times at once: give the game an another() that copies it, or learn with fewer replicas"
         )
     store, learned = rollouts.model.store, 0
     left = [settings.episodes_per_round] * settings.replicas

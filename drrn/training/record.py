@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-import drrn
 from drrn.errors import InputError
-from drrn.games import Game, recipe_of
+from drrn.games import Game, Recipe, recipe_of
 from drrn.games.optional import fingerprint_of, sources_of, title_of
 from drrn.playing.evaluation import POLICIES, Evaluation
 from drrn.settings import Settings
 from drrn.training import tensor_file
 from drrn.training.state_file import load_state, save_state
+from drrn.version import __version__
 
 if TYPE_CHECKING:
     from drrn.training.train import Trainer
@@ -66,6 +66,8 @@ class Run:
 
     def keep(self, trainer: Trainer) -> None:
         """After a round: the rows, then the checkpoint, then what is made from it."""
+        if read_json(self.folder / "config.json", "").get("settings") != asdict(trainer.settings):  # more rounds, say
+            self.write("config.json", json.dumps(config_of(trainer), indent=2))
         self.write("evaluations.csv", csv_text(trainer.rows))
         save_state(self.checkpoint, trainer.state())
         self._write_model(trainer)
@@ -125,7 +127,10 @@ class Run:
 
 def save(folder: Path, trainer: Trainer) -> None:
     """Begin a run's folder, or bring the trainer's own up to date."""
-    if trainer.folder != folder:
+    folder = folder.resolve()
+    if folder.is_file():
+        raise InputError(f"{folder}: a file; a run needs a folder of its own")
+    if trainer.folder is None or trainer.folder.resolve() != folder:
         Run.begin(folder, trainer)
         trainer.folder = folder
     Run(folder).keep(trainer)
@@ -134,11 +139,12 @@ def save(folder: Path, trainer: Trainer) -> None:
 def config_of(trainer: Trainer) -> dict[str, Any]:
     """What the run is: the game and how it is opened, settings, versions."""
     return {
-        "game": game_entry(trainer.game),
+        "game": game_entry(trainer.game, trainer.recipe),
         "settings": asdict(trainer.settings),
+        "folder": str(Path.cwd()),  # where modules that the settings name were looked for
         "most_actions": trainer.model.shape.most_actions,
         "versions": {
-            "drrn": drrn.__version__,
+            "drrn": __version__,
             "python": platform.python_version(),
             "numpy": np.__version__,
             "torch": torch.__version__,
@@ -146,11 +152,17 @@ def config_of(trainer: Trainer) -> dict[str, Any]:
     }
 
 
-def game_entry(game: Game) -> dict[str, Any]:
-    """The game as config.json has it; one that was not opened by a name has none to be opened by again."""
-    recipe = recipe_of(game)
-    opened = asdict(recipe) if recipe else {"source": None, "lenient": False, "encoding": None}
-    return {**opened, "title": title_of(game), "sha256": fingerprint_of(game), **sources_of(game)}
+def game_entry(game: Game, recipe: Recipe | None) -> dict[str, Any]:
+    """The game as config.json has it, and how it is opened again; an object that no name opened has no source."""
+    opened_by = recipe or recipe_of(game)
+    opened = asdict(opened_by) if opened_by else {"source": None, "lenient": False, "encoding": None}
+    return {
+        **opened,
+        "by_name": recipe is not None,
+        "title": title_of(game),
+        "sha256": fingerprint_of(game),
+        **sources_of(game),
+    }
 
 
 def vocabulary_of(trainer: Trainer) -> dict[str, Any]:
@@ -190,3 +202,13 @@ def csv_text(rows: Sequence[dict[str, str]]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
+
+
+def read_json(path: Path, missing: str) -> Any:
+    """What a JSON file holds, or a sentence; `missing` is the one where there is no such file."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InputError(missing) from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read as JSON: {error}") from error

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from drrn.errors import InputError
-from drrn.games import Compiled, Game, can_be_compiled, compile_game
+from drrn.games import Compiled, Game, Recipe, can_be_compiled, compile_game
 from drrn.games.optional import fingerprint_of
 from drrn.learning.exploration import Probabilities, epsilon_greedy
 from drrn.learning.learners import build_learner
@@ -57,12 +58,17 @@ class Trainer:
         settings: Settings,
         device: torch.device,
         *,
+        recipe: Recipe | None = None,
         threads: int = 1,
         progress: Callable[[int], None] | None = None,
     ) -> None:
-        """PyTorch uses so many `threads` while this works: the products are small, and more of them mostly wait for
-        each other. `progress` is told how many states were searched, where the game is compiled."""
-        self.game, self.settings, self.device, self.threads = game, settings, device, threads
+        """`recipe` is how the game was opened, if it was opened by its name: then it can be opened again, here or in
+        other processes; an object that was given is used as it is. PyTorch uses so many `threads` while this works: the
+        products are small, and more of them mostly wait. `progress` is told how many states a compilation has searched.
+        """
+        if threads < 1:
+            raise InputError(f"threads is {threads}; it must be at least 1")
+        self.game, self.recipe, self.settings, self.device, self.threads = game, recipe, settings, device, threads
         self.round = 0
         self.rows: list[dict[str, str]] = []  # of evaluations.csv, round by round
         self.folder: Path | None = None  # that it was saved in, or resumed from
@@ -75,6 +81,8 @@ class Trainer:
             self.model.meet(replica, np.arange(len(self.store.states)), np.arange(len(self.store.actions)))
         self.learner = build_learner(self.model, settings)
         self.rollouts = self._rollouts()
+        if settings.workers > 1 and not isinstance(self.rollouts, SteppedRollouts) and settings.form != "online":
+            log.warning("%s was compiled, so nothing is left for %d workers to step", game.name, settings.workers)
 
     def train(self) -> Iterator[Round]:
         """Play, learn, evaluate; yield; again."""
@@ -108,7 +116,7 @@ class Trainer:
     def restore(self, state: State, source: str) -> None:
         """Go on from where a trainer of the same game and settings stood; `source` is what a complaint names."""
         if state["game"] != fingerprint_of(self.game):
-            raise InputError(f"{source}: it holds the weights of another story")
+            raise InputError(f"{source}: it holds the weights of another game")
         self.store.restore(state["store"], texts=self.grows)
         self.model.check_fits(state["model"], source)
         self.learner.restore(state["learner"])  # before the model: what grows has not grown yet
@@ -120,8 +128,9 @@ class Trainer:
     def _play_a_round(self, number: int) -> Round:
         start, settings = time.perf_counter(), self.settings
         play, learn = self._generators(PLAY, number), self._generators(LEARN, number)
+        self.learner.forget()  # what a round that was interrupted has left
         if settings.form == "online":
-            learned = online.play_and_learn(self._stepped(), self.learner, settings, self._explore, play, learn)
+            learned = online.play_and_learn(self.stepped, self.learner, settings, self._explore, play, learn)
         else:
             rollouts = self.rollouts.play(settings.episodes_per_round, self._explore, play, learn=True)
             for replica, rollout in enumerate(rollouts):
@@ -130,7 +139,7 @@ class Trainer:
         seconds = time.perf_counter() - start
         episodes = settings.evaluation_episodes
         evaluations = evaluate(self.rollouts, POLICIES, settings.alpha, episodes, settings.seeds, number)
-        self.learner.end_round()
+        self.learner.forget()
         self._forget_texts()
         self.round = number
         self.rows += record.evaluation_rows(evaluations, settings)
@@ -149,7 +158,7 @@ class Trainer:
     def _load_dictionary(self) -> int:
         """Read every page beforehand, where the game compiles; the most actions that a page shows."""
         if self.compiled is None:
-            return MOST_ACTIONS
+            return self.settings.most_actions or MOST_ACTIONS
         for text in self.compiled.texts if not self.grows else ():
             self.store.states.id(text)
         for action in self.compiled.actions if not self.grows else ():
@@ -159,13 +168,13 @@ class Trainer:
     def _rollouts(self) -> Rollouts:
         """How the game is played: looked up, where it was compiled and its words are known; else stepped."""
         if self.compiled is None or self.grows:
-            return SteppedRollouts(self.game, self.model, lanes_of(self.game, self.settings.workers))
+            return self.stepped
         return compiled_rollouts(self.compiled, self.model)
 
-    def _stepped(self) -> SteppedRollouts:
-        """For the online form, which steps a compiled game, too."""
-        stepped = self.rollouts
-        return stepped if isinstance(stepped, SteppedRollouts) else SteppedRollouts(self.game, self.model)
+    @cached_property
+    def stepped(self) -> SteppedRollouts:
+        """The game itself, stepped: the online form does so with a compiled one, too."""
+        return SteppedRollouts(self.game, self.model, lanes_of(self.game, self.recipe, self.settings.workers))
 
     def _forget_texts(self) -> None:
         """Let go of texts that nothing will be learned from, so that a game whose pages never repeat takes no more and

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from drrn.errors import InputError
 from drrn.games.compiled.assemble import assemble
 from drrn.games.compiled.cache import cache_folder, load_compiled, place, save_compiled
 from drrn.games.compiled.game import Compiled
 from drrn.games.compiled.reached import States, TooLargeError, refusal
 from drrn.games.compiled.search import breadth_first
-from drrn.games.contract import Game
+from drrn.games.contract import Game, looks_like_a_game
 from drrn.games.enumerable import Enumerable, Searchable
 from drrn.games.optional import has_fingerprint
 
@@ -32,6 +33,8 @@ def compile_game(
     states were searched; `cache` is a folder, True for the usual one, False for none. A game without a fingerprint of
     its own is not kept there: nobody could tell when it has changed.
     """
+    if not looks_like_a_game(game):
+        raise InputError(f"a {type(game).__name__} is no game: open a name with drrn.make, or give an object of a game")
     if isinstance(game, Compiled):
         return game
     if not isinstance(game, (Enumerable, Searchable)):

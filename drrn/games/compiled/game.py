@@ -9,7 +9,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ class Compiled(StateGraph):
 
     play = lockstep.play_in_lockstep  # so many episodes, thousands at once
 
+    most_copies: ClassVar[int] = 10**9  # a copy is a number: the arrays are shared
     shuffle: bool = True
     _random: random.Random = field(default_factory=random.Random, init=False, repr=False)
     _state: int = field(default=-1, init=False, repr=False)

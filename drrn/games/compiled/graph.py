@@ -17,11 +17,12 @@ Flags = NDArray[np.bool_]
 @dataclass(frozen=True, slots=True)
 class EndingPlace:
     """Where a game ends: the ending's name (in a story its passage, or that which its rule names), the number of its
-    rule from 0, and in games that have no rules the text that tells endings of one name apart."""
+    rule from 0, and in games that have no rules the text and the reward that tell endings of one name apart."""
 
     passage: str
     rule: int | None
     text: str = ""
+    reward: float = 0.0
 
 
 @dataclass(eq=False)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import replace
+from numbers import Real
 
 from drrn.errors import InputError
 from drrn.games.compiled.graph import EndingPlace, first_words
 from drrn.games.compiled.reached import OUTCOME_BYTES, ROW_BYTES, STATE_BYTES, Face, States, TooLargeError, refusal
-from drrn.games.contract import Game, Observation
+from drrn.games.contract import Game, Observation, checked
 from drrn.games.enumerable import Enumerable, Outcomes
 from drrn.games.optional import THE_END
 
@@ -34,6 +35,7 @@ class _BreadthFirst:
     def __init__(self, game: Game, limit: int, memory: int) -> None:
         assert isinstance(game, Enumerable)
         self.game: Enumerable = game
+        self.named: Game = game  # the same, as what a complaint names
         self.refusal: Callable[[str], InputError] = lambda why: refusal(game, why)
         self.limit, self.memory, self.bytes = limit, memory, 0
         self.states = States()
@@ -54,12 +56,15 @@ class _BreadthFirst:
     def add_row(self, outcomes: Outcomes, what: str, opening: bool = False) -> None:
         """The states that an action leads to; their chances must add up to 1."""
         found: dict[int, float] = {}
-        for count, (chance, state) in enumerate(outcomes, 1):
-            if not (isinstance(chance, (int, float)) and 0 <= chance <= 1 + CLOSE):
+        for count, outcome in enumerate(outcomes, 1):
+            if not (isinstance(outcome, tuple) and len(outcome) == 2):
+                raise self.refusal(f"{what} has the outcome {outcome!r:.60}: it must be a pair of a chance and a state")
+            chance, state = outcome
+            if not (isinstance(chance, Real) and 0 <= chance <= 1 + CLOSE):
                 raise self.refusal(f"{what} has an outcome with the chance {chance!r}: it must lie between 0 and 1")
             if chance > 0:
                 number = self._number(state, opening)
-                found[number] = found.get(number, 0.0) + chance
+                found[number] = found.get(number, 0.0) + float(chance)
             self._check_size(count, what)
         if abs(total := math.fsum(found.values()) - 1) > CLOSE:
             raise self.refusal(f"the chances of {what} add up to {total + 1:g}, not to 1")
@@ -83,17 +88,19 @@ class _BreadthFirst:
         return found
 
     def _face(self, state: Hashable) -> Face:
-        seen = self.game.look(state)
-        if not isinstance(seen, Observation):
-            raise self.refusal(f"look() returned a {type(seen).__name__}: it must return an Observation")
-        return Face(seen.text, tuple(seen.actions), float(seen.reward), ending=self._ending(state, seen))
+        seen = checked(self.named, self.game.look(state))
+        if seen != checked(self.named, self.game.look(state)):
+            raise self.refusal(
+                f'look() shows "{first_words(seen.text)}" in two ways: it must depend on the state alone'
+            )
+        return Face(seen.text, seen.actions, seen.reward, ending=self._ending(state, seen))
 
     def _ending(self, state: Hashable, seen: Observation) -> EndingPlace | None:
-        """Endings of one name, or without one, are told apart by their text, since they may pay differently."""
+        """Endings of one name, or without one, are told apart by their text and by what they pay."""
         if seen.actions:
             return None
         named = getattr(self.game, "ending_at", None)
-        return EndingPlace(named(state) if named else THE_END, None, seen.text)
+        return EndingPlace(named(state) if named else THE_END, None, seen.text, seen.reward)
 
     def _face_number(self, face: Face) -> int:
         number = self.faces.setdefault(face, len(self.faces))

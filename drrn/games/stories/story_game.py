@@ -33,6 +33,8 @@ View = tuple[Observation, tuple[Move, ...]]
 class StoryGame:
     """Plays a script under its rules. `name` and the observations are all that an agent may see."""
 
+    most_copies = 10**9  # a copy is a small state: all that was told is shared
+
     def __init__(
         self,
         name: str,

@@ -1,4 +1,4 @@
-"""Q-learning made faster, with the same sums: behind `FastQLearning`, which nothing of models or learning imports.
+"""Q-learning made faster, with the same sums: behind `FastQLearning`, which only `learners` imports.
 
 A sparse first layer is slow, since its words are fetched one by one. Where texts are few, texts are moved instead of
 words (`text_view`), and the paper's own network is differentiated by hand (`by_hand`). `benchmarks/learner.py` measures
