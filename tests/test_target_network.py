@@ -14,7 +14,7 @@ def test_a_table_has_a_target_network_too(fork, extra):
     assert len(rounds) == 4
 
 
-def test_a_frozen_table_stays_as_it_was_while_the_lexicons_grow():
+def test_a_frozen_table_stays_as_it_was_while_the_vocabularies_and_texts_grow():
     built = model("table", seeds=(0, 1))
     built.q(shown(built))  # makes room
     built.weights["table"] += 1.0

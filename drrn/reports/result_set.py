@@ -37,15 +37,15 @@ def measured(values: Sequence[float]) -> Measured | None:
 class ResultSet:
     """Reads nothing but the rows and the records beside them."""
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, folder: Results) -> None:
         self.jobs: dict[tuple[str, str], Stored] = {}
         self.facts: dict[str, dict[str, str | None]] = {}
         self.told: dict[str, dict[str, Any]] = {}  # how the facts were made
-        for game in results.games():
-            for name in results.names(game):
+        for game in folder.games():
+            for name in folder.names(game):
                 if name not in (GAME, *VARIANTS):
-                    raise InputError(f"{results.stem(game, name)}.json: no job is named so: remove it and its rows")
-                stored = results.load(game, name)
+                    raise InputError(f"{folder.stem(game, name)}.json: no job is named so: remove it and its rows")
+                stored = folder.load(game, name)
                 if stored is None:
                     continue
                 if name == GAME:
