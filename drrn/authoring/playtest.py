@@ -23,7 +23,7 @@ class WalkthroughStep:
     state: int
     passage: str
     text: str
-    action: str | None  # None: the story has ended here
+    action: str | None  # None: the episode has ended here
     chance: float
 
 
