@@ -29,7 +29,7 @@ class WalkthroughStep:
 
 @dataclass(frozen=True)
 class EndingOdds:
-    """How an ending is reached."""
+    """How likely an ending is, and a shortest way to it."""
 
     random: float  # how likely random play ends here
     best: float  # how likely the best play does
@@ -59,7 +59,7 @@ class PlayTest:
 
 
 def play_test(compiled: Compiled) -> PlayTest:
-    """Solve the game, and say what it holds."""
+    """The play-test of a game, which is solved exactly."""
     chance = random_play(compiled)
     knowing = best(compiled)
     play = policy_score(compiled, one_slot(compiled, knowing.slot))
@@ -164,5 +164,5 @@ def _best_return(compiled: Compiled, memoryless: bool = False) -> float | None:
 
 
 def finite(number: float) -> float | None:
-    """The number, if it is one."""
+    """The number; None where it is infinite."""
     return number if math.isfinite(number) else None

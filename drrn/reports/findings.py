@@ -16,7 +16,7 @@ AT_REST = (
 
 
 def label(variant: Variant) -> str:
-    """As the paper names it: DRRN (L = 2)."""
+    """A model's name as the paper writes it: DRRN (L = 2)."""
     options = [f"L = {variant.layers}"] if variant.layers else []
     options += [variant.interaction] * (variant.interaction != "inner")
     options += ["shared embeddings"] * variant.shared

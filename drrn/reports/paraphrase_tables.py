@@ -1,4 +1,4 @@
-"""Tables of what is said in other words: rewards, distances, Q-values of pairs and of examples."""
+"""Tables on paraphrased actions: rewards, distances from the originals, Q-values of pairs and of examples."""
 
 from __future__ import annotations
 

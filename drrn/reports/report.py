@@ -19,7 +19,7 @@ from drrn.training.tensor_file import write_whole
 
 
 def write_report(folder: Results, readme: Path | None = None) -> list[Path]:
-    """Write it all, and say which files to look at."""
+    """Write RESULTS.md, report.html, the figures and, if named, the README's headline; return the two to look at."""
     results = _result_set(folder)
     whole = document(results)
     drawings = {figure.name: drawn(figure) for figure in whole.figures}  # first: it may lack what draws
@@ -36,7 +36,7 @@ def write_report(folder: Results, readme: Path | None = None) -> list[Path]:
 
 
 def differences(folder: Results, readme: Path | None = None) -> list[str]:
-    """What in the committed files is not what the rows say; nothing is drawn, so nothing is needed to draw."""
+    """Where the committed files differ from what the rows say; nothing is drawn, so Matplotlib is not needed."""
     results = _result_set(folder)
     whole = document(results)
     found = []

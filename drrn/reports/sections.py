@@ -35,7 +35,7 @@ TITLES = {
 
 
 def document(results: ResultSet) -> Document:
-    """Everything that the rows can tell."""
+    """The whole report, made from the rows alone."""
     opening = [
         "Every number here is made from the rows in `rows/` by `drrn report`; `drrn report --check` compares. Means, "
         "and standard deviations in brackets, are over seeds. A final reward is what an ending pays, by softmax with "
@@ -97,7 +97,7 @@ def _needed(results: ResultSet, game: str, name: str) -> Sequence[Variant]:
 
 
 def settings_line(results: ResultSet, game: str, variants: Iterable[Variant]) -> str:
-    """What the jobs of a game were told; where they differ, which was told what."""
+    """The settings of a game's jobs in one line; where they differ, each value with the jobs that have it."""
     records = {v: r for v in variants if (r := results.record(game, v))}
     if not records:
         return ""
@@ -167,7 +167,7 @@ def _curves(results: ResultSet, game: str, name: str, variants: Sequence[Variant
 
 
 def _scatter(results: ResultSet, game: str) -> list[Figure]:
-    """Of one seed, as the paper's."""
+    """The scatter plot of Q-values of original and paraphrased actions: of one seed, as the paper's."""
     seeds, record, found = results.pairs(game, BEST), results.record(game, BEST), results.predictive_r2(game, BEST)
     if not (seeds and record and found):
         return []
@@ -203,7 +203,7 @@ def _plane(results: ResultSet, game: str) -> list[Figure]:
 
 
 def _time(results: ResultSet) -> Section:
-    """Where the time went."""
+    """The table of computing times, by game and model."""
     rows: list[list[Cell | str]] = []
     whole = 0.0
     for game in game_order({game for game, _ in results.jobs}):

@@ -1,4 +1,4 @@
-"""The paper's tables, ours beside theirs."""
+"""The paper's tables, our numbers beside the paper's."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def reference_table(results: ResultSet, game: str) -> Table:
 
 
 def interaction_table(results: ResultSet, game: str) -> Table:
-    """The interaction functions, on the game and in other words."""
+    """The interaction functions compared, on the game and on its paraphrased actions."""
     paraphrased = results.fact(game, "paraphrases") is not None
     header = ["Interaction", "action side", "final reward", "by greedy choice", *["paraphrased"] * paraphrased]
     means = [m.mean for v in INTERACTIONS if (m := results.final(game, v))]

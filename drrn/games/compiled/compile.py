@@ -15,6 +15,7 @@ from drrn.games.enumerable import Enumerable, Searchable
 from drrn.games.optional import has_fingerprint
 
 LIMIT = 200_000  # states
+MOST_STATES = 50_000  # of a game that is compiled along the way, though nobody asked for it
 MEMORY = 2_000  # MB
 
 
