@@ -1,8 +1,8 @@
-"""How fast games step: random play of a game, beside a yardstick of this machine taken in the same run.
+"""How fast games step: random play of a game, beside the speed of plain Python on this machine in the same run.
 
     python benchmarks/games.py [GAME ...]
 
-The yardstick is a loop of dictionary look-ups and random draws in plain Python: what a step cannot do without. The same
+The reference is a loop of dictionary look-ups and random draws in plain Python: what a step cannot do without. The same
 games compiled are then played 10,000 episodes at once: at random, and by softmax over a table of Q-values that a policy
 looks up by text and action at every step.
 """
@@ -18,11 +18,11 @@ import numpy as np
 import drrn
 from drrn.exact.chain import softmax_of_slots
 from drrn.games import BUILT_IN, Compiled, Game
-from drrn.games.compiled.lockstep import SlotPolicy
+from drrn.games.compiled.lockstep import PagePolicy, SlotPolicy
 
 
-def yardstick(seconds: float) -> float:
-    """Look-ups and draws a second."""
+def look_ups_a_second(seconds: float) -> float:
+    """The reference: look-ups and draws a second in plain Python."""
     table = {key: key for key in range(64)}
     draw = random.Random(0).random
     count, start = 0, time.perf_counter()
@@ -59,7 +59,7 @@ def compiled_steps_a_second(game: Compiled, policy: SlotPolicy, seconds: float) 
     return steps / passed
 
 
-def by_sight(game: Compiled) -> SlotPolicy:
+def page_policy(game: Compiled) -> PagePolicy:
     """Softmax over a table of Q-values, as a policy that sees text and action ids."""
     draws = np.random.default_rng(0)
     table = np.full((len(game.texts), len(game.actions) + 1), -np.inf, np.float32)  # the last column is of no action
@@ -78,8 +78,11 @@ def report_compiled(game: Game, engine: float, seconds: float) -> None:
     compiled = drrn.compile_game(game, cache=False)
     took = time.perf_counter() - began
     q = np.random.default_rng(0).normal(size=len(compiled.row))
-    policies = {"random": None, "softmax of a Q-table, by sight": by_sight(compiled)}
-    policies["softmax of a Q-table, as probabilities"] = softmax_of_slots(compiled, q)
+    policies: dict[str, SlotPolicy] = {
+        "random": None,
+        "softmax of a Q-table, looked up page by page": page_policy(compiled),
+        "softmax of a Q-table, as probabilities": softmax_of_slots(compiled, q),
+    }
     print(f"{game.name}, compiled in {took:.1f} s to {len(compiled):,} states, 10,000 episodes at once:")
     for name, policy in policies.items():
         speed = compiled_steps_a_second(compiled, policy, seconds)
@@ -91,8 +94,8 @@ def main() -> None:
     parser.add_argument("games", nargs="*", default=list(BUILT_IN), metavar="GAME")
     parser.add_argument("--seconds", type=float, default=5.0, help="for each measurement (default: %(default)s)")
     options = parser.parse_args()
-    unit = yardstick(options.seconds)
-    print(f"yardstick: {unit:,.0f} look-ups with a draw a second")
+    unit = look_ups_a_second(options.seconds)
+    print(f"reference: {unit:,.0f} look-ups with a draw a second")
     for name in options.games:
         opened = time.perf_counter()
         game = drrn.make(name)

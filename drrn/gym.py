@@ -102,7 +102,7 @@ class StoryEnv(gymnasium.Env[str, Any]):
         """The place of an action among those shown, or None where it is not."""
         actions = self._shown.actions
         if not actions:
-            raise RuntimeError("the story has ended, or has not begun: call reset()")
+            raise RuntimeError("the episode has ended, or has not begun: call reset()")
         if isinstance(action, str):
             return actions.index(action) if action in actions else None
         return int(action) if 0 <= int(action) < len(actions) else None

@@ -116,7 +116,9 @@ def test_inspect_prints_the_table_of_the_paper_and_what_to_mend(capsys, tale):
 def test_inspect_tells_the_best_and_the_random_score_and_the_odds_of_each_ending(capsys, tale):
     assert main(["inspect", str(tale), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["play_test"]["states"] == 3 and found["play_test"]["best_final_reward"] == 0
+    test = found["play_test"]
+    assert test["states"] == 3 and test["best_final_reward"] == test["memoryless_final_reward"] == 0
+    assert (test["sighted_final_reward"], test["sighted_return"]) == (0, test["memoryless_return"])  # former keys
     assert [ending["odds"]["random"] for ending in found["endings"]] == [0.5, 0.5]
     assert sorted(ending["odds"]["shortest"] for ending in found["endings"]) == [["Down."], ["Up."]]
     assert main(["inspect", str(tale)]) == 0

@@ -108,7 +108,7 @@ def test_paraphrased_games_are_compiled_in_other_words():
             ":: Start\n<<set $gold += 1>><<$gold>>\n\n[[Dig.|Start]]\n[[Go.|End]]\n\n:: End\nOver.\n",
             r"\$gold alone took",
         ),
-        (":: Start\nHere.\n\n[[Round.|Start]]\n", "no ending can be reached"),
+        (":: Start\nHere.\n\n[[Round.|Start]]\n", "no ending can be reached: each of its 1 states has a link onward"),
         (":: Start\nNothing more.\n\n:: Other\n", 'its start, passage "Start", has no links'),
         (":: Start\nHere.\n\n[[On.|End]]\n\n:: End\nThere. <<back>>\n", "<<back>>"),
     ],

@@ -3,13 +3,14 @@
 import ast
 import re
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 
 import pytest
 
 import drrn
 from drrn.games.stories import dialects
-from drrn.games.stories.dialects import DIALECTS, dialect_of
+from drrn.games.stories.dialects import DEFAULT, DIALECTS, dialect_of
 from drrn.games.stories.script import ExpressionError, Script
 from drrn.games.stories.story import Passage, Story
 from drrn.games.stories.twine1 import TWINE_1
@@ -23,15 +24,22 @@ def story_in(form):
 
 @pytest.mark.parametrize(
     ("form", "name"),
-    [("", "twine1"), ("sugarcane", "twine1"), ("jonah", "twine1"), ("sugarcube-2.36", "sugarcube"),
-     ("harlowe 3.3.5", "harlowe"), ("snowman", "snowman"), ("chapbook", "chapbook"), ("entirely new", "twine1")],
+    [("sugarcane", "twine1"), ("jonah", "twine1"), ("responsive", "twine1"), ("sugarcube-2.36", "sugarcube"),
+     ("harlowe 3.3.5", "harlowe"), ("snowman", "snowman"), ("chapbook", "chapbook")],
 )  # fmt: skip
 def test_the_format_of_a_story_chooses_its_dialect(form, name):
     assert dialect_of(story_in(form)).name == name
 
 
-def test_every_dialect_is_known_by_one_name():
+@pytest.mark.parametrize("form", ["", "entirely new", "twine1", "my sugarcube"])
+def test_a_story_that_names_no_known_format_is_read_in_the_default_dialect(form):
+    assert dialect_of(story_in(form)) is DEFAULT is TWINE_1
+
+
+def test_every_dialect_is_known_by_one_name_and_no_format_chooses_two():
     assert len({dialect.name for dialect in DIALECTS}) == len(DIALECTS)
+    formats = [name for dialect in DIALECTS for name in dialect.formats]
+    assert all(not one.startswith(other) for one, other in permutations(formats, 2))
 
 
 SHOUTED = ':: StoryData\n{"format": "Shout"}\n\n:: Start\nhere\n\n:: End\nthere\n'
@@ -47,7 +55,7 @@ def test_a_new_dialect_is_one_line_and_reads_passages_and_rules_in_its_own_way(m
             raise ExpressionError("it must be said louder")
         return lambda page: True
 
-    shout = replace(TWINE_1, name="shout", read_passage=read_passage, parse=parse)
+    shout = replace(TWINE_1, name="shout", formats=("shout",), read_passage=read_passage, parse=parse)
     monkeypatch.setattr(dialects, "DIALECTS", (*DIALECTS, shout))
     (tmp_path / "tale.twee").write_text(SHOUTED)
     toml = tmp_path / "tale.toml"

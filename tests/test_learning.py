@@ -1,3 +1,5 @@
+"""The parts of Q-learning, each by hand: targets, losses, exploration, transitions, the replay buffer, mini-batches."""
+
 import numpy as np
 import pytest
 import torch
@@ -18,11 +20,11 @@ def test_an_ending_bootstraps_nothing():
     assert q_targets(reward, next_q, next_mask, discount=0.5).tolist() == [2.0, 1.0]
 
 
-def test_double_q_takes_the_choosers_action_and_the_others_value():
+def test_double_q_takes_the_online_networks_action_and_the_target_networks_value():
     reward = torch.tensor([1.0, 1.0])
-    value, policy_of = torch.tensor([[2.0, 4.0], [5.0, 5.0]]), torch.tensor([[3.0, 1.0], [1.0, 1.0]])
+    value, online_q = torch.tensor([[2.0, 4.0], [5.0, 5.0]]), torch.tensor([[3.0, 1.0], [1.0, 1.0]])
     mask = torch.tensor([[True, True], [False, False]])
-    assert double_q_targets(reward, value, policy_of, mask, discount=0.5).tolist() == [2.0, 1.0]
+    assert double_q_targets(reward, value, online_q, mask, discount=0.5).tolist() == [2.0, 1.0]
 
 
 def test_losses_have_the_error_as_their_slope_and_huber_bounds_it():
@@ -78,21 +80,21 @@ def some(count, width=2, start=0):
     return Transitions(ids, menu, np.zeros(count, np.int64), numbers, np.ones(count, np.float32), ids + 1, menu)
 
 
-def test_a_full_memory_overwrites_the_oldest():
-    memory = ReplayBuffer(capacity=4)
-    memory.add(some(3))
-    memory.add(some(3, width=3, start=3))
-    assert len(memory) == 4
-    assert sorted(memory.at(np.arange(4)).states.tolist()) == [2, 3, 4, 5]
-    assert memory.at(np.array([2])).actions.tolist() == [[0, 1, -1]]
-    assert memory.at(np.array([0])).actions.tolist() == [[0, 1, 2]]
+def test_a_full_replay_buffer_overwrites_the_oldest():
+    buffer = ReplayBuffer(capacity=4)
+    buffer.add(some(3))
+    buffer.add(some(3, width=3, start=3))
+    assert len(buffer) == 4
+    assert sorted(buffer.at(np.arange(4)).states.tolist()) == [2, 3, 4, 5]
+    assert buffer.at(np.array([2])).actions.tolist() == [[0, 1, -1]]
+    assert buffer.at(np.array([0])).actions.tolist() == [[0, 1, 2]]
 
 
 def test_a_million_transitions_with_five_actions_take_under_64_megabytes():
-    memory = ReplayBuffer(capacity=1_000_000)
+    buffer = ReplayBuffer(capacity=1_000_000)
     for start in range(0, 1_000_000, 250_000):
-        memory.add(some(250_000, width=5, start=start))
-    assert len(memory) == 1_000_000 and memory.nbytes < 64e6
+        buffer.add(some(250_000, width=5, start=start))
+    assert len(buffer) == 1_000_000 and buffer.nbytes < 64e6
 
 
 def test_priorities_draw_in_proportion():
@@ -105,13 +107,13 @@ def test_priorities_draw_in_proportion():
     assert tree.share(np.array([0, 4])).tolist() == [0.2, 0.8]
 
 
-def test_a_prioritised_memory_draws_what_surprised_it_and_counts_it_less():
-    memory = ReplayBuffer(capacity=100, prioritised=True)
-    memory.add(some(100))
-    memory.revise(np.arange(100), np.where(np.arange(100) == 7, 50.0, 0.01).astype(np.float32))
-    places = memory.sample(200, np.random.default_rng(0))
+def test_a_prioritised_replay_buffer_draws_what_surprised_it_and_counts_it_less():
+    buffer = ReplayBuffer(capacity=100, prioritised=True)
+    buffer.add(some(100))
+    buffer.revise(np.arange(100), np.where(np.arange(100) == 7, 50.0, 0.01).astype(np.float32))
+    places = buffer.sample(200, np.random.default_rng(0))
     assert (places == 7).mean() > 0.3
-    weights = memory.weights(np.array([7, 8]))
+    weights = buffer.weights(np.array([7, 8]))
     assert weights[0] < weights[1] == 1.0
 
 
@@ -124,27 +126,27 @@ def test_the_online_form_learns_after_every_step_the_last_one_of_a_round_too(sto
 
 
 def test_batches_are_cut_row_by_row_and_padded_with_weights_of_0():
-    memories = [ReplayBuffer(capacity=9), ReplayBuffer(capacity=9)]
-    memories[0].add(some(5))
-    memories[1].add(some(3, width=3, start=5))
-    cut = batches_of(memories, [np.arange(5), np.arange(3)], size=2)
+    buffers = [ReplayBuffer(capacity=9), ReplayBuffer(capacity=9)]
+    buffers[0].add(some(5))
+    buffers[1].add(some(3, width=3, start=5))
+    cut = batches_of(buffers, [np.arange(5), np.arange(3)], size=2)
     assert cut.weights.tolist() == [[[1, 1], [1, 1]], [[1, 1], [1, 0]], [[1, 0], [0, 0]]]
     assert cut.pages.states[:, 0].tolist() == [[0, 1], [2, 3], [4, 0]]
     assert cut.pages.states[:2, 1].tolist() == [[5, 6], [7, 5]]
     assert cut.pages.actions[0, :, 0].tolist() == [[0, 1, -1], [0, 1, 2]]
 
 
-def test_a_memory_without_transitions_fills_its_row_with_nothing():
-    memories = [ReplayBuffer(capacity=9), ReplayBuffer(capacity=9)]
-    memories[0].add(some(2))
-    cut = batches_of(memories, [np.arange(2), np.arange(0)], size=2)
+def test_a_replay_buffer_without_transitions_fills_its_row_with_nothing():
+    buffers = [ReplayBuffer(capacity=9), ReplayBuffer(capacity=9)]
+    buffers[0].add(some(2))
+    cut = batches_of(buffers, [np.arange(2), np.arange(0)], size=2)
     assert cut.weights.tolist() == [[[1, 1], [0, 0]]] and not cut.pages.mask[0, 1].any()
 
 
 def test_a_batch_is_no_larger_than_what_there_is_to_learn_from():
-    memory = ReplayBuffer(capacity=9)
-    memory.add(some(3))
-    assert batches_of([memory], [np.arange(3)], size=1_000_000).weights.shape == (1, 1, 3)
+    buffer = ReplayBuffer(capacity=9)
+    buffer.add(some(3))
+    assert batches_of([buffer], [np.arange(3)], size=1_000_000).weights.shape == (1, 1, 3)
 
 
 class CountedPowers(float):

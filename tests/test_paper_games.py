@@ -88,7 +88,7 @@ def test_saving_john_has_134_states_of_which_73_differ(shared_games):
     assert (compiled.raw_states, compiled.raw_complete, len(compiled)) == (134, True, 73)
 
 
-def test_machine_of_death_can_be_played_best_by_sight_alone(shared_games):
+def test_machine_of_death_can_be_played_best_without_memory(shared_games):
     compiled = drrn.compile_game(drrn.make(shared_games / "machineofdeath.toml"), cache=False)
     assert best_memoryless(compiled).score == pytest.approx(best(compiled).score)
     assert len(compiled) == 2582 and len(compiled.actions) == 173

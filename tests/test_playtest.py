@@ -81,7 +81,7 @@ def test_every_ending_of_a_built_in_story_can_be_reached_and_nothing_is_a_trap(n
     test = play_test(compiled)
     assert len(shortest_ways(compiled)) == len(game.rules.endings) and not test.traps
     assert sum(odds.random for odds in test.endings) == pytest.approx(1)
-    assert test.random_final_reward < test.sighted_final_reward <= test.best_final_reward + 1e-9
+    assert test.random_final_reward < test.memoryless_final_reward <= test.best_final_reward + 1e-9
 
 
 @pytest.mark.parametrize(

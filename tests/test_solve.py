@@ -104,7 +104,7 @@ HIDDEN = (
 )
 
 
-def test_by_sight_alone_a_hidden_key_costs_half(story):
+def test_a_memoryless_policy_loses_half_by_a_hidden_key(story):
     game = compiled(story(HIDDEN, rules(Good=10, Bad=0)))
     assert best(game).score == 10
     assert best_memoryless(game).score == pytest.approx(5)

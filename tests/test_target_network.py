@@ -10,11 +10,15 @@ from tests.small_trainings import trained
 
 @pytest.mark.parametrize("extra", [{}, {"double": True}, {"grow": True}, {"double": True, "grow": True}], ids=str)
 def test_a_table_has_a_target_network_too(fork, extra):
-    _, rounds = trained(fork, model="table", target_every=3, rounds=4, **extra)
-    assert len(rounds) == 4
+    trainer, _ = trained(fork, model="table", target_every=3, rounds=4, **extra)
+    row_on, turn_back = trainer.agent.ask("You are out on the water.", ["Row on.", "Turn back."]).T
+    assert (row_on > turn_back).all()
+    learned, target = (model.weights["table"].amax(dim=(1, 2)) for model in (trainer.model, trainer.learner.target))
+    assert trainer.learner.updates == [8, 8]  # the target was renewed after the sixth: it moved, and lags behind
+    assert (target > 0).all() and (target < learned).all()
 
 
-def test_a_frozen_table_stays_as_it_was_while_the_lexicons_grow():
+def test_a_frozen_table_stays_as_it_was_while_the_vocabularies_and_texts_grow():
     built = model("table", seeds=(0, 1))
     built.q(shown(built))  # makes room
     built.weights["table"] += 1.0

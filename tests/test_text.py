@@ -1,3 +1,5 @@
+"""Words, texts and bags of words: how they are numbered, counted, kept and restored."""
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

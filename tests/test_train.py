@@ -41,7 +41,7 @@ def test_the_same_settings_and_seed_give_the_same_weights_to_the_bit(fork, setti
 
 @pytest.mark.parametrize("settings", VARIANTS, ids=str)
 def test_a_replica_in_a_batch_trains_to_the_numbers_it_has_alone(fork, settings):
-    """Within 1e-5 of each weight: the same sums, taken by other kernels."""
+    """Q-values within 1e-4: the same sums, taken by other kernels."""
     together, _ = trained(fork, **{**settings, "replicas": 3, "seed": 5})
     alone, _ = trained(fork.another(), **{**settings, "replicas": 1, "seed": 7})
     for text in ("The sea is grey and the wind is north.", "You are out on the water."):

@@ -23,13 +23,13 @@ class WalkthroughStep:
     state: int
     passage: str
     text: str
-    action: str | None  # None: the story has ended here
+    action: str | None  # None: the episode has ended here
     chance: float
 
 
 @dataclass(frozen=True)
 class EndingOdds:
-    """How an ending is reached."""
+    """How likely an ending is, and a shortest way to it."""
 
     random: float  # how likely random play ends here
     best: float  # how likely the best play does
@@ -38,7 +38,7 @@ class EndingOdds:
 
 @dataclass(frozen=True)
 class PlayTest:
-    """Scores are exact expectations without a step limit; None stands for what is infinite."""
+    """Exact expected scores of the best, memoryless and random policies, without a step limit; None: it is infinite."""
 
     states: int  # merged
     live_states: int  # of (page, variables that may yet matter)
@@ -47,8 +47,8 @@ class PlayTest:
     best_final_reward: float
     best_return: float | None
     best_steps: float | None
-    sighted_final_reward: float  # of the best policy found that sees pages only; the best overall bounds it from above
-    sighted_return: float | None
+    memoryless_final_reward: float  # of the best policy found that sees pages only; the best of all is an upper bound
+    memoryless_return: float | None
     random_final_reward: float
     random_return: float | None
     random_steps: float | None  # the expected length
@@ -59,7 +59,7 @@ class PlayTest:
 
 
 def play_test(compiled: Compiled) -> PlayTest:
-    """Solve the game, and say what it holds."""
+    """The play-test of a game, which is solved exactly."""
     chance = random_play(compiled)
     knowing = best(compiled)
     play = policy_score(compiled, one_slot(compiled, knowing.slot))
@@ -73,8 +73,8 @@ def play_test(compiled: Compiled) -> PlayTest:
         best_final_reward=knowing.score,
         best_return=_best_return(compiled),
         best_steps=finite(play.steps),
-        sighted_final_reward=best_memoryless(compiled).score,
-        sighted_return=_best_return(compiled, memoryless=True),
+        memoryless_final_reward=best_memoryless(compiled).score,
+        memoryless_return=_best_return(compiled, memoryless=True),
         random_final_reward=chance.final_reward,
         random_return=finite(chance.total),
         random_steps=finite(chance.steps),
@@ -164,5 +164,5 @@ def _best_return(compiled: Compiled, memoryless: bool = False) -> float | None:
 
 
 def finite(number: float) -> float | None:
-    """The number, if it is one."""
+    """The number; None where it is infinite."""
     return number if math.isfinite(number) else None

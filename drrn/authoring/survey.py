@@ -35,7 +35,7 @@ class Ending:
 
 @dataclass(frozen=True)
 class Survey:
-    """Counts are of what was reached; where `complete` is false they are lower bounds."""
+    """A survey: counts of what was reached; where `complete` is false they are lower bounds."""
 
     name: str
     title: str
@@ -68,14 +68,14 @@ def survey(game: Game, limit: int = LIMIT, progress: Callable[[int], None] | Non
 
 
 def compiled_survey(game: Game, compiled: Compiled) -> Survey:
-    """The survey of a compiled game: complete."""
+    """The survey of a compiled game; it is complete."""
     shown = set(game.story.pages) - set(compiled.unreached) if isinstance(game, Authored) else set()
     stochastic = bool((np.diff(compiled.row_first) > 1).any())
     return _survey(game, _pages(compiled), shown, stochastic, states=compiled.raw_states, complete=True)
 
 
 def full_survey(game: Game, compiled: Compiled) -> Survey:
-    """The same, and play-tested."""
+    """The survey of a compiled game with its play-test."""
     tested = play_test(compiled)
     found = compiled_survey(game, compiled)
     odds = {_ending_key(place): tested.endings[number] for number, place in enumerate(compiled.endings)}

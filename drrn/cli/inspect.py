@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> None:
     else:
         found = survey(game, min(options.limit, EXPLORED), states_progress(options.limit))
         found = dataclasses.replace(found, notes=[why_not, *found.notes])
-    print(json.dumps(dataclasses.asdict(found), indent=2, ensure_ascii=False) if options.json else told_survey(found))
+    print(survey_as_json(found) if options.json else told_survey(found))
     if compiled and maps:
         _plot(compiled, maps)
 
@@ -90,6 +90,14 @@ def _plot(compiled: Compiled, stem: Path) -> None:
 
     for written in draw(compiled, stem):
         print(f"{written}: the map", file=sys.stderr)
+
+
+def survey_as_json(found: Survey) -> str:
+    """The survey as JSON. Scores of memoryless play have their former keys, `sighted_…`, as well."""
+    told = dataclasses.asdict(found)
+    if test := told["play_test"]:
+        test |= {f"sighted_{of}": test[f"memoryless_{of}"] for of in ("final_reward", "return")}
+    return json.dumps(told, indent=2, ensure_ascii=False)
 
 
 def told_walkthrough(compiled: Compiled, as_json: bool) -> str:
@@ -158,7 +166,7 @@ def _states(found: Survey) -> str:
 def _scores(test: PlayTest) -> str:
     rows = [
         ["best play", test.best_final_reward, _or_endless(test.best_return), _or_endless(test.best_steps)],
-        ["best without memory, at least", test.sighted_final_reward, _or_endless(test.sighted_return), ""],
+        ["best without memory, at least", test.memoryless_final_reward, _or_endless(test.memoryless_return), ""],
         ["random play", test.random_final_reward, _or_endless(test.random_return), _or_endless(test.random_steps)],
     ]
     return table(rows, header=["", "final reward", "return", "steps"])

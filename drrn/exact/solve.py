@@ -21,7 +21,7 @@ MOST_SWEEPS = 3_000
 
 @dataclass(frozen=True)
 class Solution:
-    """The value of each state, what each slot is worth, and a slot that earns the most (-1 where the story ended)."""
+    """A solved game: the value of each state, the Q-value of each slot, and a best slot (-1 where it has ended)."""
 
     score: float  # at the start
     value: Floats  # [S]
@@ -112,12 +112,12 @@ def best(graph: StateGraph, discount: float | None = None) -> Solution:
 
 
 def pays(graph: StateGraph, discount: float | None) -> Floats:
-    """What arriving in each state adds to what is asked for."""
+    """The reward of arriving in each state; without a discount, that of endings alone."""
     return np.where(graph.ended, graph.reward, 0.0) if discount is None else graph.reward
 
 
 def at_start(graph: StateGraph, value: Floats, discount: float | None = 1.0) -> float:
-    """The mean over the opening's outcomes; a story that ends there at once pays its final reward."""
+    """The mean value over the opening's outcomes; a game that ends there at once pays its final reward."""
     first = np.flatnonzero(graph.start)
     if discount is None:
         value = np.where(graph.ended, graph.reward, value)

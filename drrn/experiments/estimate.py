@@ -1,4 +1,4 @@
-"""How long it will yet take, from what was measured so far."""
+"""The time that experiments will yet take, estimated from what was measured so far."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from drrn.experiments.workers import Event
 
 @dataclass
 class Estimate:
-    """Costs are what jobs are expected to take beside each other; what was measured gives them their seconds."""
+    """An estimate of the time left: jobs have relative costs, and what was measured turns them into seconds."""
 
     works: list[Work]
     side_by_side: int
@@ -30,7 +30,7 @@ class Estimate:
             self.done[key] = event.seconds
 
     def seconds_left(self) -> float | None:
-        """None while nothing was measured."""
+        """Seconds until all jobs are done; None while nothing was measured."""
         measured = spent = left = 0.0
         for work in self.works:
             if work.variant is None:  # a game's facts come first, and take a few seconds whatever the settings

@@ -1,4 +1,4 @@
-"""What a game itself is: the paper's table of statistics, the scores of random and best play, its paraphrases."""
+"""Facts about a game: the paper's table of statistics, the scores of random and best play, its paraphrases."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from drrn.exact.fixed_point import fixed_point
 from drrn.exact.solve import best, policy_score
 from drrn.experiments.plan import FOUR_STEPS
 from drrn.games import Compiled, Game, compile_game
+from drrn.games.compiled.compile import MOST_STATES
 from drrn.games.optional import step_limit_of, title_of
 from drrn.games.stories.authored import paraphrases_of
 from drrn.settings import Settings
 from drrn.training.reference_scores import reference_scores
 
-MOST_STATES = 50_000  # as in training
 RANDOM_EPISODES = 2_000  # of a game that cannot be compiled
 
 
 def facts(game: Game, settings: Settings) -> dict[str, Any]:
-    """By name; None is what is not known. The settings give α and γ of the softmax over the true Q-values."""
+    """A game's facts by name; None: not known. The settings give α and γ of the softmax over the true Q-values."""
     try:
         compiled = compile_game(game, limit=MOST_STATES)
         found = full_survey(game, compiled)
@@ -55,7 +55,7 @@ SURVEYED = (
 
 
 def softmax_scores(compiled: Compiled, settings: Settings, max_steps: int) -> dict[str, float | None]:
-    """What softmax scores on the true Q-values, and on those that Q-learning comes to: with the settings' α and γ."""
+    """What softmax scores on the true Q-values, and at Q-learning's fixed points: with the settings' α and γ."""
     alpha, gamma = settings.alpha, settings.discount
     knowing = policy_score(compiled, softmax_of_slots(compiled, best(compiled, gamma).q, alpha), max_steps)
     rests = {n: fixed_point(compiled, alpha, gamma, max_steps, n_steps=n) for n in (1, FOUR_STEPS.n_steps)}
@@ -64,8 +64,8 @@ def softmax_scores(compiled: Compiled, settings: Settings, max_steps: int) -> di
 
 
 def paraphrased_pairs(game: Game, compiled: Compiled) -> dict[tuple[int, int], tuple[int, int]]:
-    """Each distinct pair of a state's text and an action's that is said in other words, and where it first stands: as
-    numbers of texts and actions, and as page and place."""
+    """Each distinct pair of a state's text and an action that has a paraphrase, and where it first stands: as numbers
+    of texts and actions, and as page and place."""
     pairs = paraphrases_of(game) or {}
     found: dict[tuple[int, int], tuple[int, int]] = {}
     for page, actions in enumerate(compiled.page_actions.tolist()):

@@ -1,4 +1,4 @@
-"""Texts known by a hash: results speak of other people's stories without holding a sentence of them."""
+"""Hashes of texts, by which results speak of other people's stories without holding a sentence of them."""
 
 from __future__ import annotations
 

@@ -73,8 +73,8 @@ def round_rows(kept: list[dict[str, str]], common: Row) -> list[Row]:
 
 
 def pair_rows(model: Model, game: Game, compiled: Compiled) -> list[Row]:
-    """Q of each action that is said in other words, on each page that shows it: as it was, and paraphrased. A model
-    that sees the menu sees it whole, all as it was or all paraphrased, in the story's order."""
+    """Q of each action that has a paraphrase, on each page that shows it: as it was, and paraphrased. A model that
+    sees the menu sees it whole, all as it was or all paraphrased, in the story's order."""
     said = paraphrases_of(game) or {}
     paraphrases = [said.get(action, action) for action in compiled.actions]
     q, other = (_q_of_pages(model, compiled, actions) for actions in (compiled.actions, paraphrases))

@@ -1,4 +1,4 @@
-"""One job from its beginning, or from where it was cut, to its rows."""
+"""Running one job: from its beginning, or from where it was interrupted, to its rows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Work:
 
     @property
     def wanted(self) -> dict[str, Any]:
-        """What its rows must have been made with, to count."""
+        """The settings and hashes that its rows must have been made with, to count."""
         if self.variant is None:
             told = {"alpha": self.settings.alpha, "discount": self.settings.discount}
             return {**self.hashes, **told, "edition": FACTS_EDITION}
@@ -57,7 +57,7 @@ class Work:
 
 
 def hashes_of(game: Game) -> dict[str, str | None]:
-    """Of what a result belongs to: the story with its rewards, and its paraphrases."""
+    """Hashes of what a result belongs to: the game with its rewards, and its paraphrases."""
     said = paraphrases_of(game)
     pairs = repr(sorted(said.items())) if said is not None else None
     return {

@@ -1,4 +1,4 @@
-"""The way of a state and two of its actions through the embedding space, as points on a plane."""
+"""Embeddings in the course of training: a state and two of its actions, as points on their two principal axes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Trace:
         self.folder, self.example, self.texts = folder, example, texts
 
     def look(self, model: Model, episodes: int) -> None:
-        """Write down where the three stand now: [R, 3, H], and Q of the two actions."""
+        """Keep the three embeddings of now, [R, 3, H], and Q of the two actions."""
         assert isinstance(model, DRRN)
         store, replicas = model.store.scratch(), len(model.seeds)
         state, actions = store.page(self.texts[0], self.texts[1:])
@@ -42,7 +42,7 @@ class Trace:
         tensor_file.save(self._path(episodes), {"vectors": vectors, "q": q})
 
     def rows(self, seeds: list[int], last: int) -> list[Row]:
-        """For each seed: where the three stood at each look."""
+        """Rows for each seed: where the three embeddings stood each time they were kept."""
         looks = [episodes for episodes in sorted({*EPISODES, last}) if self._path(episodes).exists()]
         kept = [tensor_file.load(self._path(episodes))[0] for episodes in looks]
         found = []

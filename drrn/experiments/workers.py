@@ -1,4 +1,4 @@
-"""Jobs side by side, each worker a process of its own: what one of them breaks, the others do not feel."""
+"""Jobs run in parallel by worker processes; one that fails or dies leaves the others alone."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class JobWorker(Worker):
         return Event(work, "started")
 
     def next_event(self) -> Event:
-        """What it says, or that it died."""
+        """The next event that the process sends; or that it died."""
         assert self.work is not None
         seconds = time.perf_counter() - self.since
         try:
@@ -93,7 +93,7 @@ def _serve(connection: Connection[Any, Any]) -> None:
 
 
 def _outcome(work: Work, connection: Connection[Any, Any]) -> tuple[str, int, float | None, str]:
-    """Do it, tell each round, and how it ended."""
+    """Do the work, send an event for each round, and return how it ended."""
     from drrn.playing.evaluation import mean_and_deviation
 
     number, score = 0, None

@@ -34,7 +34,7 @@ class Table:
 
     @property
     def words(self) -> set[int]:
-        """Columns after the first, most of whose cells have no figure in them: they stand to the left."""
+        """Columns of words, to be aligned left: those after the first, most of whose cells have no number."""
         found = set()
         for place in range(1, len(self.header)):
             column = (row[place] for row in self.rows)
@@ -47,7 +47,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """Its name, and all that is needed to draw it."""
+    """A figure: its name, its caption, and the data it is drawn from."""
 
     name: str
     caption: str
@@ -56,7 +56,7 @@ class Figure:
 
     @property
     def sha256(self) -> str:
-        """Of what it shows: the same rows give the same, whatever drew them."""
+        """A hash of the data it shows: the same rows give the same, whatever drew them."""
         return hashlib.sha256(json.dumps([self.kind, self.data], sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -65,7 +65,7 @@ Block = str | Table | Figure
 
 @dataclass(frozen=True)
 class Section:
-    """`anchor` is the experiment's name for --only."""
+    """A section of the report; `anchor` is the experiment's name for --only."""
 
     anchor: str
     title: str
@@ -88,17 +88,17 @@ class Document:
 
 
 def shown_number(value: float | None, digits: int = 1) -> str:
-    """Rounded, without a minus before 0."""
+    """A number as text: rounded, without a minus before 0."""
     return MISSING if value is None else f"{round(value, digits) + 0.0:,.{digits}f}"
 
 
 def spread(value: Measured | None, digits: int = 1) -> str:
-    """mean (sd), as the paper writes it; of one seed the mean alone."""
+    """A mean and its standard deviation as the paper writes them, mean (sd); of one seed the mean alone."""
     if value is None:
         return MISSING
     return shown_number(value.mean, digits) + ("" if value.sd is None else f" ({shown_number(value.sd, digits)})")
 
 
 def listed(items: Sequence[str]) -> str:
-    """a, b and c."""
+    """Items joined as in a sentence: a, b and c."""
     return " and ".join([", ".join(items[:-1])] * (len(items) > 1) + list(items[-1:]))

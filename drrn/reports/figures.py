@@ -36,7 +36,7 @@ GOOD, POOR, STATE = "#3a8f4d", "#c0392b", "#2166ac"
 
 
 def drawn(figure: Figure) -> str:
-    """The figure as an SVG whose background is what it lies on."""
+    """The figure as an SVG with a transparent background."""
     matplotlib = require("matplotlib", "plot")
     matplotlib.use("Agg")
     pyplot = require("matplotlib.pyplot", "plot")
@@ -51,7 +51,7 @@ def drawn(figure: Figure) -> str:
 
 
 def inside_page(svg: str, name: str) -> str:
-    """For a page: text in the page's colour, and names that no other figure of the page has."""
+    """The SVG to be embedded in a page: text in the page's colour, and ids that no other figure of the page has."""
     svg = svg.replace(INK, "currentColor")
     for known in sorted(set(re.findall(r'\bid="([^"]+)"', svg)), key=len, reverse=True):
         svg = re.sub(rf'(id="|href="#|url\(#){re.escape(known)}(?=["\)])', rf"\g<1>{name}-{known}", svg)
@@ -59,18 +59,18 @@ def inside_page(svg: str, name: str) -> str:
 
 
 def as_file(svg: str) -> str:
-    """A file of its own, on white: whatever shows it may be dark."""
+    """The SVG as a stand-alone file, on white: whatever shows it may be dark."""
     whole = re.sub(r"(<svg [^>]*>)", rf"\1\n {WHITE}", svg, count=1)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{whole}\n'
 
 
 def from_file(text: str) -> str:
-    """The drawing, as `drawn` gave it, out of a file of its own."""
+    """The SVG as `drawn` gave it, out of a stand-alone file."""
     return text[text.find("<svg") :].replace(f"\n {WHITE}", "", 1).strip()
 
 
 def rows_hash(svg: str) -> str | None:
-    """Of the rows that a drawn figure shows."""
+    """The hash of the rows that a drawn figure shows; None where it has none."""
     found = re.search(r'<svg data-rows="(\w+)"', svg)
     return found[1] if found else None
 

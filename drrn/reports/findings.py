@@ -16,7 +16,7 @@ AT_REST = (
 
 
 def label(variant: Variant) -> str:
-    """As the paper names it: DRRN (L = 2)."""
+    """A model's name as the paper writes it: DRRN (L = 2)."""
     options = [f"L = {variant.layers}"] if variant.layers else []
     options += [variant.interaction] * (variant.interaction != "inner")
     options += ["shared embeddings"] * variant.shared
@@ -29,14 +29,14 @@ def off(ours: Measured | None, theirs: paper.Reported | None) -> bool:
     return ours is not None and theirs is not None and ours.differs(Measured(*theirs))
 
 
-def ahead(book: ResultSet, game: str, *, paraphrased: bool = False) -> list[str]:
+def ahead(results: ResultSet, game: str, *, paraphrased: bool = False) -> list[str]:
     """Whether DRRN is ahead of all baselines in each column."""
     layers = (2,) if paraphrased else (1, 2)
     won, lost = [], []
     for size in SIZES:
         scored = {}
         for variant in [LINEAR] * (not paraphrased) + [Variant(m, n, size) for m in LAYERED for n in layers]:
-            found = book.final(game, variant, paraphrased=paraphrased)
+            found = results.final(game, variant, paraphrased=paraphrased)
             if found is None:
                 break
             scored[variant] = found.mean
@@ -53,9 +53,9 @@ def ahead(book: ResultSet, game: str, *, paraphrased: bool = False) -> list[str]
     return [f"{said}; not with {listed(lost)}." if lost else f"{said}."]
 
 
-def deeper(book: ResultSet, game: str) -> list[str]:
+def deeper(results: ResultSet, game: str) -> list[str]:
     """Whether two layers beat one, for each model and size; and in the paper's own table."""
-    ours = {v.name: m.mean for model in LAYERED for v in _both(model) if (m := book.final(game, v))}
+    ours = {v.name: m.mean for model in LAYERED for v in _both(model) if (m := results.final(game, v))}
     compared, not_so = _compared(ours)
     if not compared:
         return []
@@ -67,10 +67,10 @@ def deeper(book: ResultSet, game: str) -> list[str]:
     return [said + (f" (in the paper's table: {theirs - len(theirs_not)} of {theirs})." if theirs else ".")]
 
 
-def control(book: ResultSet, game: str) -> list[str]:
+def control(results: ResultSet, game: str) -> list[str]:
     """Whether the look-up table, which understands nothing, beats every model."""
-    table = book.final(game, TABLE)
-    scored = {v: m.mean for v in GRID if (m := book.final(game, v))}
+    table = results.final(game, TABLE)
+    scored = {v: m.mean for v in GRID if (m := results.final(game, v))}
     if table is None or not scored or table.mean <= max(scored.values()):
         return []
     best = max(scored, key=scored.__getitem__)

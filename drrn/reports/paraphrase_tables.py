@@ -1,4 +1,4 @@
-"""Tables of what is said in other words: rewards, distances, Q-values of pairs and of examples."""
+"""Tables on paraphrased actions: rewards, distances from the originals, Q-values of pairs and of examples."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from drrn.reports.result_set import ResultSet, measured
 from drrn.reports.tables import size_table
 
 
-def paraphrase_table(book: ResultSet, game: str) -> Table:
+def paraphrase_table(results: ResultSet, game: str) -> Table:
     """The rewards on the paraphrased game."""
     lines = [
         (label(Variant(model, 2)), {size: Variant(model, 2, size) for size in SIZES})
         for model in ("per-action", "max-action", "drrn")
     ]
     reported = paper.PARAPHRASED.get(game, {})
-    caption = f"Final average reward on {book.title(game)}, its actions paraphrased"
-    table = size_table(book, game, caption, lines, reported, paraphrased=True)
-    control = book.final(game, TABLE, paraphrased=True)
+    caption = f"Final average reward on {results.title(game)}, its actions paraphrased"
+    table = size_table(results, game, caption, lines, reported, paraphrased=True)
+    control = results.final(game, TABLE, paraphrased=True)
     last: list[Cell | str] = [LABELS["table"], spread(control), *[""] * (len(table.header) - 2)]
-    notes = [*table.notes, *ahead(book, game, paraphrased=True), *_control(book, game)]
+    notes = [*table.notes, *ahead(results, game, paraphrased=True), *_control(results, game)]
     return Table(caption, table.header, [*table.rows, last], notes)
 
 
-def paraphrase_facts(book: ResultSet, games: Sequence[str]) -> Table:
+def paraphrase_facts(results: ResultSet, games: Sequence[str]) -> Table:
     """How far the paraphrases stand from the originals."""
     names = {
         "paraphrases": ("Paraphrased actions", 0, 1.0),
@@ -39,26 +39,26 @@ def paraphrase_facts(book: ResultSet, games: Sequence[str]) -> Table:
     }
     header = [""]
     for game in games:
-        header += [book.title(game)] + ["the paper"] * (game in paper.PARAPHRASES)
+        header += [results.title(game)] + ["the paper"] * (game in paper.PARAPHRASES)
     rows = []
     for name, (words, digits, scale) in names.items():
         row: list[Cell | str] = [words]
         for game in games:
-            ours = book.fact(game, name)
+            ours = results.fact(game, name)
             row.append(shown_number(None if ours is None else ours * scale, digits))
             if game in paper.PARAPHRASES:
                 row.append(shown_number(paper.PARAPHRASES[game][name] * scale, digits))
         rows.append(row)
-    lacking = any(book.fact(game, "paraphrases") and book.fact(game, "bleu") is None for game in games)
+    lacking = any(results.fact(game, "paraphrases") and results.fact(game, "bleu") is None for game in games)
     return Table("The paraphrases", header, rows, ["BLEU-4 needs: pip install 'drrn[paper]'"] * lacking)
 
 
-def prediction_table(book: ResultSet, game: str) -> Table:
+def prediction_table(results: ResultSet, game: str) -> Table:
     """Predictive R² between Q-values of paraphrased and of original actions."""
     reported = paper.PREDICTIVE_R2.get(game, {})
     rows: list[list[Cell | str]] = []
     for variant in PAIRED:
-        found = book.predictive_r2(game, variant)
+        found = results.predictive_r2(game, variant)
         theirs = [shown_number(reported.get(variant.name), 2)] if reported else []
         ours = [spread(one, 2) for one in found] if found else [MISSING, MISSING]
         rows.append([label(variant), ours[0], *theirs, ours[1]])
@@ -67,30 +67,30 @@ def prediction_table(book: ResultSet, game: str) -> Table:
         "pR² = 1 - Σ (Q - Q')² / Σ (Q - mean Q)² over all pairs, Q of the original action and Q' of its paraphrase, "
         "for each seed; r² is the squared correlation, which forgives a slope and a shift."
     )
-    return Table(f"Q-values of paraphrased and original actions, {book.title(game)}", header, rows, [note])
+    return Table(f"Q-values of paraphrased and original actions, {results.title(game)}", header, rows, [note])
 
 
-def _control(book: ResultSet, game: str) -> list[str]:
+def _control(results: ResultSet, game: str) -> list[str]:
     """What becomes of the look-up table, which has never met a paraphrase."""
-    before, after = book.final(game, TABLE), book.final(game, TABLE, paraphrased=True)
+    before, after = results.final(game, TABLE), results.final(game, TABLE, paraphrased=True)
     if before is None or after is None:
         return []
     fails = (
         "it fails, as it must"
-        if after.mean < (before.mean + (book.fact(game, "random_final_reward") or 0)) / 2
+        if after.mean < (before.mean + (results.fact(game, "random_final_reward") or 0)) / 2
         else "it does not fail"
     )
     return [f"The look-up table, which understands nothing, falls from {spread(before)} to {spread(after)}: {fails}."]
 
 
-def example_tables(book: ResultSet, game: str) -> list[Table]:
+def example_tables(results: ResultSet, game: str) -> list[Table]:
     """Q-values of the examples, mean (sd) over seeds."""
-    return [_example_table(book, example) for example in examples_of(game)]
+    return [_example_table(results, example) for example in examples_of(game)]
 
 
-def _example_table(book: ResultSet, example: Example) -> Table:
+def _example_table(results: ResultSet, example: Example) -> Table:
     values: dict[tuple[str, str], list[float]] = {}
-    for row in book.rows(example.game, BEST, ".examples"):
+    for row in results.rows(example.game, BEST, ".examples"):
         if row["state"] == example.state.mark:
             values.setdefault((row["kind"], row["action"]), []).append(row["q"])
 
@@ -109,4 +109,4 @@ def _example_table(book: ResultSet, example: Example) -> Table:
     for kind in MADE_UP:
         lines += [line(f"made up, {kind}", action, kind, mark(action)) for action in example.made_up[kind]]
     header = ["", "Action", "Q", *["the paper"] * bool(reported)]
-    return Table(f"{book.title(example.game)}: {example.state.gloss}", header, lines)
+    return Table(f"{results.title(example.game)}: {example.state.gloss}", header, lines)

@@ -18,35 +18,35 @@ from drrn.reports.sections import document
 from drrn.training.tensor_file import write_whole
 
 
-def write_report(results: Results, readme: Path | None = None) -> list[Path]:
-    """Write it all, and say which files to look at."""
-    book = _book(results)
-    whole = document(book)
+def write_report(folder: Results, readme: Path | None = None) -> list[Path]:
+    """Write RESULTS.md, report.html, the figures and, if named, the README's headline; return the two to look at."""
+    results = _result_set(folder)
+    whole = document(results)
     drawings = {figure.name: drawn(figure) for figure in whole.figures}  # first: it may lack what draws
-    make_folder(results.root / "figures")
+    make_folder(folder.root / "figures")
     for name, svg in drawings.items():
-        _write(results.root / "figures" / f"{name}.svg", as_file(svg))
-    for path in _foreign(results, whole):
+        _write(folder.root / "figures" / f"{name}.svg", as_file(svg))
+    for path in _foreign(folder, whole):
         path.unlink()
-    _write(results.root / "RESULTS.md", markdown(whole))
-    _write(results.root / "report.html", page(whole, {name: inside_page(svg, name) for name, svg in drawings.items()}))
+    _write(folder.root / "RESULTS.md", markdown(whole))
+    _write(folder.root / "report.html", page(whole, {name: inside_page(svg, name) for name, svg in drawings.items()}))
     if readme is not None:
-        _write(readme, with_headline(readme, book, results.root)[1])
-    return [results.root / "RESULTS.md", results.root / "report.html"]
+        _write(readme, with_headline(readme, results, folder.root)[1])
+    return [folder.root / "RESULTS.md", folder.root / "report.html"]
 
 
-def differences(results: Results, readme: Path | None = None) -> list[str]:
-    """What in the committed files is not what the rows say; nothing is drawn, so nothing is needed to draw."""
-    book = _book(results)
-    whole = document(book)
+def differences(folder: Results, readme: Path | None = None) -> list[str]:
+    """Where the committed files differ from what the rows say; nothing is drawn, so Matplotlib is not needed."""
+    results = _result_set(folder)
+    whole = document(results)
     found = []
-    told, expected = _read(results.root / "RESULTS.md"), markdown(whole)
+    told, expected = _read(folder.root / "RESULTS.md"), markdown(whole)
     found += [
-        f"{results.root / 'RESULTS.md'}: {name}" for name in _apart(told, expected, r"^## (.+)$", r"^\*\*(.+)\*\*$")
+        f"{folder.root / 'RESULTS.md'}: {name}" for name in _apart(told, expected, r"^## (.+)$", r"^\*\*(.+)\*\*$")
     ]
     drawings = {}
     for figure in whole.figures:
-        path = results.root / "figures" / f"{figure.name}.svg"
+        path = folder.root / "figures" / f"{figure.name}.svg"
         svg = from_file(_read(path))
         drawings[figure.name] = inside_page(svg, figure.name)
         if rows_hash(svg) != figure.sha256:
@@ -54,11 +54,11 @@ def differences(results: Results, readme: Path | None = None) -> list[str]:
         elif not is_as_drawn(svg):
             found.append(f"{path}: it was changed since it was drawn")
     parts = (r"<h2>(.+)</h2>", r"<caption>(.+)</caption>")
-    told, expected = _read(results.root / "report.html"), page(whole, drawings)
-    found += [f"{results.root / 'report.html'}: {name}" for name in _apart(told, expected, *parts)]
-    found += [f"{path}: no rows are behind it" for path in _foreign(results, whole)]
+    told, expected = _read(folder.root / "report.html"), page(whole, drawings)
+    found += [f"{folder.root / 'report.html'}: {name}" for name in _apart(told, expected, *parts)]
+    found += [f"{path}: no rows are behind it" for path in _foreign(folder, whole)]
     if readme is not None:
-        text, should = with_headline(readme, book, results.root)
+        text, should = with_headline(readme, results, folder.root)
         found += [f"{readme}: the headline"] * (text != should)
     return found
 
@@ -85,17 +85,17 @@ def _parts(text: str, section: str, table: str) -> dict[str, str]:
     return found
 
 
-def _book(results: Results) -> ResultSet:
-    book = ResultSet(results)
-    if not book.games:
-        raise InputError(f"{results.root}: there are no rows here: make them by drrn reproduce --out {results.root}")
-    return book
+def _result_set(folder: Results) -> ResultSet:
+    results = ResultSet(folder)
+    if not results.games:
+        raise InputError(f"{folder.root}: there are no rows here: make them by drrn reproduce --out {folder.root}")
+    return results
 
 
-def _foreign(results: Results, whole: Document) -> list[Path]:
+def _foreign(folder: Results, whole: Document) -> list[Path]:
     """Figures that belong to rows which are no more; what we did not draw is not ours to judge."""
     known = {f"{figure.name}.svg" for figure in whole.figures}
-    found = sorted((results.root / "figures").glob("*.svg"))
+    found = sorted((folder.root / "figures").glob("*.svg"))
     return [path for path in found if path.name not in known and rows_hash(_read(path)) is not None]
 
 

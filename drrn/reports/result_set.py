@@ -22,7 +22,7 @@ class Measured:
     sd: float | None
 
     def differs(self, other: Measured) -> bool:
-        """By more than twice the joint standard deviation, √(sd² + sd²), where it is known."""
+        """Whether they differ by more than twice the joint standard deviation, √(sd² + sd²), where it is known."""
         if self.sd is None or other.sd is None:
             return False
         return abs(self.mean - other.mean) > 2 * math.hypot(self.sd, other.sd)
@@ -35,17 +35,17 @@ def measured(values: Sequence[float]) -> Measured | None:
 
 
 class ResultSet:
-    """Reads nothing but the rows and the records beside them."""
+    """The rows of a results folder by game and job, and statistics over them."""
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, folder: Results) -> None:
         self.jobs: dict[tuple[str, str], Stored] = {}
         self.facts: dict[str, dict[str, str | None]] = {}
         self.told: dict[str, dict[str, Any]] = {}  # how the facts were made
-        for game in results.games():
-            for name in results.names(game):
+        for game in folder.games():
+            for name in folder.names(game):
                 if name not in (GAME, *VARIANTS):
-                    raise InputError(f"{results.stem(game, name)}.json: no job is named so: remove it and its rows")
-                stored = results.load(game, name)
+                    raise InputError(f"{folder.stem(game, name)}.json: no job is named so: remove it and its rows")
+                stored = folder.load(game, name)
                 if stored is None:
                     continue
                 if name == GAME:
@@ -79,7 +79,7 @@ class ResultSet:
         policy: str = "softmax",
         paraphrased: bool = False,
     ) -> Measured | None:
-        """Over seeds, after the last round; without a column the final reward, exact where it could be computed."""
+        """A column's mean over seeds after the last round; by default the final reward, exact where it was computed."""
         rows = [
             row
             for row in self.rows(game, variant)
@@ -104,13 +104,13 @@ class ResultSet:
         return found
 
     def pairs(self, game: str, variant: Variant) -> list[list[tuple[float, float]]]:
-        """For each seed: Q of each action that is said in other words, and of its paraphrase."""
+        """For each seed: Q of each action that has a paraphrase, and Q of the paraphrase."""
         rows = self.rows(game, variant, ".pairs")
         by_row = [list(zip(row["q"], row["q_paraphrased"], strict=True)) for row in rows]
         return [list(seed) for seed in zip(*by_row, strict=True)]
 
     def predictive_r2(self, game: str, variant: Variant) -> tuple[Measured, Measured] | None:
-        """Over seeds: predictive R² of Q(original) by Q(paraphrase), and their squared correlation."""
+        """Means over seeds: predictive R² of Q(original) by Q(paraphrase), and their squared correlation."""
         seeds = self.pairs(game, variant)
         both = [(predictive_r2(pairs), squared_correlation(pairs)) for pairs in seeds]
         predictive, squared = measured([p for p, _ in both]), measured([s for _, s in both])

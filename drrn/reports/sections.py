@@ -18,7 +18,7 @@ from drrn.reports.paraphrase_tables import (
     prediction_table,
 )  # fmt: skip
 from drrn.reports.result_set import ResultSet
-from drrn.reports.tables import gap_table, interaction_table, score_table, statistics_table, yardstick_table
+from drrn.reports.tables import gap_table, interaction_table, reference_table, score_table, statistics_table
 from drrn.settings import Settings
 
 TITLES = {
@@ -34,8 +34,8 @@ TITLES = {
 }
 
 
-def document(book: ResultSet) -> Document:
-    """Everything that the rows can tell."""
+def document(results: ResultSet) -> Document:
+    """The whole report, made from the rows alone."""
     opening = [
         "Every number here is made from the rows in `rows/` by `drrn report`; `drrn report --check` compares. Means, "
         "and standard deviations in brackets, are over seeds. A final reward is what an ending pays, by softmax with "
@@ -43,60 +43,62 @@ def document(book: ResultSet) -> Document:
         "from the weights; for Linear and MA DQN, whose choice depends on the order in which actions are shown, the "
         "mean of so many episodes as the settings say. Bold is the best model of a column.",
     ]
-    if book.jobs and all(stored.record["wanted"]["replicas"] == 1 for stored in book.jobs.values()):
+    if results.jobs and all(stored.record["wanted"]["replicas"] == 1 for stored in results.jobs.values()):
         opening.append("**Of one seed each**: a taste, with no deviations, and too little to judge by.")
-    absent = [game for game in PAPER if game not in book.games]
+    absent = [game for game in PAPER if game not in results.games]
     if absent:
         titles = " and ".join(PAPER[game] for game in absent)
         opening.append(
             f"{titles}: no rows yet. `drrn reproduce --games paper` makes them, once the games are installed."
         )
-    for game in book.games:
-        if game not in book.facts:
+    for game in results.games:
+        if game not in results.facts:
             command = f"drrn reproduce --only statistics --games {game}"
-            opening.append(f"{book.title(game)}: what the game itself is has no rows, so no table has it: `{command}`.")
-    sections = [_section(book, name, blocks) for name, blocks in _blocks(book).items() if blocks]
-    return Document("Results", opening, [*sections, _time(book)])
+            opening.append(
+                f"{results.title(game)}: what the game itself is has no rows, so no table has it: `{command}`."
+            )
+    sections = [_section(results, name, blocks) for name, blocks in _blocks(results).items() if blocks]
+    return Document("Results", opening, [*sections, _time(results)])
 
 
-def _blocks(book: ResultSet) -> dict[str, list[Block]]:
-    games = [game for game in book.games if game in book.facts]
-    paraphrased = [game for game in games if book.fact(game, "paraphrases") is not None]
-    in_words: list[Block] = [paraphrase_facts(book, paraphrased)] if paraphrased else []
+def _blocks(results: ResultSet) -> dict[str, list[Block]]:
+    games = [game for game in results.games if game in results.facts]
+    paraphrased = [game for game in games if results.fact(game, "paraphrases") is not None]
+    in_words: list[Block] = [paraphrase_facts(results, paraphrased)] if paraphrased else []
     for game in paraphrased:
-        in_words += [paraphrase_table(book, game), prediction_table(book, game), *_scatter(book, game)]
+        in_words += [paraphrase_table(results, game), prediction_table(results, game), *_scatter(results, game)]
     return {
-        "statistics": [statistics_table(book, games)] if games else [],
-        "scores": [table for game in games for table in (score_table(book, game), yardstick_table(book, game))],
-        "curves": [figure for game in games for figure in _curves(book, game, "curves", CURVES)],
-        "shared": [figure for game in games for figure in _curves(book, game, "shared", (BEST, SHARED))],
-        "interactions": [interaction_table(book, game) for game in games],
+        "statistics": [statistics_table(results, games)] if games else [],
+        "scores": [table for game in games for table in (score_table(results, game), reference_table(results, game))],
+        "curves": [figure for game in games for figure in _curves(results, game, "curves", CURVES)],
+        "shared": [figure for game in games for figure in _curves(results, game, "shared", (BEST, SHARED))],
+        "interactions": [interaction_table(results, game) for game in games],
         "paraphrases": in_words,
-        "examples": [table for game in games for table in example_tables(book, game)],
-        "embeddings": [figure for game in games for figure in _plane(book, game)],
-        "gaps": [gap_table(book, game) for game in games],
+        "examples": [table for game in games for table in example_tables(results, game)],
+        "embeddings": [figure for game in games for figure in _plane(results, game)],
+        "gaps": [gap_table(results, game) for game in games],
     }
 
 
-def _section(book: ResultSet, name: str, blocks: list[Block]) -> Section:
-    games = [game for game in book.games if game in book.facts]
-    missing = [game for game in games if any((game, v.name) not in book.jobs for v in _needed(book, game, name))]
+def _section(results: ResultSet, name: str, blocks: list[Block]) -> Section:
+    games = [game for game in results.games if game in results.facts]
+    missing = [game for game in games if any((game, v.name) not in results.jobs for v in _needed(results, game, name))]
     if missing:
         command = f"drrn reproduce --only {name} --games {' '.join(missing)}"
         blocks = [*blocks, f"Rows are missing: `{command}` makes them, with the options of the others."]
-    lines = [line for game in games if (line := settings_line(book, game, _needed(book, game, name)))]
+    lines = [line for game in games if (line := settings_line(results, game, _needed(results, game, name)))]
     return Section(name, TITLES[name], blocks, f"drrn reproduce --only {name}", lines)
 
 
-def _needed(book: ResultSet, game: str, name: str) -> Sequence[Variant]:
-    if name == "paraphrases" and book.fact(game, "paraphrases") is None:
+def _needed(results: ResultSet, game: str, name: str) -> Sequence[Variant]:
+    if name == "paraphrases" and results.fact(game, "paraphrases") is None:
         return ()
     return EXPERIMENTS[name]
 
 
-def settings_line(book: ResultSet, game: str, variants: Iterable[Variant]) -> str:
-    """What the jobs of a game were told; where they differ, which was told what."""
-    records = {v: r for v in variants if (r := book.record(game, v))}
+def settings_line(results: ResultSet, game: str, variants: Iterable[Variant]) -> str:
+    """The settings of a game's jobs in one line; where they differ, each value with the jobs that have it."""
+    records = {v: r for v in variants if (r := results.record(game, v))}
     if not records:
         return ""
     parts = []
@@ -111,7 +113,7 @@ def settings_line(book: ResultSet, game: str, variants: Iterable[Variant]) -> st
     commits = sorted(re.sub(r"^(\w{12})\w*", r"\1", commit) for commit in named)
     devices = sorted({str(record.get("device", "cpu")) for record in records.values()} - {"cpu"})
     on = f"; on {', '.join(devices)}" * bool(devices)
-    return f"{book.title(game)}: {', '.join(parts)}; {seeds}{on}; commit {', '.join(commits)}"
+    return f"{results.title(game)}: {', '.join(parts)}; {seeds}{on}; commit {', '.join(commits)}"
 
 
 def _seeds(seed: int, replicas: int) -> str:
@@ -143,43 +145,43 @@ def _value(wanted: dict[str, Any], name: str) -> str:
     return str(wanted[name])
 
 
-def _curves(book: ResultSet, game: str, name: str, variants: Sequence[Variant]) -> list[Figure]:
+def _curves(results: ResultSet, game: str, name: str, variants: Sequence[Variant]) -> list[Figure]:
     lines = [
         {
             "label": label(v),
             "style": v.name,
-            "points": [[x, round(m, 4), round(s, 4)] for x, m, s in book.curve(game, v)],
+            "points": [[x, round(m, 4), round(s, 4)] for x, m, s in results.curve(game, v)],
         }
         for v in variants
-        if book.curve(game, v)
+        if results.curve(game, v)
     ]
     if not lines:
         return []
     data = {
-        "title": book.title(game), "lines": lines,
-        "random": book.fact(game, "random_final_reward"), "best": book.fact(game, "best_final_reward"),
-        "rest": book.fact(game, "one_step_at_rest"),
+        "title": results.title(game), "lines": lines,
+        "random": results.fact(game, "random_final_reward"), "best": results.fact(game, "best_final_reward"),
+        "rest": results.fact(game, "one_step_at_rest"),
     }  # fmt: skip
     what = "shared and separate embeddings" if name == "shared" else "models of 100 hidden units"
-    return [Figure(f"{name}-{game}", f"{book.title(game)}: {what}; bars are standard deviations.", "curves", data)]
+    return [Figure(f"{name}-{game}", f"{results.title(game)}: {what}; bars are standard deviations.", "curves", data)]
 
 
-def _scatter(book: ResultSet, game: str) -> list[Figure]:
-    """Of one seed, as the paper's."""
-    seeds, record, found = book.pairs(game, BEST), book.record(game, BEST), book.predictive_r2(game, BEST)
+def _scatter(results: ResultSet, game: str) -> list[Figure]:
+    """The scatter plot of Q-values of original and paraphrased actions: of one seed, as the paper's."""
+    seeds, record, found = results.pairs(game, BEST), results.record(game, BEST), results.predictive_r2(game, BEST)
     if not (seeds and record and found):
         return []
     seed, points = record["wanted"]["seed"], [list(pair) for pair in seeds[0]]
-    data = {"title": book.title(game), "points": points}
+    data = {"title": results.title(game), "points": points}
     caption = (
-        f"{book.title(game)}: Q of original and of paraphrased actions, DRRN (L = 2) of 100 units, seed {seed}, "
+        f"{results.title(game)}: Q of original and of paraphrased actions, DRRN (L = 2) of 100 units, seed {seed}, "
         f"{len(points):,} pairs; predictive R² over all seeds {shown_number(found[0].mean, 2)}."
     )
     return [Figure(f"paraphrases-{game}", caption, "scatter", data)]
 
 
-def _plane(book: ResultSet, game: str) -> list[Figure]:
-    rows = book.rows(game, BEST, ".embeddings")
+def _plane(results: ResultSet, game: str) -> list[Figure]:
+    rows = results.rows(game, BEST, ".embeddings")
     examples = [example for example in examples_of(game) if example.embedding]
     if not rows or not examples or rows[0]["state"] != examples[0].state.mark:
         return []
@@ -189,24 +191,24 @@ def _plane(book: ResultSet, game: str) -> list[Figure]:
         if row["seed"] == seed:
             looks.setdefault(row["episodes"], {})[row["role"]] = [row["x"], row["y"], row["q"]]
     data = {
-        "title": book.title(game),
+        "title": results.title(game),
         "looks": [{"episodes": episodes, **points} for episodes, points in sorted(looks.items())],
     }
     said = examples[0]
     caption = (
-        f"{book.title(game)}, DRRN (L = 2) of 100 units, seed {seed}, on the two principal axes (the origin stays). "
+        f"{results.title(game)}, DRRN (L = 2) of 100 units, seed {seed}, on the two principal axes (the origin stays). "
         f"The state: {said.state.gloss} The good action: {said.good.gloss}. The poor one: {said.poor.gloss}."
     )
     return [Figure(f"embeddings-{game}", caption.replace("..", "."), "plane", data)]
 
 
-def _time(book: ResultSet) -> Section:
-    """Where the time went."""
+def _time(results: ResultSet) -> Section:
+    """The table of computing times, by game and model."""
     rows: list[list[Cell | str]] = []
     whole = 0.0
-    for game in game_order({game for game, _ in book.jobs}):
+    for game in game_order({game for game, _ in results.jobs}):
         models: dict[str, list[tuple[float, float]]] = {}
-        for (of, name), stored in book.jobs.items():
+        for (of, name), stored in results.jobs.items():
             if of == game:
                 seconds = stored.record["seconds"]
                 models.setdefault(_family(name), []).append((seconds["whole"], seconds["learning"]))
@@ -215,9 +217,9 @@ def _time(book: ResultSet) -> Section:
             whole += total
             share = sum(learning for _, learning in times) / total if total else 0.0
             cells = [shown_number(total, 0), shown_number(total / len(times), 0), f"{shown_number(100 * share, 0)} %"]
-            rows.append([book.title(game), model, str(len(times)), *cells])
+            rows.append([results.title(game), model, str(len(times)), *cells])
     header = ["Game", "Model", "Jobs", "Seconds", "… a job", "of it playing and learning"]
-    facts = sum(record["seconds"]["whole"] for record in book.told.values())
+    facts = sum(record["seconds"]["whole"] for record in results.told.values())
     minutes, seconds = shown_number((whole + facts) / 60), shown_number(facts, 0)
     note = (
         f"Together {minutes} minutes of one core, {seconds} seconds of them for what the games themselves are; "

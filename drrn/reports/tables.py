@@ -1,4 +1,4 @@
-"""The paper's tables, ours beside theirs."""
+"""The paper's tables, our numbers beside the paper's."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ STATISTICS = {
 }
 
 
-def statistics_table(book: ResultSet, games: Sequence[str]) -> Table:
+def statistics_table(results: ResultSet, games: Sequence[str]) -> Table:
     """Table 1: ours for each game, and the paper's where it has one."""
     header = [""]
     for game in games:
-        header += [book.title(game)] + ["the paper"] * (game in PAPER)
+        header += [results.title(game)] + ["the paper"] * (game in PAPER)
     rows = []
     for name, words in STATISTICS.items():
         row: list[Cell | str] = [words]
         for game in games:
-            row.append(_fact(book, game, name))
+            row.append(_fact(results, game, name))
             if game in PAPER:
                 row.append(paper.STATISTICS[game].get(name, ""))
         rows.append(row)
@@ -50,19 +50,20 @@ def statistics_table(book: ResultSet, games: Sequence[str]) -> Table:
     )
 
 
-def score_table(book: ResultSet, game: str) -> Table:
+def score_table(results: ResultSet, game: str) -> Table:
     """Tables 2 and 3: final average reward, for each model and size."""
     lines = [(LABELS["linear"], dict.fromkeys(SIZES, LINEAR))] + [
         (label(Variant(model, layers)), {size: Variant(model, layers, size) for size in SIZES})
         for model in LAYERED
         for layers in (1, 2)
     ]
-    table = size_table(book, game, f"Final average reward on {book.title(game)}", lines, paper.SCORES.get(game, {}))
-    return Table(table.caption, table.header, table.rows, [*table.notes, *ahead(book, game), *deeper(book, game)])
+    caption = f"Final average reward on {results.title(game)}"
+    table = size_table(results, game, caption, lines, paper.SCORES.get(game, {}))
+    return Table(table.caption, table.header, table.rows, [*table.notes, *ahead(results, game), *deeper(results, game)])
 
 
 def size_table(
-    book: ResultSet,
+    results: ResultSet,
     game: str,
     caption: str,
     lines: Sequence[tuple[str, dict[int, Variant]]],
@@ -73,7 +74,7 @@ def size_table(
     """A line for each model, a column for each size; the paper's column beside ours, where it has numbers."""
     best = {
         size: max(
-            (m.mean for _, sizes in lines if (m := book.final(game, sizes[size], paraphrased=paraphrased))),
+            (m.mean for _, sizes in lines if (m := results.final(game, sizes[size], paraphrased=paraphrased))),
             default=None,
         )
         for size in SIZES
@@ -82,7 +83,7 @@ def size_table(
     for name, sizes in lines:
         row: list[Cell | str] = [name]
         for size, variant in sizes.items():
-            ours, theirs = book.final(game, variant, paraphrased=paraphrased), reported.get(variant.name)
+            ours, theirs = results.final(game, variant, paraphrased=paraphrased), reported.get(variant.name)
             differs = off(ours, theirs)
             marked |= differs
             row.append(Cell(spread(ours), ours is not None and ours.mean == best[size], "†" * differs))
@@ -95,73 +96,73 @@ def size_table(
     return Table(caption, header, rows, [MARKED] * marked)
 
 
-def yardstick_table(book: ResultSet, game: str) -> Table:
-    """What to measure the scores by."""
-    exact = "" if book.fact(game, "best_final_reward") is None else ", exact"
+def reference_table(results: ResultSet, game: str) -> Table:
+    """Reference scores: the look-up table, random play, the fixed point of Q-learning, the best possible, people."""
+    exact = "" if results.fact(game, "best_final_reward") is None else ", exact"
     rows: list[list[Cell | str]] = [
-        [f"{LABELS['table']}, a control", spread(book.final(game, TABLE)), ""],
-        [f"Random play{exact}", shown_number(book.fact(game, "random_final_reward"), 2), ""],
-        ["Q-learning at rest, exact", shown_number(book.fact(game, "one_step_at_rest"), 2), ""],
-        ["Softmax of the true Q-values, exact", shown_number(book.fact(game, "true_q_softmax"), 2), ""],
-        ["Best possible, exact", shown_number(book.fact(game, "best_final_reward"), 2), ""],
+        [f"{LABELS['table']}, a control", spread(results.final(game, TABLE)), ""],
+        [f"Random play{exact}", shown_number(results.fact(game, "random_final_reward"), 2), ""],
+        ["Q-learning at rest, exact", shown_number(results.fact(game, "one_step_at_rest"), 2), ""],
+        ["Softmax of the true Q-values, exact", shown_number(results.fact(game, "true_q_softmax"), 2), ""],
+        ["Best possible, exact", shown_number(results.fact(game, "best_final_reward"), 2), ""],
     ]
     rows += [[f"People, {kind}", "", shown_number(score)] for kind, score in paper.PEOPLE.get(game, {}).items()]
     header = ["", "final reward", "the paper"]
     if game not in paper.PEOPLE:
         header, rows = header[:2], [row[:2] for row in rows]
-    notes = [AT_REST, *control(book, game)]
-    return Table(f"To measure it by, {book.title(game)}", header, rows, notes)
+    notes = [AT_REST, *control(results, game)]
+    return Table(f"Reference scores, {results.title(game)}", header, rows, notes)
 
 
-def interaction_table(book: ResultSet, game: str) -> Table:
-    """The interaction functions, on the game and in other words."""
-    paraphrased = book.fact(game, "paraphrases") is not None
+def interaction_table(results: ResultSet, game: str) -> Table:
+    """The interaction functions compared, on the game and on its paraphrased actions."""
+    paraphrased = results.fact(game, "paraphrases") is not None
     header = ["Interaction", "action side", "final reward", "by greedy choice", *["paraphrased"] * paraphrased]
-    means = [m.mean for v in INTERACTIONS if (m := book.final(game, v))]
+    means = [m.mean for v in INTERACTIONS if (m := results.final(game, v))]
     rows = []
     for variant in INTERACTIONS:
-        ours = book.final(game, variant)
+        ours = results.final(game, variant)
         row: list[Cell | str] = [variant.interaction, str(variant.action_hidden or 100)]
         row.append(Cell(spread(ours), ours is not None and ours.mean == max(means)))
-        row.append(spread(book.final(game, variant, policy="greedy")))
+        row.append(spread(results.final(game, variant, policy="greedy")))
         if paraphrased:
-            row.append(spread(book.final(game, variant, paraphrased=True)))
+            row.append(spread(results.final(game, variant, paraphrased=True)))
         rows.append(row)
     note = "DRRN of two layers, 100 units on the side of the states. The paper: bilinear like inner, the network worse."
-    return Table(f"Interaction functions on {book.title(game)}", header, rows, [note])
+    return Table(f"Interaction functions on {results.title(game)}", header, rows, [note])
 
 
-def gap_table(book: ResultSet, game: str) -> Table:
+def gap_table(results: ResultSet, game: str) -> Table:
     """How far each model is from the best possible, and how often it gets stuck."""
-    best, chance = book.fact(game, "best_final_reward"), book.fact(game, "random_final_reward")
-    top = max((m.mean for v in LARGEST if (m := book.final(game, v))), default=None)
+    best, chance = results.fact(game, "best_final_reward"), results.fact(game, "random_final_reward")
+    top = max((m.mean for v in LARGEST if (m := results.final(game, v))), default=None)
     rows: list[list[Cell | str]] = []
     for variant in LARGEST:
         row: list[Cell | str] = [label(variant)]
-        soft, greedy = book.final(game, variant), book.final(game, variant, policy="greedy")
+        soft, greedy = results.final(game, variant), results.final(game, variant, policy="greedy")
         row.append(Cell(spread(soft), soft is not None and soft.mean == top))
         short = best - soft.mean if soft and best is not None else None
         whole = best - chance if best is not None and chance is not None else None
         row += [shown_number(short), _percent(1 - short / whole if short is not None and whole else None, 0)]
-        row.append(_percent(_mean(book.final(game, variant, "stopped"))))
-        row += [spread(greedy), _percent(_mean(book.final(game, variant, "stopped", policy="greedy")))]
+        row.append(_percent(_mean(results.final(game, variant, "stopped"))))
+        row += [spread(greedy), _percent(_mean(results.final(game, variant, "stopped", policy="greedy")))]
         rows.append(row)
     header = ["100 hidden units", "final reward", "short of the best", "of the way from random", "stuck"]
     header += ["greedy", "greedy, stuck"]
     note = "Stuck: the share of episodes that the step limit stopped; each counts as a final reward of 0."
     note += " Targets of four steps are not the paper's: four rewards are added up before the next page's value counts."
-    return Table(f"How far from the best possible, {book.title(game)}", header, rows, [note])
+    return Table(f"How far from the best possible, {results.title(game)}", header, rows, [note])
 
 
-def _fact(book: ResultSet, game: str, name: str) -> str:
-    value = book.facts.get(game, {}).get(name)
+def _fact(results: ResultSet, game: str, name: str) -> str:
+    value = results.facts.get(game, {}).get(name)
     if value is None:
         return MISSING
     try:
         text = shown_number(float(value), 2) if "." in value else f"{int(value):,}"
     except ValueError:
         return value
-    return f"≥ {text}" if name == "states" and book.facts[game].get("states_are_all") == "no" else text
+    return f"≥ {text}" if name == "states" and results.facts[game].get("states_are_all") == "no" else text
 
 
 def _mean(value: Measured | None) -> float | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from drrn.games.authors.python2 import number_literal, strange, string_literal, string_literals
 from drrn.games.authors.twee_source import in_text, is_label, is_plain, is_text, on_lines
@@ -39,39 +40,30 @@ class SimulatorPassage:
         """Statements in a row. A link whose words stand in the texts before it is put there; others get lines."""
         if depth > DEEPEST:
             raise strange(statements[0], f"no more than {DEEPEST} conditions in one another")
-        pieces: list[str] = []
-        texts: list[int] = []  # which of the pieces are texts without links
-        targets: list[str] = []
+        block = _Block()
         for statement in statements:
             match statement:
                 case ast.AugAssign(ast.Attribute(ast.Name("self"), "text"), ast.Add(), value):
-                    texts.append(len(pieces))
-                    pieces.append(self._text(value))
+                    block.add_text(self._text(value))
                 case ast.AugAssign(ast.Attribute(ast.Name("self"), "current_links"), ast.Add(), value):
-                    targets += string_literals(value)
+                    block.targets += string_literals(value)
                 case ast.AugAssign(ast.Attribute(ast.Name("self"), "actions"), ast.Add(), value):
-                    links = self._links(string_literals(value), targets, statement)
-                    targets = []
-                    if placed := in_text([pieces[i] for i in texts], links):
-                        for i, text in zip(texts, placed, strict=True):
-                            pieces[i] = text
-                        texts = []
-                    else:
-                        pieces.append(on_lines(links))
+                    block.add_links(self._links(string_literals(value), block.targets, statement))
                 case ast.If(test, body, otherwise):
-                    pieces.append(f"<<if {_condition(test)}>>{self._block(body, depth + 1)}")
-                    if otherwise:
-                        pieces.append(f"<<else>>{self._block(otherwise, depth + 1)}")
-                    pieces.append("<<endif>>")
+                    block.pieces.append(self._branches(test, body, otherwise, depth + 1))
                 case ast.Assign([target], value):
-                    pieces.append(f"<<set {_variable(target)} = {_value(value)}>>")
+                    block.pieces.append(f"<<set {_variable(target)} = {_value(value)}>>")
                 case ast.Expr(ast.Call(ast.Subscript(ast.Attribute(ast.Name("self"), "methodDict"), name), [], [])):
-                    pieces.append(self._display(name))
+                    block.pieces.append(self._display(name))
                 case _:
                     raise strange(statement, "a text, links, a condition, a variable or another passage")
-        if targets:
+        if block.targets:
             raise strange(statements[-1], "as many actions as links")
-        return "".join(pieces)
+        return "".join(block.pieces)
+
+    def _branches(self, test: ast.expr, body: list[ast.stmt], otherwise: list[ast.stmt], depth: int) -> str:
+        condition, then = _condition(test), self._block(body, depth)
+        return f"<<if {condition}>>{then}{f'<<else>>{self._block(otherwise, depth)}' if otherwise else ''}<<endif>>"
 
     def _text(self, node: ast.expr) -> str:
         """Strings and `str(self.params[…])`, added up."""
@@ -97,6 +89,29 @@ class SimulatorPassage:
             raise strange(node, "a plain name of a passage")
         self.shown.add(name)
         return f"<<display '{name}'>>" if '"' in name else f'<<display "{name}">>'
+
+
+@dataclass
+class _Block:
+    """The Twee of statements in a row, as far as they were read."""
+
+    pieces: list[str] = field(default_factory=list)
+    texts: list[int] = field(default_factory=list)  # which of the pieces are texts without links
+    targets: list[str] = field(default_factory=list)  # of links whose words are yet to come
+
+    def add_text(self, text: str) -> None:
+        self.texts.append(len(self.pieces))
+        self.pieces.append(text)
+
+    def add_links(self, links: Links) -> None:
+        self.targets = []
+        placed = in_text([self.pieces[i] for i in self.texts], links)
+        if not placed:
+            self.pieces.append(on_lines(links))
+            return
+        for i, text in zip(self.texts, placed, strict=True):
+            self.pieces[i] = text
+        self.texts = []
 
 
 def _said(node: ast.expr) -> str:

@@ -50,40 +50,56 @@ class _Pages:
         return page, places.tolist()
 
 
+@dataclass
+class _Faces:
+    """Interned faces: the numbers of each face's parts, and for each of its page's actions the place on the face."""
+
+    pages: _Pages = field(default_factory=_Pages)
+    passages: _Numbers = field(default_factory=_Numbers)
+    endings: _Numbers = field(default_factory=_Numbers)
+    kinds: _Numbers = field(default_factory=_Numbers)  # what a state shows and pays
+    parts: list[tuple[int, int, int, int]] = field(default_factory=list)  # page, passage, ending or -1, kind
+    places: list[list[int]] = field(default_factory=list)
+
+    def add(self, face: Face) -> None:
+        page, places = self.pages.add(face)
+        ending = self.endings[face.ending] if face.ending else -1
+        self.parts.append((page, self.passages[face.passage], ending, self.kinds[page, face.reward, ending]))
+        self.places.append(places)
+
+
+@dataclass(frozen=True)
+class _Merged:
+    """What is left when bisimilar states are one: which states are kept, and the rows of their slots."""
+
+    kept: Ints
+    row: Ints  # of each slot
+    row_first: Ints
+    successor: Ints
+    probability: Floats
+
+
 def assemble(game: Game, states: States) -> Compiled:
     """The compiled game. Row 0 stays the opening; states and rows keep the order in which they were found."""
-    pages, passages, endings, kinds = _Pages(), _Numbers(), _Numbers(), _Numbers()
-    faces, places = [], []
+    faces = _Faces()
     for face in states.faces:
-        page, order = pages.add(face)
-        ending = endings[face.ending] if face.ending else -1
-        faces.append((page, passages[face.passage], ending, kinds[page, face.reward, ending]))
-        places.append(order)
-    page, passage, ending_at, kind = _ints(faces)[_ints(states.face)].T  # [S] each
-    reward = np.array([face.reward for face in states.faces])[_ints(states.face)]
-    place, place_first = _flat(places)
+        faces.add(face)
+    pages, face_of = faces.pages, _ints(states.face)
+    page, passage, ending_at, kind = _ints(faces.parts)[face_of].T  # [S] each
+    reward = np.array([face.reward for face in states.faces])[face_of]
     page_action, page_first = _flat(pages.actions)
-
-    first, row_first, successor = _ints(states.first), _ints(states.row_first), _ints(states.successor)
-    probability = np.array(states.probability)
-    count = np.diff(first)
-    in_page_order = place[ranges(place_first[_ints(states.face)], count)]
-    row = _ints(states.row)[np.repeat(first[:-1], count) + in_page_order]
+    count = np.diff(_ints(states.first))
     action = page_action[ranges(page_first[page], count)]
-    state_hash, row_hash = alike(kind, first, action, row, row_first, successor, probability)
-
-    kept, state = _firsts(state_hash)
-    used = np.concatenate([[0], row[ranges(first[kept], count[kept])]])
-    kept_rows, row = _firsts(row_hash[used])
-    rows = _outcomes(used[kept_rows], row_first, state[successor], probability)
+    merged = _merged(states, kind, action, _rows_in_page_order(states, faces.places))
+    kept = merged.kept
     return Compiled(
         name=game.name,
         title=title_of(game),
         max_steps=step_limit_of(game),
         texts=tuple(pages.text_numbers),
         actions=tuple(pages.action_numbers),
-        passages=tuple(passages),
-        endings=tuple(endings),
+        passages=tuple(faces.passages),
+        endings=tuple(faces.endings),
         page_text=_ints(pages.text),
         page_hypertext=np.array(pages.hypertext),
         page_first=page_first,
@@ -93,16 +109,37 @@ def assemble(game: Game, states: States) -> Compiled:
         reward=reward[kept],
         ending_at=ending_at[kept],
         first=_starts(count[kept]),
-        row=row[1:],
-        row_first=rows[0],
-        successor=rows[1],
-        probability=rows[2],
+        row=merged.row,
+        row_first=merged.row_first,
+        successor=merged.successor,
+        probability=merged.probability,
         raw_states=states.raw_states,
         raw_complete=states.raw_complete,
         live_states=len(states),
         unreached=states.unreached,
         shuffle=bool(getattr(game, "shuffle", False)),
     )
+
+
+def _rows_in_page_order(states: States, places: list[list[int]]) -> Ints:
+    """The row of each slot, the slots of a state in the order of its page's actions, not of its face's."""
+    place, place_first = _flat(places)
+    first = _ints(states.first)
+    count = np.diff(first)
+    in_page_order = place[ranges(place_first[_ints(states.face)], count)]
+    row: Ints = _ints(states.row)[np.repeat(first[:-1], count) + in_page_order]
+    return row
+
+
+def _merged(states: States, kind: Ints, action: Ints, row: Ints) -> _Merged:
+    """The first of the states that are alike stands for all of them; rows that are alike are one, too."""
+    first, row_first, successor = _ints(states.first), _ints(states.row_first), _ints(states.successor)
+    probability = np.array(states.probability)
+    state_hash, row_hash = alike(kind, first, action, row, row_first, successor, probability)
+    kept, state = _firsts(state_hash)
+    used = np.concatenate([[0], row[ranges(first[kept], np.diff(first)[kept])]])
+    kept_rows, row = _firsts(row_hash[used])
+    return _Merged(kept, row[1:], *_outcomes(used[kept_rows], row_first, state[successor], probability))
 
 
 def _outcomes(rows: Ints, row_first: Ints, successor: Ints, probability: Floats) -> tuple[Ints, Ints, Floats]:

@@ -16,6 +16,7 @@ from drrn.games.enumerable import Enumerable, Searchable
 from drrn.games.optional import has_fingerprint
 
 LIMIT = 200_000  # states
+MOST_STATES = 50_000  # of a game that is compiled along the way, though nobody asked for it
 MEMORY = 2_000  # MB
 
 
@@ -69,12 +70,13 @@ def _states(game: Game, limit: int, memory: int, progress: Callable[[int], None]
 
 def _check_playable(game: Game, states: States) -> None:
     opening = [states.faces[states.face[state]] for state in states.successor[: states.row_first[1]]]
+    passage = opening[0].passage  # a story has passages and links, other games have actions
     if all(face.ended for face in opening):
-        passage = opening[0].passage
         what = f', passage "{passage}", has no links' if passage else " has no actions"
         raise refusal(game, f"its start{what}, so it ends at once")
     if not any(states.faces[face].ended for face in set(states.face)):
-        raise refusal(game, f"no ending can be reached: each of its {len(states):,} states has a link onward")
+        onward = "a link onward" if passage else "an action that leads on"
+        raise refusal(game, f"no ending can be reached: each of its {len(states):,} states has {onward}")
 
 
 def _missing(game: Game) -> str:

@@ -62,7 +62,7 @@ class Compiled(StateGraph):
     def step(self, index: int) -> Observation:
         slots = self._slots
         if not slots:
-            raise RuntimeError("the story has ended, or has not begun: call reset()")
+            raise RuntimeError("the episode has ended, or has not begun: call reset()")
         if not 0 <= index < len(slots):
             raise IndexError(f"action {index} of {len(slots)}: choose one from 0 to {len(slots) - 1}")
         return self._arrive(int(self.row[slots[index]]))

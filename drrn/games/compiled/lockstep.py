@@ -19,10 +19,11 @@ SALT = 0x67616D65  # "game": a policy seeded with the same number is independent
 
 Draw = Callable[[Ints], Ints]
 
-# Text ids [E] and action ids [E, most actions], -1 where a page has no more → the index of the action to take [E].
-Chooser = Callable[[Ints, Ints], Ints]
+# A policy by what pages show: text ids [E] and action ids [E, most actions], -1 where a page has no more → the index of
+# the action to take [E].
+PagePolicy = Callable[[Ints, Ints], Ints]
 # None is uniformly random; an array has the probability of each slot.
-SlotPolicy = Chooser | Floats | None
+SlotPolicy = PagePolicy | Floats | None
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Which dialect a story is written in, and the one way from a story to a script.
 
-A new dialect is a `Dialect` and a line in `DIALECTS`, by how the names of its story formats begin.
+A new dialect is a `Dialect` and a line in `DIALECTS`; its `formats` are the story formats that choose it. A story that
+names no format (most Twee files and all of Twine 1), or one that no dialect knows, is read in the `DEFAULT` one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from drrn.games.stories.twine1 import TWINE_1
 
 def _plain(name: str, foreign: str, *, refused: bool) -> Dialect:
     """A format of Twine 2 whose stories are read like those of Twine 1, as long as they hold none of its own code."""
-    return replace(TWINE_1, name=name, foreign=re.compile(foreign), refused=refused)
+    return replace(TWINE_1, name=name, formats=(name,), foreign=re.compile(foreign), refused=refused)
 
 
 VARIABLE = r"(?<![\w$])\$[A-Za-z_]\w*"
@@ -34,13 +35,14 @@ DIALECTS = (
         refused=True,
     ),
 )
+DEFAULT = TWINE_1
 MACROS_AND_LINKS = re.compile(r"<<[^<>]*>>|\[\[[^\[\]]*\]\]")
 INCLUDES = "StoryIncludes"
 
 
 def dialect_of(story: Story) -> Dialect:
-    """The dialect that the story's format names; Twine 1 where it names none that is known."""
-    return next((dialect for dialect in DIALECTS if story.format.startswith(dialect.name)), TWINE_1)
+    """The dialect that the story's format chooses; the default one where it names none, or none that is known."""
+    return next((dialect for dialect in DIALECTS if story.format.startswith(dialect.formats)), DEFAULT)
 
 
 def read_script(story: Story, answers: dict[str, str], *, lenient: bool = False) -> Script:

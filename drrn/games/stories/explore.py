@@ -29,43 +29,57 @@ class Exploration:
 
 def explore(game: StoryGame, limit: int = LIMIT, progress: Callable[[int], None] | None = None) -> Exploration:
     """Visit states, those with a page not seen before first, until there are no more or the limit is reached."""
-    found = Exploration(complete=True)
-    seen: set[Hashable] = set()
-    pages: set[Hashable] = set()
-    fresh: deque[tuple[Scene, Journey]] = deque()
-    stale: deque[tuple[Scene, Journey]] = deque()
-
-    def arrive(move: Move, journey: Journey) -> None:
-        if game.script.facts.tracked or move.mark:
-            journey = journey.copy()
-            move = journey.follow(move, game.teller)
-        many = False
-        for number, (probability, scene) in enumerate(game.teller.outcomes(move, journey.cells)):
-            many |= probability < 1
-            if number >= limit or len(seen) >= limit:  # a page can draw more lots than there is time for
-                found.complete = False
-                break
-            found.shown.update(scene.shown)
-            after = Journey({**journey.cells, **scene.writes}, journey.history) if scene.writes else journey
-            state = (scene.text, scene.moves, scene.rule, after.identity)
-            if state in seen:
-                continue
-            seen.add(state)
-            page = (scene.text, scene.actions, scene.rule)
-            is_new = page not in pages
-            if is_new:
-                pages.add(page)
-                found.scenes.append(scene)
-            (fresh if is_new else stale).append((scene, after))
-        found.stochastic |= many
-
-    arrive(game.teller.opening, Journey())
+    search = _Search(game, limit)
+    found, seen, fresh, stale = search.found, search.seen, search.fresh, search.stale
+    search.arrive(game.teller.opening, Journey())
     while (fresh or stale) and len(seen) < limit:
         scene, journey = (fresh or stale).popleft()
         for move in scene.moves:
-            arrive(move, journey)
+            search.arrive(move, journey)
         if progress:
             progress(len(seen))
     found.states = len(seen)
     found.complete &= not fresh and not stale
     return found
+
+
+class _Search:
+    """A search under way: what was seen, and the states yet to be left, by whether their pages are new or known."""
+
+    def __init__(self, game: StoryGame, limit: int) -> None:
+        self.teller, self.tracked, self.limit = game.teller, bool(game.script.facts.tracked), limit
+        self.found = Exploration(complete=True)
+        self.seen: set[Hashable] = set()
+        self.pages: set[Hashable] = set()
+        self.fresh: deque[tuple[Scene, Journey]] = deque()
+        self.stale: deque[tuple[Scene, Journey]] = deque()
+
+    def arrive(self, move: Move, journey: Journey) -> None:
+        """Meet whatever chance makes of a move."""
+        if self.tracked or move.mark:
+            journey = journey.copy()
+            move = journey.follow(move, self.teller)
+        many = False
+        for number, (probability, scene) in enumerate(self.teller.outcomes(move, journey.cells)):
+            many |= probability < 1
+            if number >= self.limit or len(self.seen) >= self.limit:  # a page can draw more lots than there is time for
+                self.found.complete = False
+                break
+            self._meet(scene, journey)
+        self.found.stochastic |= many
+
+    def _meet(self, scene: Scene, journey: Journey) -> None:
+        """Keep a state that was not seen before, to be left in its turn."""
+        self.found.shown.update(scene.shown)
+        after = Journey({**journey.cells, **scene.writes}, journey.history) if scene.writes else journey
+        state = (scene.text, scene.moves, scene.rule, after.identity)
+        if state in self.seen:
+            return
+        self.seen.add(state)
+        page = (scene.text, scene.actions, scene.rule)
+        if page in self.pages:
+            self.stale.append((scene, after))
+            return
+        self.pages.add(page)
+        self.found.scenes.append(scene)
+        self.fresh.append((scene, after))

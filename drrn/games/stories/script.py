@@ -47,7 +47,8 @@ class Dialect:
     `ExpressionError`.
     """
 
-    name: str  # how the story formats begin that it belongs to
+    name: str
+    formats: tuple[str, ...]  # story formats that are written in it: how their names begin, in lower case
     read_passage: Callable[[Script, Passage, frozenset[str]], Node]
     parse: Callable[[str, Facts], Expression]  # for the `where` of rules, which speak of the story's variables
     functions: Collection[str] = ()  # that expressions may call

@@ -5,6 +5,6 @@ from drrn.games.stories.twine1.expressions import parse
 from drrn.games.stories.twine1.functions import FUNCTIONS
 from drrn.games.stories.twine1.macros import read_passage
 
-TWINE_1 = Dialect("twine1", read_passage, parse, frozenset(FUNCTIONS))
+TWINE_1 = Dialect("twine1", ("sugarcane", "jonah", "responsive"), read_passage, parse, frozenset(FUNCTIONS))
 
 __all__ = ["TWINE_1"]
