@@ -95,7 +95,7 @@ def test_weights_of_another_story_are_refused(tale, tmp_path, more, capsys):
     train(tale, tmp_path / "one", "--rounds", "1", *more)
     train(other, tmp_path / "two", "--rounds", "1", *more)
     for error in refusals(tmp_path / "one", tmp_path / "two", capsys):
-        assert ".safetensors: it holds the weights of another story" in error
+        assert ".safetensors: it holds the weights of another game" in error
 
 
 @pytest.mark.parametrize("rounds", ["1", "2"])
@@ -135,4 +135,4 @@ def test_a_changed_story_cannot_be_gone_on_with(tale, tmp_path, capsys):
     train(tale, tmp_path / "run")
     tale.with_suffix(".twee").write_text(FORK.replace("grey", "green"))
     assert main(["train", "--resume", str(tmp_path / "run")]) == 2
-    assert "the story has changed" in capsys.readouterr().err
+    assert "the game has changed" in capsys.readouterr().err

@@ -11,10 +11,9 @@ from drrn.cli.show import table
 from drrn.errors import InputError
 from drrn.games import BUILT_IN, Game, compile_game, make
 from drrn.games.authors import place, sources
+from drrn.games.compiled.compile import MOST_STATES
 from drrn.games.optional import title_of
 from drrn.registry import GROUPS, registered
-
-MOST_STATES = 50_000  # a game with more is listed by its title alone
 
 
 def add_command(commands: Any) -> None:

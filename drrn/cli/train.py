@@ -17,6 +17,7 @@ from drrn.cli.show import add_game_options, open_named, states_progress
 from drrn.declaration import Setting
 from drrn.errors import InputError, require
 from drrn.experiments.tuned import suiting
+from drrn.games.compiled.compile import MOST_STATES
 from drrn.games.optional import title_of
 from drrn.games.stories.authored import Authored
 from drrn.settings import Settings, all_settings, settings_for, uses
@@ -93,7 +94,7 @@ def new_run(options: argparse.Namespace) -> tuple[Trainer, Run]:
     """A new run: a trainer, and the folder that it is kept in."""
     from drrn.training.agent import torch_device  # PyTorch takes a second to import: the other commands do without
     from drrn.training.record import Run
-    from drrn.training.train import MOST_STATES, Trainer
+    from drrn.training.train import Trainer
 
     device, (game, recipe) = torch_device(options.device), open_named(options)
     settings = settings_for({**suiting(game), **_config(options.config)}, _given(options))
@@ -108,7 +109,6 @@ def resumed_run(options: argparse.Namespace) -> tuple[Trainer, Run]:
     """A run that was interrupted: it keeps its game and its settings, but for those that leave results as they are."""
     from drrn.training.loading import resumed
     from drrn.training.record import Run
-    from drrn.training.train import MOST_STATES
 
     if options.game is not None:
         raise InputError(f"a resumed run keeps its game: leave out {options.game}")

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from drrn.errors import InputError
 from drrn.games import Compiled, Game, Recipe, can_be_compiled, compile_game
+from drrn.games.compiled.compile import MOST_STATES
 from drrn.games.optional import fingerprint_of
 from drrn.learning.exploration import Probabilities, epsilon_greedy
 from drrn.learning.learners import build_learner
@@ -33,7 +34,6 @@ from drrn.training.agent import Agent, shape_of
 log = logging.getLogger("drrn")
 
 PLAY, LEARN = 1, 2  # what a generator is for; each purpose, round and replica has one of its own
-MOST_STATES = 50_000  # a game with more is not compiled: its words are met while playing
 FEW_TEXTS = 4096  # of a game whose words are met while playing: so many are kept, needed or not
 MOST_ACTIONS = 20  # outputs of the max-action models, where the game's own number is not known
 

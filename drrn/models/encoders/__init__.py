@@ -1,4 +1,4 @@
-"""From texts to vectors: an encoder reads each distinct text of a batch once. A new one is a class, a line here, a name in `settings`."""
+"""From texts to vectors; a new encoder is a class, a line here, and its name in `settings.ENCODERS`."""
 
 from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.base import Encoder
