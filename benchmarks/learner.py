@@ -26,7 +26,7 @@ from drrn.learning.q_learning import PREPARED, QLearning
 from drrn.learning.replay import Batches
 from drrn.models import Pages, Shape, build_model
 from drrn.settings import Settings
-from drrn.text import Ids, Store, Texts
+from drrn.text import Ids, Lexicon, Store
 
 Distinct = Callable[[Ids], Ids]
 
@@ -46,8 +46,8 @@ class Case:
     hidden: int = 100
 
 
-def fill(found: Texts, texts: int, length: int, generator: np.random.Generator) -> None:
-    """Texts of words drawn as languages draw them: few often, many seldom."""
+def fill(found: Lexicon, texts: int, length: int, generator: np.random.Generator) -> None:
+    """Lexicon of words drawn as languages draw them: few often, many seldom."""
     vocabulary = len(found.vocabulary)
     shares = 1 / np.arange(1, vocabulary + 1)
     shares /= shares.sum()

@@ -2,9 +2,9 @@
 
     python benchmarks/memory.py [--texts 1000000] [--keep]
 
-Every page of the game is new: a number and eighty words. The peak of the process's memory is printed after each round,
-beside that of a process which has only imported PyTorch. With --keep, the replay buffer holds every transition, so that
-all texts must stay.
+Every page of the game is new: a number that was never shown before, and eighty words. The peak of the process's memory
+is printed after each round, beside that of a process which has only imported PyTorch. With --keep, the replay buffer
+holds every transition, so that all texts must stay.
 """
 
 from __future__ import annotations
@@ -60,13 +60,11 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="the replay buffer keeps all transitions")
     options = parser.parse_args()
     print(f"Python with PyTorch: {peak():,.0f} MB", flush=True)
-    settings = {"replicas": 2, "episodes_per_round": 100, "evaluation_episodes": 25, "epochs": 1, "hidden": 20}
-    trainer = drrn.trainer(Endless(), rounds=10**6, keep=options.keep, **settings)
+    trainer = drrn.trainer(Endless(), rounds=10**6, keep=options.keep)  # all other settings are the defaults
     start = time.perf_counter()
     for finished in trainer.train():
-        if finished.number % 10 == 0 or Endless.shown >= options.texts:
-            seconds = time.perf_counter() - start
-            print(f"{Endless.shown:>9,} texts  {peak():6,.0f} MB  {seconds:5.0f} s", flush=True)
+        seconds = time.perf_counter() - start
+        print(f"round {finished.number}: {Endless.shown:>9,} texts  {peak():6,.0f} MB  {seconds:5.0f} s", flush=True)
         if Endless.shown >= options.texts:
             break
 

@@ -56,14 +56,14 @@ class Vocabulary:
         return [self.numbers[word] for word in found if word in self.numbers]
 
 
-class Texts:
-    """Interned texts: each distinct text gets the next id, and is kept as the sequence of its words' numbers.
+class Lexicon:
+    """A vocabulary, and interned texts: each distinct text gets the next id, and is kept as the numbers of its words.
 
     The sequences of all texts lie in one array, `sequence`; text i has the slice from `starts[i]` to `starts[i + 1]`.
     A `scratch` store reads with the same vocabulary and leaves this one as it is.
     """
 
-    def __init__(self, vocabulary: Vocabulary, parent: Texts | None = None) -> None:
+    def __init__(self, vocabulary: Vocabulary, parent: Lexicon | None = None) -> None:
         self.vocabulary, self.parent = vocabulary, parent
         self.generation = 0  # raised whenever ids change their meaning
         self.forget()
@@ -84,9 +84,9 @@ class Texts:
             self._recent[text] = found
         return found
 
-    def scratch(self) -> Texts:
+    def scratch(self) -> Lexicon:
         """A store for a while, which learns no words: an unknown one counts for nothing."""
-        return Texts(self.vocabulary, parent=self)
+        return Lexicon(self.vocabulary, parent=self)
 
     @property
     def starts(self) -> Ids:
@@ -204,7 +204,7 @@ class Bags:
         places = spans(first, lengths)
         return self._words[places].astype(np.int64), self._counts[places], lengths
 
-    def follow(self, texts: Texts) -> None:
+    def follow(self, texts: Lexicon) -> None:
         """Make the bags of texts that were met since."""
         if self.count == len(texts):
             return
@@ -233,20 +233,20 @@ class Bags:
 class Store:
     """The texts that a model reads: of states, and of actions (the same, where both share one embedding)."""
 
-    states: Texts
-    actions: Texts
+    states: Lexicon
+    actions: Lexicon
 
     @staticmethod
     def of_words(states: Iterable[str] = (), actions: Iterable[str] = (), *, shared: bool = False) -> Store:
-        known = Texts(Vocabulary(states))
-        return Store(known, known if shared else Texts(Vocabulary(actions)))
+        known = Lexicon(Vocabulary(states))
+        return Store(known, known if shared else Lexicon(Vocabulary(actions)))
 
     @property
     def shared(self) -> bool:
         return self.states is self.actions
 
     @property
-    def sides(self) -> dict[str, Texts]:
+    def sides(self) -> dict[str, Lexicon]:
         """The distinct stores, by name."""
         return {"states": self.states} if self.shared else {"states": self.states, "actions": self.actions}
 

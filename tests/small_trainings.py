@@ -1,5 +1,6 @@
 """Trainings of a moment, without a folder."""
 
+import numpy as np
 import torch
 
 from drrn.settings import Settings
@@ -13,3 +14,19 @@ def trained(game, **settings):
     trainer = Trainer(game, Settings(**{**SMALL, **settings}), CPU)
     rounds = list(trainer.train())
     return trainer, rounds
+
+
+def weights(trainer):
+    """All that its model has learned, by name."""
+    return trainer.model.state()
+
+
+def biases(trainer):
+    """Copies of the weights that are no word tables."""
+    return [array.copy() for name, array in weights(trainer).items() if name.startswith("weight ")]
+
+
+def alike(one, two):
+    """Whether two trainers have the same weights, bit for bit."""
+    one, two = weights(one), weights(two)
+    return one.keys() == two.keys() and all(np.array_equal(one[name], two[name]) for name in one)

@@ -105,10 +105,13 @@ def test_no_file_is_longer_than_one_reads_at_a_sitting():
 
 def test_the_names_in_the_settings_are_those_that_the_rooms_hold():
     from drrn import models, settings
-    from drrn.learning import optimisers, q_learning
+    from drrn.learning import equations, learners, optimisers
+    from drrn.models import encoders
 
-    rooms = (models.MODELS, models.INTERACTIONS, optimisers.OPTIMISERS, q_learning.LOSSES)
-    names = (settings.MODELS, settings.INTERACTIONS, settings.OPTIMISERS, settings.LOSSES)
+    rooms = (models.MODELS, models.INTERACTIONS, encoders.ENCODERS)
+    rooms += (optimisers.OPTIMISERS, equations.LOSSES, learners.LEARNERS)
+    names = (settings.MODELS, settings.INTERACTIONS, settings.ENCODERS)
+    names += (settings.OPTIMISERS, settings.LOSSES, settings.LEARNERS)
     assert names == tuple(tuple(room) for room in rooms)
     assert tuple(settings.USES) == settings.MODELS
 

@@ -18,7 +18,7 @@ from drrn.settings import Settings
 from drrn.training.train import Trainer
 from tests.runs import numbers, same
 from tests.sample_games import CommandsEnv, Dice, Doors, FixedEnv, Walk
-from tests.small_trainings import CPU, SMALL
+from tests.small_trainings import CPU, SMALL, alike, biases
 
 GAMES = {
     "ten lines of Python": Walk,
@@ -46,19 +46,6 @@ class PlainDice:
 
     def another(self):
         return PlainDice()
-
-
-def weights(trainer):
-    return trainer.model.state()
-
-
-def biases(trainer):
-    return [array.copy() for name, array in weights(trainer).items() if name.startswith("weight ")]
-
-
-def alike(one, two):
-    one, two = weights(one), weights(two)
-    return one.keys() == two.keys() and all(np.array_equal(one[name], two[name]) for name in one)
 
 
 @pytest.mark.parametrize("form", ["rounds", "online"])
@@ -114,7 +101,7 @@ def test_a_game_without_copies_is_used_alone_and_in_turn():
     trainer = drrn.trainer(Alone(), **SMALL)
     rounds = list(trainer.train())
     assert len(rounds) == 2 and rounds[0].evaluations[0].summary.endings == {"the end": 6}
-    with pytest.raises(drrn.InputError, match=r"can be played 1 times at once: give the game an another\(\)"):
+    with pytest.raises(drrn.InputError, match=r"only one at a time can be played: give it an another\(\)"):
         list(drrn.trainer(Alone(), form="online", replicas=2, rounds=1).train())
 
 
@@ -267,169 +254,6 @@ def test_training_leaves_the_hosts_number_of_threads_as_it_was():
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
-
-
-# --- texts are not kept for ever
-
-
-class Endless:
-    """Every page is new."""
-
-    name = "endless"
-    shown = 0
-
-    def another(self):
-        return Endless()
-
-    def reset(self, seed=None):
-        self.steps = 0
-        return self.page()
-
-    def step(self, index):
-        self.steps += 1
-        return self.page() if self.steps < 20 else Observation("the end", (), float(index))
-
-    def page(self):
-        Endless.shown += 1
-        return Observation(f"page {Endless.shown} of the book", (f"turn {Endless.shown}", "wait"))
-
-
-@pytest.mark.parametrize("settings", [{}, {"shared": True}, {"model": "max-action"}], ids=str)
-def test_texts_that_nothing_is_learned_from_any_more_are_forgotten(settings, tmp_path, monkeypatch):
-    monkeypatch.setattr("drrn.training.train.FEW_TEXTS", 100)
-    trainer = drrn.trainer(Endless(), **{**SMALL, "rounds": 4, **settings})
-    sizes = []
-    for _ in trainer.train():
-        assert len(trainer.store.states) == len(trainer.store.actions) == 0
-        trainer.save(tmp_path / "run")
-        checkpoint = (tmp_path / "run/checkpoint.safetensors").stat().st_size
-        sizes.append(checkpoint / len(trainer.store.states.vocabulary))
-    assert max(sizes) < 1.2 * min(sizes)  # it grows with the words alone
-
-
-def test_of_a_replay_buffer_that_is_full_only_its_own_texts_are_kept(monkeypatch):
-    monkeypatch.setattr("drrn.training.train.FEW_TEXTS", 0)
-    trainer = drrn.trainer(Endless(), **{**SMALL, "rounds": 6, "keep": True, "capacity": 50, "replicas": 1})
-    for _ in trainer.train():
-        assert len(trainer.store.states) <= 2 * 50 and len(trainer.store.actions) <= 4 * 50
-    buffer = trainer.learner.buffers[0]
-    used = buffer.texts_in_use()
-    assert np.array_equal(used[0], np.arange(len(trainer.store.states)))
-
-
-@pytest.mark.parametrize(
-    "settings", [{"grow": True}, {"no_compile": True, "keep": True}, {}, {"model": "table", "grow": True}], ids=str
-)
-def test_questions_and_evaluations_leave_training_bit_identical(fork, settings):
-    settings = {**SMALL, "rounds": 3, **settings}
-    if settings.get("model") == "table":
-        del settings["hidden"]
-    quiet, asked = drrn.trainer(fork, **settings), drrn.trainer(fork, **settings)
-    list(quiet.train())
-    for _ in asked.train():
-        for number in range(200):
-            asked.agent.ask(f"a made-up page {number}", [f"a made-up action {number}", "Go out."])
-        asked.agent.evaluate(fork, episodes=5)
-        asked.agent.evaluate(Walk(), episodes=5)
-    assert alike(quiet, asked)
-    stores = [trainer.store for trainer in (quiet, asked)]
-    assert stores[0].states.vocabulary.spelled == stores[1].states.vocabulary.spelled
-
-
-def test_an_evaluation_lets_go_of_texts_while_it_plays(monkeypatch):
-    from drrn.playing import stepped_rollouts
-
-    settings = {**SMALL, "rounds": 1}
-    usual = list(drrn.trainer(Dice(), no_compile=True, **settings).train())
-    monkeypatch.setattr(stepped_rollouts, "MOST_SCRATCH", 3)
-    often = list(drrn.trainer(Dice(), no_compile=True, **settings).train())
-    assert [e.summary for e in usual[0].evaluations] == [e.summary for e in often[0].evaluations]
-
-
-@pytest.mark.parametrize("settings", [{}, {"keep": True}, {"form": "online", "prioritised": True}], ids=str)
-def test_a_run_that_forgets_texts_is_resumed_to_the_same_numbers(settings, tmp_path, monkeypatch):
-    monkeypatch.setattr("drrn.training.train.FEW_TEXTS", 0)
-    settings = {"hidden": 8, "episodes_per_round": 6, "evaluation_episodes": 2, "replicas": 2, "rounds": 3, **settings}
-    Endless.shown = 0
-    whole = drrn.trainer(Endless(), **settings)
-    list(whole.train())
-    Endless.shown = 0
-    cut = drrn.trainer(Endless(), **settings)
-    next(cut.train())
-    cut.save(tmp_path / "run")
-    resumed = drrn.resume(tmp_path / "run", Endless())
-    list(resumed.train())
-    assert alike(whole, resumed)
-
-
-# --- slow games, stepped by other processes
-
-
-@pytest.mark.parametrize("name", ["tests.sample_games:Dice", "tests.sample_games:Walk", "tests.sample_games:fixed_env"])
-def test_worker_processes_give_the_numbers_of_one_process(name):
-    settings = {**SMALL, "rounds": 2, "no_compile": True}
-    trainers = [drrn.trainer(name, workers=workers, **settings) for workers in (1, 2)]
-    rounds = [list(trainer.train()) for trainer in trainers]
-    assert alike(*trainers)
-    assert [r.evaluations for r in rounds[0]] == [r.evaluations for r in rounds[1]]
-
-
-def test_an_answer_to_a_question_that_was_given_up_is_not_taken_for_another(tmp_path, own_modules):
-    (tmp_path / "once.py").write_text(
-        "import drrn, pathlib\n"
-        "class Game:\n"
-        "    name = 'once'\n"
-        "    def reset(self, seed=None):\n"
-        "        self.seed, self.steps = seed, 0\n"
-        "        return drrn.Observation(f'at {seed % 7}', ('on', 'off'))\n"
-        "    def step(self, index):\n"
-        "        self.steps += 1\n"
-        "        if pathlib.Path('fail').exists(): raise ArithmeticError('for a moment')\n"
-        "        done = self.steps == 1 + self.seed % 3\n"
-        "        return drrn.Observation(f'at {self.seed % 7}', () if done else ('on', 'off'), float(index))\n"
-    )
-    settings = {**SMALL, "workers": 3, "episodes_per_round": 20}
-    disturbed, clean = (drrn.trainer("once:Game", **settings) for _ in range(2))
-    (tmp_path / "fail").touch()
-    with pytest.raises(RuntimeError, match="for a moment"):
-        next(disturbed.train())
-    (tmp_path / "fail").unlink()
-    assert [f.evaluations for f in disturbed.train()] == [f.evaluations for f in clean.train()]
-    assert alike(disturbed, clean)
-
-
-def test_the_online_form_has_workers_too():
-    settings = {**SMALL, "rounds": 1, "no_compile": True, "form": "online", "replicas": 3, "episodes_per_round": 4}
-    del settings["epochs"]
-    trainers = [drrn.trainer("tests.sample_games:Dice", workers=workers, **settings) for workers in (1, 2)]
-    for trainer in trainers:
-        list(trainer.train())
-    assert alike(*trainers)
-
-
-def test_an_object_without_a_name_has_no_workers():
-    with pytest.raises(drrn.InputError, match="workers open the game by its name"):
-        drrn.trainer(Walk(), workers=2, **SMALL)
-
-
-def test_what_goes_wrong_in_a_worker_is_told(tmp_path, own_modules):
-    (tmp_path / "brittle.py").write_text(
-        "import os, drrn\n"
-        "class Game:\n"
-        "    name = 'brittle'\n"
-        "    def reset(self, seed=None): return drrn.Observation('here', ('on',))\n"
-        "    def step(self, index): raise ArithmeticError('the reason')\n"
-        "class Dying(Game):\n"
-        "    def step(self, index): os._exit(3)\n"
-        "class Missing(Game):\n"
-        "    def step(self, index): raise FileNotFoundError('my data is gone')\n"
-    )
-    with pytest.raises(RuntimeError, match="FileNotFoundError: my data is gone"):
-        list(drrn.trainer("brittle:Missing", workers=2, **SMALL).train())
-    with pytest.raises(RuntimeError, match="ArithmeticError: the reason"):
-        list(drrn.trainer("brittle:Game", workers=2, **SMALL).train())
-    with pytest.raises(drrn.InputError, match=r"died \(exit code 3\)"):
-        list(drrn.trainer("brittle:Dying", workers=2, **SMALL).train())
 
 
 # --- learners of one's own

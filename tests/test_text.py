@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drrn.text import Store, Texts, Vocabulary, words
+from drrn.text import Lexicon, Store, Vocabulary, words
 
 TEXTS = st.lists(st.text("abc '-.\n", max_size=12), max_size=12)
 
@@ -17,7 +17,7 @@ def test_words_are_lower_cased_and_keep_an_apostrophe_inside():
 
 
 def texts(*known):
-    return Texts(Vocabulary(known))
+    return Lexicon(Vocabulary(known))
 
 
 def test_a_text_is_the_sequence_of_its_words_and_its_bag_counts_them():

@@ -17,7 +17,7 @@ from drrn.models.encoders import BagOfWords, Encoder
 from drrn.models.encoders.base import Leaves, Look
 from drrn.models.encoders.word_table import WordTable, renewed
 from drrn.models.initial import SCALE, small_random
-from drrn.text import Ids, State, Store, Texts
+from drrn.text import Ids, Lexicon, State, Store
 
 
 @dataclass(frozen=True)
@@ -194,9 +194,9 @@ def fits(array: NDArray[Any], mine: NDArray[Any]) -> bool:
     return all(have in (0, given) for given, have in zip(array.shape, mine.shape, strict=True))
 
 
-def texts_of(store: Store, encoder: Encoder) -> Texts:
+def texts_of(store: Store, encoder: Encoder) -> Lexicon:
     """The texts that an encoder reads."""
-    found: Texts = getattr(store, encoder.side)
+    found: Lexicon = getattr(store, encoder.side)
     return found
 
 

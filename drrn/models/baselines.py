@@ -9,7 +9,7 @@ from torch import Tensor
 from drrn.errors import InputError
 from drrn.models.base import Model, Pages, Reading, picked
 from drrn.models.encoders.base import Leaves
-from drrn.text import Ids, Texts
+from drrn.text import Ids, Lexicon
 
 
 class PerActionDQN(Model):
@@ -111,7 +111,7 @@ class LookUpTable(Model):
         self.weights["table"] = table
 
 
-def _own_ids(texts: Texts, ids: Ids) -> Ids:
+def _own_ids(texts: Lexicon, ids: Ids) -> Ids:
     """From ids of a scratch store to those of the store it was made from; -1 for a text that this does not have."""
     found: Ids = np.append(texts.parent_ids, -1)[ids]
     return found

@@ -20,9 +20,10 @@ def play_and_learn(
 ) -> int:
     """A round: each replica plays its episodes one after the other; how many transitions were learned from."""
     if rollouts.lanes.most < settings.replicas:
+        most = "one at a time" if rollouts.lanes.most == 1 else f"{rollouts.lanes.most} at a time"
         raise InputError(
-            f"the online form plays a game of each replica at once, and this game can be played {rollouts.lanes.most} "
-            "times at once: give the game an another() that copies it, or learn with fewer replicas"
+            f"the online form plays a game of each replica at once, and of this game only {most} can be played: "
+            "give it an another() that copies it, or learn with fewer replicas"
         )
     store, learned = rollouts.model.store, 0
     left = [settings.episodes_per_round] * settings.replicas

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from drrn.models.encoders.base import Encoder, Leaves, Look
 from drrn.models.encoders.word_table import WordTable, bag_sums, distinct
-from drrn.text import Bags, Ids, Texts
+from drrn.text import Bags, Ids, Lexicon
 
 if TYPE_CHECKING:
     from drrn.models.base import Model
@@ -28,7 +28,7 @@ class BagOfWords(Encoder):
     def build(self, model: Model) -> None:
         model.add_table(self.name, self.side, self.width)
 
-    def look_up(self, model: Model, texts: Texts, ids: Ids) -> list[Look]:
+    def look_up(self, model: Model, texts: Lexicon, ids: Ids) -> list[Look]:
         table = model.tables[self.name]
         table.make_room()
         return list(bag_looks(self.name, texts.bags(self.norm), ids, table.weight.shape[1], model.device))

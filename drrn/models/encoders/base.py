@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from torch import Tensor
 
 from drrn.models.encoders.word_table import WordTable
-from drrn.text import Ids, Texts
+from drrn.text import Ids, Lexicon
 
 if TYPE_CHECKING:
     from drrn.models.base import Model
@@ -61,6 +61,6 @@ class Encoder:
         """Make tables and weights: `model.add_table`, `model.add_weight`, `model.add_bias`."""
         raise NotImplementedError
 
-    def look_up(self, model: Model, texts: Texts, ids: Ids) -> list[Look]:
+    def look_up(self, model: Model, texts: Lexicon, ids: Ids) -> list[Look]:
         """Looks for several batches at once: ids [K, R, N], -1 where there is no text."""
         raise NotImplementedError

@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from drrn.models.encoders.base import Encoder, Leaves, Look
 from drrn.models.encoders.word_table import WordTable, distinct
-from drrn.text import Ids, Texts
+from drrn.text import Ids, Lexicon
 
 if TYPE_CHECKING:
     from drrn.models.base import Model
@@ -32,7 +32,7 @@ class SequenceEncoder(Encoder):
         """From word vectors [R, U, L, H], and where there is a word [R, U, L], to texts' vectors [R, U, H]."""
         raise NotImplementedError
 
-    def look_up(self, model: Model, texts: Texts, ids: Ids) -> list[Look]:
+    def look_up(self, model: Model, texts: Lexicon, ids: Ids) -> list[Look]:
         table = model.tables[self.name]
         table.make_room()
         room = table.weight.shape[1]
@@ -67,7 +67,7 @@ class SequenceLook:
         return model.tables[self.encoder.name], torch.from_numpy(self.rows).to(self.device), back
 
 
-def _placed(texts: Texts, ids: Ids, room: int) -> tuple[Ids, Ids, Ids]:
+def _placed(texts: Lexicon, ids: Ids, room: int) -> tuple[Ids, Ids, Ids]:
     """The rows, words and places of `SequenceLook`, for ids [R, N]."""
     unique, asked = distinct(ids)
     replicas, across = unique.shape

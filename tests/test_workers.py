@@ -1,0 +1,74 @@
+"""Slow games are stepped by other processes, and the numbers are those of one process."""
+
+import pytest
+
+import drrn
+from tests.sample_games import Walk
+from tests.small_trainings import SMALL, alike
+
+
+@pytest.mark.parametrize("name", ["tests.sample_games:Dice", "tests.sample_games:Walk", "tests.sample_games:fixed_env"])
+def test_worker_processes_give_the_numbers_of_one_process(name):
+    settings = {**SMALL, "rounds": 2, "no_compile": True}
+    trainers = [drrn.trainer(name, workers=workers, **settings) for workers in (1, 2)]
+    rounds = [list(trainer.train()) for trainer in trainers]
+    assert alike(*trainers)
+    assert [r.evaluations for r in rounds[0]] == [r.evaluations for r in rounds[1]]
+
+
+def test_an_answer_to_a_question_that_was_given_up_is_not_taken_for_another(tmp_path, own_modules):
+    (tmp_path / "once.py").write_text(
+        "import drrn, pathlib\n"
+        "class Game:\n"
+        "    name = 'once'\n"
+        "    def reset(self, seed=None):\n"
+        "        self.seed, self.steps = seed, 0\n"
+        "        return drrn.Observation(f'at {seed % 7}', ('on', 'off'))\n"
+        "    def step(self, index):\n"
+        "        self.steps += 1\n"
+        "        if pathlib.Path('fail').exists(): raise ArithmeticError('for a moment')\n"
+        "        done = self.steps == 1 + self.seed % 3\n"
+        "        return drrn.Observation(f'at {self.seed % 7}', () if done else ('on', 'off'), float(index))\n"
+    )
+    settings = {**SMALL, "workers": 3, "episodes_per_round": 20}
+    disturbed, clean = (drrn.trainer("once:Game", **settings) for _ in range(2))
+    (tmp_path / "fail").touch()
+    with pytest.raises(RuntimeError, match="for a moment"):
+        next(disturbed.train())
+    (tmp_path / "fail").unlink()
+    assert [f.evaluations for f in disturbed.train()] == [f.evaluations for f in clean.train()]
+    assert alike(disturbed, clean)
+
+
+def test_the_online_form_has_workers_too():
+    settings = {**SMALL, "rounds": 1, "no_compile": True, "form": "online", "replicas": 3, "episodes_per_round": 4}
+    del settings["epochs"]
+    trainers = [drrn.trainer("tests.sample_games:Dice", workers=workers, **settings) for workers in (1, 2)]
+    for trainer in trainers:
+        list(trainer.train())
+    assert alike(*trainers)
+
+
+def test_an_object_without_a_name_has_no_workers():
+    with pytest.raises(drrn.InputError, match="workers open the game by its name"):
+        drrn.trainer(Walk(), workers=2, **SMALL)
+
+
+def test_what_goes_wrong_in_a_worker_is_told(tmp_path, own_modules):
+    (tmp_path / "brittle.py").write_text(
+        "import os, drrn\n"
+        "class Game:\n"
+        "    name = 'brittle'\n"
+        "    def reset(self, seed=None): return drrn.Observation('here', ('on',))\n"
+        "    def step(self, index): raise ArithmeticError('the reason')\n"
+        "class Dying(Game):\n"
+        "    def step(self, index): os._exit(3)\n"
+        "class Missing(Game):\n"
+        "    def step(self, index): raise FileNotFoundError('my data is gone')\n"
+    )
+    with pytest.raises(RuntimeError, match="FileNotFoundError: my data is gone"):
+        list(drrn.trainer("brittle:Missing", workers=2, **SMALL).train())
+    with pytest.raises(RuntimeError, match="ArithmeticError: the reason"):
+        list(drrn.trainer("brittle:Game", workers=2, **SMALL).train())
+    with pytest.raises(drrn.InputError, match=r"died \(exit code 3\)"):
+        list(drrn.trainer("brittle:Dying", workers=2, **SMALL).train())
