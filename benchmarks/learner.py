@@ -47,7 +47,7 @@ class Case:
 
 
 def fill(found: Lexicon, texts: int, length: int, generator: np.random.Generator) -> None:
-    """Lexicon of words drawn as languages draw them: few often, many seldom."""
+    """Texts of words drawn as languages draw them: few often, many seldom."""
     vocabulary = len(found.vocabulary)
     shares = 1 / np.arange(1, vocabulary + 1)
     shares /= shares.sum()
