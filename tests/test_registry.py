@@ -1,6 +1,8 @@
 """Names of the user's own: module:name, entry points, and models and interactions given by them."""
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -157,6 +159,17 @@ def test_what_is_ones_own_is_trained_evaluated_asked_and_resumed(own, here, tale
     capsys.readouterr()
     assert main(["ask", str(here / "cut"), *ASK]) == 0
     assert len(json.loads(capsys.readouterr().out)["Go out."]) == 2
+
+
+def test_a_run_with_a_model_of_ones_own_opens_from_any_folder(here, tale, tmp_path_factory):
+    (here / "own.py").write_text(OWN)
+    assert train(tale, here / "run", "--model", "own:Own", "--rounds", "1") == 0
+    command = [sys.executable, "-m", "drrn", "ask", str(here / "run"), *ASK]
+    root = {"PYTHONPATH": str(Path(__file__).parents[1])}
+    asked = subprocess.run(
+        command, cwd=tmp_path_factory.mktemp("elsewhere"), env={**os.environ, **root}, capture_output=True, text=True
+    )
+    assert asked.returncode == 0, asked.stderr
 
 
 def test_a_run_whose_module_is_not_there_any_more_is_one_sentence(here, tale, capsys, monkeypatch):

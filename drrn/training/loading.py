@@ -93,8 +93,8 @@ def read_config(folder: Path) -> dict[str, Any]:
         found["most_actions"]
     except (KeyError, TypeError, InputError) as error:
         raise InputError(f"{path}: not the settings of a run: {error}") from error
-    if found.get("folder"):
-        registry.add_folder(found["folder"])  # models and the like may be modules of the folder that it was begun in
+    if found.get("folder") and any(":" in str(found["settings"].get(kind)) for kind in registry.GROUPS):
+        registry.add_folder(found["folder"])  # a model of one's own may be a module of the folder that it was begun in
     return found
 
 
