@@ -69,6 +69,7 @@ class Model:
     Weights carry a leading replica axis R; replica r starts from `seeds[r]` and never sees another's.
     """
 
+    widths: tuple[int, int]  # of a state's and an action's vector, in models that have both
     sees_menu = False  # whether an action's Q depends on the other actions shown
     indexes_texts = False  # whether weights belong to texts' ids, so that no text may be forgotten
 

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from drrn import registry
 from drrn.errors import InputError
+from drrn.models.base import Model
 
-if TYPE_CHECKING:
-    from drrn.models.drrn import DRRN
-
-Interact = Callable[["DRRN", Tensor, Tensor], Tensor]
+Interact = Callable[[Model, Tensor, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -27,20 +24,20 @@ class Interaction:
     """How Q comes of a state's vector and an action's, and the weights that takes, if any."""
 
     interact: Interact
-    prepare: Callable[[DRRN], None] = lambda model: None
+    prepare: Callable[[Model], None] = lambda model: None
 
 
-def inner(model: DRRN, s: Tensor, a: Tensor) -> Tensor:
+def inner(model: Model, s: Tensor, a: Tensor) -> Tensor:
     """h_sᵀ h_a."""
     return torch.einsum("rbh,rbah->rba", s, a)
 
 
-def bilinear(model: DRRN, s: Tensor, a: Tensor) -> Tensor:
+def bilinear(model: Model, s: Tensor, a: Tensor) -> Tensor:
     """h_sᵀ M h_a: the two sides may differ in size."""
     return inner(model, s @ model.weights["interaction"], a)
 
 
-def network(model: DRRN, s: Tensor, a: Tensor) -> Tensor:
+def network(model: Model, s: Tensor, a: Tensor) -> Tensor:
     """A hidden layer over both embeddings, then one output."""
     w = model.weights
     from_state = (s @ w["interaction s"] + w["interaction b"]).unsqueeze(2)  # [R, B, 1, H]
@@ -48,7 +45,7 @@ def network(model: DRRN, s: Tensor, a: Tensor) -> Tensor:
     return torch.einsum("rbak,rk->rba", torch.tanh(from_state + from_action), w["interaction out"].squeeze(-1))
 
 
-def _prepare_inner(model: DRRN) -> None:
+def _prepare_inner(model: Model) -> None:
     if model.widths[0] != model.widths[1]:
         raise InputError(
             f"the inner product needs both sides of one size, not {model.widths[0]} and {model.widths[1]}: "
@@ -56,11 +53,11 @@ def _prepare_inner(model: DRRN) -> None:
         )
 
 
-def _prepare_bilinear(model: DRRN) -> None:
+def _prepare_bilinear(model: Model) -> None:
     model.add_weight("interaction", *model.widths)
 
 
-def _prepare_network(model: DRRN) -> None:
+def _prepare_network(model: Model) -> None:
     states, actions = model.widths
     model.add_weight("interaction s", states, states)
     model.add_weight("interaction a", actions, states)

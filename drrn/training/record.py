@@ -20,7 +20,7 @@ import platform
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -28,17 +28,33 @@ import torch
 from drrn.errors import InputError
 from drrn.games import Game, Recipe, recipe_of
 from drrn.games.optional import fingerprint_of, sources_of, title_of
+from drrn.models import Model
 from drrn.playing.evaluation import POLICIES, Evaluation
 from drrn.settings import Settings
+from drrn.text import State, Store
 from drrn.training import tensor_file
 from drrn.training.state_file import load_state, save_state
 from drrn.version import __version__
 
-if TYPE_CHECKING:
-    from drrn.training.train import Trainer
 
 MEASURES = ("final_reward", "return", "steps", "stopped")
 COLUMNS = ["replica", "seed", "round", "episodes", *(f"{p}_{m}" for p in POLICIES for m in MEASURES), "endings"]
+
+
+class Trains(Protocol):
+    """What a run's folder asks of a trainer."""
+
+    game: Game
+    recipe: Recipe | None
+    settings: Settings
+    model: Model
+    store: Store
+    round: int  # finished
+    rows: list[dict[str, str]]  # of evaluations.csv
+    folder: Path | None  # that it was saved in
+
+    def state(self) -> State: ...
+    def restore(self, state: State, source: str) -> None: ...
 
 
 class Run:
@@ -48,7 +64,7 @@ class Run:
         self.folder = folder
 
     @classmethod
-    def begin(cls, folder: Path, trainer: Trainer) -> Run:
+    def begin(cls, folder: Path, trainer: Trains) -> Run:
         """Make the folder and write what the run is."""
         if (folder / "config.json").exists() or (folder.exists() and any(folder.iterdir())):
             raise InputError(f"{folder}: it exists; go on with it by --resume {folder}, or give another name by --out")
@@ -64,7 +80,7 @@ class Run:
     def write(self, name: str, text: str) -> None:
         tensor_file.write_whole(self.folder / name, [text.encode()])
 
-    def keep(self, trainer: Trainer) -> None:
+    def keep(self, trainer: Trains) -> None:
         """After a round: the rows, then the checkpoint, then what is made from it."""
         if read_json(self.folder / "config.json", "").get("settings") != asdict(trainer.settings):  # more rounds, say
             self.write("config.json", json.dumps(config_of(trainer), indent=2))
@@ -72,7 +88,7 @@ class Run:
         save_state(self.checkpoint, trainer.state())
         self._write_model(trainer)
 
-    def resume(self, trainer: Trainer) -> None:
+    def resume(self, trainer: Trains) -> None:
         """Put the trainer where the last finished round left it."""
         if self.checkpoint.exists():
             try:
@@ -118,14 +134,14 @@ class Run:
             missing = f"{self.checkpoint}: it is missing, so the run cannot go on after round {kept}"
             raise InputError(f"{missing}: begin a new run")
 
-    def _write_model(self, trainer: Trainer) -> None:
+    def _write_model(self, trainer: Trains) -> None:
         self.write("vocabulary.json", json.dumps(vocabulary_of(trainer), ensure_ascii=False))
         tensor_file.save(
             self.folder / "model.safetensors", trainer.model.state(), {"game": fingerprint_of(trainer.game)}
         )
 
 
-def save(folder: Path, trainer: Trainer) -> None:
+def save(folder: Path, trainer: Trains) -> None:
     """Begin a run's folder, or bring the trainer's own up to date."""
     folder = folder.resolve()
     if folder.is_file():
@@ -136,7 +152,7 @@ def save(folder: Path, trainer: Trainer) -> None:
     Run(folder).keep(trainer)
 
 
-def config_of(trainer: Trainer) -> dict[str, Any]:
+def config_of(trainer: Trains) -> dict[str, Any]:
     """What the run is: the game and how it is opened, settings, versions."""
     return {
         "game": game_entry(trainer.game, trainer.recipe),
@@ -165,7 +181,7 @@ def game_entry(game: Game, recipe: Recipe | None) -> dict[str, Any]:
     }
 
 
-def vocabulary_of(trainer: Trainer) -> dict[str, Any]:
+def vocabulary_of(trainer: Trains) -> dict[str, Any]:
     """Words by number; and the keys of texts, where weights belong to texts."""
     store = trainer.store
     found: dict[str, Any] = {

@@ -14,8 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from drrn.models.base import Model
-from drrn.models.encoders.base import Leaves
+from drrn.models.encoders.base import Leaves, Weights
 from drrn.models.encoders.word_table import WordTable, bag_sums
 from drrn.text import Bags, Ids
 
@@ -31,13 +30,13 @@ class Recall:
     rows: Tensor | None  # [R · N], the same among those of all replicas end to end
     places: Tensor | None  # [R, N], each asked text among those given; None: they are given as asked for
 
-    def encode(self, model: Model, leaves: Leaves | None) -> Tensor:
+    def encode(self, model: Weights, leaves: Leaves | None) -> Tensor:
         vectors = self.view.encode(self.rows)
         if leaves is not None:
             leaves.keep(self, vectors)
         return vectors
 
-    def gradient(self, model: Model, back: Tensor) -> tuple[WordTable, Tensor, Tensor]:
+    def gradient(self, model: Weights, back: Tensor) -> tuple[WordTable, Tensor, Tensor]:
         raise NotImplementedError("a view moves its texts itself")
 
 

@@ -7,28 +7,24 @@ comes back to the encoded texts is carried to the words that occur in them, δW�
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from drrn.models.encoders.base import Encoder, Leaves, Look
+from drrn.models.encoders.base import Encoder, Leaves, Look, Weights
 from drrn.models.encoders.word_table import WordTable, bag_sums, distinct
 from drrn.text import Bags, Ids, Lexicon
-
-if TYPE_CHECKING:
-    from drrn.models.base import Model
 
 
 class BagOfWords(Encoder):
     """Vectors are sums of word vectors, each as often as its word occurs."""
 
-    def build(self, model: Model) -> None:
+    def build(self, model: Weights) -> None:
         model.add_table(self.name, self.side, self.width)
 
-    def look_up(self, model: Model, texts: Lexicon, ids: Ids) -> list[Look]:
+    def look_up(self, model: Weights, texts: Lexicon, ids: Ids) -> list[Look]:
         table = model.tables[self.name]
         table.make_room()
         return list(bag_looks(self.name, texts.bags(self.norm), ids, table.weight.shape[1], model.device))
@@ -45,7 +41,7 @@ class BagLook:
     places: Tensor  # [R, N], each asked text among the R · U encoded ones
     room: int  # rows a replica has in the flat table
 
-    def encode(self, model: Model, leaves: Leaves | None) -> Tensor:
+    def encode(self, model: Weights, leaves: Leaves | None) -> Tensor:
         table = model.tables[self.table]
         vectors = bag_sums(table.rows(self.room), self.rows, self.ends[:-1], self.counts)
         vectors = vectors.view(len(table.seeds), -1, table.width)
@@ -53,7 +49,7 @@ class BagLook:
             leaves.keep(self, vectors)
         return vectors
 
-    def gradient(self, model: Model, back: Tensor) -> tuple[WordTable, Tensor, Tensor]:
+    def gradient(self, model: Weights, back: Tensor) -> tuple[WordTable, Tensor, Tensor]:
         table = model.tables[self.table]
         order = _argsort(self.rows)
         ranked = self.rows[order]

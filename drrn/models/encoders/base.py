@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+import torch
 from torch import Tensor
 
 from drrn.models.encoders.word_table import WordTable
 from drrn.text import Ids, Lexicon
 
-if TYPE_CHECKING:
-    from drrn.models.base import Model
+
+class Weights(Protocol):
+    """What a model keeps for its encoders: word tables and weights, by name."""
+
+    tables: dict[str, WordTable]
+    weights: dict[str, Tensor]
+    device: torch.device
+
+    def add_table(self, name: str, side: str, width: int) -> None: ...
+    def add_weight(self, name: str, rows: int, width: int) -> None: ...
+    def add_bias(self, name: str, width: int) -> None: ...
 
 
 class Look(Protocol):
@@ -21,14 +31,14 @@ class Look(Protocol):
     def places(self) -> Tensor | None:
         """The row of each asked text among the R · U encoded ones, [R, N]; None: they stand as they were asked for."""
 
-    def encode(self, model: Model, leaves: Leaves | None) -> Tensor:
+    def encode(self, model: Weights, leaves: Leaves | None) -> Tensor:
         """The vectors of the batch's distinct texts, [R, U, H]; with `leaves`, they take part in differentiation."""
 
 
 class TableLook(Protocol):
     """Something taken out of a word table, which automatic differentiation does not see."""
 
-    def gradient(self, model: Model, back: Tensor) -> tuple[WordTable, Tensor, Tensor]:
+    def gradient(self, model: Weights, back: Tensor) -> tuple[WordTable, Tensor, Tensor]:
         """What came back to the taken vectors, carried to the table: its rows (of all replicas end to end), values."""
 
 
@@ -57,10 +67,10 @@ class Encoder:
         """`side` is whose texts are read: "states" or "actions"."""
         self.name, self.side, self.width, self.norm = name, side, width, norm
 
-    def build(self, model: Model) -> None:
+    def build(self, model: Weights) -> None:
         """Make tables and weights: `model.add_table`, `model.add_weight`, `model.add_bias`."""
         raise NotImplementedError
 
-    def look_up(self, model: Model, texts: Lexicon, ids: Ids) -> list[Look]:
+    def look_up(self, model: Weights, texts: Lexicon, ids: Ids) -> list[Look]:
         """Looks for several batches at once: ids [K, R, N], -1 where there is no text."""
         raise NotImplementedError

@@ -7,32 +7,28 @@ the way back from word vectors to the word table are here.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from drrn.models.encoders.base import Encoder, Leaves, Look
+from drrn.models.encoders.base import Encoder, Leaves, Look, Weights
 from drrn.models.encoders.word_table import WordTable, distinct
 from drrn.text import Ids, Lexicon
-
-if TYPE_CHECKING:
-    from drrn.models.base import Model
 
 
 class SequenceEncoder(Encoder):
     """Reads texts word by word."""
 
-    def build(self, model: Model) -> None:
+    def build(self, model: Weights) -> None:
         model.add_table(self.name, self.side, self.width)
 
-    def read(self, model: Model, words: Tensor, mask: Tensor) -> Tensor:
+    def read(self, model: Weights, words: Tensor, mask: Tensor) -> Tensor:
         """From word vectors [R, U, L, H], and where there is a word [R, U, L], to texts' vectors [R, U, H]."""
         raise NotImplementedError
 
-    def look_up(self, model: Model, texts: Lexicon, ids: Ids) -> list[Look]:
+    def look_up(self, model: Weights, texts: Lexicon, ids: Ids) -> list[Look]:
         table = model.tables[self.name]
         table.make_room()
         room = table.weight.shape[1]
@@ -54,7 +50,7 @@ class SequenceLook:
     def places(self) -> Tensor:
         return torch.from_numpy(self.asked).to(self.device)
 
-    def encode(self, model: Model, leaves: Leaves | None) -> Tensor:
+    def encode(self, model: Weights, leaves: Leaves | None) -> Tensor:
         table = model.tables[self.encoder.name]
         taken = table.rows(self.room).index_select(0, torch.from_numpy(self.rows).to(self.device))  # [W, H]
         if leaves is not None:
@@ -63,7 +59,7 @@ class SequenceLook:
         vectors = functional.embedding(words, functional.pad(taken, (0, 0, 0, 1)))  # what is no word is 0
         return self.encoder.read(model, vectors, words < len(self.rows))
 
-    def gradient(self, model: Model, back: Tensor) -> tuple[WordTable, Tensor, Tensor]:
+    def gradient(self, model: Weights, back: Tensor) -> tuple[WordTable, Tensor, Tensor]:
         return model.tables[self.encoder.name], torch.from_numpy(self.rows).to(self.device), back
 
 
