@@ -66,7 +66,10 @@ def resolve(kind: str, name: str, built_in: Mapping[str, Any], folder: str | Non
         raise InputError(f"{who}: name the module without .py: {name.replace('.py:', ':')}")
     if point is None:
         add_folder(folder or str(Path.cwd()))
-    return _attribute(_imported(found["module"], who), found["attribute"], who)
+    module = _imported(found["module"], who)
+    if point is None:
+        _check_place(module, found["module"], Path(folder or "."), who)
+    return _attribute(module, found["attribute"], who)
 
 
 @functools.cache  # looking through the installed packages costs milliseconds
@@ -93,6 +96,15 @@ def _imported(module: str, who: str) -> Any:
         ) from error
     except Exception as error:  # whatever it may be, the module is the user's, and so is the mistake
         raise InputError(f"{who}: {_failure(module, error)}") from error
+
+
+def _check_place(module: Any, name: str, folder: Path, who: str) -> None:
+    """Refuse a module that is not the one of the folder, where the folder has one of that name."""
+    wanted = folder.resolve().joinpath(*name.split("."))
+    file = getattr(module, "__file__", None)
+    for here in (wanted.with_suffix(".py"), wanted / "__init__.py"):
+        if file and here.is_file() and not here.samefile(file):
+            raise InputError(f"{who}: {name} was imported from {file}, not from {folder.resolve()}: rename one of them")
 
 
 def _attribute(module: Any, attribute: str, who: str) -> Any:

@@ -172,6 +172,15 @@ def test_a_run_with_a_model_of_ones_own_opens_from_any_folder(here, tale, tmp_pa
     assert asked.returncode == 0, asked.stderr
 
 
+def test_a_module_of_another_folder_is_not_taken_for_the_one_that_is_here(here, monkeypatch):
+    for place in ("one", "two"):
+        (here / place).mkdir()
+        (here / place / "twins.py").write_text(f"name = {place!r}\n")
+    assert registry.resolve("model", "twins:name", {}, str(here / "one")) == "one"
+    with pytest.raises(InputError, match=r"twins was imported from .*one.twins.py, not from .*two: rename one of them"):
+        registry.resolve("model", "twins:name", {}, str(here / "two"))
+
+
 def test_a_run_whose_module_is_not_there_any_more_is_one_sentence(here, tale, capsys, monkeypatch):
     (here / "own_once.py").write_text(OWN)
     assert train(tale, here / "run", "--model", "own_once:Own") == 0

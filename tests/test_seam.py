@@ -197,7 +197,7 @@ def test_an_object_that_was_changed_is_played_as_it_is():
     assert {e.summary.mean_final_reward for e in last.evaluations} == {7.0}
 
 
-def test_a_round_that_was_interrupted_is_learned_once():
+def test_a_round_that_was_interrupted_is_learned_once(caplog):
     trainer, whole = drrn.trainer("long-watch", **SMALL), drrn.trainer("long-watch", **SMALL)
 
     def interrupt(*_):
@@ -207,8 +207,9 @@ def test_a_round_that_was_interrupted_is_learned_once():
     with pytest.raises(KeyboardInterrupt):
         next(trainer.train())
     trainer.learner.learn = learn
-    assert [f.transitions for f in trainer.train()] == [f.transitions for f in whole.train()]
-    assert alike(trainer, whole)
+    with caplog.at_level("WARNING"):
+        assert [f.transitions for f in trainer.train()] == [f.transitions for f in whole.train()]
+    assert alike(trainer, whole) and "a round was interrupted while it learned" in caplog.text and not trainer.torn
 
 
 def test_more_actions_than_a_model_has_outputs_are_a_setting_away():

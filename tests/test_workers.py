@@ -1,5 +1,7 @@
 """Slow games are stepped by other processes, and the numbers are those of one process."""
 
+import gc
+
 import pytest
 
 import drrn
@@ -72,3 +74,28 @@ def test_what_goes_wrong_in_a_worker_is_told(tmp_path, own_modules):
         list(drrn.trainer("brittle:Game", workers=2, **SMALL).train())
     with pytest.raises(drrn.InputError, match=r"died \(exit code 3\)"):
         list(drrn.trainer("brittle:Dying", workers=2, **SMALL).train())
+
+
+def test_workers_close_their_games_and_one_that_died_is_told_each_time(tmp_path, own_modules):
+    (tmp_path / "closing.py").write_text(
+        "import drrn, os, pathlib\n"
+        "class Game:\n"
+        "    name = 'closing'\n"
+        "    def reset(self, seed=None):\n"
+        "        self.steps = 0\n"
+        "        return drrn.Observation('here', ('on',))\n"
+        "    def step(self, index):\n"
+        "        if pathlib.Path('die').exists(): os._exit(3)\n"
+        "        return drrn.Observation('there', (), 1.0)\n"
+        "    def close(self): pathlib.Path(f'closed-{os.getpid()}').touch()\n"
+    )
+    trainer = drrn.trainer("closing:Game", workers=2, **SMALL)
+    list(trainer.train())
+    del trainer
+    gc.collect()
+    assert len(list(tmp_path.glob("closed-*"))) == 2
+    trainer = drrn.trainer("closing:Game", workers=2, **SMALL)
+    (tmp_path / "die").touch()
+    for _ in range(2):
+        with pytest.raises(drrn.InputError, match=r"died \(exit code 3\)"):
+            next(trainer.train())

@@ -138,6 +138,7 @@ def _config(path: Path | None) -> dict[str, Any]:
         return {}
     from drrn.training.record import read_json
 
+    path = path / "config.json" if path.is_dir() else path
     config = read_json(path, f"{path}: no such file")
     found = config.get("settings", config) if isinstance(config, dict) else None
     if not isinstance(found, dict):

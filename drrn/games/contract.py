@@ -10,6 +10,7 @@ import random
 import re
 from dataclasses import dataclass
 from numbers import Real
+from types import NoneType
 from typing import Any, Protocol, runtime_checkable
 
 from drrn.errors import InputError
@@ -54,15 +55,21 @@ def checked(game: Game, observation: Any) -> Observation:
         what = f"reset and step must return a drrn.Observation, not {type(observation).__name__}"
     elif not isinstance(observation.text, str):
         what = f"the text of an observation must be a str, not {type(observation.text).__name__}"
-    elif isinstance(observation.actions, str) or not all(isinstance(action, str) for action in observation.actions):
+    elif isinstance(observation.actions, (str, NoneType)) or not all(
+        isinstance(action, str) for action in observation.actions
+    ):
         what = f"the actions of an observation must be a tuple of str, not {observation.actions!r:.60}"
     elif not isinstance(observation.reward, Real) or not math.isfinite(observation.reward):
         what = f"the reward of an observation must be a finite number, not {observation.reward!r:.60}"
-    elif observation.actions.__class__ is tuple and observation.reward.__class__ is float:
+    elif observation.reward.__class__ is float and observation.actions.__class__ is tuple and _exactly_str(observation):
         return observation
     else:
-        return Observation(observation.text, tuple(observation.actions), float(observation.reward))
+        return Observation(str(observation.text), tuple(map(str, observation.actions)), float(observation.reward))
     raise InputError(f"{game.name}: {what}: see docs/games.md")
+
+
+def _exactly_str(observation: Observation) -> bool:
+    return observation.text.__class__ is str and all(action.__class__ is str for action in observation.actions)
 
 
 # What must never reach a player: links, macros, entities, and the tags that stories use.

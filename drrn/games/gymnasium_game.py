@@ -116,7 +116,9 @@ class GymnasiumGame:
         """Which actions of the fixed list are shown: those that `info["action_mask"]` allows, or that are listed."""
         mask = info.get("action_mask")
         if mask is not None and len(mask) == len(self._fixed):
-            return [number for number, allowed in enumerate(mask) if allowed]
+            allowed = [number for number, shown in enumerate(mask) if shown]
+            if allowed or not self.stopped:  # some allow nothing any more; the episode has not ended for that
+                return allowed
         if len(self._shown) == len(self._fixed):
             return list(range(len(self._fixed)))
         if odd := set(self._shown) - set(self._fixed):
@@ -150,7 +152,11 @@ def _words(actions: Any, name: str) -> tuple[str, ...]:
 
 def _lasting(value: Any) -> str:
     """What an environment was made with, told alike in every process."""
-    plain = isinstance(value, (str, int, float, bool, bytes, tuple, list, dict, type(None)))
+    if isinstance(value, (tuple, list)):
+        return repr([_lasting(part) for part in value])
+    if isinstance(value, dict):
+        return repr(sorted((_lasting(key), _lasting(part)) for key, part in value.items()))
+    plain = isinstance(value, (str, int, float, bool, bytes, type(None)))
     return repr(value) if plain else _class_of(value)
 
 

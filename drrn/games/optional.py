@@ -42,16 +42,7 @@ def title_of(game: Game) -> str:
 
 def step_limit_of(game: Game) -> int:
     """The step limit: after so many steps a loop stops the episode, which is no ending."""
-    given = getattr(game, "max_steps", None)
-    if given is None:
-        return STEP_LIMIT
-    try:
-        limit = operator.index(given)
-    except TypeError as error:
-        raise InputError(f"{game.name}: max_steps must be a whole number, not {given!r}") from error
-    if limit < 1:
-        raise InputError(f"{game.name}: max_steps is {limit}; it must be at least 1")
-    return limit
+    return _count(game, "max_steps", STEP_LIMIT)
 
 
 def training_of(game: Game) -> Mapping[str, Any]:
@@ -66,7 +57,7 @@ def training_of(game: Game) -> Mapping[str, Any]:
 
 def ending_of(game: Game, observation: Observation) -> str | None:
     """The name of the ending that the game stands on; None while the observation has actions."""
-    return None if observation.actions else getattr(game, "ending", None) or THE_END
+    return None if observation.actions else str(getattr(game, "ending", None) or THE_END)
 
 
 def is_stopped(game: Game) -> bool:
@@ -85,7 +76,7 @@ def another(game: Game) -> Game | None:
 
 def most_copies_of(game: Game) -> int:
     """How many copies of the game may play at once."""
-    return max(1, operator.index(getattr(game, "most_copies", MOST_COPIES)))
+    return _count(game, "most_copies", MOST_COPIES)
 
 
 def close(game: Game) -> None:
@@ -114,3 +105,17 @@ def fingerprint_of(game: Game) -> str:
 def sources_of(game: Game) -> dict[str, Any]:
     """What the game was made from, as a run's folder should record it."""
     return dict(getattr(game, "sources", {}))
+
+
+def _count(game: Game, name: str, default: int) -> int:
+    """A whole number from 1 up that a game says, or the default."""
+    given = getattr(game, name, None)
+    if given is None:
+        return default
+    try:
+        count = operator.index(given)
+    except TypeError as error:
+        raise InputError(f"{game.name}: {name} must be a whole number, not {given!r}") from error
+    if count < 1:
+        raise InputError(f"{game.name}: {name} is {count}; it must be at least 1")
+    return count

@@ -47,7 +47,7 @@ class LocalLanes:
         self.most = most_copies_of(game) if self.copies else COPIES if recipe else 1
         self._games: dict[int, Game] = {}
         self._made: list[Game] = []
-        weakref.finalize(self, _close, self._made)
+        self.close = weakref.finalize(self, _close, self._made)  # at the latest when this is gone
         self._games[0] = game if first is None else self._own(first)
 
     def begin(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[Seen]:
@@ -61,7 +61,8 @@ class LocalLanes:
     def _game(self, lane: int) -> Game:
         if lane not in self._games:
             made = another(self.game) if self.copies or self.recipe is None else self.recipe.open()
-            assert made is not None, "a game that cannot be copied has one lane"
+            if made is None:
+                raise InputError(f"{self.game.name}: another() gave a game before, and now None")
             self._games[lane] = self._own(made)
         return self._games[lane]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import traceback
 import weakref
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from typing import Any
 
 from drrn.errors import InputError
 from drrn.games import Game, Recipe
+from drrn.games.optional import close
 from drrn.playing.lanes import Lanes, LocalLanes, Seen
 from drrn.processes import Worker
 
@@ -42,7 +44,8 @@ class PooledLanes:
             question: Question = (
                 self.asked, what, [lanes[at] // count for at in share], [numbers[at] for at in share],
             )  # fmt: skip
-            worker.connection.send(question)
+            with contextlib.suppress(OSError):  # it died: its answer says so
+                worker.connection.send(question)
         found: dict[int, Seen] = {}
         for worker, share in busy:
             found.update(zip(share, self._answer(worker), strict=True))
@@ -97,9 +100,16 @@ def _serve(connection: Connection[Any, Any], recipe: Recipe) -> None:
             connection.send((number, kind, answer))
             number, what, which, numbers = connection.recv()
         except (EOFError, OSError):
+            if lanes is not None:
+                lanes.close()
+                close(lanes.game)
             return
 
 
 def _stop(workers: Sequence[Worker]) -> None:
+    """Let each process close its games, and end it."""
     for worker in workers:
+        worker.connection.close()
+    for worker in workers:
+        worker.process.join(2)
         worker.stop()

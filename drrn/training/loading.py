@@ -62,7 +62,7 @@ def resumed(
     settings = Settings(**{**config["settings"], **(changes or {})})
     trainer = Trainer(game, settings, torch_device(device), recipe=recipe if by_name else None, **options)
     run.resume(trainer)
-    trainer.folder = folder
+    trainer.folder, trainer.home = folder.resolve(), config.get("folder") or trainer.home
     return trainer
 
 

@@ -36,7 +36,6 @@ from drrn.training import tensor_file
 from drrn.training.state_file import load_state, save_state
 from drrn.version import __version__
 
-
 MEASURES = ("final_reward", "return", "steps", "stopped")
 COLUMNS = ["replica", "seed", "round", "episodes", *(f"{p}_{m}" for p in POLICIES for m in MEASURES), "endings"]
 
@@ -52,6 +51,7 @@ class Trains(Protocol):
     round: int  # finished
     rows: list[dict[str, str]]  # of evaluations.csv
     folder: Path | None  # that it was saved in
+    home: str  # the folder where modules that the settings name were looked for
 
     def state(self) -> State: ...
     def restore(self, state: State, source: str) -> None: ...
@@ -157,7 +157,7 @@ def config_of(trainer: Trains) -> dict[str, Any]:
     return {
         "game": game_entry(trainer.game, trainer.recipe),
         "settings": asdict(trainer.settings),
-        "folder": str(Path.cwd()),  # where modules that the settings name were looked for
+        "folder": trainer.home,
         "most_actions": trainer.model.shape.most_actions,
         "versions": {
             "drrn": __version__,

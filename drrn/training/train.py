@@ -72,6 +72,8 @@ class Trainer:
         self.round = 0
         self.rows: list[dict[str, str]] = []  # of evaluations.csv, round by round
         self.folder: Path | None = None  # that it was saved in, or resumed from
+        self.home = str(Path.cwd())  # where modules that the settings name were looked for
+        self.torn = False  # whether a round was interrupted while it learned
         self.compiled = compiled_or_none(game, settings, progress)
         self.grows = self.compiled is None or settings.grow  # whether words are met while playing
         self.store = Store.of_words(shared=settings.shared)
@@ -86,6 +88,9 @@ class Trainer:
 
     def train(self) -> Iterator[Round]:
         """Play, learn, evaluate; yield; again."""
+        if self.torn:
+            log.warning("a round was interrupted while it learned, and a part of it is learned twice: for the numbers "
+                        "of a run that was not, go on from the last saved round by drrn.resume")  # fmt: skip
         while self.round < self.settings.rounds:
             with threads_of_torch(self.threads):
                 finished = self._play_a_round(self.round + 1)
@@ -129,19 +134,21 @@ class Trainer:
         start, settings = time.perf_counter(), self.settings
         play, learn = self._generators(PLAY, number), self._generators(LEARN, number)
         self.learner.forget()  # what a round that was interrupted has left
+        self.torn = settings.form == "online"
         if settings.form == "online":
             learned = online.play_and_learn(self.stepped, self.learner, settings, self._explore, play, learn)
         else:
             rollouts = self.rollouts.play(settings.episodes_per_round, self._explore, play, learn=True)
             for replica, rollout in enumerate(rollouts):
                 self.learner.tell(replica, rollout)
+            self.torn = True
             learned = self.learner.learn(learn)
         seconds = time.perf_counter() - start
         episodes = settings.evaluation_episodes
         evaluations = evaluate(self.rollouts, POLICIES, settings.alpha, episodes, settings.seeds, number)
         self.learner.forget()
         self._forget_texts()
-        self.round = number
+        self.round, self.torn = number, False
         self.rows += record.evaluation_rows(evaluations, settings)
         return Round(number, evaluations, learned, seconds)
 
