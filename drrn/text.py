@@ -106,7 +106,7 @@ class Lexicon:
     def words_of(self, texts: Ids) -> Ids:
         """The words of some texts, end to end."""
         first = self._starts[texts]
-        return self._sequence[spans(first, self._starts[texts + 1] - first)].astype(np.int64)
+        return self._sequence[ranges(first, self._starts[texts + 1] - first)].astype(np.int64)
 
     def bags(self, norm: float | None = None) -> Bags:
         """The bag of words of every text: raw counts, or counts scaled to that Euclidean length."""
@@ -135,7 +135,7 @@ class Lexicon:
             lengths = starts[used + 1] - starts[used]
             self._ids = {keys[text]: number for number, text in enumerate(used.tolist())}
             self._starts = np.concatenate([[0], np.cumsum(lengths)])
-            self._sequence = sequence[spans(starts[used], lengths)]
+            self._sequence = sequence[ranges(starts[used], lengths)]
         return renumbered
 
     @property
@@ -201,7 +201,7 @@ class Bags:
         first = self._starts[texts]
         lengths = self._starts[texts + 1] - first
         lengths[texts < 0] = 0
-        places = spans(first, lengths)
+        places = ranges(first, lengths)
         return self._words[places].astype(np.int64), self._counts[places], lengths
 
     def follow(self, texts: Lexicon) -> None:
@@ -275,10 +275,10 @@ class Store:
                 raise ValueError("the words of the game are others")
 
 
-def spans(starts: NDArray[np.integer], lengths: NDArray[np.integer]) -> Ids:
-    """start, start + 1 … for each start, as many as its length, one after the other."""
-    ends = np.cumsum(lengths)
-    places: Ids = np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + lengths, lengths)
+def ranges(starts: NDArray[np.integer], counts: NDArray[np.integer]) -> Ids:
+    """start, start + 1 … for each start, as many as its count, one after the other."""
+    before = np.cumsum(counts) - counts
+    places: Ids = np.repeat(starts - before, counts) + np.arange(int(counts.sum()))
     return places
 
 

@@ -26,14 +26,10 @@ MINE = "from tests.sample_games import Doors\n\nclass Mine(Doors):\n    name = '
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(own_modules):
     """The current folder, with a module of the user's in it."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    (tmp_path / "mygames.py").write_text(MINE)
-    yield tmp_path
-    for name in ("mygames", "broken", "needy"):
-        sys.modules.pop(name, None)
+    (own_modules / "mygames.py").write_text(MINE)
+    return own_modules
 
 
 def test_a_game_of_ones_own_is_opened_by_module_and_factory(folder):

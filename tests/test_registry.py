@@ -22,15 +22,9 @@ BUILT_IN = {"one": 1, "two": 2}
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
+def here(own_modules):
     """A working folder whose modules can be imported for as long as the test runs."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    before = set(sys.modules)
-    yield tmp_path
-    for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
-            del sys.modules[name]
+    return own_modules
 
 
 def test_a_built_in_name_is_looked_up():

@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> None:
     else:
         recipe = replace(recipe_of_run(options.agent, config), paraphrased=options.paraphrased)
     game = recipe.open()
-    figures = _exact(agent, game, options) if options.exact else _sampled(agent, recipe, options)
+    figures = _exact(agent, game, options) if options.exact else _sampled(agent, game, recipe, options)
     if options.json:
         print(json.dumps({"game": game.name, "policy": options.policy, "replicas": figures}, ensure_ascii=False))
         return
@@ -65,9 +65,10 @@ def run(options: argparse.Namespace) -> None:
     print("\nendings\n" + table([[f"{share:.1%}", name] for name, share in shares.most_common() if share > 0.0005]))
 
 
-def _sampled(agent: Agent, recipe: Recipe, options: argparse.Namespace) -> list[dict[str, Any]]:
+def _sampled(agent: Agent, game: Game, recipe: Recipe, options: argparse.Namespace) -> list[dict[str, Any]]:
     rows = []
-    for e in agent.evaluate(recipe, policies=[options.policy], episodes=options.episodes, workers=options.workers):
+    choices = {"policies": [options.policy], "episodes": options.episodes, "workers": options.workers}
+    for e in agent.evaluate(game, recipe=recipe, **choices):
         s = e.summary
         values = (s.mean_final_reward, s.mean_return, s.mean_steps, e.stopped)
         shares = {name: count / s.episodes for name, count in s.endings.items()}

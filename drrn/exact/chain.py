@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from drrn.exact.linear import MOST_TERMS, series
-from drrn.games.compiled.graph import Flags, Floats, Ints, StateGraph, ranges, totals
+from drrn.games.compiled.graph import Flags, Floats, Ints, StateGraph, totals
+from drrn.text import ranges
 
 
 def uniform(graph: StateGraph) -> Floats:

@@ -95,7 +95,7 @@ def as_game(thing: Any) -> Game:
 def opened_game(thing: Any) -> tuple[Game, Recipe | None]:
     """A game, and how it was opened if a name was given: an object that was given may not be what its name opens."""
     if not isinstance(thing, (str, Path)):
-        return (thing.open(), thing) if isinstance(thing, Recipe) else (as_game(thing), None)
+        return as_game(thing), None
     recipe = recipe_for(thing)
     return recipe.open(), recipe
 

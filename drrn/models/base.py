@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +64,9 @@ class Reading:
     looks: dict[str, Look]
 
 
+LookUp = Callable[[str, Ids, Store], Sequence[Look]]  # of an encoder by name: see `Model.look_up`
+
+
 class Model:
     """Q of the shown actions. A subclass makes its encoders and weights, and says what `forward` is.
 
@@ -98,16 +102,17 @@ class Model:
         with torch.no_grad():
             return self.forward(self.read(Pages(pages.states[None], pages.actions[None]), store)[0], None)
 
-    def read(self, pages: Pages, store: Store | None = None) -> list[Reading]:
+    def read(self, pages: Pages, store: Store | None = None, look_up: LookUp | None = None) -> list[Reading]:
         """Look up the texts of several batches at once, [K, R, B] and [K, R, B, A]: a reading for each."""
-        store = store or self.store
-        looks = {name: self.look_up(name, ids, store) for name, ids in self.reads(pages).items()}
+        store, look_up = store or self.store, look_up or self.look_up
+        looks = {name: look_up(name, ids, store) for name, ids in self.reads(pages).items()}
         return [
             Reading(Pages(pages.states[k], pages.actions[k]), store, {name: some[k] for name, some in looks.items()})
             for k in range(len(pages.states))
         ]
 
-    def look_up(self, name: str, ids: Ids, store: Store) -> list[Look]:
+    def look_up(self, name: str, ids: Ids, store: Store) -> Sequence[Look]:
+        """What an encoder needs of several batches of texts, [K, R, N]."""
         encoder = self.encoders[name]
         return encoder.look_up(self, texts_of(store, encoder), ids)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from drrn.errors import InputError
 from drrn.exact.solve import Score, policy_score
-from drrn.games import Compiled, Observation, as_game, compile_game, opened_game
+from drrn.games import Compiled, Observation, Recipe, as_game, compile_game, opened_game
 from drrn.games.optional import step_limit_of
 from drrn.learning.exploration import draw_actions
 from drrn.models import Model, Shape, encoder_of
@@ -64,10 +64,12 @@ class Agent:
         episodes: int = 1000,
         number: int = 0,
         workers: int = 1,
+        recipe: Recipe | None = None,
     ) -> list[Evaluation]:
-        """How each replica plays a game, by each policy; the game is a name or an object, as for `drrn.trainer`."""
-        opened, recipe = opened_game(game)
-        rollouts = SteppedRollouts(opened, self.model, lanes_of(opened, recipe, workers))
+        """How each replica plays a game, by each policy; the game is a name or an object, as for `drrn.trainer`, with
+        the recipe that opened it, if one did."""
+        opened, named = opened_game(game)
+        rollouts = SteppedRollouts(opened, self.model, lanes_of(opened, recipe or named, workers))
         return evaluate(rollouts, policies, self.settings.alpha, episodes, self.settings.seeds, number)
 
     def exact(self, game: Any, policy: str = "softmax") -> tuple[Compiled, list[Score]]:

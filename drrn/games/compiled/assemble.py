@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from drrn.games.compiled.bisimulation import alike
 from drrn.games.compiled.game import Compiled
-from drrn.games.compiled.graph import Floats, Ints, ranges, totals
+from drrn.games.compiled.graph import Floats, Ints, totals
 from drrn.games.compiled.reached import Face, States
 from drrn.games.contract import Game
 from drrn.games.optional import step_limit_of, title_of
+from drrn.text import ranges
 
 
 class _Numbers(dict[Any, int]):

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from drrn.text import ranges
+
 Ints = NDArray[np.intp]
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -129,9 +131,3 @@ def totals(place: Ints, amount: Floats | Flags, size: int) -> Floats:
     """What falls to each place from 0 up to the size, added up."""
     added: Floats = np.bincount(place, amount, size).astype(np.float64, copy=False)
     return added
-
-
-def ranges(starts: Ints, counts: Ints) -> Ints:
-    """start, start + 1 … for each start, as many as its count, one after the other."""
-    before = np.cumsum(counts) - counts
-    return np.repeat(starts - before, counts) + np.arange(int(counts.sum()))

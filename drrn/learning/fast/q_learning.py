@@ -17,7 +17,7 @@ from drrn.models.base import Model, Pages, Reading, texts_of
 from drrn.models.encoders import BagOfWords
 from drrn.models.encoders.base import Leaves, Look
 from drrn.settings import Settings
-from drrn.text import Ids
+from drrn.text import Ids, Store
 
 FEW = 3  # batches, for which seeing the words from all their texts does not pay
 
@@ -45,16 +45,12 @@ class FastQLearning(QLearning):
                 self.views.popitem()[1].settle(rate)
 
     def read(self, pages: Pages) -> list[Reading]:
-        if not self.views:
-            return super().read(pages)
-        looks: dict[str, Sequence[Look]] = {}
-        for name, ids in self.model.reads(pages).items():
-            view = self.views.get(name)
-            looks[name] = view.recalls(ids) if view else self.model.look_up(name, ids, self.model.store)
-        return [
-            Reading(Pages(pages.states[k], pages.actions[k]), self.model.store, {n: s[k] for n, s in looks.items()})
-            for k in range(len(pages.states))
-        ]
+        return self.model.read(pages, look_up=self._look_up)
+
+    def _look_up(self, name: str, ids: Ids, store: Store) -> Sequence[Look]:
+        """In the view of an encoder's table, where one is open."""
+        view = self.views.get(name)
+        return view.recalls(ids) if view else self.model.look_up(name, ids, store)
 
     def move(self, gradients: Sequence[Tensor], leaves: Leaves, back: Sequence[Tensor], active: Tensor) -> None:
         taken = []
