@@ -14,6 +14,7 @@ from drrn.exact.solve import best, random_play
 from drrn.games.authors import place, sources
 from drrn.games.authors.install import add_games
 from drrn.games.authors.sources import read_sources
+from drrn.games.stories.authored import paraphrases_of
 from drrn.games.stories.paraphrases import read_paraphrases
 from tests.imitated_twee import write_twee
 from tests.imitation import CROSSING, clone, pickled_words
@@ -150,7 +151,7 @@ def test_a_step_costs_a_tenth_in_both_games_or_as_published_in_the_second_alone(
 
 def test_paraphrases_find_their_actions_whatever_the_quotation_marks(imitation):
     added(imitation)
-    pairs = read_paraphrases(drrn.make("machine-of-death").rules.paraphrases)
+    pairs = paraphrases_of(drrn.make("machine-of-death"))
     assert pairs == {"kiosk": "booth", '"I can swim.”': "I know how to swim."}
     assert "booth" in drrn.make("machine-of-death", paraphrased=True).reset(0).actions
 

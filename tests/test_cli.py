@@ -251,7 +251,7 @@ def test_a_broken_row_of_scores_is_named_by_its_line(capsys, tale, home):
     [
         ["play", "no-such-game"],
         ["play", "long-watch", "--policy", "random", "--episodes", "0"],
-        ["play", "long-watch", "--paraphrased", "--policy", "random"],
+        ["play", "long-watch", "--paraphrased", "nonsense", "--policy", "random"],
         ["inspect", "missing.twee"],
         ["inspect", "long-watch", "--limit", "0"],
         ["scores", "long-watch"],

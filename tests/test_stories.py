@@ -6,6 +6,7 @@ import pytest
 import drrn
 from drrn.authoring.survey import survey
 from drrn.games import BUILT_IN
+from drrn.games.stories.authored import paraphrases_of
 from drrn.games.stories.explore import explore
 from drrn.games.stories.journey import Journey
 from drrn.playing.episodes import play_episodes, random_policy, summarise
@@ -117,9 +118,7 @@ def reached(game, found, distance, seed):
 def test_every_action_of_more_than_one_word_has_a_paraphrase_and_none_repeats():
     game = drrn.make("night-market")
     actions = {action for scene in explore(game).scenes for action in scene.actions}
-    from drrn.games.stories.paraphrases import read_paraphrases
-
-    pairs = read_paraphrases(game.rules.paraphrases)
+    pairs = paraphrases_of(game)
     assert {action for action in actions if len(words(action)) > 1} == set(pairs)
     assert len(set(pairs.values())) == len(pairs) and not set(pairs.values()) & set(pairs)
 

@@ -15,7 +15,7 @@ from drrn.games.compiled.reached import Face
 from drrn.games.optional import title_of
 from drrn.games.stories.authored import Authored, authored, paraphrases_of
 from drrn.games.stories.explore import LIMIT
-from drrn.games.stories.paraphrases import Distance, distance
+from drrn.games.stories.paraphrases import DEFAULT_SET, Distance, distance
 from drrn.text import words
 
 # Between two sentences: quotes close with the first; "Dr. Who" and "“Why?” he asks" are one.
@@ -55,7 +55,8 @@ class Survey:
     unreachable: list[str]  # passages
     problems: list[str]  # what cannot be played: unsupported macros, broken links
     notes: list[str]
-    paraphrases: Distance | None
+    paraphrases: Distance | None  # of the default set
+    paraphrase_sets: dict[str, Distance]  # of every set, by its name
     play_test: PlayTest | None = None
 
 
@@ -91,6 +92,7 @@ def _survey(
     texts = {page.text for page in pages}
     actions = {action for page in pages for action in page.actions}
     story = game if isinstance(game, Authored) else None
+    sets = _distances(story, actions) if story else {}
     return Survey(
         name=game.name,
         title=title_of(game),
@@ -110,8 +112,15 @@ def _survey(
         unreachable=[name for name in story.story.pages if name not in shown] if story else [],
         problems=[str(problem) for problem in story.problems] if story else [],
         notes=[*story.story.notes, *_unanswered(story)] if story else [],
-        paraphrases=distance(dict(said), actions) if (said := paraphrases_of(game)) else None,
+        paraphrases=sets.get(DEFAULT_SET),
+        paraphrase_sets=sets,
     )
+
+
+def _distances(story: Authored, actions: set[str]) -> dict[str, Distance]:
+    """How far each set of paraphrases stands from the originals; a file without pairs has no distance."""
+    sets = {name: paraphrases_of(story, name) for name in story.rules.paraphrases}
+    return {name: distance(dict(said), actions) for name, said in sets.items() if said}
 
 
 def last_words(text: str) -> str:

@@ -27,7 +27,10 @@ def add_command(commands: Any) -> None:
     )
     command.add_argument("agent", type=Path, metavar="RUN", help="the folder of a run")
     command.add_argument("--game", help="another game than the one it learned")
-    command.add_argument("--paraphrased", action="store_true", help="show the actions in other words")
+    command.add_argument(
+        "--paraphrased", nargs="?", const=True, default=False, metavar="SET",
+        help="show the actions in other words: those of the story, or one of its sets by name",
+    )  # fmt: skip
     command.add_argument(
         "--policy", choices=["softmax", "greedy"], default="softmax",
         help="softmax plays as in training, greedy always takes the best action (default: softmax)",

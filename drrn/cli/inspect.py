@@ -18,6 +18,7 @@ from drrn.games.compiled.compile import LIMIT, MEMORY
 from drrn.games.optional import THE_END
 from drrn.games.stories.authored import Authored
 from drrn.games.stories.explore import LIMIT as EXPLORED
+from drrn.games.stories.paraphrases import DEFAULT_SET
 
 
 def add_command(commands: Any) -> None:
@@ -132,10 +133,7 @@ def told_survey(found: Survey) -> str:
     else:
         more = "" if found.complete else " (there are more)"
         rows.append(["States visited", f"{found.states:,}{more}"])
-    if found.paraphrases:
-        p = found.paraphrases
-        bleu = "needs pip install 'drrn[paper]'" if p.bleu is None else f"{p.bleu:.3f}"
-        rows.append(["Paraphrases", f"{p.pairs} actions, OOV rate {p.oov_rate:.1%}, BLEU-4 {bleu}"])
+    rows += _paraphrases(found)
     notes = list(found.notes)
     parts = [found.title, table(rows)]
     if found.play_test is None and notes:
@@ -147,6 +145,16 @@ def told_survey(found: Survey) -> str:
         if items:
             parts += [f"{head} ({len(items)})", _indented("\n".join(items))]
     return "\n\n".join(part for part in parts if part)
+
+
+def _paraphrases(found: Survey) -> list[list[str]]:
+    """A row for each set of paraphrases; where the default set is the only one, it goes without its name."""
+    rows = []
+    for name, p in found.paraphrase_sets.items():
+        label = "Paraphrases" if list(found.paraphrase_sets) == [DEFAULT_SET] else f"Paraphrases, {name}"
+        bleu = "needs pip install 'drrn[paper]'" if p.bleu is None else f"{p.bleu:.3f}"
+        rows.append([label, f"{p.pairs} actions, OOV rate {p.oov_rate:.1%}, BLEU-4 {bleu}"])
+    return rows
 
 
 def _from_passages(found: Survey) -> str:

@@ -29,7 +29,10 @@ def add_command(commands: Any) -> None:
     )
     add_game_options(command)
     command.add_argument("--seed", type=int, help="of chance and of the actions' order (default: by chance)")
-    command.add_argument("--paraphrased", action="store_true", help="show the actions in other words")
+    command.add_argument(
+        "--paraphrased", nargs="?", const=True, default=False, metavar="SET",
+        help="show the actions in other words: those of the story, or one of its sets by name",
+    )  # fmt: skip
     command.add_argument("--no-shuffle", action="store_true", help="keep the actions in the story's order")
     person = command.add_argument_group("a person plays")
     person.add_argument("--player", metavar="NAME", help="who plays (default: the name you are logged in by)")

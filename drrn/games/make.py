@@ -14,7 +14,7 @@ from drrn.games.authors import place
 from drrn.games.contract import Game, looks_like_a_game
 from drrn.games.gymnasium_game import GymnasiumGame, is_environment
 from drrn.games.stories.dialects import read_script
-from drrn.games.stories.paraphrases import read_paraphrases
+from drrn.games.stories.paraphrases import paraphrase_file, read_paraphrases
 from drrn.games.stories.reading import HTML, TWEE, read_story
 from drrn.games.stories.rules import Rules, check_rules, read_rules
 from drrn.games.stories.story_game import StoryGame
@@ -29,7 +29,7 @@ class Recipe:
 
     source: str
     shuffle: bool = True
-    paraphrased: bool = False
+    paraphrased: bool | str = False  # or the name of a set of paraphrases
     lenient: bool = False
     encoding: str | None = None
     folder: str | None = None  # where to look for the module of a `module:factory` that is not installed
@@ -46,7 +46,7 @@ def make(
     name_or_path: str | Path,
     *,
     shuffle: bool = True,
-    paraphrased: bool = False,
+    paraphrased: bool | str = False,
     lenient: bool = False,
     encoding: str | None = None,
     folder: str | Path | None = None,
@@ -56,8 +56,9 @@ def make(
     game when called without arguments.
 
     `shuffle` shows the actions in a new order each time; `paraphrased` shows them in other words, where the game has
-    them; `lenient` plays on without what is not supported; `encoding` is the story file's, if it is not UTF-8; `folder`
-    is where to look for a module that is not installed (default: the current one).
+    them (a name chooses among its sets of them); `lenient` plays on without what is not supported; `encoding` is the
+    story file's, if it is not UTF-8; `folder` is where to look for a module that is not installed (default: the current
+    one).
     """
     options = {"shuffle": shuffle, "paraphrased": paraphrased, "lenient": lenient, "encoding": encoding}
     return recipe_for(name_or_path, folder=folder, **options).open()
@@ -153,11 +154,8 @@ def _story(recipe: Recipe) -> StoryGame:
     script = read_script(story, dict(rules.inputs), lenient=recipe.lenient)
     if toml:
         check_rules(rules, script, toml)
-    if recipe.paraphrased and rules.paraphrases is None:
-        raise InputError(
-            f'{toml or path}: it has no paraphrases: name a TSV of them with paraphrases = "…" in the TOML'
-        )
-    said = read_paraphrases(rules.paraphrases) if recipe.paraphrased and rules.paraphrases else None
+    file = paraphrase_file(rules.paraphrases, recipe.paraphrased, toml or path)
+    said = read_paraphrases(file) if file else None
     sources = place.story_sources(rules.story) if rules.story else None
     return StoryGame(path.stem, script, rules, shuffle=recipe.shuffle, paraphrases=said, sources=sources)
 

@@ -9,7 +9,7 @@ from drrn.errors import InputError
 from drrn.games.compiled.reached import Face
 from drrn.games.contract import Game
 from drrn.games.stories.explore import Exploration
-from drrn.games.stories.paraphrases import read_paraphrases
+from drrn.games.stories.paraphrases import DEFAULT_SET, read_paraphrases
 from drrn.games.stories.rules import Rules
 from drrn.games.stories.script import Problem
 from drrn.games.stories.story import Story
@@ -47,7 +47,7 @@ def authored(game: Game, purpose: str) -> Authored:
     raise InputError(f"{game.name}: it was not read from a story, and {purpose} needs one: give the path of a story")
 
 
-def paraphrases_of(game: Game) -> Mapping[str, str] | None:
-    """Original → paraphrase, from the file that the game's rules name; None where they name none."""
-    path = game.rules.paraphrases if isinstance(game, Authored) else None
+def paraphrases_of(game: Game, name: str = DEFAULT_SET) -> Mapping[str, str] | None:
+    """Original → paraphrase, from the file of that set in the game's rules; None where they have no such set."""
+    path = game.rules.paraphrases.get(name) if isinstance(game, Authored) else None
     return read_paraphrases(path) if path is not None else None

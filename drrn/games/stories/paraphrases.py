@@ -1,14 +1,16 @@
-"""Actions said in other words: the two-column file, and how far it stands from the originals."""
+"""Actions said in other words: named sets, their two-column files, and how far they stand from the originals."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from drrn.errors import InputError, require
+from drrn.errors import InputError, did_you_mean, require
 from drrn.games.stories.reading import read_text
 from drrn.text import words
+
+DEFAULT_SET = "paraphrased"  # what results are measured by; the name of a set that was given none
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,19 @@ class Distance:
     pairs: int
     oov_rate: float  # share of their words that no original action has
     bleu: float | None  # corpus BLEU-4 against the originals, from 0 to 1; None: sacrebleu is not installed
+
+
+def paraphrase_file(sets: Mapping[str, Path], asked: bool | str, place: Path) -> Path | None:
+    """The file of the set that is asked for by its name; True asks for the default set, or for the only one."""
+    if not isinstance(asked, str) and not asked:
+        return None
+    if not sets:
+        raise InputError(f'{place}: it has no paraphrases: name a TSV of them with paraphrases = "…" in the TOML')
+    name = asked if isinstance(asked, str) else next(iter(sets)) if len(sets) == 1 else DEFAULT_SET
+    if name not in sets:
+        near = did_you_mean(name, sets)
+        raise InputError(f'{place}: it has no paraphrases named "{name}".{near} It has: {", ".join(sets)}')
+    return sets[name]
 
 
 def read_paraphrases(path: Path) -> dict[str, str]:

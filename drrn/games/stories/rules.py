@@ -11,6 +11,7 @@ from typing import Any
 
 from drrn.errors import InputError, did_you_mean
 from drrn.games.stories.page import Expression, Page
+from drrn.games.stories.paraphrases import DEFAULT_SET
 from drrn.games.stories.reading import read_text
 from drrn.games.stories.script import ExpressionError, Facts, Script
 from drrn.games.stories.story import decoded
@@ -82,7 +83,7 @@ class Rules:
 
     title: str = ""
     story: Path | None = None
-    paraphrases: Path | None = None
+    paraphrases: Mapping[str, Path] = field(default_factory=dict)  # the file of each set, by the set's name
     step_reward: float = 0.0
     max_steps: int = 500
     default_reward: float = 0.0
@@ -122,9 +123,9 @@ def read_rules(path: Path) -> Rules:
     """Rules from a TOML file; a mistake in it is one sentence that names the key."""
     table = read_toml(path)
     types: dict[str, tuple[type, ...]] = {
-        "title": (str,), "story": (str,), "paraphrases": (str,), "step_reward": (int, float), "max_steps": (int,),
-        "default_reward": (int, float), "ends": (dict, list), "drop": (list, str), "restart": (list, str),
-        "inputs": (dict,), "training": (dict,), "ending": (list,), "event": (list,),
+        "title": (str,), "story": (str,), "paraphrases": (str, dict), "step_reward": (int, float),
+        "max_steps": (int,), "default_reward": (int, float), "ends": (dict, list), "drop": (list, str),
+        "restart": (list, str), "inputs": (dict,), "training": (dict,), "ending": (list,), "event": (list,),
     }  # fmt: skip
     _check_keys(table, types, str(path))
     if "story" not in table:
@@ -134,11 +135,8 @@ def read_rules(path: Path) -> Rules:
             table[key] = _number(table[key], f"{path}: {key} must be such that it")
     if not 1 <= table.get("max_steps", 1) <= 10**9:
         raise InputError(f"{path}: max_steps is {table['max_steps']}; it must be at least 1")
-    for key in ("story", "paraphrases"):
-        if key in table:
-            table[key] = path.parent / table[key]
-            if not table[key].is_file():
-                raise InputError(f'{path}: {key} names "{table[key].name}", but there is no such file beside it')
+    table["story"] = _file_beside(path, table["story"], "story")
+    table["paraphrases"] = _paraphrase_files(path, table.get("paraphrases", {}))
     ends = table.get("ends", [])
     table["ends"] = tuple(_condition(part, f"{path}: ends") for part in (ends if isinstance(ends, list) else [ends]))
     for key in ("drop", "restart"):
@@ -147,6 +145,21 @@ def read_rules(path: Path) -> Rules:
     table["endings"] = _payments(table.pop("ending", []), f"{path}: [[ending]]")
     table["events"] = _payments(table.pop("event", []), f"{path}: [[event]]")
     return Rules(**table)
+
+
+def _paraphrase_files(path: Path, named: str | dict[str, Any]) -> dict[str, Path]:
+    """The file of each set of paraphrases; one file without a name is the default set."""
+    if isinstance(named, str):
+        return {DEFAULT_SET: _file_beside(path, named, "paraphrases")}
+    _check_keys(named, dict.fromkeys(named, (str,)), f"{path}: [paraphrases]")
+    return {name: _file_beside(path, file, f"paraphrases.{name}") for name, file in named.items()}
+
+
+def _file_beside(path: Path, name: str, key: str) -> Path:
+    found = path.parent / name
+    if not found.is_file():
+        raise InputError(f'{path}: {key} names "{found.name}", but there is no such file beside it')
+    return found
 
 
 def read_toml(path: Path) -> dict[str, Any]:
