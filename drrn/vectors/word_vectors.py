@@ -22,6 +22,7 @@ from drrn.vectors.scan import FLOATS, is_number, numbers_of, scan
 
 A = 1e-3  # of SIF's weight a / (a + p(word))
 MOST_KEPT = 10_000  # words whose vectors are kept, beside those that an encoder keeps for itself
+AT_ONCE = 1_000  # words that are looked for together
 RUNS = re.compile(r"\d+|[^\W\d]+")
 # What the ending of a word stands for, in a file whose words were not cut there; and stems that change before n't.
 ENDINGS = {"n't": "not", "'ll": "will", "'re": "are", "'ve": "have", "'m": "am", "'d": "would", "'s": ""}
@@ -80,15 +81,16 @@ class WordVectors:
 
     def weighted(self, words: Sequence[str]) -> tuple[Vector, NDArray[np.bool_]]:
         """Each word's vector times its weight [N, D], zero where the file has nothing of it; and whether it has."""
-        parts = self.parts(words)
-        read = self._read({part for some in parts for part in some})
-        found = np.zeros((len(words), self.dimensions), np.float32)
-        for row, some in zip(found, parts, strict=True):
-            for part in some:
-                entry = read[part]
-                assert entry is not None
-                row += np.float32(self.weight(entry[0])) * entry[1]
-        return found, np.array([bool(some) for some in parts], bool)
+        found, known = np.zeros((len(words), self.dimensions), np.float32), np.zeros(len(words), bool)
+        for begin in range(0, len(words), AT_ONCE):
+            parts = self.parts(words[begin : begin + AT_ONCE])
+            read = self._read({part for some in parts for part in some})
+            for at, some in enumerate(parts, begin):
+                known[at] = bool(some)
+                for entry in map(read.get, some):
+                    assert entry is not None
+                    found[at] += np.float32(self.weight(entry[0])) * entry[1]
+        return found, known
 
     def parts(self, words: Sequence[str]) -> list[list[str]]:
         """The words of the file that stand for each word: itself, or parts of it, or none."""
