@@ -18,7 +18,7 @@ from drrn.text import Ids, Lexicon, Vocabulary
 from drrn.vectors import WordVectors
 
 MOST_TEXTS = 16_384  # of a lexicon whose vectors are all kept; of a larger one, those of a batch are made anew
-ENOUGH = 20  # words of a vocabulary that grows, none of them known: the file is of another language, or of another kind
+ENOUGH = 10  # words of a vocabulary that grows, none of them known: the file is of another language, or of another kind
 
 
 @dataclass
