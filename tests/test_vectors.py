@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from drrn.errors import InputError
 from drrn.vectors import index as index_module
-from drrn.vectors import open_vectors, scan
+from drrn.vectors import open_vectors, source
 from tests.vector_files import FORMS, WORDS, glove, matrix, safetensors, vector_file, word2vec_binary, word2vec_text
 
 
@@ -29,7 +29,7 @@ SPELLED = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_
 def test_all_forms_are_equal_whatever_the_words_and_wherever_a_block_ends(tmp_path_factory, words, dimensions, block):
     folder, vectors = tmp_path_factory.mktemp("forms"), matrix(words, dimensions)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scan, "BLOCK", block)
+        patch.setattr(source, "BLOCK", block)
         for name in FORMS:
             opened = open_vectors(vector_file(folder, name, words, vectors))
             assert [opened.rank(word) for word in words] == list(range(len(words)))
@@ -119,13 +119,12 @@ def test_the_index_of_a_large_file_is_kept_until_the_file_changes(tmp_path, monk
     assert open_vectors(path).digest != first.digest
 
 
-def test_no_more_than_some_words_are_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr("drrn.vectors.word_vectors.MOST_KEPT", 5)
+def test_words_are_read_anew_when_more_were_asked_for_than_are_kept(tmp_path, monkeypatch):
     opened = open_vectors(vector_file(tmp_path))
-    rows, _ = opened.weighted(WORDS[:4])
-    assert np.array_equal(opened.weighted(WORDS[:8])[0][:4], rows)
-    opened.weighted(["sea"])
-    assert len(opened._kept) <= 8
+    whole, _ = opened.weighted(WORDS)
+    monkeypatch.setattr("drrn.vectors.word_vectors.MOST_KEPT", 5)
+    monkeypatch.setattr("drrn.vectors.word_vectors.AT_ONCE", 3)
+    assert np.array_equal(open_vectors(opened.path).weighted(WORDS)[0], whole)
 
 
 # --- bad files

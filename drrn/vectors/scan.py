@@ -1,68 +1,28 @@
 """The pass over a file of word vectors that makes its index, and finds what is wrong with it.
 
-    text         word, space, numbers; one word a line, as GloVe writes it
-    word2vec     the same after a first line "words dimensions"; or after each word and a space the numbers themselves,
-                 as 32-bit floats (.bin)
-    safetensors  one tensor [words, dimensions] of floats, and a tensor `words` of bytes: the words, one a line
-
-Of each line the number of fields is checked here; whether they are numbers, when they are asked for.
+text         word, space, numbers; one word a line, as GloVe writes it
+word2vec     the same after a first line "words dimensions"; or after each word and a space the numbers themselves,
+             as 32-bit floats (.bin)
+safetensors  one tensor [words, dimensions] of floats, and a tensor `words` of bytes: the words, one a line
 """
 
 from __future__ import annotations
 
-import codecs
-import hashlib
 import json
 import re
 import struct
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
-from numpy.typing import NDArray
 
-from drrn.errors import InputError
 from drrn.text import Ids
-from drrn.vectors.index import Bytes, Hashes, Layout, VectorIndex, word_hashes
+from drrn.vectors.index import Layout, VectorIndex, word_hashes
+from drrn.vectors.source import AGAIN, FLOATS, HEAD, KNOWN, LINE_END, SPACE, Source
+from drrn.vectors.text_form import fields_of_first, is_readable, scan_text
 
-BLOCK = 2**22  # bytes that are read at once
-HEAD = 2**20  # of the beginning, by which the form is told: no line is longer
-FLOATS = {"F16": 2, "BF16": 2, "F32": 4, "F64": 8}  # bytes a number
-SPACE, LINE_END, RETURN = b" \n\r"
 COUNTS = re.compile(rb"(\d+) (\d+) ?\r?\n")
 COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"(\xb5/\xfd")
-AGAIN = "copy or download it again"
-KNOWN = "give GloVe's text form, word2vec's text or binary form, or safetensors"
-
-
-@dataclass
-class Source:
-    """A file that is being read through: what was read goes into the digest."""
-
-    path: Path
-    file: IO[bytes]
-    size: int
-
-    def __post_init__(self) -> None:
-        self.sha256 = hashlib.sha256()
-        self.read = 0
-
-    def block(self) -> bytes:
-        """The next bytes; none at the end."""
-        found = self.file.read(BLOCK)
-        self.read += len(found)
-        self.sha256.update(found)
-        return found
-
-    def rest(self) -> None:
-        """Read on to the end, for the digest alone."""
-        while self.block():
-            pass
-
-    def refuse(self, why: str) -> InputError:
-        return InputError(f"{self.path}{why}")
 
 
 def scan(path: Path, file: IO[bytes], size: int) -> VectorIndex:
@@ -77,114 +37,13 @@ def scan(path: Path, file: IO[bytes], size: int) -> VectorIndex:
         return _scan_safetensors(source)
     counts = COUNTS.match(head)
     if counts is None:
-        return _scan_text(source, _fields_of_first(source, head), lines_before=0, count=None)
+        return scan_text(source, fields_of_first(source, head), lines_before=0, count=None)
     count, dimensions = int(counts[1]), int(counts[2])
     if not count or not dimensions:
         raise source.refuse(f", line 1: it says {count} words of {dimensions} dimensions: {AGAIN}")
-    if path.suffix == ".bin" or not _is_text(head):
+    if path.suffix == ".bin" or not is_readable(head):
         return _scan_binary(source, counts.end(), count, dimensions)
-    return _scan_text(source, dimensions, lines_before=1, count=count)
-
-
-# --- text
-
-
-@dataclass(frozen=True)
-class Lines:
-    """The lines of a block within the file."""
-
-    before: int
-    last: bool  # whether the file ends with them
-
-
-def _scan_text(source: Source, dimensions: int, *, lines_before: int, count: int | None) -> VectorIndex:
-    starts: list[Ids] = []
-    hashes: list[Hashes] = []
-    lines = 0
-    for offset, block in _whole_lines(source):
-        begins, ends = _lines(block)
-        skipped = lines_before if lines == 0 else 0
-        begins, ends = begins[skipped:], ends[skipped:]
-        told = Lines(lines + skipped, last=offset + len(block) >= source.size)
-        _check_fields(source, block, begins, ends, dimensions, told)
-        lines += skipped + len(begins)
-        starts.append(begins + offset)
-        hashes.append(word_hashes(block, begins, SPACE))
-    found = lines - lines_before
-    if count is not None and found != count:
-        raise source.refuse(f": it has {found:,} words, and its first line says {count:,}: {AGAIN}")
-    starts.append(np.array([source.size]))
-    layout = Layout("text", dimensions, lines_before)
-    return VectorIndex.of(layout, source.sha256.hexdigest(), np.concatenate(starts), np.concatenate(hashes))
-
-
-def _whole_lines(source: Source) -> Iterator[tuple[int, Bytes]]:
-    """The file in blocks that end where a line does, each with its place; a last line's end is put where it lacks."""
-    rest, offset = b"", 0
-    while True:
-        more = source.block()
-        block = rest + more if more or not rest else rest + b"\n"
-        end = block.rfind(b"\n") + 1
-        if end:
-            yield offset, np.frombuffer(block, np.uint8, end)
-        elif len(block) > HEAD:
-            raise source.refuse(f": a line of over a million bytes is no word with its numbers: {KNOWN}")
-        if not more:
-            return
-        rest, offset = block[end:], offset + end
-
-
-def _lines(block: Bytes) -> tuple[Ids, Ids]:
-    """Where the lines of a block begin, and where what stands in them ends: without "\\r" and one space at the end."""
-    ends = np.flatnonzero(block == LINE_END)
-    begins = np.concatenate([[0], ends[:-1] + 1])
-    ends = ends - (block[ends - 1] == RETURN)
-    return begins, ends - (block[ends - 1] == SPACE)
-
-
-def _check_fields(source: Source, block: Bytes, begins: Ids, ends: Ids, dimensions: int, lines: Lines) -> None:
-    """Refuse a line with fewer numbers or more, and a last one that was cut; a word may hold spaces, as some do."""
-    if not len(begins):
-        return
-    bounds = np.stack([begins, np.maximum(ends, begins)], axis=1).ravel()
-    odd = np.add.reduceat(block == SPACE, bounds, dtype=np.int32)[::2] != dimensions
-    odd[-1] |= lines.last
-    for at in np.flatnonzero(odd | (ends <= begins)).tolist():
-        fields = bytes(block[begins[at] : max(ends[at], begins[at])]).split(b" ")[1:]
-        found, where = sum(map(is_number, fields)), f", line {lines.before + at + 1}: "
-        if found == dimensions and all(map(is_number, fields[-dimensions:])):
-            continue
-        if lines.last and at == len(begins) - 1 and found < dimensions:
-            raise source.refuse(f"{where}it ends there after {found} of {dimensions} numbers: {AGAIN}")
-        numbers = f"it has {found} numbers after the word, and the lines before it have {dimensions}"
-        raise source.refuse(f"{where}{numbers}: {AGAIN}, or mend that line")
-
-
-def _fields_of_first(source: Source, head: bytes) -> int:
-    """How many numbers stand in the first line of a text without counts."""
-    line, end, _ = head.partition(b"\n")
-    fields = line.rstrip(b"\r ").split(b" ")
-    if not _is_text(head) or (not end and len(head) == HEAD) or len(fields) < 2 or not all(map(is_number, fields[1:])):
-        raise source.refuse(f": not a known form of word vectors: {KNOWN}")
-    return len(fields) - 1
-
-
-def is_number(field: bytes) -> bool:
-    """Whether it says a number, finite or not."""
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_text(head: bytes) -> bool:
-    """Whether bytes are UTF-8 without control characters; their last character may be cut."""
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)
-    except ValueError:
-        return False
-    return not re.search(rb"[\x00-\x08\x0e-\x1f]", head)
+    return scan_text(source, dimensions, lines_before=1, count=count)
 
 
 # --- word2vec's binary form
@@ -269,12 +128,3 @@ def _tensors(source: Source, text: bytes, data: int) -> tuple[Layout, int, tuple
         needs = "one 2-D tensor of floats, and a U8 tensor `words` with one word a line"
         raise source.refuse(f": not word vectors in safetensors: it must hold {needs}") from error
     return Layout("safetensors", dimensions, matrix=at, kind=matrix["dtype"]), rows, (begin, end)
-
-
-def numbers_of(raw: bytes, kind: str = "F32") -> NDArray[np.float32]:
-    """The numbers that little-endian bytes hold."""
-    if kind == "BF16":  # the upper half of a 32-bit float
-        wide: NDArray[Any] = np.frombuffer(raw, "<u2").astype("<u4") << 16
-        return wide.view("<f4")
-    with np.errstate(over="ignore"):
-        return np.frombuffer(raw, f"<f{FLOATS[kind]}").astype(np.float32)

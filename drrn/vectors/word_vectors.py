@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from drrn.errors import InputError
 from drrn.vectors.index import WORTH_KEEPING, VectorIndex, load_index, place_of_index, save_index
-from drrn.vectors.scan import FLOATS, is_number, numbers_of, scan
+from drrn.vectors.scan import scan
+from drrn.vectors.source import FLOATS, is_number, numbers_of
 
 A = 1e-3  # of SIF's weight a / (a + p(word))
 MOST_KEPT = 10_000  # words whose vectors are kept, beside those that an encoder keeps for itself
