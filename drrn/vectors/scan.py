@@ -21,7 +21,7 @@ from drrn.vectors.index import Layout, VectorIndex, word_hashes
 from drrn.vectors.source import AGAIN, FLOATS, HEAD, KNOWN, LINE_END, SPACE, Source
 from drrn.vectors.text_form import fields_of_first, is_readable, scan_text
 
-COUNTS = re.compile(rb"(\d+) (\d+) ?\r?\n")
+COUNTS = re.compile(rb"(\d+) (\d+) ?\r?(?:\n|\Z)")
 COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"(\xb5/\xfd")
 
 
