@@ -30,6 +30,7 @@ class Setting:
     help: str
     choices: tuple[str, ...] = ()
     own: bool = False  # whether one of the user's can be given beside the choices; the registry knows its name
+    registered: str | None = None  # the registry's kind, where it is not the setting's name
     least: float | None = None
     most: float | None = None
     above: float | None = None
@@ -49,7 +50,7 @@ class Setting:
             shown = json.dumps(value, ensure_ascii=False, default=repr)
             raise InputError(f"{self.name} is {shown}; it must be {self.said}")
         if self.own:
-            registry.check_name(self.name, value, self.choices)
+            registry.check_name(self.registered or self.name, value, self.choices)
         elif self.choices and value not in self.choices:
             near = did_you_mean(value, self.choices)
             raise InputError(f'{self.name} is "{value}"; choose from {", ".join(self.choices)}.{near}')

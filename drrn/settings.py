@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from drrn.declaration import Setting, declared, setting
@@ -13,16 +14,17 @@ from drrn.errors import InputError, did_you_mean
 # Names of what the rooms hold, written here so that the command line need not load PyTorch to show them.
 MODELS = ("drrn", "linear", "max-action", "per-action", "table")
 INTERACTIONS = ("inner", "bilinear", "network")
-ENCODERS = ("bag",)
+ENCODERS = ("bag", "vectors", "bag+vectors")
 LEARNERS = ("q-learning",)
+VECTOR_ENCODERS = ENCODERS[1:]  # those that need word vectors
 OPTIMISERS = ("sgd", "momentum", "adam")
 LOSSES = ("squared", "huber")
 
 # Which settings of a model's shape and reading each built-in model uses; a model of the user's may use them all.
-TEXTS = {"encoder", "bag_norm"}
+TEXTS = {"encoder", "bag_norm", "vectors", "vectors_scale"}
 LAYERS = {"hidden", "layers"}
 USES: dict[str, set[str]] = {
-    "drrn": TEXTS | LAYERS | {"interaction", "action_hidden", "shared"},
+    "drrn": TEXTS | LAYERS | {"interaction", "action_hidden", "shared", "action_encoder"},
     "linear": TEXTS | {"most_actions"},
     "max-action": TEXTS | LAYERS | {"most_actions"},
     "per-action": TEXTS | LAYERS,
@@ -44,6 +46,13 @@ class Settings:
         None, "actions a page may show (linear, max-action; default: the compiled game's own number, or 20)", least=1
     )
     encoder: str = setting("bag", "how a text becomes a vector", ENCODERS, own=True)
+    action_encoder: str | None = setting(
+        None, "how an action's text becomes a vector, where it differs (drrn)", ENCODERS, own=True, registered="encoder"
+    )
+    vectors: str | None = setting(
+        None, "a file of word vectors; where no encoder is named for them, they are for actions, beside the bag"
+    )
+    vectors_scale: float = setting(5.0, "length of a text's vector that is made of word vectors", above=0)
     bag_norm: float | None = setting(
         None, "each text's bag of words is scaled to this length (none: raw counts)", above=0
     )
@@ -89,11 +98,31 @@ class Settings:
             raise InputError("double Q-learning needs a second network: set target_every, say to 100")
         if self.shared and self.action_hidden not in (None, self.hidden):
             raise InputError(f"shared embeddings have one size: leave out action_hidden, which is {self.action_hidden}")
+        if self.shared and self.action_encoder not in (None, self.encoder):
+            raise InputError(f"shared embeddings have one encoder: leave out action_encoder, {self.action_encoder}")
+        if self.vectors is not None:  # a run may be loaded from another folder
+            object.__setattr__(self, "vectors", str(Path(self.vectors).expanduser().resolve()))
+        elif wanting := [name for name in self.encoders if name in VECTOR_ENCODERS]:
+            raise InputError(f'the encoder "{wanting[0]}" needs word vectors: name a file of them by vectors')
 
     @property
     def eta(self) -> float:
         """The learning rate; a table's entries stand alone, so they can move further at a step."""
         return self.learning_rate or (0.2 if self.model == "table" else 0.001)
+
+    @property
+    def encoders(self) -> tuple[str, str]:
+        """How states and actions are read. Word vectors that no encoder was named for are for the actions, beside their
+        bags; both sides have them where they cannot differ."""
+        if self.vectors is None or self.encoder != "bag" or self.action_encoder is not None:
+            return self.encoder, self.action_encoder or self.encoder
+        apart = uses(self.model, "action_encoder") and not self.shared
+        return "bag" if apart else "bag+vectors", "bag+vectors"
+
+    @property
+    def reads_vectors(self) -> bool:
+        """Whether an encoder may make something of word vectors: one of the user's may, too."""
+        return any(name != "bag" for name in self.encoders)
 
     @property
     def seeds(self) -> list[int]:
@@ -103,6 +132,9 @@ class Settings:
 # Settings that count only beside others: when, and what to say of it.
 ONLY: dict[str, tuple[Callable[[Settings], bool], str]] = {
     "epochs": (lambda s: s.form == "rounds", "with form rounds"),
+    "bag_norm": (lambda s: any(name != "vectors" for name in s.encoders), "with an encoder that makes bags"),
+    "vectors": (lambda s: s.reads_vectors, "with the encoder vectors or bag+vectors"),
+    "vectors_scale": (lambda s: s.vectors is not None and s.reads_vectors, "with vectors"),
     "keep": (lambda s: s.form == "rounds", "with form rounds"),
     "capacity": (lambda s: s.keep or s.form == "online", "with keep, or with form online"),
     "epsilon": (lambda s: s.exploration == "epsilon", "with exploration epsilon"),

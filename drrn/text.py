@@ -63,6 +63,8 @@ class Lexicon:
     A `scratch` store reads with the same vocabulary and leaves this one as it is.
     """
 
+    keeps_unknown = False  # whether scratch stores keep the words that the vocabulary does not have, for an encoder
+
     def __init__(self, vocabulary: Vocabulary, parent: Lexicon | None = None) -> None:
         self.vocabulary, self.parent = vocabulary, parent
         self.generation = 0  # raised whenever ids change their meaning
@@ -85,7 +87,7 @@ class Lexicon:
         return found
 
     def scratch(self) -> Lexicon:
-        """A store for a while, which learns no words: an unknown one counts for nothing."""
+        """A store for a while, which learns no words: an unknown one counts for nothing, or is `unknown`."""
         return Lexicon(self.vocabulary, parent=self)
 
     @property
@@ -124,6 +126,7 @@ class Lexicon:
         self._starts = np.zeros(256, np.int64)
         self._sequence = np.zeros(4096, np.int32)
         self._bags: dict[float | None, Bags] = {}
+        self.unknown: dict[int, list[str]] = {}  # of a scratch store: words of a text that have no number
 
     def keep(self, used: Ids) -> Ids:
         """Forget all but the used texts; the new id of each old one, -1 for what was forgotten."""
@@ -161,8 +164,11 @@ class Lexicon:
         self._ids = {keys[at : at + 16]: at // 16 for at in range(0, len(keys), 16)}
 
     def _intern(self, key: bytes, text: str) -> int:
-        read = self.vocabulary.read(words(text), grow=self.parent is None)
+        found = words(text)
+        read = self.vocabulary.read(found, grow=self.parent is None)
         number = self._ids[key] = len(self)
+        if self.parent is not None and self.parent.keeps_unknown and len(read) < len(found):
+            self.unknown[number] = [word for word in found if word not in self.vocabulary.numbers]
         start = int(self._starts[number])
         self._starts, self._sequence = room(self._starts, number + 2), room(self._sequence, start + len(read))
         self._starts[number + 1] = start + len(read)

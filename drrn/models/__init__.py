@@ -10,6 +10,7 @@ from drrn.models.base import Model, Pages, Shape
 from drrn.models.baselines import Linear, LookUpTable, MaxActionDQN, PerActionDQN
 from drrn.models.drrn import DRRN
 from drrn.models.encoders import ENCODERS, Encoder
+from drrn.models.encoders.text_vectors import TextVectors
 from drrn.models.interactions import INTERACTIONS
 from drrn.text import Store
 
@@ -21,7 +22,7 @@ MODELS: dict[str, type[Model]] = {
     "table": LookUpTable,
 }
 
-__all__ = ["INTERACTIONS", "MODELS", "Model", "Pages", "Shape", "build_model", "encoder_of"]
+__all__ = ["INTERACTIONS", "MODELS", "Model", "Pages", "Shape", "TextVectors", "build_model", "encoder_of"]
 
 
 def build_model(name: str, shape: Shape, store: Store, seeds: list[int], device: torch.device) -> Model:

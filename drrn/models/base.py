@@ -16,6 +16,7 @@ from torch.nn import functional
 from drrn.errors import InputError
 from drrn.models.encoders import BagOfWords, Encoder
 from drrn.models.encoders.base import Leaves, Look
+from drrn.models.encoders.text_vectors import TextVectors
 from drrn.models.encoders.word_table import WordTable, renewed
 from drrn.models.initial import SCALE, small_random
 from drrn.text import Ids, Lexicon, State, Store
@@ -33,6 +34,8 @@ class Shape:
     most_actions: int = 4  # shown at once: how many outputs the max-action models have
     encoder: type[Encoder] = BagOfWords
     bag_norm: float | None = None
+    action_encoder: type[Encoder] | None = None  # of actions; None: as of states
+    vectors: TextVectors | None = None  # for encoders that read word vectors
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,11 @@ class Model:
         self.tables: dict[str, WordTable] = {}
         self.weights: dict[str, Tensor] = {}
         self.build()
+
+    @property
+    def vectors(self) -> TextVectors | None:
+        """Vectors of texts from a file of word vectors, where one was given."""
+        return self.shape.vectors
 
     def build(self) -> None:
         """Make the encoders and weights."""
@@ -170,8 +178,11 @@ class Model:
 
     def add_encoder(self, name: str, side: str, width: int) -> None:
         """An encoder of the texts of "states" or "actions", of the kind that the settings ask for."""
-        self.encoders[name] = self.shape.encoder(name, side, width, self.shape.bag_norm)
-        self.encoders[name].build(self)
+        kind = (side == "actions" and self.shape.action_encoder) or self.shape.encoder
+        encoder = self.encoders[name] = kind(name, side, width, self.shape.bag_norm)
+        if encoder.reads_unknown:
+            texts_of(self.store, encoder).keeps_unknown = True
+        encoder.build(self)
 
     def add_table(self, name: str, side: str, width: int) -> None:
         """A word table [R, V, width] over the vocabulary of "states" or "actions"."""

@@ -14,14 +14,15 @@ from drrn.exact.solve import Score, policy_score
 from drrn.games import Compiled, Observation, Recipe, as_game, compile_game, opened_game
 from drrn.games.optional import step_limit_of
 from drrn.learning.exploration import draw_actions
-from drrn.models import Model, Shape, encoder_of
+from drrn.models import Model, Shape, TextVectors, encoder_of
 from drrn.playing.compiled_rollouts import CompiledRollouts
 from drrn.playing.episodes import Policy
 from drrn.playing.evaluation import POLICIES, Evaluation, evaluate, policy_of
 from drrn.playing.pool import lanes_of
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.playing.trajectory import pages_of
-from drrn.settings import Settings
+from drrn.settings import Settings, uses
+from drrn.vectors import open_vectors
 
 Q = NDArray[np.float32]
 
@@ -33,7 +34,8 @@ class Agent:
         self.model, self.settings = model, settings
 
     def ask(self, state: str, actions: Sequence[str]) -> Q:
-        """Q of each action in a state, for each replica: [R, A]. Any text will do; unknown words count for nothing.
+        """Q of each action in a state, for each replica: [R, A]. Any text will do; unknown words count for nothing,
+        except to an encoder that reads word vectors.
 
         Nothing of it is kept: asking leaves the training as it is.
         """
@@ -84,9 +86,13 @@ class Agent:
 
 def shape_of(settings: Settings, most_actions: int) -> Shape:
     """How large the model is that the settings ask for, and how it reads."""
-    s = settings
-    encoder = encoder_of(s.encoder)
-    return Shape(s.hidden, s.layers, s.interaction, s.action_hidden, s.shared, most_actions, encoder, s.bag_norm)
+    s, vectors = settings, None
+    states, actions = (encoder_of(name) for name in s.encoders)
+    if s.vectors is not None and s.reads_vectors and uses(s.model, "vectors"):
+        vectors = TextVectors(open_vectors(s.vectors), s.vectors_scale)
+    of_actions = None if actions is states else actions
+    sizes = (s.hidden, s.layers, s.interaction, s.action_hidden, s.shared, most_actions)
+    return Shape(*sizes, states, s.bag_norm, of_actions, vectors)
 
 
 def torch_device(name: str) -> torch.device:

@@ -18,12 +18,16 @@ from drrn.training import tensor_file
 from drrn.training.agent import Agent, shape_of, torch_device
 from drrn.training.record import Run, read_json
 from drrn.training.train import Trainer
+from drrn.vectors import open_vectors
+
+NAMED = (*registry.GROUPS, "action_encoder")  # settings that may name a module
 
 
 def load_agent(folder: Path, device: str = "cpu") -> Agent:
     """The agent that a run's folder holds."""
     config = read_config(folder)
     settings = Settings(**config["settings"])
+    _check_vectors(folder, config)
     store = _store(folder, settings)
     shape = shape_of(settings, config["most_actions"])
     model = build_model(settings.model, shape, store, settings.seeds, torch_device(device))
@@ -59,6 +63,7 @@ def resumed(
         raise InputError(f"{folder}: the run opened its game by its name, in many copies: leave the game out")
     if config["game"]["sha256"] != fingerprint_of(game):
         raise InputError(f"{folder}: the game has changed since this run began: begin a new run")
+    _check_vectors(folder, config)
     settings = Settings(**{**config["settings"], **(changes or {})})
     trainer = Trainer(game, settings, torch_device(device), recipe=recipe if by_name else None, **options)
     run.resume(trainer)
@@ -93,9 +98,22 @@ def read_config(folder: Path) -> dict[str, Any]:
         found["most_actions"]
     except (KeyError, TypeError, InputError) as error:
         raise InputError(f"{path}: not the settings of a run: {error}") from error
-    if found.get("folder") and any(":" in str(found["settings"].get(kind)) for kind in registry.GROUPS):
+    if found.get("folder") and any(":" in str(found["settings"].get(kind)) for kind in NAMED):
         registry.add_folder(found["folder"])  # a model of one's own may be a module of the folder that it was begun in
     return found
+
+
+def _check_vectors(folder: Path, config: Mapping[str, Any]) -> None:
+    """Refuse word vectors that are gone, or not those of the run."""
+    kept, path = config.get("vectors"), config["settings"].get("vectors")
+    if not kept or not path:
+        return
+    if not Path(path).exists():
+        cure = f'put it back, or write where it is now into "vectors" of {folder / "config.json"}'
+        raise InputError(f"{path}: the run {folder} reads word vectors from this file, and it is not there: {cure}")
+    if open_vectors(path).digest != kept.get("sha256"):
+        cure = "put back the file of that time, or begin a new run"
+        raise InputError(f"{path}: the run {folder} was begun with other word vectors than are in it now: {cure}")
 
 
 def _store(folder: Path, settings: Settings) -> Store:

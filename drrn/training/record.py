@@ -153,12 +153,14 @@ def save(folder: Path, trainer: Trains) -> None:
 
 
 def config_of(trainer: Trains) -> dict[str, Any]:
-    """What the run is: the game and how it is opened, settings, versions."""
+    """What the run is: the game and how it is opened, settings, versions; of word vectors, which file they were."""
+    vectors = trainer.model.vectors
     return {
         "game": game_entry(trainer.game, trainer.recipe),
         "settings": asdict(trainer.settings),
         "folder": trainer.home,
         "most_actions": trainer.model.shape.most_actions,
+        **({"vectors": {"sha256": vectors.words.digest}} if vectors else {}),
         "versions": {
             "drrn": __version__,
             "python": platform.python_version(),

@@ -2,7 +2,8 @@
 
 from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.base import Encoder
+from drrn.models.encoders.vectors import BagAndVectors, MeanOfVectors
 
-ENCODERS: dict[str, type[Encoder]] = {"bag": BagOfWords}
+ENCODERS: dict[str, type[Encoder]] = {"bag": BagOfWords, "vectors": MeanOfVectors, "bag+vectors": BagAndVectors}
 
-__all__ = ["ENCODERS", "BagOfWords", "Encoder"]
+__all__ = ["ENCODERS", "BagAndVectors", "BagOfWords", "Encoder", "MeanOfVectors"]

@@ -8,8 +8,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from drrn.models.encoders.text_vectors import TextVectors
 from drrn.models.encoders.word_table import WordTable
-from drrn.text import Ids, Lexicon
+from drrn.text import Ids, Lexicon, Store
 
 
 class Weights(Protocol):
@@ -18,6 +19,11 @@ class Weights(Protocol):
     tables: dict[str, WordTable]
     weights: dict[str, Tensor]
     device: torch.device
+    store: Store
+
+    @property
+    def vectors(self) -> TextVectors | None:
+        """Vectors of texts from a file of word vectors, where one was given."""
 
     def add_table(self, name: str, side: str, width: int) -> None: ...
     def add_weight(self, name: str, rows: int, width: int) -> None: ...
@@ -62,6 +68,8 @@ class Encoder:
     A subclass says what it needs in `build` and prepares batches in `look_up`. `norm` is what the setting `bag_norm`
     asks for; an encoder that makes no bags leaves it alone.
     """
+
+    reads_unknown = False  # whether it makes something of words that are not in the vocabulary
 
     def __init__(self, name: str, side: str, width: int, norm: float | None = None) -> None:
         """`side` is whose texts are read: "states" or "actions"."""

@@ -1,0 +1,111 @@
+"""The pass over word vectors as text: a word, a space, and its numbers on each line.
+
+Of each line the number of fields is checked here; whether they are numbers, when they are asked for.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from drrn.text import Ids
+from drrn.vectors.index import Bytes, Hashes, Layout, VectorIndex, word_hashes
+from drrn.vectors.source import AGAIN, HEAD, KNOWN, LINE_END, RETURN, SPACE, Source, is_number
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of a block within the file."""
+
+    before: int
+    last: bool  # whether the file ends with them
+
+
+def scan_text(source: Source, dimensions: int, *, lines_before: int, count: int | None) -> VectorIndex:
+    starts: list[Ids] = []
+    hashes: list[Hashes] = []
+    lines = 0
+    for offset, block in _whole_lines(source):
+        begins, ends = _lines(block)
+        skipped = lines_before if lines == 0 else 0
+        begins, ends = begins[skipped:], ends[skipped:]
+        told = Lines(lines + skipped, last=offset + len(block) >= source.size)
+        _check_fields(source, block, begins, ends, dimensions, told)
+        lines += skipped + len(begins)
+        starts.append(begins + offset)
+        hashes.append(word_hashes(block, begins, SPACE))
+    found = lines - lines_before
+    if count is not None and found != count:
+        raise source.refuse(f": it has {found:,} words, and its first line says {count:,}: {AGAIN}")
+    starts.append(np.array([source.size]))
+    layout = Layout("text", dimensions, lines_before)
+    return VectorIndex.of(layout, source.sha256.hexdigest(), np.concatenate(starts), np.concatenate(hashes))
+
+
+def _whole_lines(source: Source) -> Iterator[tuple[int, Bytes]]:
+    """The file in blocks that end where a line does, each with its place; a last line's end is put where it lacks."""
+    rest, offset = b"", 0
+    while True:
+        more = source.block()
+        block = rest + more if more or not rest else rest + b"\n"
+        end = block.rfind(b"\n") + 1
+        if end:
+            yield offset, np.frombuffer(block, np.uint8, end)
+        elif len(block) > HEAD:
+            raise source.refuse(f": a line of over a million bytes is no word with its numbers: {KNOWN}")
+        if not more:
+            return
+        rest, offset = block[end:], offset + end
+
+
+def _lines(block: Bytes) -> tuple[Ids, Ids]:
+    """Where the lines of a block begin, and where what stands in them ends: without "\\r" and one space at the end."""
+    ends = np.flatnonzero(block == LINE_END)
+    begins = np.concatenate([[0], ends[:-1] + 1])
+    ends = ends - (block[ends - 1] == RETURN)
+    return begins, ends - (block[ends - 1] == SPACE)
+
+
+def _check_fields(source: Source, block: Bytes, begins: Ids, ends: Ids, dimensions: int, lines: Lines) -> None:
+    """Refuse a line with fewer numbers or more, and a last one that was cut; a word may hold spaces, as some do."""
+    if not len(begins):
+        return
+    bounds = np.stack([begins, np.maximum(ends, begins)], axis=1).ravel()
+    odd = np.add.reduceat(block == SPACE, bounds, dtype=np.int32)[::2] != dimensions
+    odd[-1] |= lines.last
+    for at in np.flatnonzero(odd | (ends <= begins)).tolist():
+        fields = bytes(block[begins[at] : max(ends[at], begins[at])]).split(b" ")[1:]
+        found, where = sum(map(is_number, fields)), f", line {lines.before + at + 1}: "
+        if found == dimensions and all(map(is_number, fields[-dimensions:])):
+            continue
+        if lines.last and at == len(begins) - 1 and found < dimensions:
+            raise source.refuse(f"{where}it ends there after {found} of {dimensions} numbers: {AGAIN}")
+        numbers = f"it has {found} numbers after the word, and the lines before it have {dimensions}"
+        raise source.refuse(f"{where}{numbers}: {AGAIN}, or mend that line")
+
+
+def fields_of_first(source: Source, head: bytes) -> int:
+    """How many numbers stand in the first line of a text without counts."""
+    line, end, _ = head.partition(b"\n")
+    fields = line.rstrip(b"\r ").split(b" ")
+    if (
+        not is_readable(head)
+        or (not end and len(head) == HEAD)
+        or len(fields) < 2
+        or not all(map(is_number, fields[1:]))
+    ):
+        raise source.refuse(f": not a known form of word vectors: {KNOWN}")
+    return len(fields) - 1
+
+
+def is_readable(head: bytes) -> bool:
+    """Whether bytes are UTF-8 without control characters; their last character may be cut."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except ValueError:
+        return False
+    return not re.search(rb"[\x00-\x08\x0e-\x1f]", head)

@@ -1,0 +1,344 @@
+"""Encoders that read word vectors: what a text becomes, words that were never met, learning, runs, bad input."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import drrn
+from drrn.cli import main
+from drrn.learning.fast import FastQLearning
+from drrn.learning.q_learning import QLearning
+from drrn.models import Pages, TextVectors
+from drrn.models.encoders import BagAndVectors, BagOfWords, MeanOfVectors
+from drrn.models.encoders import text_vectors as module
+from drrn.settings import Settings, settings_for
+from drrn.text import Lexicon, Vocabulary
+from drrn.vectors import open_vectors
+from tests.runs import numbers, resuming, same, train
+from tests.small_models import model, pages, random_batches, shown
+from tests.small_stories import FORK
+from tests.small_trainings import SMALL, alike
+from tests.vector_files import WORDS, matrix, vector_file
+
+ENCODERS = {"vectors": MeanOfVectors, "bag+vectors": BagAndVectors}
+
+
+@pytest.fixture
+def file(tmp_path):
+    return vector_file(tmp_path)
+
+
+@pytest.fixture
+def vectors(file):
+    return TextVectors(open_vectors(file), 3.0)
+
+
+def by_hand(text, scale=3.0):
+    """The SIF-weighted mean of the words that the file has, scaled to a length."""
+    total = sum(1 / rank for rank in range(1, len(WORDS) + 1))
+    known = [WORDS.index(word) for word in text.split() if word in WORDS]
+    weights = [1e-3 / (1e-3 + 1 / ((rank + 1) * total)) for rank in known]
+    mean = np.average(matrix()[known].astype(np.float64), axis=0, weights=weights)
+    return scale * mean / np.linalg.norm(mean)
+
+
+def lexicon(*texts):
+    read = Lexicon(Vocabulary())
+    for text in texts:
+        read.id(text)
+    return read
+
+
+# --- what a text becomes
+
+
+def test_a_text_is_the_weighted_mean_of_its_words_vectors_scaled_to_a_length(vectors):
+    read = lexicon("the sea is grey", "go go to the lamp zeppelin", "zeppelin", "")
+    found = vectors.features(read).numpy()
+    assert found.shape == (4, 6)
+    assert np.allclose(found[0], by_hand("the sea is grey"), atol=1e-5)
+    assert np.allclose(found[1], by_hand("go go to the lamp"), atol=1e-5)
+    assert not found[2:].any()
+
+
+def test_vectors_of_texts_follow_a_lexicon_that_grows_forgets_and_is_restored(vectors):
+    read = lexicon("the sea", "a lamp")
+    first = vectors.features(read)
+    read.id("go home")
+    assert torch.equal(vectors.features(read)[:2], first)
+    assert np.allclose(vectors.features(read)[2], by_hand("go home"), atol=1e-5)
+    read.keep(np.array([2, 0]))
+    assert np.allclose(vectors.features(read).numpy(), [by_hand("go home"), by_hand("the sea")], atol=1e-5)
+    read.vocabulary.restore(["lamp"])
+    read.forget()
+    read.id("lamp")
+    assert np.allclose(vectors.features(read).numpy(), [by_hand("lamp")], atol=1e-5)
+
+
+TEXT = st.lists(st.sampled_from([*WORDS, "zeppelin", "don't"]), max_size=6).map(" ".join)
+
+
+@given(st.lists(TEXT, min_size=1, max_size=12), st.data())
+def test_texts_of_a_large_lexicon_are_read_as_those_of_a_small_one(tmp_path_factory, written, data):
+    vectors = TextVectors(open_vectors(vector_file(tmp_path_factory.mktemp("file"))))
+    read = lexicon(*written)
+    ids = np.array(data.draw(st.lists(st.integers(-1, len(read) - 1), min_size=1))).reshape(1, -1)
+    table, rows = vectors.rows_of(read, ids)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MOST_TEXTS", 0)
+        other, others = vectors.rows_of(read, ids)
+    assert torch.equal(table[torch.from_numpy(rows)], other[torch.from_numpy(others)])
+
+
+def test_the_encoder_gives_a_texts_vector_times_its_matrix_and_beside_a_bag_their_sum(vectors):
+    for encoder in (MeanOfVectors, BagAndVectors):
+        built = model(seeds=(0, 1), action_encoder=encoder, vectors=vectors)
+        found, places = built.encode(
+            built.read(Pages(np.array([[[0], [0]]]), np.array([[[[1]], [[0]]]])))[0], "action", None
+        )
+        for replica, text in ((0, "go to the lamp"), (1, "wait")):
+            expected = by_hand(text) @ built.weights["action vectors"][replica].numpy()
+            if encoder is BagAndVectors:
+                ids = built.store.actions.vocabulary.read(text.split(), grow=False)
+                expected = expected + built.tables["action"].weight[replica, ids].sum(0).numpy()
+            assert np.allclose(found.reshape(-1, 5)[places[replica, 0]], expected, atol=1e-5)
+        assert type(built.encoders["state"]) is BagOfWords and ("action" in built.tables) == (encoder is BagAndVectors)
+
+
+# --- words that were never met
+
+
+def test_a_bag_is_the_same_whether_unknown_words_are_kept_or_not():
+    kept, plain = lexicon("go to the lamp"), lexicon("go to the lamp")
+    kept.keeps_unknown = True
+    for read in (kept, plain):
+        scratch = read.scratch()
+        assert [scratch.id(text) for text in ("zeppelin to the to", "row", "go")] == [0, 1, 2]
+        assert [scratch.bags().of(text) for text in range(3)] == [{1: 2.0, 2: 1.0}, {}, {0: 1.0}]
+        assert scratch.sequence.tolist() == [1, 2, 1, 0]
+        assert scratch.unknown == ({0: ["zeppelin"], 1: ["row"]} if read is kept else {})
+    assert kept.unknown == {}
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_a_word_never_met_moves_q_with_vectors_and_does_not_with_a_bag(vectors, encoder):
+    asked = [["go to the lamp"], ["go to the lamp swim"], ["go to the lamp zeppelin"]]
+
+    def q(**shape):
+        built = model(**shape)
+        store = built.store.scratch()
+        known = [store.page("the sea", actions) for actions in asked]
+        shown = Pages(np.array([[state for state, _ in known]]), np.array([[actions for _, actions in known]]))
+        return built.q(shown, store)[0, :, 0].tolist()
+
+    read = q(action_encoder=ENCODERS[encoder], vectors=vectors)
+    assert read[0] != read[1] and read[0] == read[2]  # the file does not have zeppelins either
+    assert len(set(q())) == 1
+
+
+# --- learning
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+@pytest.mark.parametrize("interaction", ["inner", "bilinear", "network"])
+@pytest.mark.parametrize("shared", [False, True])
+def test_its_matrix_moves_down_the_gradient(vectors, encoder, interaction, shared):
+    built = model(seeds=(0, 1), interaction=interaction, shared=shared, encoder=ENCODERS[encoder], vectors=vectors)
+    batches = random_batches(built, 4, updates=1)
+    batches = dataclasses.replace(batches, discounts=0 * batches.discounts)  # so that targets stand still
+    asked = Pages(batches.pages.states, batches.chosen[..., None])
+    weight = built.weights["text vectors" if shared else "action vectors"]
+    before, direction = weight.clone(), torch.randn(weight.shape, generator=torch.Generator().manual_seed(0))
+
+    def loss(step):
+        weight.copy_(before + step * direction)
+        q = built.forward(built.read(asked)[0], None).squeeze(2).double().numpy()
+        return (0.5 * (batches.rewards[0] - q) ** 2 * batches.weights[0]).sum()
+
+    numeric = (loss(1e-2) - loss(-1e-2)) / 2e-2
+    weight.copy_(before)
+    QLearning(built, Settings(learning_rate=0.1)).update(batches)
+    moved = ((before - weight) * direction).sum().item() / 0.1
+    assert moved == pytest.approx(numeric, rel=2e-2, abs=1e-4) and moved != 0
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+@pytest.mark.parametrize("name", ["drrn", "per-action", "max-action", "linear"])
+@pytest.mark.parametrize("optimiser", ["sgd", "momentum", "adam"])
+def test_errors_fall_with_every_model_and_optimiser(vectors, encoder, name, optimiser):
+    built = model(name, seeds=(0, 1), encoder=ENCODERS[encoder], vectors=vectors)
+    batches = random_batches(built, 4, updates=8)
+    rewards = ((batches.pages.states + batches.chosen) % 2).astype(np.float32)  # to be told from the texts alone
+    batches = dataclasses.replace(batches, rewards=rewards, discounts=0 * batches.discounts)
+    rate = 0.001 if optimiser == "momentum" else 0.01
+    learn = FastQLearning(built, Settings(learning_rate=rate, optimiser=optimiser))
+    first = np.abs(learn.update(batches)).mean()
+    for _ in range(100):
+        last = np.abs(learn.update(batches)).mean()
+    assert last < 0.9 * first
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+def test_a_replica_learns_alone_as_among_others(vectors, encoder):
+    among = model(seeds=(0, 1), encoder=ENCODERS[encoder], vectors=vectors)
+    alone = model(seeds=(1,), encoder=ENCODERS[encoder], vectors=vectors)
+    batches = random_batches(among, 4)
+    mine = {name: getattr(batches, name)[:, 1:] for name in ("taken", "rewards", "discounts", "weights")}
+    for name in ("pages", "next_pages"):
+        both = getattr(batches, name)
+        mine[name] = Pages(both.states[:, 1:], both.actions[:, 1:])
+    for built, some in ((among, batches), (alone, dataclasses.replace(batches, **mine))):
+        QLearning(built, Settings(learning_rate=0.05, optimiser="adam")).update(some)
+    assert torch.allclose(among.q(shown(among))[1], alone.q(pages())[0], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"grow": True}, {"encoder": "vectors", "shared": True}, {"model": "max-action"}]
+)
+def test_a_run_is_saved_loaded_and_resumed_to_the_same_weights(fork, tmp_path, file, settings):
+    settings = {"vectors": str(file), "optimiser": "adam", "learning_rate": 0.01, **SMALL, **settings}
+    trainer = drrn.trainer(fork, **settings)
+    list(trainer.train())
+    trainer.save(tmp_path / "run")
+    question = ("The sea is grey.", ["Go out.", "Swim home."])
+    assert np.array_equal(drrn.load(tmp_path / "run").ask(*question), trainer.agent.ask(*question))
+    longer = drrn.resume(tmp_path / "run", fork, rounds=3)
+    list(longer.train())
+    whole = drrn.trainer(fork, **{**settings, "rounds": 3})
+    list(whole.train())
+    assert alike(longer, whole) and np.array_equal(longer.agent.ask(*question), whole.agent.ask(*question))
+
+
+# --- settings
+
+
+@pytest.mark.parametrize(
+    ("settings", "encoders"),
+    [
+        ({}, ("bag", "bag+vectors")),
+        ({"shared": True}, ("bag+vectors", "bag+vectors")),
+        ({"model": "per-action"}, ("bag+vectors", "bag+vectors")),
+        ({"encoder": "vectors"}, ("vectors", "vectors")),
+        ({"action_encoder": "vectors"}, ("bag", "vectors")),
+        ({"encoder": "bag+vectors", "action_encoder": "bag"}, ("bag+vectors", "bag")),
+    ],
+)
+def test_vectors_are_for_actions_beside_the_bag_unless_encoders_are_named(settings, encoders):
+    assert settings_for({}, {"vectors": "v.txt", **settings}).encoders == encoders
+    assert Settings().encoders == ("bag", "bag")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"encoder": "vectors"}, 'the encoder "vectors" needs word vectors: name a file of them by vectors'),
+        ({"action_encoder": "bag+vectors"}, 'the encoder "bag+vectors" needs word vectors'),
+        ({"vectors": "v", "action_encoder": "bag"}, "vectors is given, but it counts only with the encoder vectors"),
+        ({"vectors": "v", "model": "table"}, 'vectors is given, but the model "table" does not use it'),
+        ({"vectors_scale": 2.0}, "vectors_scale is given, but it counts only with vectors"),
+        ({"vectors": "v", "vectors_scale": 0.0}, "vectors_scale is 0.0; it must be above 0"),
+        (
+            {"vectors": "v", "encoder": "vectors", "bag_norm": 2},
+            "bag_norm is given, but it counts only with an encoder",
+        ),
+        ({"vectors": "v", "action_encoder": "vectors", "shared": True}, "shared embeddings have one encoder"),
+        ({"vectors": "v", "action_encoder": "vectors", "model": "linear"}, 'the model "linear" does not use it'),
+        ({"action_encoder": "vector"}, 'Did you mean "vectors"?'),
+    ],
+)
+def test_settings_of_vectors_that_would_not_count_are_refused(settings, message):
+    with pytest.raises(drrn.InputError) as error:
+        settings_for({}, settings)
+    assert message in str(error.value)
+
+
+def test_a_file_named_from_here_is_found_from_anywhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert Settings(vectors="v.txt").vectors == str(tmp_path.resolve() / "v.txt")
+
+
+# --- by the command
+
+
+@pytest.fixture
+def tale(tmp_path):
+    path = tmp_path / "tale.twee"
+    path.write_text(FORK, encoding="utf-8")
+    return path
+
+
+def told(capfd):
+    """The one sentence of complaint."""
+    lines = capfd.readouterr().err.strip().splitlines()
+    assert len(lines) == 1
+    return lines[0]
+
+
+def test_a_run_by_the_command_keeps_the_files_digest_and_is_resumed_bit_for_bit(tmp_path, tale, file, capfd):
+    options = ("--vectors", str(file), "--optimiser", "adam")
+    assert train(tale, tmp_path / "whole", *options) == 0
+    assert train(tale, tmp_path / "run", *options, "--rounds", "1") == 0
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert config["vectors"] == {"sha256": open_vectors(file).digest} and config["settings"]["vectors"] == str(file)
+    config["settings"]["rounds"] = 3
+    (tmp_path / "run" / "config.json").write_text(json.dumps(config))
+    assert main(resuming(tmp_path / "run")) == 0
+    assert same(numbers(tmp_path / "run"), numbers(tmp_path / "whole"))
+    assert main(["evaluate", str(tmp_path / "run"), "--episodes", "3"]) == 0
+
+
+def test_a_run_whose_vectors_are_gone_or_others_says_so_in_one_sentence(tmp_path, tale, file, capfd):
+    run = tmp_path / "run"
+    assert train(tale, run, "--vectors", str(file)) == 0
+    file.rename(tmp_path / "away.txt")
+    commands = (resuming(run), ["evaluate", str(run)], ["ask", str(run), "--state", "x", "--action", "y"])
+    for command in commands:
+        capfd.readouterr()
+        assert main(command) == 2
+        assert told(capfd).endswith(f'put it back, or write where it is now into "vectors" of {run / "config.json"}')
+    vector_file(tmp_path, vectors=matrix(seed=1))
+    for command in commands:
+        assert main(command) == 2
+        assert "other word vectors than are in it now: put back the file of that time" in told(capfd)
+
+
+CASES = {
+    "empty": (b"", "it is empty"),
+    "cut": (b"sea 1 2 3\ngo 1 2", "line 2: it ends there after 2 of 3 numbers: copy or download it again"),
+    "of other dimensions": (b"sea 1 2 3\ngo 1 2\nout 1 2 3\n", "line 2: it has 2 numbers after the word"),
+    "not a number": (b"sea 1 2 3\ngo 1 nan 3\nout 1 2 3\n", 'line 2: number 2 of "go" is not a finite number'),
+    "no known form": (b"{}\n", "not a known form of word vectors"),
+    "no known word": (
+        b"zeppelin 1 2 3\nMeer 1 2 3\n",
+        "words of the game's actions (go, out, stay …): give word vectors",
+    ),
+    "cut binary": (b"2 3\nsea " + bytes(12) + b"\ngo " + bytes(9), "it ends in the middle of word 2 of 2"),
+    "safetensors of something else": (b"\2\0\0\0\0\0\0\0{}", "not word vectors in safetensors: it must hold one 2-D"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bad_vectors_are_refused_by_the_command_in_one_sentence(tmp_path, tale, capfd, case):
+    content, message = CASES[case]
+    (tmp_path / "v").write_bytes(content)
+    assert train(tale, tmp_path / "run", "--vectors", str(tmp_path / "v")) == 2
+    assert message in (sentence := told(capfd)) and str(tmp_path / "v") in sentence
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_or_no_file_is_refused_by_the_command(tmp_path, tale, capfd):
+    assert train(tale, tmp_path / "run", "--vectors", str(tmp_path)) == 2
+    assert "a folder: name the file of word vectors in it" in told(capfd)
+    assert train(tale, tmp_path / "run", "--vectors", str(tmp_path / "none")) == 2
+    assert "there is no such file" in told(capfd)
+
+
+def test_in_a_game_whose_words_are_met_on_the_way_a_file_without_any_of_them_is_told(fork, tmp_path):
+    (tmp_path / "v").write_bytes(b"zeppelin 1 2 3\nmeer 1 2 3\n")
+    with pytest.raises(drrn.InputError, match="it has none of the"):
+        list(drrn.trainer(fork, encoder="vectors", vectors=str(tmp_path / "v"), grow=True, **SMALL).train())

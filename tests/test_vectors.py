@@ -1,0 +1,223 @@
+"""Word vectors are read from every form of file alike, on demand; a bad file is one sentence."""
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drrn.errors import InputError
+from drrn.vectors import index as index_module
+from drrn.vectors import open_vectors, source
+from tests.vector_files import FORMS, WORDS, glove, matrix, safetensors, vector_file, word2vec_binary, word2vec_text
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_form_gives_the_words_and_vectors_that_were_written(tmp_path, name):
+    opened = open_vectors(vector_file(tmp_path, name))
+    assert (len(opened), opened.dimensions) == (len(WORDS), 6)
+    for rank, (word, row) in enumerate(zip(WORDS, matrix(), strict=True)):
+        assert opened.rank(word) == rank and np.array_equal(opened.vector(word), row)
+    assert opened.rank("nowhere") is None and opened.vector("nowhere") is None
+
+
+SPELLED = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=12)
+
+
+@given(st.lists(SPELLED, min_size=2, max_size=30, unique=True), st.integers(2, 9), st.sampled_from([64, 4096]))
+def test_all_forms_are_equal_whatever_the_words_and_wherever_a_block_ends(tmp_path_factory, words, dimensions, block):
+    folder, vectors = tmp_path_factory.mktemp("forms"), matrix(words, dimensions)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(source, "BLOCK", block)
+        for name in FORMS:
+            opened = open_vectors(vector_file(folder, name, words, vectors))
+            assert [opened.rank(word) for word in words] == list(range(len(words)))
+            assert all(np.array_equal(opened.vector(word), row) for word, row in zip(words, vectors, strict=True))
+
+
+def test_line_ends_of_any_system_and_a_last_line_without_one_are_read(tmp_path):
+    for text in (glove(WORDS, matrix(), end="\r\n"), glove(WORDS, matrix()).rstrip(b"\n")):
+        (tmp_path / "v.txt").write_bytes(text)
+        assert np.array_equal(open_vectors(tmp_path / "v.txt").vector("down"), matrix()[-1])
+
+
+def test_a_binary_file_without_line_ends_is_read_and_half_precision_is(tmp_path):
+    (tmp_path / "v.bin").write_bytes(word2vec_binary(WORDS, matrix(), end=b""))
+    (tmp_path / "v.safetensors").write_bytes(safetensors(WORDS, matrix().astype(np.float16)))
+    for name in ("v.bin", "v.safetensors"):
+        assert np.array_equal(open_vectors(tmp_path / name).vector("down"), matrix()[-1])
+
+
+def test_a_word_of_the_file_may_hold_spaces_and_of_two_alike_the_first_counts(tmp_path):
+    (tmp_path / "v.txt").write_bytes(b"sea 1 2\nat name@domain 3 4\nat 5 6\nsea 7 8\n. . . 9 10\n")
+    opened = open_vectors(tmp_path / "v.txt")
+    assert len(opened) == 5 and opened.vector("at").tolist() == [5, 6] and opened.vector("sea").tolist() == [1, 2]
+
+
+# --- words that the file does not have
+
+
+@pytest.mark.parametrize(
+    ("word", "parts"),
+    [
+        ("sea", ["sea"]),
+        ("don't", ["do", "n't"]),
+        ("captain's", ["captain", "'s"]),
+        ("rock'sea", ["rock", "sea"]),
+        ("12b", ["12", "b"]),
+        ("12th", ["12", "th"]),
+        ("7127", ["7", "1", "2", "7"]),
+        ("brock", []),
+        ("9", []),
+    ],
+)
+def test_an_unknown_word_is_read_in_the_parts_that_the_file_has(tmp_path, word, parts):
+    assert open_vectors(vector_file(tmp_path)).parts([word]) == [parts]
+
+
+@pytest.mark.parametrize(
+    ("word", "parts"), [("don't", ["do", "not"]), ("can't", ["not"]), ("captain's", ["captain"]), ("it'll", ["it"])]
+)
+def test_where_the_file_was_not_cut_at_endings_they_are_read_as_what_they_stand_for(tmp_path, word, parts):
+    words = [word for word in WORDS if "'" not in word]
+    assert open_vectors(vector_file(tmp_path, words=words)).parts([word]) == [parts]
+
+
+def test_words_are_weighted_by_their_rank_as_sif_does(tmp_path):
+    opened = open_vectors(vector_file(tmp_path, words=["the", "to", "sea"], vectors=np.eye(3, dtype=np.float32)))
+    total = 1 + 1 / 2 + 1 / 3
+    shares = [1 / total, 1 / 2 / total, 1 / 3 / total]
+    rows, known = opened.weighted(["sea", "the", "nowhere"])
+    assert np.allclose(rows[0], [0, 0, 0.001 / (0.001 + shares[2])])
+    assert np.allclose(rows[1], [0.001 / (0.001 + shares[0]), 0, 0])
+    assert not rows[2].any() and known.tolist() == [True, True, False]
+
+
+# --- memory and time
+
+
+def test_the_index_takes_twenty_bytes_a_word_whatever_the_dimensions(tmp_path):
+    words = [f"word{number}" for number in range(5000)]
+    for dimensions in (2, 200):
+        index = open_vectors(vector_file(tmp_path, words=words, vectors=matrix(words, dimensions))).index
+        assert sum(array.nbytes for array in (index.starts, index.order, index.hashes)) == 20 * 5000 + 8
+
+
+def test_the_index_of_a_large_file_is_kept_until_the_file_changes(tmp_path, monkeypatch):
+    monkeypatch.setattr("drrn.vectors.word_vectors.WORTH_KEEPING", 0)
+    path = vector_file(tmp_path)
+    first = open_vectors(path)
+    with monkeypatch.context() as patch:
+        patch.setattr("drrn.vectors.word_vectors.scan", None)  # not needed
+        again = open_vectors(path)
+    assert again.digest == first.digest and np.array_equal(again.vector("sea"), first.vector("sea"))
+    index_module.place_of_index(path, path.stat()).write_bytes(b"broken")
+    assert open_vectors(path).digest == first.digest
+    vector_file(tmp_path, vectors=matrix(seed=1))
+    os.utime(path, (1, 1))
+    assert open_vectors(path).digest != first.digest
+
+
+def test_words_are_read_anew_when_more_were_asked_for_than_are_kept(tmp_path, monkeypatch):
+    opened = open_vectors(vector_file(tmp_path))
+    whole, _ = opened.weighted(WORDS)
+    monkeypatch.setattr("drrn.vectors.word_vectors.MOST_KEPT", 5)
+    monkeypatch.setattr("drrn.vectors.word_vectors.AT_ONCE", 3)
+    assert np.array_equal(open_vectors(opened.path).weighted(WORDS)[0], whole)
+
+
+# --- bad files
+
+TEXT, BINARY, TENSORS = glove(WORDS, matrix()), word2vec_binary(WORDS, matrix()), safetensors(WORDS, matrix())
+LINES = TEXT.splitlines(keepends=True)
+BAD = {
+    "empty": (b"", "v.txt: it is empty: give GloVe's text form"),
+    "cut in the middle of a line": (
+        TEXT.rstrip().rsplit(b" ", 2)[0], f"v.txt, line {len(WORDS)}: it ends there after 4 of 6 numbers: copy"
+    ),
+    "cut in a number": (TEXT.rstrip(b"\n0123456789.") + b"-", f"line {len(WORDS)}: it ends there after 5 of 6"),
+    "a shorter line": (LINES[0] + b"to 1 2\n" + LINES[2], "v.txt, line 2: it has 2 numbers after the word, and the"),
+    "a longer line": (LINES[0] + b"to 1 2 3 4 5 6 7\n" + LINES[2], "v.txt, line 2: it has 7 numbers after the word"),
+    "a line without anything": (LINES[0] + b"\n" + LINES[2], "v.txt, line 2: it has 0 numbers"),
+    "prose": (b"It was a dark and stormy night.\nThe rain fell.\n", "v.txt: not a known form of word vectors: give"),
+    "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "v.txt: not a known form"),
+    "one long line": (b"x" * 2**21, "v.txt: not a known form"),
+    "compressed": (b"\x1f\x8b\x08\0\0\0", "v.txt: it is compressed: unpack it first"),
+    "word2vec's text, cut": (word2vec_text(WORDS, matrix())[:-40], "it ends there after"),
+    "word2vec's text, cut after a line": (
+        b"".join(word2vec_text(WORDS, matrix()).splitlines(keepends=True)[:-1]),
+        f"it has {len(WORDS) - 1} words, and its first line says {len(WORDS)}",
+    ),
+    "word2vec's text of no words": (b"0 6\n", "line 1: it says 0 words of 6 dimensions"),
+    "binary, cut": (BINARY[:-9], f"v.txt: it ends in the middle of word {len(WORDS)} of {len(WORDS)}: copy"),
+    "binary, cut in half": (BINARY[: len(BINARY) // 2], "v.txt: it is too short for the"),
+    "binary, with other dimensions": (BINARY.replace(b" 6\n", b" 5\n", 1), "more follows after the"),
+    "safetensors, cut": (TENSORS[:-9], "v.txt: it is cut short: copy or download it again"),
+    "safetensors, cut in its header": (TENSORS[:40], "v.txt: it is cut short"),
+    "safetensors without words": (TENSORS.replace(b'"words"', b'"wards"'), "a U8 tensor `words` with one word a line"),
+    "safetensors with a word too few": (
+        safetensors(WORDS[:-1], matrix()), f"has {len(WORDS)} vectors, and `words` names {len(WORDS) - 1}"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_file_is_refused_in_one_sentence(tmp_path, case):
+    content, message = BAD[case]
+    path = tmp_path / "v.txt"
+    path.write_bytes(content)
+    with pytest.raises(InputError) as error:
+        open_vectors(path)
+    assert message in str(error.value) and str(error.value).startswith(str(path)) and "\n" not in str(error.value)
+
+
+@given(st.sampled_from([TEXT, word2vec_text(WORDS, matrix()), BINARY, TENSORS]), st.data())
+def test_a_file_cut_anywhere_is_refused_or_reads_as_far_as_it_goes(tmp_path_factory, content, data):
+    path = tmp_path_factory.mktemp("cut") / "v"
+    path.write_bytes(content[: data.draw(st.integers(0, len(content) - 1))])
+    try:
+        opened = open_vectors(path)
+    except InputError as error:
+        assert str(path) in str(error)
+    else:  # cut after a line, or in the last digits of one: no text can tell that
+        assert content in (TEXT, word2vec_text(WORDS, matrix())) or len(opened) == len(WORDS)
+        assert [opened.rank(word) for word in WORDS[: len(opened)]] == list(range(len(opened)))
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e99", "x", "1,5"])
+def test_a_number_that_is_none_is_told_with_its_line_when_it_is_asked_for(tmp_path, number):
+    (tmp_path / "v.txt").write_bytes(b"the 1 2 3\n" + f"sea 1 {number} 3\n".encode() + b"go 1 2 3\n")
+    if number in ("x", "1,5"):
+        with pytest.raises(InputError, match="line 2"):
+            open_vectors(tmp_path / "v.txt").vector("sea")
+        return
+    opened = open_vectors(tmp_path / "v.txt")
+    with pytest.raises(InputError, match='line 2: number 2 of "sea" is not a finite number: mend it'):
+        opened.vector("sea")
+
+
+def test_a_number_that_is_not_finite_is_told_with_its_word_in_other_forms(tmp_path):
+    vectors = matrix()
+    vectors[7, 2] = np.nan
+    for name in ("word2vec.bin", "v.safetensors"):
+        with pytest.raises(InputError, match='word 8: number 3 of "sea" is not a finite number'):
+            open_vectors(vector_file(tmp_path, name, vectors=vectors)).vector("sea")
+
+
+def test_what_is_no_file_is_refused_in_one_sentence(tmp_path):
+    with pytest.raises(InputError, match="a folder: name the file of word vectors in it"):
+        open_vectors(tmp_path)
+    with pytest.raises(InputError, match=r"none\.txt: there is no such file"):
+        open_vectors(tmp_path / "none.txt")
+
+
+def test_a_file_that_goes_or_changes_while_it_is_in_use_is_told(tmp_path):
+    path = vector_file(tmp_path)
+    opened = open_vectors(path)
+    path.write_bytes(TEXT[: len(TEXT) // 2])
+    with pytest.raises(InputError, match="was changed while it was in use"):
+        opened.weighted(WORDS)
+    path.unlink()
+    with pytest.raises(InputError, match="put the file back"):
+        opened.vector("sea")

@@ -1,0 +1,64 @@
+"""Small files of word vectors, in every form that is read."""
+
+import struct
+
+import numpy as np
+
+from drrn.training.tensor_file import NAMES
+
+# In the order of their frequency, as such files are; the parts that GloVe's tokeniser makes are among them.
+WORDS = (
+    "the to 's n't do not go sea a you it on out row is in boat light lamp wait 1 2 7 captain rock 12 th grey home "
+    "swim sail b man night day see look up down"
+).split()
+
+
+def matrix(words=WORDS, dimensions=6, seed=0):
+    """Vectors that a text can say exactly."""
+    drawn = np.random.default_rng(seed).integers(-128, 128, size=(len(words), dimensions)) / 64
+    return drawn.astype(np.float32)
+
+
+def glove(words, vectors, end="\n"):
+    lines = [f"{word} {' '.join(map(str, row))}" for word, row in zip(words, vectors.tolist(), strict=True)]
+    return (end.join(lines) + end).encode()
+
+
+def word2vec_text(words, vectors):
+    return f"{len(words)} {vectors.shape[1]}\n".encode() + glove(
+        words, vectors, end=" \n"
+    )  # as word2vec ends its lines
+
+
+def word2vec_binary(words, vectors, end=b"\n"):
+    entries = [
+        word.encode() + b" " + row.astype("<f4").tobytes() + end for word, row in zip(words, vectors, strict=True)
+    ]
+    return f"{len(words)} {vectors.shape[1]}\n".encode() + b"".join(entries)
+
+
+def safetensors(words, vectors):
+    spelled = np.frombuffer("\n".join(words).encode(), np.uint8)
+    kinds, header, end = {**NAMES, np.dtype(np.uint8): "U8", np.dtype(np.float16): "F16"}, "", 0
+    for name, array in (("words", spelled), ("vectors", vectors)):
+        shape = list(array.shape)
+        header += f', "{name}": {{"dtype": "{kinds[array.dtype]}", "shape": {shape}, '
+        header += f'"data_offsets": [{end}, {end + array.nbytes}]}}'
+        end += array.nbytes
+    text = ("{" + header[2:] + "}").encode()
+    return struct.pack("<Q", len(text)) + text + spelled.tobytes() + vectors.tobytes()
+
+
+FORMS = {
+    "glove.txt": glove,
+    "word2vec.txt": word2vec_text,
+    "word2vec.bin": word2vec_binary,
+    "v.safetensors": safetensors,
+}
+
+
+def vector_file(folder, name="glove.txt", words=WORDS, vectors=None):
+    """A file of the form that its name says."""
+    path = folder / name
+    path.write_bytes(FORMS[name](words, matrix(words) if vectors is None else vectors))
+    return path
