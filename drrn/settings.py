@@ -15,10 +15,11 @@ from drrn.errors import InputError, did_you_mean
 MODELS = ("drrn", "linear", "max-action", "per-action", "table")
 INTERACTIONS = ("inner", "bilinear", "network")
 ENCODERS = ("bag", "vectors", "bag+vectors")
-LEARNERS = ("q-learning",)
+LEARNERS = ("q-learning", "returns")
 VECTOR_ENCODERS = ENCODERS[1:]  # those that need word vectors
 OPTIMISERS = ("sgd", "momentum", "adam")
 LOSSES = ("squared", "huber")
+EXPLORATIONS = ("softmax", "epsilon", "greedy", "optimism")
 
 # Which settings of a model's shape and reading each built-in model uses; a model of the user's may use them all.
 TEXTS = {"encoder", "bag_norm", "vectors", "vectors_scale"}
@@ -34,7 +35,7 @@ USES: dict[str, set[str]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """The defaults are the paper's, where it gives them."""
+    """The defaults are the paper's, where it gives them; `STRONG` is what wins."""
 
     model: str = setting("drrn", "the function approximator", MODELS, own=True)
     hidden: int = setting(100, "units of a hidden layer", least=1)
@@ -57,9 +58,34 @@ class Settings:
         None, "each text's bag of words is scaled to this length (none: raw counts)", above=0
     )
     alpha: float = setting(1.0, "softmax: π ∝ exp(α Q)", least=0)
+    alpha_start: float | None = setting(
+        None, "while learning, α rises from here, by the same factor each round, over three quarters of them", above=0
+    )
     learner: str = setting("q-learning", "what moves the weights", LEARNERS, own=True)
     learning_rate: float | None = setting(None, "η of each transition (default: 0.001; table: 0.2)", above=0)
+    rate_end: float | None = setting(
+        None, "η falls to this over the last three tenths of the rounds (learner returns)", above=0
+    )
     discount: float = setting(0.9, "γ", least=0, most=1)
+    returns: str = setting(
+        "retrace",
+        "what followed a step: λ-returns with Retrace's cut, or monte-carlo (learner returns, exploration optimism)",
+        ("retrace", "monte-carlo"),
+    )
+    trace: float = setting(1.0, "λ of Retrace: how far a return follows the episode", least=0, most=1)
+    sweeps: int = setting(3, "times that the returns are computed anew, each resting on the last", least=1)
+    pseudo_count: float = setting(
+        0.3, "returns that the network's Q, or optimism, counts for beside the pair's own", above=0
+    )
+    updates: int = setting(100, "updates in a round (learner returns)", least=1)
+    count_power: float = setting(
+        0.5, "a pair of page and action is learned from in proportion to this power of its count", least=0
+    )
+    average: float | None = setting(
+        None, "what is left after an update of the moving average of the weights, which plays", above=0, most=0.99999
+    )
+    state_dropout: float = setting(0.0, "share of a state's words left out while learning", least=0, most=0.95)
+    action_dropout: float = setting(0.0, "share of an action's words left out while learning", least=0, most=0.95)
     rounds: int = setting(20, "play, learn, evaluate: so many times", least=1)
     episodes_per_round: int = setting(200, "episodes played in a round", least=1)
     epochs: int = setting(2, "passes over a round's transitions (form rounds)", least=1)
@@ -73,9 +99,12 @@ class Settings:
         "rounds", "rounds, or online: a mini-batch from the replay buffer after every step", ("rounds", "online")
     )
     keep: bool = setting(False, "rounds: the replay buffer keeps the transitions of earlier rounds, too")
-    capacity: int = setting(1_000_000, "transitions the replay buffer holds (keep, online)", least=1)
-    exploration: str = setting("softmax", "how actions are chosen while learning", ("softmax", "epsilon", "greedy"))
+    capacity: int = setting(1_000_000, "transitions that are kept (keep, online)", least=1)
+    exploration: str = setting("softmax", "how actions are chosen while learning", EXPLORATIONS)
     epsilon: float = setting(0.1, "share of random actions (exploration epsilon)", least=0, most=1)
+    optimism: float = setting(2.0, "what was never tried counts as so many times the best return seen", above=0)
+    optimism_share: float = setting(0.7, "share of the rounds with optimism; in the rest, softmax", least=0, most=1)
+    replan: int = setting(50, "episodes after which optimism takes in what it met", least=1)
     optimiser: str = setting("sgd", "how weights move", OPTIMISERS)
     loss: str = setting("squared", "of the error y - Q", LOSSES)
     clip: float | None = setting(None, "largest norm of a replica's gradient (off by default)", above=0)
@@ -110,6 +139,24 @@ class Settings:
         """The learning rate; a table's entries stand alone, so they can move further at a step."""
         return self.learning_rate or (0.2 if self.model == "table" else 0.001)
 
+    def alpha_at(self, number: int) -> float:
+        """α of a round while learning; rounds count from 1."""
+        if self.alpha_start is None or self.alpha == 0:
+            return self.alpha
+        gone = min(1.0, _share(number, self.rounds) / ALPHA_RISES)
+        return float(self.alpha_start * (self.alpha / self.alpha_start) ** gone)
+
+    def rate_at(self, number: int) -> float:
+        """η of a round; rounds count from 1."""
+        if self.rate_end is None:
+            return self.eta
+        fallen = max(0.0, _share(number, self.rounds) - RATE_FALLS) / (1 - RATE_FALLS)
+        return self.eta + (self.rate_end - self.eta) * fallen
+
+    def explores_at(self, number: int) -> bool:
+        """Whether a round is played with optimism."""
+        return self.exploration == "optimism" and number <= self.optimism_share * self.rounds
+
     @property
     def encoders(self) -> tuple[str, str]:
         """How states and actions are read. Word vectors that no encoder was named for are for the actions, beside their
@@ -129,6 +176,42 @@ class Settings:
         return [self.seed + replica for replica in range(self.replicas)]
 
 
+# The recipe that wins (docs/beyond.md): what `drrn train` uses, unless --paper asks for the paper's own.
+STRONG: dict[str, Any] = {
+    "learner": "returns",
+    "discount": 0.98,
+    "alpha": 1.5,
+    "alpha_start": 0.5,
+    "optimiser": "adam",
+    "learning_rate": 0.002,
+    "rate_end": 0.0001,
+    "batch_size": 512,
+    "updates": 100,
+    "average": 0.99,
+    "state_dropout": 0.1,
+    "action_dropout": 0.1,
+    "keep": True,
+    "exploration": "optimism",
+}
+ALPHA_RISES, RATE_FALLS = 0.75, 0.7  # shares of a run: until when α rises, from when on η falls
+
+
+def _share(number: int, rounds: int) -> float:
+    """How much of a run has gone before a round, from 0 for the first to 1 for the last."""
+    return (number - 1) / max(1, rounds - 1)
+
+
+def recipe(*, paper: bool, suiting: Mapping[str, Any]) -> dict[str, Any]:
+    """What a game is learned with, where nothing else is said: what suits it under the paper's settings, or those that
+    win, which take nothing from the game but what they leave open."""
+    return dict(suiting) if paper else {**suiting, **STRONG}
+
+
+def _returns(settings: Settings) -> bool:
+    """Whether returns are computed, and by whom."""
+    return settings.learner == "returns" or settings.exploration == "optimism" or ":" in settings.learner
+
+
 # Settings that count only beside others: when, and what to say of it.
 ONLY: dict[str, tuple[Callable[[Settings], bool], str]] = {
     "epochs": (lambda s: s.form == "rounds", "with form rounds"),
@@ -138,6 +221,16 @@ ONLY: dict[str, tuple[Callable[[Settings], bool], str]] = {
     "keep": (lambda s: s.form == "rounds", "with form rounds"),
     "capacity": (lambda s: s.keep or s.form == "online", "with keep, or with form online"),
     "epsilon": (lambda s: s.exploration == "epsilon", "with exploration epsilon"),
+    "returns": (_returns, "with the learner returns, or with exploration optimism"),
+    "trace": (lambda s: _returns(s) and s.returns == "retrace", "with the learner returns, and with returns retrace"),
+    "sweeps": (_returns, "with the learner returns, or with exploration optimism"),
+    "pseudo_count": (_returns, "with the learner returns, or with exploration optimism"),
+    **{name: (lambda s: s.learner != "q-learning", "with the learner returns") for name in
+       ("rate_end", "updates", "count_power", "average", "state_dropout", "action_dropout")},
+    **{name: (lambda s: s.learner != "returns", "with the learner q-learning") for name in
+       ("epochs", "n_steps", "target_every", "double", "prioritised")},
+    **{name: (lambda s: s.exploration == "optimism", "with exploration optimism") for name in
+       ("optimism", "optimism_share", "replan")},
 }
 
 

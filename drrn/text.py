@@ -68,6 +68,7 @@ class Lexicon:
     def __init__(self, vocabulary: Vocabulary, parent: Lexicon | None = None) -> None:
         self.vocabulary, self.parent = vocabulary, parent
         self.generation = 0  # raised whenever ids change their meaning
+        self.whole: tuple[Lexicon, Ids] | None = None  # of a thinned one: where its texts stand whole, and their ids
         self.forget()
 
     def __len__(self) -> int:
@@ -89,6 +90,23 @@ class Lexicon:
     def scratch(self) -> Lexicon:
         """A store for a while, which learns no words: an unknown one counts for nothing, or is `unknown`."""
         return Lexicon(self.vocabulary, parent=self)
+
+    def thinned(self, texts: Ids, kept: NDArray[np.bool_]) -> Lexicon:
+        """A lexicon whose text i is `texts[i]` (-1: no text) without some of its words: `kept` says of each word of
+        each text's bag, one bag after the other, whether it stays, wherever it stands in the text."""
+        bags, size = self.bags(), len(self.vocabulary) + 1
+        word_ids, _, lengths = bags.gathered(texts)
+        stays = np.repeat(np.arange(len(texts)), lengths) * size + word_ids  # ascending, as the words of a bag are
+        first = self._starts[texts]
+        counts = np.where(texts < 0, 0, self._starts[texts + 1] - first)
+        sequence, owner = self._sequence[ranges(first, counts)], np.repeat(np.arange(len(texts)), counts)
+        on = kept[np.searchsorted(stays, owner * size + sequence)]
+        found = Lexicon(self.vocabulary)
+        found.whole = (self, texts)
+        found._ids = {number.to_bytes(16, "little"): number for number in range(len(texts))}
+        found._starts = np.concatenate([[0], np.cumsum(np.bincount(owner[on], minlength=len(texts)))])
+        found._sequence = sequence[on]
+        return found
 
     @property
     def starts(self) -> Ids:

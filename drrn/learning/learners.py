@@ -8,12 +8,13 @@ from drrn import registry
 from drrn.errors import InputError
 from drrn.learning.fast import FastQLearning
 from drrn.learning.learner import Learner
+from drrn.learning.return_learning import ReturnLearning
 from drrn.models.base import Model
 from drrn.settings import Settings
 
 Made = Callable[[Model, Settings], Learner]
 
-LEARNERS: dict[str, Made] = {"q-learning": FastQLearning}
+LEARNERS: dict[str, Made] = {"q-learning": FastQLearning, "returns": ReturnLearning}
 
 
 def build_learner(model: Model, settings: Settings) -> Learner:

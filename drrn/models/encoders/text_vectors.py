@@ -57,7 +57,11 @@ class TextVectors:
         return self._all_rows(texts)[1 : len(texts) + 1]
 
     def rows_of(self, texts: Lexicon, ids: Ids) -> tuple[Tensor, Ids]:
-        """A table of vectors, and the row of each text in it; -1 is no text, and zero."""
+        """A table of vectors, and the row of each text in it; -1 is no text, and zero. A text that lacks words while it
+        is learned from is read whole here: its vector does not rest on any one word."""
+        if texts.whole is not None:
+            texts, whole = texts.whole
+            ids = np.append(whole, -1)[ids]
         if len(texts) <= MOST_TEXTS:
             return self._all_rows(texts), ids + 1
         asked, places = np.unique(ids, return_inverse=True)

@@ -1,0 +1,247 @@
+"""Whole episodes of one replica: pages and pairs of a page's text and an action once each, steps as places in them.
+
+Where pages recur, a pair has many returns, and their mean is worth more than any one of them.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drrn.learning.exploration import softmax
+from drrn.learning.returns import Backwards, Floats, monte_carlo, retrace, trust_in
+from drrn.learning.steps import Steps
+from drrn.models import Pages
+from drrn.text import Ids, State
+
+STEP_TYPES = {"page": np.int32, "taken": np.int16, "probability": np.float32, "reward": np.float32,
+              "after": np.int32, "last": np.bool_}  # fmt: skip
+MULTIPLIERS = np.random.default_rng(0x70616765).integers(1, 2**63, 4096, np.uint64) | np.uint64(1)
+FORGOTTEN = 10  # when the memory is full, one tenth of it is forgotten at once
+
+
+class EpisodeMemory:
+    """Up to `capacity` steps; the oldest episodes are forgotten first.
+
+    `ordered` is for models that see the whole menu: the same actions in another order are another page.
+    """
+
+    def __init__(self, capacity: int, *, ordered: bool = False) -> None:
+        self.capacity, self.ordered = capacity, ordered
+        self.clear()
+
+    def clear(self) -> None:
+        self.states = np.zeros(0, np.int64)  # [P]
+        self.actions = np.full((0, 1), -1, np.int64)  # [P, A]
+        self.steps = {name: np.zeros(0, kind) for name, kind in STEP_TYPES.items()}
+        self.means = np.zeros(0)  # [pairs] of the returns, as they were last computed
+        self._changed()
+
+    def __len__(self) -> int:
+        return len(self.steps["page"])
+
+    # --- taking in
+
+    def add(self, new: Steps) -> None:
+        """Keep episodes."""
+        if not len(new):
+            return
+        pages, order = self._page_ids(np.concatenate([new.states, new.end_states]), _joined(new.actions, new.end_actions))
+        here, ends = pages[: len(new)], pages[len(new) :]
+        after = np.empty_like(here)
+        after[:-1], after[new.last] = here[1:], ends
+        taken = new.taken if order is None else (order[: len(new)] == new.taken[:, None]).argmax(axis=1)
+        added = {"page": here, "taken": taken, "probability": new.probabilities, "reward": new.rewards,
+                 "after": after, "last": new.last}  # fmt: skip
+        for name, kind in STEP_TYPES.items():
+            self.steps[name] = np.concatenate([self.steps[name], np.asarray(added[name]).astype(kind)])
+        self._changed()
+        if len(self) > self.capacity:
+            self._forget(len(self) - self.capacity + self.capacity // FORGOTTEN)
+
+    def _page_ids(self, states: Ids, actions: Ids) -> tuple[Ids, Ids | None]:
+        """The number of each page, new ones included; and, where actions are kept sorted, their order as shown."""
+        order = None
+        if not self.ordered:  # no action, -1, comes last
+            order = np.argsort(np.where(actions < 0, np.iinfo(np.int64).max, actions), axis=1, kind="stable")
+            actions = np.take_along_axis(actions, order, axis=1)
+        keys = _keys(states, actions)
+        known = _keys(self.states, self.actions)
+        rank = np.argsort(known, kind="stable")
+        at = np.searchsorted(known[rank], keys)
+        found = np.full(len(keys), -1, np.int64)
+        inside = at < len(known)
+        hit = inside.copy()
+        hit[inside] = known[rank][at[inside]] == keys[inside]
+        found[hit] = rank[at[hit]]
+        if not hit.all():
+            fresh = np.flatnonzero(~hit)
+            _, first, place = np.unique(keys[fresh], return_index=True, return_inverse=True)
+            found[fresh] = len(self.states) + place
+            self._add_pages(states[fresh[first]], actions[fresh[first]])
+        return found, order
+
+    def _add_pages(self, states: Ids, actions: Ids) -> None:
+        """New pages, and with them new pairs; the means of known pairs stay theirs."""
+        means, known = self.means, self.pair_keys
+        self.states = np.concatenate([self.states, states])
+        self.actions = _joined(self.actions, actions)
+        self._changed()
+        self.means = np.zeros(len(self.pair_keys))
+        self.means[np.searchsorted(self.pair_keys, known)] = means
+
+    def _forget(self, count: int) -> None:
+        """Let go of the oldest episodes, at least so many steps of them, and of pages that no other shows."""
+        cut = np.flatnonzero(self.steps["last"])
+        first = int(cut[min(np.searchsorted(cut, count - 1), len(cut) - 1)]) + 1
+        self.steps = {name: values[first:] for name, values in self.steps.items()}
+        used = np.zeros(len(self.states), bool)
+        used[self.steps["page"]] = used[self.steps["after"]] = True
+        place = np.cumsum(used) - 1
+        for name in ("page", "after"):
+            self.steps[name] = place[self.steps[name]].astype(np.int32)
+        means, known = self.means, self.pair_keys
+        self.states, self.actions = self.states[used], self.actions[used]
+        self._changed()
+        self.means = means[np.searchsorted(known, self.pair_keys)]
+
+    def _changed(self) -> None:
+        for name in ("pair_keys", "pairs", "counts", "backwards", "pair_of_step"):
+            self.__dict__.pop(name, None)
+
+    # --- what there is
+
+    @property
+    def pages(self) -> Pages:
+        """The distinct pages: states [P], actions [P, A]."""
+        return Pages(self.states, self.actions)
+
+    @cached_property
+    def pair_keys(self) -> NDArray[np.int64]:
+        """One number for each distinct pair, ascending."""
+        keys = self._keys_of_pairs()
+        found: NDArray[np.int64] = np.unique(keys[self.actions >= 0])
+        return found
+
+    @cached_property
+    def pairs(self) -> Ids:
+        """The pair of each action of each page, [P, A]; -1 where there is none."""
+        found = np.searchsorted(self.pair_keys, self._keys_of_pairs())
+        pairs: Ids = np.where(self.actions >= 0, found, -1)
+        return pairs
+
+    @cached_property
+    def pair_of_step(self) -> Ids:
+        found: Ids = self.pairs[self.steps["page"], self.steps["taken"]]
+        return found
+
+    @cached_property
+    def counts(self) -> Ids:
+        """How often each pair was taken."""
+        return np.bincount(self.pair_of_step, minlength=len(self.pair_keys))
+
+    @cached_property
+    def backwards(self) -> Backwards:
+        return Backwards.of(self.steps["last"])
+
+    @property
+    def best_return(self) -> float:
+        """The largest sum of rewards that followed a step."""
+        totals = monte_carlo(self.backwards, self.steps["reward"].astype(np.float64), np.zeros(len(self)), 1.0)
+        return float(totals.max(initial=-np.inf))
+
+    def places_of_pairs(self) -> tuple[Ids, Ids]:
+        """A page that shows each pair, and the action's place on it."""
+        pages, places = np.nonzero(self.actions >= 0)
+        _, first = np.unique(self.pairs[pages, places], return_index=True)
+        return pages[first], places[first]
+
+    def _keys_of_pairs(self) -> NDArray[np.int64]:
+        """Where the menu counts, an action's pair is its own place on its own page."""
+        if self.ordered:
+            width = self.actions.shape[1]
+            return np.arange(self.actions.size).reshape(-1, width) + 0 * self.actions
+        return (self.states[:, None] << 32) + self.actions
+
+    # --- what it comes to
+
+    def mixed(self, prior: Floats | float, weight: float) -> Floats:
+        """(N mean + w prior) / (N + w) of each action of each page [P, A]: a pair's own returns, and, the fewer they
+        are, the more of the prior."""
+        count, mean = self.counts[self.pairs], self.means[self.pairs]
+        found: Floats = np.where(self.actions >= 0, (count * mean + weight * prior) / (count + weight), 0.0)
+        return found
+
+    def known(self, pages: Pages) -> tuple[Floats, Floats]:
+        """Of other pages [N, A]: how often each action was taken on such a page, and the mean of its returns."""
+        keys = (pages.states[:, None] << 32) + pages.actions
+        if not len(self.pair_keys):
+            return np.zeros(keys.shape), np.zeros(keys.shape)
+        at = np.minimum(np.searchsorted(self.pair_keys, keys), len(self.pair_keys) - 1)
+        met = self.pair_keys[at] == keys
+        return np.where(met, self.counts[at], 0.0), np.where(met, self.means[at], 0.0)
+
+    def value(self, q: Floats, alpha: float, discount: float, trace: float | None) -> None:
+        """Compute the means anew: returns under softmax with α over Q-values [P, A]; trace None: Monte Carlo."""
+        mask = self.actions >= 0
+        going_on = mask.any(axis=1)
+        policy = np.zeros(mask.shape)
+        policy[going_on] = softmax(q[going_on], mask[going_on], alpha)
+        values = np.einsum("pa,pa->p", policy, q)
+        page, taken = self.steps["page"], self.steps["taken"]
+        rewards, after = self.steps["reward"].astype(np.float64), values[self.steps["after"]]
+        if trace is None:
+            found = monte_carlo(self.backwards, rewards, after, discount)
+        else:
+            trust = trust_in(policy[page, taken], self.steps["probability"].astype(np.float64), trace)
+            found = retrace(self.backwards, rewards, after, q[page, taken], trust, discount)
+        sums = np.bincount(self.pair_of_step, found, minlength=len(self.pair_keys))
+        self.means = sums / np.maximum(self.counts, 1)
+
+    # --- texts, and what is kept
+
+    def texts_in_use(self) -> tuple[Ids, Ids]:
+        return np.unique(self.states), np.unique(self.actions[self.actions >= 0])
+
+    def renumber(self, states: Ids, actions: Ids) -> None:
+        """Texts have new ids; the last of each is what -1, no text, becomes."""
+        by_page = self.means[self.pairs] if len(self.means) else np.zeros(self.actions.shape)
+        self.states, self.actions = states[self.states], actions[self.actions]
+        if not self.ordered:
+            order = np.argsort(np.where(self.actions < 0, np.iinfo(np.int64).max, self.actions), axis=1, kind="stable")
+            self.actions, by_page = (np.take_along_axis(each, order, axis=1) for each in (self.actions, by_page))
+            back = np.argsort(order, axis=1)
+            self.steps["taken"] = back[self.steps["page"], self.steps["taken"]].astype(np.int16)
+        self._changed()
+        self.means = np.zeros(len(self.pair_keys))
+        self.means[self.pairs[self.actions >= 0]] = by_page[self.actions >= 0]
+
+    def state(self) -> State:
+        return {"states": self.states, "actions": self.actions, "means": self.means, **self.steps}
+
+    def restore(self, state: State) -> None:
+        self.states, self.actions, self.means = state["states"], state["actions"], state["means"]
+        self.steps = {name: state[name] for name in STEP_TYPES}
+        self._changed()
+
+
+def _joined(above: Ids, below: Ids) -> Ids:
+    """Menus one below the other, -1 where one has no more."""
+    most = max(above.shape[1], below.shape[1])
+    found = np.full((len(above) + len(below), most), -1, np.int64)
+    found[: len(above), : above.shape[1]] = above
+    found[len(above) :, : below.shape[1]] = below
+    return found
+
+
+def _keys(states: Ids, actions: Ids) -> NDArray[np.uint64]:
+    """A 64-bit number for each page; menus that differ only in the room after their last action are the same."""
+    columns = np.concatenate([states[:, None], actions], axis=1).astype(np.uint64) + np.uint64(1)
+    factors = np.resize(MULTIPLIERS, columns.shape[1])
+    with np.errstate(over="ignore"):
+        mixed = columns * factors
+        mixed ^= mixed >> np.uint64(29)
+        found: NDArray[np.uint64] = (mixed * (factors | np.uint64(3))).sum(axis=1, dtype=np.uint64)
+    return found

@@ -1,0 +1,82 @@
+"""Exploring by optimism: what was seldom tried counts as good, so play goes where it knows least.
+
+A memory of every pair of page and action has the count N of how often it was taken and the mean of the returns that
+followed; play takes the pair for (N mean + w V) / (N + w), V being more than anything seen so far. Returns rest on the
+same numbers, so that a page from which something untried can be reached is worth going to. Where pages hardly ever
+recur there are no such means: then counts of pages that are alike, and the network's own Q, stand in.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drrn.learning.episode_memory import EpisodeMemory
+from drrn.learning.exploration import Probabilities, softmax
+from drrn.learning.learner import Experience
+from drrn.learning.likeness import Likeness
+from drrn.learning.return_learning import value_anew
+from drrn.models.base import Pages
+from drrn.settings import Settings
+from drrn.text import Ids, State, Store
+
+RECUR = 0.5  # share of steps on pages that were seen before, above which pages count as recurring
+
+
+class Optimism:
+    """An explorer for all replicas: it is told what was played, and chooses; any learner may stand beside it."""
+
+    def __init__(self, settings: Settings, store: Store) -> None:
+        self.settings, self.alpha = settings, settings.alpha
+        self.memories = [EpisodeMemory(settings.capacity) for _ in settings.seeds]
+        self.likeness = Likeness(store)
+
+    def tell(self, replica: int, played: Experience) -> None:
+        """Take in what a replica played; from now on it chooses by that, too."""
+        memory = self.memories[replica]
+        memory.add(played.steps())
+        if recurs(memory):
+            value_anew(memory, self._generous(memory), self.settings, self.alpha)
+
+    def first(self, replica: int, q: NDArray[np.floating], pages: Pages) -> Probabilities:
+        """The probabilities of a replica's actions: softmax over optimistic values."""
+        memory, weight = self.memories[replica], self.settings.pseudo_count
+        if recurs(memory):
+            count, value = memory.known(pages)
+        else:
+            count, value = self.likeness.counted(memory, pages), q.astype(np.float64)
+        optimistic = (count * value + weight * self._generous(memory)) / (count + weight)
+        return softmax(optimistic, pages.mask, self.alpha)
+
+    def again(self, replica: int, q: NDArray[np.floating], pages: Pages) -> Probabilities | None:
+        return None
+
+    def forget(self) -> None:
+        """It explores no more: nothing has to be remembered."""
+        for memory in self.memories:
+            memory.clear()
+
+    def texts_in_use(self) -> tuple[Ids, Ids]:
+        used = [memory.texts_in_use() for memory in self.memories]
+        states, actions = (np.unique(np.concatenate(side)) for side in zip(*used, strict=True))
+        return states, actions
+
+    def renumber(self, states: Ids, actions: Ids) -> None:
+        for memory in self.memories:
+            memory.renumber(states, actions)
+
+    def state(self) -> State:
+        return {"memories": [memory.state() for memory in self.memories]}
+
+    def restore(self, state: State) -> None:
+        for memory, kept in zip(self.memories, state["memories"], strict=True):
+            memory.restore(kept)
+
+    def _generous(self, memory: EpisodeMemory) -> float:
+        """V: more than the best that was seen."""
+        return self.settings.optimism * max(1.0, memory.best_return)
+
+
+def recurs(memory: EpisodeMemory) -> bool:
+    """Whether most steps were taken on pages that the memory had already; with nothing known, so it is taken to be."""
+    return len(memory.states) <= max(1, (1 - RECUR) * len(memory))

@@ -1,0 +1,207 @@
+"""Learning from returns: whole episodes are kept, what followed each pair is averaged, and Q is fitted to the means.
+
+One-step targets hand the mean value of all pasts that lead to a page to the action that made the difference. Returns
+do not: they count what really followed. `docs/beyond.md` tells what each part gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from drrn.errors import InputError
+from drrn.learning.averaging import Average
+from drrn.learning.episode_memory import EpisodeMemory
+from drrn.learning.equations import LOSSES
+from drrn.learning.learner import Experience, Generators
+from drrn.learning.optimisers import OPTIMISERS
+from drrn.learning.q_learning import differentiable
+from drrn.learning.returns import Floats
+from drrn.learning.word_dropout import thinned
+from drrn.models.base import Model, Pages
+from drrn.models.encoders.base import Leaves
+from drrn.settings import Settings
+from drrn.text import Ids, State
+
+PAGES_AT_ONCE = 4096  # of a replica, whose Q-values are computed together
+
+
+@dataclass(frozen=True)
+class Fits:
+    """What K updates fit, B pairs of each replica: pages, the place of the action, the mean return of the pair."""
+
+    pages: Pages  # states [K, R, B], actions [K, R, B, A], or [K, R, B, 1] of the action itself
+    places: Ids  # [K, R, B]
+    targets: NDArray[np.float32]  # [K, R, B]
+    weights: NDArray[np.float32]  # [K, R, B], 0 where a replica has nothing to learn from
+
+
+class ReturnLearning:
+    """Fits the Q of each kept pair to the mean of its returns; pairs are drawn by a power of how often they were taken.
+
+    The model that plays holds a moving average of the weights that learn, where the settings ask for one.
+    """
+
+    def __init__(self, model: Model, settings: Settings) -> None:
+        if settings.form == "online":
+            raise InputError("the learner returns needs whole episodes: leave out form online, or choose q-learning")
+        self.model, self.settings = model, settings
+        self.average = Average(model, settings.average) if settings.average else None
+        self.student = self.average.student if self.average else model  # whose weights move
+        self.optimiser = OPTIMISERS[settings.optimiser](self.student, settings.eta, settings.clip)
+        self.loss = LOSSES[settings.loss]
+        self.memories = [EpisodeMemory(settings.capacity, ordered=model.sees_menu) for _ in model.seeds]
+        self.rounds = 0  # that were learned from
+
+    # --- what a learner does
+
+    def tell(self, replica: int, played: Experience) -> None:
+        self.memories[replica].add(played.steps())
+
+    def learn(self, generators: Generators) -> int:
+        """Value what was kept, then fit Q to it."""
+        settings, number = self.settings, self.rounds + 1
+        for memory, q in zip(self.memories, self._q_of_pages(), strict=True):
+            value_anew(memory, q, settings, settings.alpha_at(number))
+        if self.average:
+            self.average.meet()
+        self.optimiser.learning_rate = settings.rate_at(number)
+        fits = self._draw(generators)
+        self.fit(fits, generators)
+        self._check_finite()
+        self.rounds = number
+        return int(fits.weights.sum())
+
+    def learn_once(self, generators: Generators, replicas: Sequence[bool]) -> int:
+        raise NotImplementedError("the online form is refused when the learner is made")
+
+    def forget(self) -> None:
+        if not self.settings.keep:
+            for memory in self.memories:
+                memory.clear()
+
+    def texts_in_use(self) -> tuple[Ids, Ids]:
+        used = [memory.texts_in_use() for memory in self.memories]
+        states, actions = (np.unique(np.concatenate(side)) for side in zip(*used, strict=True))
+        return states, actions
+
+    def renumber(self, states: Ids, actions: Ids) -> None:
+        for memory in self.memories:
+            memory.renumber(states, actions)
+
+    def state(self) -> State:
+        return {
+            "rounds": self.rounds,
+            "optimiser": self.optimiser.state(),
+            "average": self.average.state() if self.average else None,
+            "memories": [memory.state() for memory in self.memories],
+        }
+
+    def restore(self, state: State) -> None:
+        self.rounds = state["rounds"]
+        self.optimiser.restore(state["optimiser"])
+        if self.average:
+            self.average.restore(state["average"])
+        for memory, kept in zip(self.memories, state["memories"], strict=True):
+            memory.restore(kept)
+
+    # --- how weights move
+
+    def fit(self, fits: Fits, generators: Generators) -> None:
+        """An update for each of the K batches, by automatic differentiation."""
+        for k in range(len(fits.targets)):
+            self.step(fits.pages[k : k + 1], fits.places[k], fits.targets[k], fits.weights[k], generators)
+            if self.average:
+                self.average.follow()
+
+    def step(
+        self,
+        pages: Pages,
+        places: Ids,
+        targets: NDArray[np.float32],
+        weights: NDArray[np.float32],
+        generators: Generators,
+    ) -> None:
+        """One update: pages [1, R, B], the others [R, B]."""
+        model, settings = self.student, self.settings
+        pages, store = thinned(model, pages, settings.state_dropout, settings.action_dropout, generators)
+        reading = model.read(pages, store)[0]
+        place, y, w = (torch.from_numpy(array).to(model.device) for array in (places, targets, weights))
+        learned, leaves = list(model.weights.values()), Leaves()
+        with differentiable(learned):
+            q = model.forward(reading, leaves).gather(2, place.unsqueeze(2)).squeeze(2)
+            loss = (self.loss(y - q) * w).sum()
+            gradients = torch.autograd.grad(loss, [*learned, *leaves.vectors])
+        back = gradients[len(learned) :]
+        taken = [(look, came) for (look, _), came in zip(leaves.kept, back, strict=True)]
+        self.optimiser.step(gradients[: len(learned)], taken, w.any(dim=1))
+
+    def _draw(self, generators: Generators) -> Fits:
+        """Pairs for all updates of a round."""
+        settings, replicas = self.settings, len(self.memories)
+        shape = (settings.updates, replicas, settings.batch_size)
+        most = max(memory.actions.shape[1] for memory in self.memories) if self.model.sees_menu else 1
+        states, actions = np.zeros(shape, np.int64), np.full((*shape, most), -1, np.int64)
+        places, targets = np.zeros(shape, np.int64), np.zeros(shape, np.float32)
+        weights = np.zeros(shape, np.float32)
+        for r, (memory, generator) in enumerate(zip(self.memories, generators, strict=True)):
+            if not len(memory):
+                continue
+            drawn = drawn_pairs(memory, settings.count_power, (shape[0], shape[2]), generator)
+            page, place = (which[drawn] for which in memory.places_of_pairs())
+            states[:, r], targets[:, r], weights[:, r] = memory.states[page], memory.means[drawn], 1.0
+            if self.model.sees_menu:
+                places[:, r] = place
+                actions[:, r, :, : memory.actions.shape[1]] = memory.actions[page]
+            else:
+                actions[:, r, :, 0] = memory.actions[page, place]
+        return Fits(Pages(states, actions), places, targets, weights)
+
+    def _q_of_pages(self) -> Iterator[Floats]:
+        """Q of the pages that each replica's memory holds, [P, A], by the model that plays."""
+        longest = max(len(memory.states) for memory in self.memories)
+        most = max(memory.actions.shape[1] for memory in self.memories)
+        shape = (len(self.memories), longest)
+        states, actions = np.full(shape, -1, np.int64), np.full((*shape, most), -1, np.int64)
+        for r, memory in enumerate(self.memories):
+            states[r, : len(memory.states)] = memory.states
+            actions[r, : len(memory.states), : memory.actions.shape[1]] = memory.actions
+        pages, at_once = Pages(states, actions), PAGES_AT_ONCE
+        parts = [self.model.q(Pages(states[:, at : at + at_once], actions[:, at : at + at_once])).cpu().numpy()
+                 for at in range(0, longest, at_once)]  # fmt: skip
+        q = np.concatenate(parts, axis=1) if parts else np.zeros(pages.actions.shape)
+        for r, memory in enumerate(self.memories):
+            yield q[r, : len(memory.states), : memory.actions.shape[1]].astype(np.float64)
+
+    def _check_finite(self) -> None:
+        tables: list[Tensor] = [table.weight for table in self.model.tables.values()]
+        if not all(bool(torch.isfinite(weight).all()) for weight in (*self.model.weights.values(), *tables)):
+            rate = self.optimiser.learning_rate
+            raise InputError(
+                f"Q-values grew beyond all bounds at η = {rate:g}: give a smaller learning rate, or bound it by clip"
+            )
+
+
+def value_anew(memory: EpisodeMemory, prior: Floats | float, settings: Settings, alpha: float) -> None:
+    """Compute a memory's returns anew, several times over, since each time rests on the means of the last; `prior` is
+    the value of a pair that has none of its own."""
+    trace = None if settings.returns == "monte-carlo" else settings.trace
+    for _ in range(settings.sweeps):
+        q = memory.mixed(prior, settings.pseudo_count)
+        memory.value(q, alpha, settings.discount, trace)
+
+
+def drawn_pairs(
+    memory: EpisodeMemory, power: float, shape: tuple[int, int], generator: np.random.Generator
+) -> Ids:
+    """Pairs by chance, each in proportion to a power of how often it was taken; a pair never taken is never drawn."""
+    weights = np.where(memory.counts > 0, memory.counts.astype(np.float64) ** power, 0.0)
+    ends = np.cumsum(weights)
+    drawn = np.searchsorted(ends, generator.random(shape) * ends[-1], side="right")
+    found: Ids = np.minimum(drawn, len(ends) - 1)
+    return found

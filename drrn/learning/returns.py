@@ -1,0 +1,72 @@
+"""Returns of whole episodes, as pure functions: Monte Carlo, and λ-returns with Retrace's cut (Munos et al. 2016)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drrn.text import Ids
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Backwards:
+    """Episodes laid out to be walked through backwards, all at once: the longest first."""
+
+    ends: Ids  # [E] the last step of each episode
+    lengths: Ids  # [E] descending
+
+    @staticmethod
+    def of(last: NDArray[np.bool_]) -> Backwards:
+        """Of steps in the order of their episodes; `last` says which is an episode's last."""
+        ends = np.flatnonzero(last)
+        lengths = np.diff(ends, prepend=-1)
+        order = np.argsort(-lengths, kind="stable")
+        return Backwards(ends[order], lengths[order])
+
+    def accumulate(self, own: Floats, share: Floats) -> Floats:
+        """G_t = own_t + share_t G_{t+1} within each episode; after the last step there is nothing."""
+        found = own.copy()
+        longest = int(self.lengths[0]) if len(self.lengths) else 0
+        going_on = np.searchsorted(-self.lengths, -np.arange(1, longest), side="left")  # episodes longer than j steps
+        for j, count in enumerate(going_on.tolist(), 1):
+            at = self.ends[:count] - j
+            found[at] += share[at] * found[at + 1]
+        return found
+
+
+def monte_carlo(steps: Backwards, rewards: Floats, at_end: Floats, discount: float) -> Floats:
+    """What followed each step, discounted; `at_end` is the value of the page after a last step, 0 at an ending."""
+    own = rewards.copy()
+    own[steps.ends] += discount * at_end[steps.ends]
+    return steps.accumulate(own, np.full(len(rewards), discount))
+
+
+def retrace(
+    steps: Backwards, rewards: Floats, value: Floats, q: Floats, trust: Floats, discount: float
+) -> Floats:
+    """G_t = r_t + γ (V(s_{t+1}) + c_{t+1} (G_{t+1} - Q(s_{t+1}, a_{t+1}))).
+
+    `value` is V of the page after each step, under the policy that is valued (0 at an ending); `q` and `trust` are Q
+    and c of the action that each step itself took. After an episode's last step only V is left, so that an episode that
+    was stopped bootstraps.
+    """
+    own = rewards + discount * value
+    share = np.zeros(len(rewards))
+    inner = np.ones(len(rewards), bool)
+    inner[steps.ends] = False
+    before = np.flatnonzero(inner)
+    own[before] -= discount * trust[before + 1] * q[before + 1]
+    share[before] = discount * trust[before + 1]
+    return steps.accumulate(own, share)
+
+
+def trust_in(policy: Floats, behaviour: Floats, trace: float) -> Floats:
+    """Retrace's cut: c = λ min(1, π / μ), for π and μ of the actions taken. An action that was taken though its
+    probability was noted as zero counts as one that π would take as readily, unless π never takes it."""
+    ratio = np.divide(policy, behaviour, out=np.where(policy > 0, 1.0, 0.0), where=behaviour > 0)
+    found: Floats = trace * np.minimum(1.0, ratio)
+    return found
