@@ -145,7 +145,7 @@ def test_a_menu_is_shown_in_every_order_and_the_action_taken_leads_where_it_shou
     rollouts = Trainer(fork, Settings(**{**SMALL, "model": "max-action"}), CPU).rollouts
     game = rollouts.game
     generators = [np.random.default_rng(r) for r in range(2)]
-    steps = rollouts.play(600, evenly, generators, learn=True)[0].steps
+    steps = rollouts.play(600, evenly, generators, learn=True)[0].menu_steps
     first = steps[1]  # of all episodes; step 0 is empty
     start = int(np.flatnonzero(game.start)[0])
     menu = rollouts.actions[game.page[start]]

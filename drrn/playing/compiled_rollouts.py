@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from drrn.games import Compiled
 from drrn.games.compiled.lockstep import Played
 from drrn.learning.replay import Transitions
+from drrn.learning.steps import Steps
 from drrn.models import Model, Pages
 from drrn.playing.episodes import Episode
 from drrn.playing.rollouts import QPolicy
@@ -38,7 +39,8 @@ class CompiledRollouts:
         found = []
         for probabilities, generator in zip(self.probabilities(policy), generators, strict=True):
             seed = int(generator.integers(2**62))
-            found.append(CompiledRollout(self, self.game.play(probabilities, episodes, seed=seed, record=learn)))
+            played = self.game.play(probabilities, episodes, seed=seed, record=learn)
+            found.append(CompiledRollout(self, played, probabilities))
         return found
 
     def probabilities(self, policy: QPolicy) -> list[NDArray[np.float64]]:
@@ -62,6 +64,7 @@ class CompiledRollout:
 
     rollouts: CompiledRollouts
     played: Played
+    shares: NDArray[np.float64]  # the probability of each slot
 
     @property
     def episodes(self) -> list[Episode]:
@@ -70,38 +73,29 @@ class CompiledRollout:
         rows = zip(*(column.tolist() for column in columns), strict=True)
         return [Episode(final, total, steps, names[end] if end >= 0 else None) for final, total, steps, end in rows]
 
-    def transitions(self, discount: float, n_steps: int) -> Transitions:
-        """Every step, in the order of the episodes; of n steps' rewards, those before the end."""
-        game, taken = self.rollouts.game, self.played.transitions
+    def steps(self) -> Steps:
+        """Every step, in the order of the episodes, while it was played to learn."""
+        game, shown, taken = self.rollouts.game, self.rollouts, self.played.transitions
         assert taken is not None
         order = np.argsort(taken.episode, kind="stable")
         episode, state = taken.episode[order], taken.state[order]
         slot, after = taken.slot[order], taken.successor[order]
-        rewards, end, steps = n_step_rewards(episode, game.reward[after], discount, n_steps)
-        return Transitions(
-            states=self.rollouts.states[game.page[state]],
-            actions=self.rollouts.actions[game.page[state]],
+        last = last_steps(episode)
+        return Steps(
+            states=shown.states[game.page[state]],
+            actions=shown.actions[game.page[state]],
             taken=slot - game.first[state],
-            rewards=rewards.astype(np.float32),
-            discounts=(discount**steps).astype(np.float32),
-            next_states=self.rollouts.states[game.page[after[end]]],
-            next_actions=self.rollouts.actions[game.page[after[end]]],
+            probabilities=self.shares[slot],
+            rewards=game.reward[after],
+            last=last,
+            end_states=shown.states[game.page[after[last]]],
+            end_actions=shown.actions[game.page[after[last]]],
         )
 
+    def transitions(self, discount: float, n_steps: int) -> Transitions:
+        return self.steps().transitions(discount, n_steps)
 
-def n_step_rewards(
-    episode: Ids, reward: NDArray[np.float64], discount: float, n_steps: int
-) -> tuple[NDArray[np.float64], Ids, Ids]:
-    """Of steps in the order of their episodes: the rewards of n steps, those before the end; the last that counts; how
-    many those are."""
-    count = len(episode)
-    last = np.searchsorted(episode, episode, side="right") - 1  # the last step of each step's episode
-    rewards, end = np.zeros(count), np.arange(count)
-    for k in range(n_steps):
-        within = np.arange(count) + k <= last
-        if not within.any():  # every episode is over
-            break
-        at = np.minimum(np.arange(count) + k, last)
-        rewards += np.where(within, discount**k * reward[at], 0.0)
-        end = np.where(within, at, end)
-    return rewards, end, end - np.arange(count) + 1
+
+def last_steps(episode: Ids) -> NDArray[np.bool_]:
+    """Of steps in the order of their episodes: which are the last of their episode."""
+    return np.append(episode[1:] != episode[:-1], True)[: len(episode)]

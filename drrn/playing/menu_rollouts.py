@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +12,9 @@ from numpy.typing import NDArray
 from drrn.games import Compiled
 from drrn.games.compiled.lockstep import Played, arrivals
 from drrn.learning.exploration import draw_actions
-from drrn.learning.replay import Transitions
+from drrn.learning.steps import Steps
 from drrn.models import Model, Pages
-from drrn.playing.compiled_rollouts import CompiledRollout, CompiledRollouts, n_step_rewards
+from drrn.playing.compiled_rollouts import CompiledRollout, CompiledRollouts, last_steps
 from drrn.playing.rollouts import QPolicy
 from drrn.text import Ids, Store
 
@@ -34,7 +33,7 @@ class MenuRollouts(CompiledRollouts):
             q = self.model.q(_pages(rows), self.store).cpu().numpy()
             for row, here in zip(rows, q, strict=True):
                 row.step(here[: len(row.episode)], policy)
-        return [MenuRollout(self, row.played, row.steps) for row in rows]
+        return [MenuRollout(self, row.played, np.zeros(0), row.steps) for row in rows]
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,7 @@ class MenuStep:
     text: Ids
     menu: Ids
     taken: Ids
+    probability: NDArray[np.float64]
     reward: NDArray[np.float64]
     next_text: Ids
     next_menu: Ids
@@ -61,8 +61,8 @@ class MenuEpisodes:
         )
         self.episode = np.arange(episodes)
         self._sit(self.arrive(np.zeros(episodes, np.intp)))
-        none, text, menu = self.episode[:0], self.text[:0], self.menu[:0]
-        self.steps = [MenuStep(none, text, menu, none, np.zeros(0), text, menu)]  # the shapes, where there is no step
+        none, nothing, text, menu = self.episode[:0], np.zeros(0), self.text[:0], self.menu[:0]
+        self.steps = [MenuStep(none, text, menu, none, nothing, nothing, text, menu)]  # the shapes, if no step follows
         self._leave()
 
     def step(self, q: NDArray[np.floating], policy: QPolicy) -> None:
@@ -70,14 +70,16 @@ class MenuEpisodes:
         game, played = self.rollouts.game, self.played
         if not len(self.episode):
             return
-        taken = draw_actions(policy(q, self.menu >= 0), self.generator.random(len(self.episode)))
-        slot = game.first[self.state] + self.order[np.arange(len(taken)), taken]
+        shares = policy(q, self.menu >= 0)
+        taken = draw_actions(shares, self.generator.random(len(self.episode)))
+        rows = np.arange(len(taken))
+        slot = game.first[self.state] + self.order[rows, taken]
         before = self.text, self.menu
         self._sit(self.arrive(game.row[slot]))
         reward = game.reward[self.state]
         played.total[self.episode] += reward
         played.steps[self.episode] += 1
-        self.steps.append(MenuStep(self.episode, *before, taken, reward, self.text, self.menu))
+        self.steps.append(MenuStep(self.episode, *before, taken, shares[rows, taken], reward, self.text, self.menu))
         self._leave()
 
     def _sit(self, state: NDArray[np.intp]) -> None:
@@ -103,22 +105,23 @@ class MenuEpisodes:
 class MenuRollout(CompiledRollout):
     """Episodes that one replica played, with the menus as they were shown."""
 
-    steps: list[MenuStep]
+    menu_steps: list[MenuStep]
 
-    def transitions(self, discount: float, n_steps: int) -> Transitions:
-        names = ("episode", "text", "menu", "taken", "reward", "next_text", "next_menu")
-        whole: dict[str, NDArray[Any]] = {n: np.concatenate([getattr(s, n) for s in self.steps]) for n in names}
-        order = np.argsort(whole["episode"], kind="stable")
-        whole = {name: column[order] for name, column in whole.items()}
-        rewards, end, counted = n_step_rewards(whole["episode"], whole["reward"], discount, n_steps)
-        return Transitions(
-            states=whole["text"],
-            actions=whole["menu"],
-            taken=whole["taken"],
-            rewards=rewards.astype(np.float32),
-            discounts=(discount**counted).astype(np.float32),
-            next_states=whole["next_text"][end],
-            next_actions=whole["next_menu"][end],
+    def steps(self) -> Steps:
+        """Every step, in the order of the episodes."""
+        columns = zip(*(vars(step).values() for step in self.menu_steps), strict=True)
+        whole = MenuStep(*map(np.concatenate, columns))
+        order = np.argsort(whole.episode, kind="stable")
+        last = last_steps(whole.episode[order])
+        return Steps(
+            states=whole.text[order],
+            actions=whole.menu[order],
+            taken=whole.taken[order],
+            probabilities=whole.probability[order],
+            rewards=whole.reward[order],
+            last=last,
+            end_states=whole.next_text[order[last]],
+            end_actions=whole.next_menu[order[last]],
         )
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from drrn.learning.exploration import Probabilities
 from drrn.learning.replay import Transitions
+from drrn.learning.steps import Steps
 from drrn.models import Model
 from drrn.playing.episodes import Episode
 
@@ -26,9 +27,11 @@ class Rollout(Protocol):
     @property
     def episodes(self) -> list[Episode]: ...
 
+    def steps(self) -> Steps:
+        """Every step, in the order of the episodes, if it was played to learn."""
+
     def transitions(self, discount: float, n_steps: int) -> Transitions:
-        """Every step, in the order of the episodes, with the rewards of `n_steps` steps; a stopped episode still has
-        actions at its end, so it bootstraps."""
+        """The same as transitions, each with the rewards of `n_steps` steps."""
 
 
 class Rollouts(Protocol):
