@@ -54,17 +54,28 @@ def test_evaluate_prints_means_and_each_replica(tale, tmp_path, capsys):
     capsys.readouterr()
     assert main(["evaluate", str(tmp_path / "run"), "--episodes", "5", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    keys = {"replica", "final_reward", "return", "steps", "stopped_by_the_limit", "endings"}
-    assert len(found["replicas"]) == 2 and set(found["replicas"][0]) == keys
+    keys = {"policy", "exact", "replica", "final_reward", "return", "steps", "stopped_by_the_limit", "endings"}
+    assert len(found["replicas"]) == 3 * 2 and set(found["replicas"][0]) == keys
     assert main(["evaluate", str(tmp_path / "run"), "--episodes", "5", "--policy", "greedy"]) == 0
-    assert "final reward" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "final reward" in out and "greedy" in out and "best" not in out
     assert main(["evaluate", str(tmp_path / "run"), "--exact", "--json"]) == 0
     exact = json.loads(capsys.readouterr().out)["replicas"]
+    assert [row["exact"] for row in exact] == [True] * 4 + [False] * 2
     assert main(["evaluate", str(tmp_path / "run"), "--episodes", "3000", "--json"]) == 0
     sampled = json.loads(capsys.readouterr().out)["replicas"]
     for one, other in zip(exact, sampled, strict=True):
         assert one["final_reward"] == pytest.approx(other["final_reward"], abs=0.8)
         assert sum(one["endings"].values()) + one["stopped_by_the_limit"] == pytest.approx(1)
+
+
+def test_what_best_scores_is_sampled_and_a_table_of_exact_scores_says_so(tale, tmp_path, capsys):
+    train(tale, tmp_path / "run")
+    capsys.readouterr()
+    assert main(["evaluate", str(tmp_path / "run"), "--exact", "--episodes", "5"]) == 0
+    assert capsys.readouterr().out.splitlines()[0].split("  ")[-2].strip() == "best, sampled"
+    assert main(["evaluate", str(tmp_path / "run"), "--exact", "--policy", "best"]) == 2
+    assert "can only be sampled" in capsys.readouterr().err
 
 
 def test_a_person_sees_what_the_agent_thinks(tale, tmp_path, capsys, monkeypatch):

@@ -243,4 +243,4 @@ def test_scalars_are_written_for_each_replica_and_policy(tale, tmp_path, monkeyp
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
     monkeypatch.setattr(torch.utils, "tensorboard", module, raising=False)
     assert train(tale, tmp_path / "run", "--tensorboard") == 0
-    assert len(written) == 3 * 2 * 2 * 2 and written[0][0] == "final reward/softmax/replica 0"
+    assert len(written) == 3 * 2 * 3 * 2 and written[0][0] == "final reward/softmax/replica 0"

@@ -14,8 +14,9 @@ from drrn.games.compiled.lockstep import Played, arrivals
 from drrn.learning.exploration import draw_actions
 from drrn.learning.steps import Steps
 from drrn.models import Model, Pages
-from drrn.playing.compiled_rollouts import CompiledRollout, CompiledRollouts, last_steps
-from drrn.playing.rollouts import QPolicy
+from drrn.playing.compiled_rollouts import CompiledRollouts, GraphRollout, last_steps
+from drrn.playing.policies import QPolicy, chances
+from drrn.playing.rollouts import Rollout
 from drrn.text import Ids, Store
 
 
@@ -24,16 +25,16 @@ class MenuRollouts(CompiledRollouts):
 
     def play(
         self, episodes: int, policy: QPolicy, generators: Sequence[np.random.Generator], *, learn: bool
-    ) -> Sequence[CompiledRollout]:
+    ) -> Sequence[Rollout]:
         """For each replica, so many episodes; its generator alone makes them."""
-        rows = [MenuEpisodes(self, generator, episodes) for generator in generators]
+        rows = [MenuEpisodes(self, r, generator, episodes) for r, generator in enumerate(generators)]
         for _ in range(self.game.max_steps):
             if not any(len(row.episode) for row in rows):
                 break
             q = self.model.q(_pages(rows), self.store).cpu().numpy()
             for row, here in zip(rows, q, strict=True):
                 row.step(here[: len(row.episode)], policy)
-        return [MenuRollout(self, row.played, np.zeros(0), row.steps) for row in rows]
+        return [MenuRollout(self, row.played, row.steps) for row in rows]
 
 
 @dataclass(frozen=True)
@@ -53,13 +54,14 @@ class MenuStep:
 class MenuEpisodes:
     """The episodes of one replica that are under way; those that are over leave."""
 
-    def __init__(self, rollouts: MenuRollouts, generator: np.random.Generator, episodes: int) -> None:
-        self.rollouts, self.generator = rollouts, generator
+    def __init__(self, rollouts: MenuRollouts, replica: int, generator: np.random.Generator, episodes: int) -> None:
+        self.rollouts, self.replica, self.generator = rollouts, replica, generator
         self.arrive = arrivals(rollouts.game, generator)
         self.played = Played(
             np.zeros(episodes), np.zeros(episodes), np.zeros(episodes, np.intp), np.full(episodes, -1, np.intp)
         )
         self.episode = np.arange(episodes)
+        self.shown = np.zeros((episodes, len(rollouts.game.texts)), np.bool_)  # the texts of each episode's pages
         self._sit(self.arrive(np.zeros(episodes, np.intp)))
         none, nothing, text, menu = self.episode[:0], np.zeros(0), self.text[:0], self.menu[:0]
         self.steps = [MenuStep(none, text, menu, none, nothing, nothing, text, menu)]  # the shapes, if no step follows
@@ -70,7 +72,7 @@ class MenuEpisodes:
         game, played = self.rollouts.game, self.played
         if not len(self.episode):
             return
-        shares = policy(q, self.menu >= 0)
+        shares = chances(policy, self.replica, q, Pages(self.text, self.menu), self._seen())
         taken = draw_actions(shares, self.generator.random(len(self.episode)))
         rows = np.arange(len(taken))
         slot = game.first[self.state] + self.order[rows, taken]
@@ -81,6 +83,13 @@ class MenuEpisodes:
         played.steps[self.episode] += 1
         self.steps.append(MenuStep(self.episode, *before, taken, shares[rows, taken], reward, self.text, self.menu))
         self._leave()
+
+    def _seen(self) -> NDArray[np.bool_]:
+        """Which episodes have shown the text of their page before; from now on, all have."""
+        here = self.episode, self.rollouts.game.text[self.state]
+        seen: NDArray[np.bool_] = self.shown[here]
+        self.shown[here] = True
+        return seen
 
     def _sit(self, state: NDArray[np.intp]) -> None:
         """Come to states: their pages are shown, each with its actions in a new order."""
@@ -102,7 +111,7 @@ class MenuEpisodes:
 
 
 @dataclass(frozen=True)
-class MenuRollout(CompiledRollout):
+class MenuRollout(GraphRollout):
     """Episodes that one replica played, with the menus as they were shown."""
 
     menu_steps: list[MenuStep]

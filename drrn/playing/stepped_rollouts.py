@@ -12,10 +12,10 @@ from drrn.games.optional import step_limit_of
 from drrn.learning.exploration import draw_actions
 from drrn.learning.replay import Transitions
 from drrn.learning.steps import Steps
-from drrn.models import Model
+from drrn.models import Model, Pages
 from drrn.playing.episodes import Episode
 from drrn.playing.lanes import Lanes, LocalLanes, Seen
-from drrn.playing.rollouts import QPolicy
+from drrn.playing.policies import QPolicy, chances
 from drrn.playing.trajectory import Trajectory, pages_of, steps_of
 from drrn.text import Store
 
@@ -86,6 +86,7 @@ class SteppedRollouts:
         seen = self.lanes.begin([lane for _, _, lane in wanted], [seed for _, seed, _ in wanted]) if wanted else []
         seats = [Seat(r, lane, Trajectory(), page) for (r, _, lane), page in zip(wanted, seen, strict=True)]
         for seat in seats:
+            seat.trajectory.show(seat.seen.observation.text)
             self._see(seat, store)
         return seats
 
@@ -93,14 +94,16 @@ class SteppedRollouts:
         self, seats: Sequence[Seat], policy: QPolicy, generators: Sequence[np.random.Generator], store: Store
     ) -> list[Choice]:
         """A choice for each seat, in the order of the seats, which are sorted by replica."""
-        rows = [[seat.trajectory.page for seat in seats if seat.replica == r] for r in range(len(generators))]
-        pages = pages_of(rows)
+        rows = [[seat.trajectory for seat in seats if seat.replica == r] for r in range(len(generators))]
+        pages = pages_of([[trajectory.page for trajectory in row] for row in rows])
         q = self.model.q(pages, store).cpu().numpy()
         found: list[Choice] = []
         for r, row in enumerate(rows):
             uniform = generators[r].random(len(row))
             if row:
-                shares = policy(q[r, : len(row)], pages.mask[r, : len(row)])
+                shown = Pages(pages.states[r, : len(row)], pages.actions[r, : len(row)])
+                seen = np.array([trajectory.again for trajectory in row])
+                shares = chances(policy, r, q[r, : len(row)], shown, seen)
                 places = draw_actions(shares, uniform)
                 found += zip(places.tolist(), shares[np.arange(len(row)), places].tolist(), strict=True)
         return found
@@ -113,6 +116,7 @@ class SteppedRollouts:
             seat.trajectory.taken.append(place)
             seat.trajectory.probabilities.append(probability)
             seat.trajectory.rewards.append(page.observation.reward)
+            seat.trajectory.show(page.observation.text)
             self._see(seat, store)
 
     def _see(self, seat: Seat, store: Store) -> None:

@@ -27,6 +27,14 @@ class Trajectory:
     last_reward: float = 0.0  # of the page it stands on, the first one's included
     ending: str | None = None
     stopped: bool = False  # by the game or by the step limit, though actions remain
+    shown: set[int] = field(default_factory=set)  # hashes of the texts: a scratch store's ids may change on the way
+    again: bool = False  # whether the page it stands on has a text that was shown before
+
+    def show(self, text: str) -> None:
+        """Come to a page."""
+        key = hash(text)
+        self.again = key in self.shown
+        self.shown.add(key)
 
     @property
     def episode(self) -> Episode:

@@ -12,17 +12,16 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from drrn.errors import InputError
 from drrn.games import Compiled, Game, Recipe, can_be_compiled, compile_game
 from drrn.games.compiled.compile import MOST_STATES
 from drrn.games.optional import fingerprint_of
-from drrn.learning.exploration import Probabilities, epsilon_greedy
 from drrn.learning.learners import build_learner
 from drrn.models import build_model
-from drrn.playing.evaluation import POLICIES, Evaluation, evaluate, policy_of
+from drrn.playing.evaluation import Evaluation, evaluate
 from drrn.playing.menu_rollouts import compiled_rollouts
+from drrn.playing.policies import POLICIES, EpsilonGreedy, QPolicy, policy_of
 from drrn.playing.pool import lanes_of
 from drrn.playing.rollouts import Rollouts
 from drrn.playing.stepped_rollouts import SteppedRollouts
@@ -152,10 +151,12 @@ class Trainer:
         self.rows += record.evaluation_rows(evaluations, settings)
         return Round(number, evaluations, learned, seconds)
 
-    def _explore(self, q: NDArray[np.floating], mask: NDArray[np.bool_]) -> Probabilities:
+    @property
+    def _explore(self) -> QPolicy:
+        """How actions are chosen while learning."""
         if self.settings.exploration == "epsilon":
-            return epsilon_greedy(q, mask, self.settings.epsilon)
-        return policy_of(self.settings.exploration, self.settings.alpha)(q, mask)
+            return EpsilonGreedy(self.settings.epsilon)
+        return policy_of(self.settings.exploration, self.settings.alpha)
 
     def _generators(self, purpose: int, number: int) -> list[np.random.Generator]:
         return [np.random.default_rng([seed, purpose, number]) for seed in self.settings.seeds]
