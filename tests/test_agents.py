@@ -73,7 +73,7 @@ def test_what_best_scores_is_sampled_and_a_table_of_exact_scores_says_so(tale, t
     train(tale, tmp_path / "run")
     capsys.readouterr()
     assert main(["evaluate", str(tmp_path / "run"), "--exact", "--episodes", "5"]) == 0
-    assert capsys.readouterr().out.splitlines()[0].split("  ")[-2].strip() == "best, sampled"
+    assert capsys.readouterr().out.splitlines()[0].endswith("best, sampled    sd")
     assert main(["evaluate", str(tmp_path / "run"), "--exact", "--policy", "best"]) == 2
     assert "can only be sampled" in capsys.readouterr().err
 
@@ -86,6 +86,36 @@ def test_a_person_sees_what_the_agent_thinks(tale, tmp_path, capsys, monkeypatch
     capsys.readouterr()
     assert main(["play", str(tale), "--agent", str(tmp_path / "run"), "--seed", "1"]) == 0
     assert "← the agent's choice" in capsys.readouterr().out
+
+
+def test_a_person_who_comes_back_to_a_page_sees_by_what_chances_the_agent_would_draw(
+    tale, tmp_path, capsys, monkeypatch
+):
+    train(tale, tmp_path / "run")
+    answers = iter(["go out", "turn back"])
+    monkeypatch.setattr("rich.console.Console.input", lambda *a, **k: next(answers, "q"))
+    capsys.readouterr()
+    assert main(["play", str(tale), "--agent", str(tmp_path / "run"), "--seed", "1"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("← the agent's choice") == 2 and out.count("%") == 2
+    assert out.count("This page was shown before") == 1
+
+
+def test_an_agent_plays_by_itself_by_any_of_its_policies(tale, tmp_path, capsys):
+    train(tale, tmp_path / "run")
+    capsys.readouterr()
+    found = {}
+    for policy in ("softmax", "greedy", "best"):
+        play = ["play", str(tale), "--agent", str(tmp_path / "run"), "--episodes", "20", "--seed", "1", "--json"]
+        assert main([*play, "--policy", policy]) == 0
+        found[policy] = capsys.readouterr().out
+        assert json.loads(found[policy])["episodes"] == 20
+    assert main(play) == 0
+    assert capsys.readouterr().out == found["best"]
+    assert main([*play[:-1], "--show"]) == 0
+    assert capsys.readouterr().out.count("  → ") >= 20
+    assert main(["play", str(tale), "--policy", "best"]) == 2
+    assert "name its run by --agent RUN" in capsys.readouterr().err
 
 
 def test_an_agent_that_advises_in_another_game_than_it_learned_says_so(tale, tmp_path, capsys, monkeypatch):

@@ -20,8 +20,19 @@ def draw_curve(
     figure, axes = pyplot.subplots(figsize=(7, 4.2), layout="constrained")
     for policy, colour in (("softmax", "#1f5fa8"), ("best", "#c9772b")):
         x, means, deviations = points(rows, f"{policy}_final_reward")
+        if not x:
+            continue
         episodes = [number * episodes_per_round for number in x]
-        axes.errorbar(episodes, means, deviations, label=policy, color=colour, capsize=2, linewidth=1.6, elinewidth=0.8)
+        axes.errorbar(
+            episodes,
+            means,
+            deviations,
+            label=f"policy {policy}",
+            color=colour,
+            capsize=2,
+            linewidth=1.6,
+            elinewidth=0.8,
+        )
     axes.axhline(scores.random, color="#888888", linestyle=":", label=f"random play ({scores.random:.1f})")
     if scores.best is not None:
         axes.axhline(scores.best, color="#3a8f4d", linestyle="--", label=f"best possible ({scores.best:.1f})")
