@@ -46,13 +46,19 @@ class Steps:
         )
 
 
+def last_steps(episode: Ids) -> NDArray[np.bool_]:
+    """Of steps in the order of their episodes: which are the last of their episode."""
+    return np.append(episode[1:] != episode[:-1], True)[: len(episode)]
+
+
 def n_step_rewards(
     episode: Ids, reward: NDArray[np.float64], discount: float, n_steps: int
 ) -> tuple[NDArray[np.float64], Ids, Ids]:
     """Of steps in the order of their episodes: the rewards of n steps, those before the end; the last that counts; how
     many those are."""
     count = len(episode)
-    last = np.searchsorted(episode, episode, side="right") - 1  # the last step of each step's episode
+    ends = np.flatnonzero(last_steps(episode))
+    last = np.repeat(ends, np.diff(ends, prepend=-1))  # the last step of each step's episode
     rewards, end = np.zeros(count), np.arange(count)
     for k in range(n_steps):
         within = np.arange(count) + k <= last

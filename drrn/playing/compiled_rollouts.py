@@ -15,7 +15,7 @@ from drrn.errors import InputError
 from drrn.games import Compiled
 from drrn.games.compiled.lockstep import Played
 from drrn.learning.replay import Transitions
-from drrn.learning.steps import Steps
+from drrn.learning.steps import Steps, last_steps
 from drrn.models import Model, Pages
 from drrn.playing.episodes import Episode
 from drrn.playing.policies import QPolicy
@@ -120,8 +120,3 @@ class CompiledRollout(GraphRollout):
             end_states=shown.states[game.page[after[last]]],
             end_actions=shown.actions[game.page[after[last]]],
         )
-
-
-def last_steps(episode: Ids) -> NDArray[np.bool_]:
-    """Of steps in the order of their episodes: which are the last of their episode."""
-    return np.append(episode[1:] != episode[:-1], True)[: len(episode)]

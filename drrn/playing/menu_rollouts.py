@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from drrn.games import Compiled
 from drrn.games.compiled.lockstep import Played, arrivals
 from drrn.learning.exploration import draw_actions
-from drrn.learning.steps import Steps
+from drrn.learning.steps import Steps, last_steps
 from drrn.models import Model, Pages
-from drrn.playing.compiled_rollouts import CompiledRollouts, GraphRollout, last_steps
+from drrn.playing.compiled_rollouts import CompiledRollouts, GraphRollout
 from drrn.playing.policies import QPolicy, chances
 from drrn.playing.rollouts import Rollout
 from drrn.text import Ids, Store
