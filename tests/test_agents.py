@@ -54,17 +54,28 @@ def test_evaluate_prints_means_and_each_replica(tale, tmp_path, capsys):
     capsys.readouterr()
     assert main(["evaluate", str(tmp_path / "run"), "--episodes", "5", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    keys = {"replica", "final_reward", "return", "steps", "stopped_by_the_limit", "endings"}
-    assert len(found["replicas"]) == 2 and set(found["replicas"][0]) == keys
+    keys = {"policy", "exact", "replica", "final_reward", "return", "steps", "stopped_by_the_limit", "endings"}
+    assert len(found["replicas"]) == 3 * 2 and set(found["replicas"][0]) == keys
     assert main(["evaluate", str(tmp_path / "run"), "--episodes", "5", "--policy", "greedy"]) == 0
-    assert "final reward" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "final reward" in out and "greedy" in out and "best" not in out
     assert main(["evaluate", str(tmp_path / "run"), "--exact", "--json"]) == 0
     exact = json.loads(capsys.readouterr().out)["replicas"]
+    assert [row["exact"] for row in exact] == [True] * 4 + [False] * 2
     assert main(["evaluate", str(tmp_path / "run"), "--episodes", "3000", "--json"]) == 0
     sampled = json.loads(capsys.readouterr().out)["replicas"]
     for one, other in zip(exact, sampled, strict=True):
         assert one["final_reward"] == pytest.approx(other["final_reward"], abs=0.8)
         assert sum(one["endings"].values()) + one["stopped_by_the_limit"] == pytest.approx(1)
+
+
+def test_what_best_scores_is_sampled_and_a_table_of_exact_scores_says_so(tale, tmp_path, capsys):
+    train(tale, tmp_path / "run")
+    capsys.readouterr()
+    assert main(["evaluate", str(tmp_path / "run"), "--exact", "--episodes", "5"]) == 0
+    assert capsys.readouterr().out.splitlines()[0].endswith("best, sampled    sd")
+    assert main(["evaluate", str(tmp_path / "run"), "--exact", "--policy", "best"]) == 2
+    assert "can only be sampled" in capsys.readouterr().err
 
 
 def test_a_person_sees_what_the_agent_thinks(tale, tmp_path, capsys, monkeypatch):
@@ -75,6 +86,36 @@ def test_a_person_sees_what_the_agent_thinks(tale, tmp_path, capsys, monkeypatch
     capsys.readouterr()
     assert main(["play", str(tale), "--agent", str(tmp_path / "run"), "--seed", "1"]) == 0
     assert "← the agent's choice" in capsys.readouterr().out
+
+
+def test_a_person_who_comes_back_to_a_page_sees_by_what_chances_the_agent_would_draw(
+    tale, tmp_path, capsys, monkeypatch
+):
+    train(tale, tmp_path / "run")
+    answers = iter(["go out", "turn back"])
+    monkeypatch.setattr("rich.console.Console.input", lambda *a, **k: next(answers, "q"))
+    capsys.readouterr()
+    assert main(["play", str(tale), "--agent", str(tmp_path / "run"), "--seed", "1"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("← the agent's choice") == 2 and out.count("%") == 2
+    assert out.count("This page was shown before") == 1
+
+
+def test_an_agent_plays_by_itself_by_any_of_its_policies(tale, tmp_path, capsys):
+    train(tale, tmp_path / "run")
+    capsys.readouterr()
+    found = {}
+    for policy in ("softmax", "greedy", "best"):
+        play = ["play", str(tale), "--agent", str(tmp_path / "run"), "--episodes", "20", "--seed", "1", "--json"]
+        assert main([*play, "--policy", policy]) == 0
+        found[policy] = capsys.readouterr().out
+        assert json.loads(found[policy])["episodes"] == 20
+    assert main(play) == 0
+    assert capsys.readouterr().out == found["best"]
+    assert main([*play[:-1], "--show"]) == 0
+    assert capsys.readouterr().out.count("  → ") >= 20
+    assert main(["play", str(tale), "--policy", "best"]) == 2
+    assert "name its run by --agent RUN" in capsys.readouterr().err
 
 
 def test_an_agent_that_advises_in_another_game_than_it_learned_says_so(tale, tmp_path, capsys, monkeypatch):

@@ -7,7 +7,7 @@ import torch
 from drrn.learning.equations import double_q_targets, huber, q_targets, squared
 from drrn.learning.exploration import draw_actions, epsilon_greedy, greedy, softmax
 from drrn.learning.replay import Priorities, ReplayBuffer, Transitions, batches_of
-from drrn.playing.compiled_rollouts import n_step_rewards
+from drrn.learning.steps import n_step_rewards
 from drrn.playing.trajectory import Moments, Trajectory
 from drrn.settings import Settings
 from drrn.training.train import Trainer

@@ -49,6 +49,25 @@ def test_a_run_is_never_overwritten_and_both_cures_are_named(tale, tmp_path, cap
     assert same(numbers(tmp_path / "run"), before)
 
 
+def test_a_run_from_before_the_policy_best_is_loaded_and_goes_on(tale, tmp_path, capsys):
+    train(tale, tmp_path / "run", "--rounds", "2")
+    path = tmp_path / "run/evaluations.csv"
+    with path.open(newline="") as file:
+        rows = [{name: value for name, value in row.items() if "best" not in name} for row in csv.DictReader(file)]
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    assert main(["evaluate", str(tmp_path / "run"), "--episodes", "2"]) == 0
+    config = tmp_path / "run/config.json"
+    config.write_text(config.read_text().replace('"rounds": 2', '"rounds": 3'))
+    assert main(resuming(tmp_path / "run")) == 0
+    with path.open(newline="") as file:
+        found = list(csv.DictReader(file))
+    assert [bool(row["best_final_reward"]) for row in found] == [False] * 4 + [True] * 2
+    assert [{**row, **old} for row, old in zip(found, rows, strict=False)] == found[:4]
+
+
 def test_config_reads_the_settings_of_another_run(tale, tmp_path):
     train(tale, tmp_path / "one", "--seed", "4")
     config = str(tmp_path / "one/config.json")
@@ -243,4 +262,4 @@ def test_scalars_are_written_for_each_replica_and_policy(tale, tmp_path, monkeyp
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
     monkeypatch.setattr(torch.utils, "tensorboard", module, raising=False)
     assert train(tale, tmp_path / "run", "--tensorboard") == 0
-    assert len(written) == 3 * 2 * 2 * 2 and written[0][0] == "final reward/softmax/replica 0"
+    assert len(written) == 3 * 2 * 3 * 2 and written[0][0] == "final reward/softmax/replica 0"

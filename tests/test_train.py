@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from drrn.playing.evaluation import mean_and_deviation
+from drrn.playing.policies import Softmax
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.settings import Settings
 from drrn.training.train import Trainer
@@ -118,8 +119,7 @@ def test_an_episode_that_ends_on_its_first_page_has_that_endings_reward(story):
         assert mean_and_deviation(rounds[0].evaluations, "softmax")[0] == pytest.approx(2.5, abs=1.2)
 
 
-def evenly(q, mask):
-    return mask / mask.sum(axis=1, keepdims=True)
+evenly = Softmax(alpha=0.0)
 
 
 @pytest.mark.parametrize("model", ["drrn", "max-action"])
@@ -145,7 +145,7 @@ def test_a_menu_is_shown_in_every_order_and_the_action_taken_leads_where_it_shou
     rollouts = Trainer(fork, Settings(**{**SMALL, "model": "max-action"}), CPU).rollouts
     game = rollouts.game
     generators = [np.random.default_rng(r) for r in range(2)]
-    steps = rollouts.play(600, evenly, generators, learn=True)[0].steps
+    steps = rollouts.play(600, evenly, generators, learn=True)[0].menu_steps
     first = steps[1]  # of all episodes; step 0 is empty
     start = int(np.flatnonzero(game.start)[0])
     menu = rollouts.actions[game.page[start]]

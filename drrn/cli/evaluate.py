@@ -10,12 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.cli.show import positive, table
+from drrn.cli.show import POLICIES, positive, table
+from drrn.errors import InputError
 from drrn.games import Game, Recipe, recipe_for
 
 if TYPE_CHECKING:
     from drrn.training.agent import Agent
 
+EXACT = ("softmax", "greedy")  # what best does depends on the pages shown before, so it is sampled
+Figures = dict[str, list[dict[str, Any]]]  # by each policy, of each replica
 MEASURES = ("final_reward", "return", "steps", "stopped_by_the_limit")
 
 
@@ -32,12 +35,15 @@ def add_command(commands: Any) -> None:
         help="show the actions in other words: those of the story, or one of its sets by name",
     )  # fmt: skip
     command.add_argument(
-        "--policy", choices=["softmax", "greedy"], default="softmax",
-        help="softmax plays as in training, greedy always takes the best action (default: softmax)",
+        "--policy", choices=POLICIES, action="append",
+        help="softmax plays as in training; greedy always takes the best action; best does so on a page that is new in "
+             "the game, and on one that was shown before plays by softmax (default: each of them)",
     )  # fmt: skip
     command.add_argument("--workers", type=positive, default=1, help="processes that step a slow game (default: 1)")
     command.add_argument("--episodes", type=positive, default=1000, help="of each replica (default: %(default)s)")
-    command.add_argument("--exact", action="store_true", help="expected scores, computed instead of sampled")
+    command.add_argument(
+        "--exact", action="store_true", help="expected scores, computed instead of sampled (not of best)"
+    )
     command.add_argument("--json", action="store_true", help="print each replica's figures as JSON")
     command.set_defaults(run=run)
 
@@ -45,32 +51,65 @@ def add_command(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     from drrn.training.loading import load_agent, read_config, recipe_of_run
 
+    policies = options.policy or POLICIES
+    if options.exact and not set(policies) & set(EXACT):
+        raise InputError(
+            "what best scores can only be sampled, since it depends on the pages shown before: leave --exact out"
+        )
     agent, config = load_agent(options.agent), read_config(options.agent)
     if options.game:
         recipe = recipe_for(options.game, lenient=config["game"]["lenient"], paraphrased=options.paraphrased)
     else:
         recipe = replace(recipe_of_run(options.agent, config), paraphrased=options.paraphrased)
     game = recipe.open()
-    figures = _exact(agent, game, options) if options.exact else _sampled(agent, game, recipe, options)
+    figures = {policy: _figures(agent, game, recipe, policy, options) for policy in policies}
     if options.json:
-        print(json.dumps({"game": game.name, "policy": options.policy, "replicas": figures}, ensure_ascii=False))
+        rows = [
+            {"policy": policy, "exact": options.exact and policy in EXACT, **row}
+            for policy, found in figures.items()
+            for row in found
+        ]
+        print(json.dumps({"game": game.name, "replicas": rows}, ensure_ascii=False))
         return
-    lines = []
-    for name in MEASURES:
-        values = [row[name] for row in figures]
-        deviation = statistics.stdev(values) if len(values) > 1 else 0.0
-        lines.append([name.replace("_", " "), statistics.fmean(values), deviation])
     how = "exact" if options.exact else f"{options.episodes} games each"
-    print(table(lines, header=[f"{len(figures)} replicas, {options.policy}, {how}", "mean", "sd"]))
-    shares: Counter[str] = Counter()
-    for row in figures:
-        shares.update({name: share / len(figures) for name, share in row["endings"].items()})
-    print("\nendings\n" + table([[f"{share:.1%}", name] for name, share in shares.most_common() if share > 0.0005]))
+    header = [f"{len(next(iter(figures.values())))} replicas, {how}"]
+    for policy in figures:
+        header += [f"{policy}, sampled" if options.exact and policy not in EXACT else policy, "sd"]
+    print(table([_measured(name, figures) for name in MEASURES], header=header))
+    print("\nendings\n" + table(_endings(figures), header=[*figures, ""]))
 
 
-def _sampled(agent: Agent, game: Game, recipe: Recipe, options: argparse.Namespace) -> list[dict[str, Any]]:
+def _measured(name: str, figures: Figures) -> list[object]:
+    """A measure's mean and standard deviation over replicas, by each policy."""
+    line: list[object] = [name.replace("_", " ")]
+    for rows in figures.values():
+        values = [row[name] for row in rows]
+        line += [statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0]
+    return line
+
+
+def _endings(figures: Figures) -> list[list[object]]:
+    """How often each ending is reached by each policy, the first policy's most frequent first."""
+    shares: list[Counter[str]] = [Counter() for _ in figures]
+    for share, rows in zip(shares, figures.values(), strict=True):
+        for row in rows:
+            share.update({name: part / len(rows) for name, part in row["endings"].items()})
+    names = sorted({name for share in shares for name in share}, key=lambda name: [-share[name] for share in shares])
+    return [
+        [*(f"{share[name]:.1%}" for share in shares), name]
+        for name in names
+        if max(share[name] for share in shares) > 0.0005
+    ]
+
+
+def _figures(
+    agent: Agent, game: Game, recipe: Recipe, policy: str, options: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """Each replica's, computed where that is asked for and possible, else sampled."""
+    if options.exact and policy in EXACT:
+        return _exact(agent, game, policy)
     rows = []
-    choices = {"policies": [options.policy], "episodes": options.episodes, "workers": options.workers}
+    choices = {"policies": [policy], "episodes": options.episodes, "workers": options.workers}
     for e in agent.evaluate(game, recipe=recipe, **choices):
         s = e.summary
         values = (s.mean_final_reward, s.mean_return, s.mean_steps, e.stopped)
@@ -79,8 +118,8 @@ def _sampled(agent: Agent, game: Game, recipe: Recipe, options: argparse.Namespa
     return rows
 
 
-def _exact(agent: Agent, game: Game, options: argparse.Namespace) -> list[dict[str, Any]]:
-    compiled, scores = agent.exact(game, options.policy)
+def _exact(agent: Agent, game: Game, policy: str) -> list[dict[str, Any]]:
+    compiled, scores = agent.exact(game, policy)
     rows = []
     for replica, s in enumerate(scores):
         shares: Counter[str] = Counter()

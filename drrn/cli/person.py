@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import getpass
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Protocol
 
 from rich.console import Console
 from rich.markup import escape
@@ -16,9 +17,14 @@ from drrn.cli.show import counted
 from drrn.games import Game, Observation
 from drrn.games.optional import ending_of, is_stopped, title_of
 
-Adviser = Callable[[Observation], Sequence[float]]  # Q of each action shown
-
 HELP = "a number chooses; [b]u[/b] undo, [b]r[/b] restart, [b]q[/b] quit"
+
+
+class Adviser(Protocol):
+    """What an agent thinks of a page that this game has or has not shown before."""
+
+    def __call__(self, observation: Observation, *, seen: bool) -> tuple[Iterable[float], Iterable[float]]:
+        """Q of each action, and with what probability the agent would take it."""
 
 
 class Sitting:
@@ -30,6 +36,7 @@ class Sitting:
         self.console = Console(highlight=False)
         self.taken: list[int] = []
         self.undone = 0
+        self.shown: set[str] = set()  # texts of the pages before this one
 
     def begin(self) -> None:
         """Play until the person leaves."""
@@ -67,8 +74,9 @@ class Sitting:
     def _replay(self) -> tuple[Observation, float]:
         """The page the taken steps lead to: the seed makes the same game each time, so undo is one step fewer."""
         observation = self.game.reset(self.seed)
-        total = 0.0
+        total, self.shown = 0.0, set()
         for index in self.taken:
+            self.shown.add(observation.text)
             observation = self.game.step(index)
             total += observation.reward
         return observation, total
@@ -79,13 +87,21 @@ class Sitting:
         text.highlight_words(observation.actions, style="underline")  # links that stand inside the text
         self.console.print(text, width=min(self._width, 80))
         self.console.print()
-        q = self.adviser(observation) if self.adviser else None
-        for number, action in enumerate(observation.actions, 1):
-            advice = ""
-            if q is not None:
-                chosen = " [bold yellow]← the agent's choice[/]" if q[number - 1] == max(q) else ""
-                advice = f" [dim]{q[number - 1]:.2f}[/]{chosen}"
-            self.console.print(f"  [bold cyan]{number}[/] {escape(action)}{advice}", width=min(self._width, 80))
+        advice = self._advice(observation) if self.adviser else [""] * len(observation.actions)
+        for number, (action, advised) in enumerate(zip(observation.actions, advice, strict=True), 1):
+            self.console.print(f"  [bold cyan]{number}[/] {escape(action)}{advised}", width=min(self._width, 80))
+        if self.adviser and observation.text in self.shown:
+            self.console.print("This page was shown before: the agent would now draw, by these chances.", style="dim")
+
+    def _advice(self, observation: Observation) -> list[str]:
+        """Q of each action, and what the agent would take; on a page shown before, with what chance it would."""
+        assert self.adviser is not None
+        seen = observation.text in self.shown
+        advice = []
+        for q, share in zip(*self.adviser(observation, seen=seen), strict=True):
+            chosen = " ← the agent's choice" if share == 1 else f" ← {share:.0%}" if seen else ""
+            advice.append(f" [dim]{q:.2f}[/][bold yellow]{chosen}[/]")
+        return advice
 
     def _ask(self, observation: Observation) -> str | None:
         """An index as a string, 'u', 'r', or None to leave."""

@@ -9,15 +9,18 @@ import random
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from drrn import load
 from drrn.authoring.scores import scores_file
-from drrn.cli.show import add_game_options, open_game, positive, table, tracked
+from drrn.cli.show import POLICIES, add_game_options, open_game, positive, table, tracked
 from drrn.errors import InputError, require
 from drrn.games import Game, Observation
 from drrn.games.optional import title_of
 from drrn.playing.episodes import Episode, Policy, Summary, play_episodes, random_policy, summarise
+
+if TYPE_CHECKING:
+    from drrn.training.agent import Player
 
 
 def add_command(commands: Any) -> None:
@@ -36,10 +39,16 @@ def add_command(commands: Any) -> None:
     command.add_argument("--no-shuffle", action="store_true", help="keep the actions in the story's order")
     person = command.add_argument_group("a person plays")
     person.add_argument("--player", metavar="NAME", help="who plays (default: the name you are logged in by)")
-    person.add_argument("--agent", type=Path, metavar="RUN", help="show what a trained agent thinks of each action")
+    person.add_argument(
+        "--agent", type=Path, metavar="RUN",
+        help="show what a trained agent thinks of each action; with --policy, it plays by itself",
+    )  # fmt: skip
     person.add_argument("--scores", type=Path, metavar="FILE", help="the scores file (default: ~/.drrn/scores.csv)")
     policy = command.add_argument_group("a policy plays")
-    policy.add_argument("--policy", choices=["random"], help="who chooses instead of a person")
+    policy.add_argument(
+        "--policy", choices=["random", *POLICIES],
+        help="who chooses instead of a person: chance, or the agent in a way of its own (with --json or --show: best)",
+    )  # fmt: skip
     policy.add_argument("--episodes", type=positive, default=1000, metavar="N", help="how many games (default: 1000)")
     policy.add_argument("--json", action="store_true", help="print the summary as JSON")
     policy.add_argument("--show", action="store_true", help="print each page and each choice")
@@ -47,36 +56,39 @@ def add_command(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    if options.policy is None and (options.json or options.show):
-        raise InputError("--json and --show go with --policy random: a person sees the pages anyway")
+    name = options.policy or ("best" if options.agent and (options.json or options.show) else None)
+    if name is None and (options.json or options.show):
+        raise InputError("--json and --show go with --policy or with --agent: a person sees the pages anyway")
+    if name in POLICIES and not options.agent:
+        raise InputError(f"--policy {name} is an agent's: name its run by --agent RUN")
     game = open_game(options, paraphrased=options.paraphrased, shuffle=not options.no_shuffle)
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(2**31)
-    if options.policy is None:
+    if name is None:
         require("rich", "cli")
         from drrn.cli.person import Sitting
 
-        adviser = _adviser(options.agent, game) if options.agent else None
+        adviser = _player(options.agent, game, "best", seed).thinks if options.agent else None
         Sitting(game, seed, options.player, options.scores or scores_file(), adviser).begin()
         return
-    policy = random_policy(seed)
+    policy = random_policy(seed) if name == "random" else _player(options.agent, game, name, seed)
     if options.show:
         shown = _Remembering(game)
-        episodes = _endings_aloud(shown, play_episodes(shown, _aloud(policy), options.episodes, seed))
+        episodes = _endings_aloud(shown, play_episodes(shown, _Aloud(policy), options.episodes, seed))
     else:
         episodes = play_episodes(game, policy, options.episodes, seed)
     summary = summarise(tracked(episodes, options.episodes, "playing"))
     print(json.dumps(dataclasses.asdict(summary)) if options.json else told_summary(summary))
 
 
-def _adviser(run: Path, game: Game) -> Callable[[Observation], list[float]]:
-    """A trained agent's Q-values, the mean over its replicas."""
+def _player(run: Path, game: Game, policy: str, seed: int) -> Player:
+    """A trained agent that plays or advises, by the mean of its replicas' Q-values."""
     from drrn.training.loading import read_config
 
     agent = load(run)
     learned = read_config(run)["game"]["title"]
     if learned != (title := title_of(game)):
         print(f'the agent learned "{learned}", and this is "{title}": its advice is a guess', file=sys.stderr)
-    return lambda observation: agent.ask(observation.text, observation.actions).mean(axis=0).tolist()
+    return agent.policy(policy, seed=seed)
 
 
 def told_summary(summary: Summary) -> str:
@@ -93,17 +105,19 @@ def told_summary(summary: Summary) -> str:
     return f"{table(rows)}\n\nendings\n{table(shares)}"
 
 
-def _aloud(policy: Policy) -> Policy:
+class _Aloud:
     """The policy, printing what it sees and takes."""
 
-    def choose(observation: Observation) -> int:
-        chosen = policy(observation)
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.begin: Callable[[], None] | None = getattr(policy, "begin", None)
+
+    def __call__(self, observation: Observation) -> int:
+        chosen = self.policy(observation)
         print(f"\n{observation.text}\n")
         for index, action in enumerate(observation.actions):
             print(f"  {'→' if index == chosen else ' '} {action}")
         return chosen
-
-    return choose
 
 
 class _Remembering:

@@ -12,6 +12,7 @@ from drrn.games.stories.authored import Authored
 from drrn.games.stories.explore import LIMIT
 
 T = TypeVar("T")
+POLICIES = ("softmax", "greedy", "best")  # of an agent; said here too, since PyTorch takes a second to import
 
 
 def add_game_options(command: argparse.ArgumentParser, *, optional: bool = False) -> None:

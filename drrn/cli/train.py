@@ -199,11 +199,11 @@ class rounds_display:  # noqa: N801 — used as a verb
         from drrn.playing.evaluation import mean_and_deviation
 
         softmax, deviation = mean_and_deviation(finished.evaluations, "softmax")
-        greedy, _ = mean_and_deviation(finished.evaluations, "greedy")
+        greedy, best = (mean_and_deviation(finished.evaluations, policy)[0] for policy in ("greedy", "best"))
         speed = finished.transitions / finished.learning_seconds if finished.learning_seconds else 0.0
         line = (
             f"round {finished.number:>3}/{self.settings.rounds}  softmax {softmax:6.2f} ± {deviation:.2f}  "
-            f"greedy {greedy:6.2f}  {speed:>9,.0f} transitions/s"
+            f"greedy {greedy:6.2f}  best {best:6.2f}  {speed:>9,.0f} transitions/s"
         )
         if self.bar is None:
             print(line, flush=True)

@@ -16,12 +16,15 @@ from drrn.games.optional import step_limit_of
 from drrn.games.stories.authored import paraphrases_of
 from drrn.models import Model, Pages
 from drrn.playing.compiled_rollouts import CompiledRollouts
-from drrn.playing.evaluation import POLICIES, evaluate, policy_of
+from drrn.playing.evaluation import evaluate
 from drrn.playing.menu_rollouts import compiled_rollouts
+from drrn.playing.policies import policy_of
 from drrn.playing.rollouts import Rollouts
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.settings import Settings
 from drrn.training.train import Trainer, compiled_or_none
+
+MEASURED = ("softmax", "greedy")  # the policies of the published rows, whatever others there are
 
 
 def final_rows(
@@ -35,7 +38,7 @@ def final_rows(
         fast = compiled_rollouts(compiled, model, model.store.scratch() if paraphrased else None)
     rollouts: Rollouts = fast or SteppedRollouts(game, model)
     rows = []
-    for policy in POLICIES:
+    for policy in MEASURED:
         exact = exact_scores(fast, policy, settings, step_limit_of(game))
         found = evaluate(rollouts, [policy], settings.alpha, episodes[policy], settings.seeds, settings.rounds + 1)
         for e in found:
@@ -68,7 +71,7 @@ def round_rows(kept: list[dict[str, str]], common: Row) -> list[Row]:
             **{m: float(row[f"{policy}_{m}"]) for m in ("final_reward", "return", "steps", "stopped")},
         }
         for row in kept
-        for policy in POLICIES
+        for policy in MEASURED
     ]  # fmt: skip
 
 

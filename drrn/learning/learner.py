@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from drrn.learning.replay import Transitions
+from drrn.learning.steps import Steps
 from drrn.text import Ids, State
 
 
@@ -16,6 +17,9 @@ class Experience(Protocol):
 
     def transitions(self, discount: float, n_steps: int) -> Transitions:
         """The steps as transitions, each with the rewards of `n_steps` steps."""
+
+    def steps(self) -> Steps:
+        """Whole episodes, with the probabilities of the actions taken; the online form has none to tell."""
 
 
 Generators = Sequence[np.random.Generator]  # one for each replica

@@ -11,13 +11,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from drrn.errors import InputError
 from drrn.games import Compiled
 from drrn.games.compiled.lockstep import Played
 from drrn.learning.replay import Transitions
+from drrn.learning.steps import Steps, last_steps
 from drrn.models import Model, Pages
 from drrn.playing.episodes import Episode
-from drrn.playing.rollouts import QPolicy
+from drrn.playing.policies import QPolicy
+from drrn.playing.rollouts import Rollout
 from drrn.text import Ids, Store
+
+Floats = NDArray[np.float64]
+Tables = tuple[
+    Floats, Floats | None
+]  # the probability of each slot: at first, and on a page shown before, if it differs
 
 
 class CompiledRollouts:
@@ -33,32 +41,43 @@ class CompiledRollouts:
 
     def play(
         self, episodes: int, policy: QPolicy, generators: Sequence[np.random.Generator], *, learn: bool
-    ) -> Sequence[CompiledRollout]:
+    ) -> Sequence[Rollout]:
         """For each replica, so many episodes; its generator alone makes them. All words are known: none are learned."""
         found = []
-        for probabilities, generator in zip(self.probabilities(policy), generators, strict=True):
+        for tables, generator in zip(self.tables(policy), generators, strict=True):
             seed = int(generator.integers(2**62))
-            found.append(CompiledRollout(self, self.game.play(probabilities, episodes, seed=seed, record=learn)))
+            played = self.game.play(tables[0], episodes, seed=seed, record=learn, again=tables[1])
+            found.append(CompiledRollout(self, played, tables))
         return found
 
-    def probabilities(self, policy: QPolicy) -> list[NDArray[np.float64]]:
-        """The probability of each slot of the game, for each replica."""
+    def probabilities(self, policy: QPolicy) -> list[Floats]:
+        """The probability of each slot of the game, for each replica, if it is the same whenever a page is shown."""
+        found = self.tables(policy)
+        if any(again is not None for _, again in found):
+            raise InputError("this policy remembers the pages of an episode: its score can only be sampled")
+        return [first for first, _ in found]
+
+    def tables(self, policy: QPolicy) -> list[Tables]:
+        """The probability of each slot, for each replica: at first, and where the page was shown before."""
         replicas = len(self.model.seeds)
         pages = Pages(np.tile(self.states, (replicas, 1)), np.tile(self.actions, (replicas, 1, 1)))
         q = self.model.q(pages, self.store).cpu().numpy()  # [R, P, A]
-        mask = self.actions >= 0
-        going_on = mask.any(axis=1)
+        on = (self.actions >= 0).any(axis=1)  # the pages that are no endings
+        shown = Pages(self.states[on], self.actions[on])
         found = []
         for r in range(replicas):
-            shares = np.zeros(mask.shape)
-            shares[going_on] = policy(q[r, going_on], mask[going_on])
-            found.append(np.asarray(self.game.by_state(shares[mask]), np.float64))
+            first, again = policy.first(r, q[r, on], shown), policy.again(r, q[r, on], shown)
+            found.append((self._by_slot(first, shown), None if again is None else self._by_slot(again, shown)))
         return found
+
+    def _by_slot(self, shares: Floats, shown: Pages) -> Floats:
+        """Of each slot, what stands for its page and action [P, A]; endings, which have no actions, are left out."""
+        return np.asarray(self.game.by_state(shares[shown.mask]), np.float64)
 
 
 @dataclass(frozen=True)
-class CompiledRollout:
-    """Episodes that one replica played."""
+class GraphRollout:
+    """Episodes that one replica played on a compiled game; how its steps were recorded, a subclass knows."""
 
     rollouts: CompiledRollouts
     played: Played
@@ -70,38 +89,34 @@ class CompiledRollout:
         rows = zip(*(column.tolist() for column in columns), strict=True)
         return [Episode(final, total, steps, names[end] if end >= 0 else None) for final, total, steps, end in rows]
 
+    def steps(self) -> Steps:
+        raise NotImplementedError
+
     def transitions(self, discount: float, n_steps: int) -> Transitions:
-        """Every step, in the order of the episodes; of n steps' rewards, those before the end."""
-        game, taken = self.rollouts.game, self.played.transitions
+        return self.steps().transitions(discount, n_steps)
+
+
+@dataclass(frozen=True)
+class CompiledRollout(GraphRollout):
+    """Episodes that one replica played by look-ups alone."""
+
+    tables: Tables  # by which it was played
+
+    def steps(self) -> Steps:
+        """Every step, in the order of the episodes, if it was played to learn."""
+        game, shown, taken = self.rollouts.game, self.rollouts, self.played.transitions
         assert taken is not None
         order = np.argsort(taken.episode, kind="stable")
         episode, state = taken.episode[order], taken.state[order]
         slot, after = taken.slot[order], taken.successor[order]
-        rewards, end, steps = n_step_rewards(episode, game.reward[after], discount, n_steps)
-        return Transitions(
-            states=self.rollouts.states[game.page[state]],
-            actions=self.rollouts.actions[game.page[state]],
+        last, (first, again) = last_steps(episode), self.tables
+        return Steps(
+            states=shown.states[game.page[state]],
+            actions=shown.actions[game.page[state]],
             taken=slot - game.first[state],
-            rewards=rewards.astype(np.float32),
-            discounts=(discount**steps).astype(np.float32),
-            next_states=self.rollouts.states[game.page[after[end]]],
-            next_actions=self.rollouts.actions[game.page[after[end]]],
+            probabilities=first[slot] if again is None else np.where(taken.again[order], again[slot], first[slot]),
+            rewards=game.reward[after],
+            last=last,
+            end_states=shown.states[game.page[after[last]]],
+            end_actions=shown.actions[game.page[after[last]]],
         )
-
-
-def n_step_rewards(
-    episode: Ids, reward: NDArray[np.float64], discount: float, n_steps: int
-) -> tuple[NDArray[np.float64], Ids, Ids]:
-    """Of steps in the order of their episodes: the rewards of n steps, those before the end; the last that counts; how
-    many those are."""
-    count = len(episode)
-    last = np.searchsorted(episode, episode, side="right") - 1  # the last step of each step's episode
-    rewards, end = np.zeros(count), np.arange(count)
-    for k in range(n_steps):
-        within = np.arange(count) + k <= last
-        if not within.any():  # every episode is over
-            break
-        at = np.minimum(np.arange(count) + k, last)
-        rewards += np.where(within, discount**k * reward[at], 0.0)
-        end = np.where(within, at, end)
-    return rewards, end, end - np.arange(count) + 1

@@ -12,7 +12,7 @@ from drrn.games import Game, Observation, as_game
 from drrn.games.contract import checked
 from drrn.games.optional import ending_of, is_stopped, step_limit_of
 
-Policy = Callable[[Observation], int]  # the index of the action to take
+Policy = Callable[[Observation], int]  # the index of the action to take; one that remembers has a begin(), too
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,14 @@ def random_policy(seed: int) -> Policy:
 
 
 def play_episodes(game: Any, policy: Policy, episodes: int, seed: int) -> Iterator[Episode]:
-    """Yield each finished episode of a game, by name or as an object; the seed makes all of them."""
+    """Yield each finished episode of a game, by name or as an object; the seed makes all of them. A policy that has a
+    `begin()` is told of each new episode."""
     game = as_game(game)
     most = step_limit_of(game)
+    begin = getattr(policy, "begin", None)
     for number in range(episodes):
+        if begin is not None:
+            begin()
         yield _episode(game, policy, checked(game, game.reset(seed if number == 0 else None)), most)
 
 

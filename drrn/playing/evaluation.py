@@ -1,4 +1,4 @@
-"""How well replicas play: by the paper's softmax with the same α, and by the best action always (greedy)."""
+"""How well replicas play, by each policy; softmax has the same α as in training."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from drrn.errors import InputError, did_you_mean
-from drrn.learning.exploration import greedy, softmax
 from drrn.playing.episodes import Summary, summarise
-from drrn.playing.rollouts import QPolicy, Rollouts
+from drrn.playing.policies import POLICIES, policy_of
+from drrn.playing.rollouts import Rollouts
 
 EVALUATE = 3  # what a generator is for; training's purposes are 1 and 2, so it never shares one
-POLICIES = ("softmax", "greedy")
 
 
 @dataclass(frozen=True)
@@ -30,15 +28,6 @@ class Evaluation:
     def stopped(self) -> float:
         """The share of episodes that the step limit stopped."""
         return 1 - sum(self.summary.endings.values()) / self.summary.episodes
-
-
-def policy_of(name: str, alpha: float) -> QPolicy:
-    """A policy by its name: from Q-values to the probabilities of actions."""
-    if name not in POLICIES:
-        raise InputError(
-            f'no policy is named "{name}": choose from {", ".join(POLICIES)}.{did_you_mean(name, POLICIES)}'
-        )
-    return greedy if name == "greedy" else lambda q, mask: softmax(q, mask, alpha)
 
 
 def evaluate(

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +12,11 @@ from numpy.typing import NDArray
 from drrn.games import Compiled
 from drrn.games.compiled.lockstep import Played, arrivals
 from drrn.learning.exploration import draw_actions
-from drrn.learning.replay import Transitions
+from drrn.learning.steps import Steps, last_steps
 from drrn.models import Model, Pages
-from drrn.playing.compiled_rollouts import CompiledRollout, CompiledRollouts, n_step_rewards
-from drrn.playing.rollouts import QPolicy
+from drrn.playing.compiled_rollouts import CompiledRollouts, GraphRollout
+from drrn.playing.policies import QPolicy, chances
+from drrn.playing.rollouts import Rollout
 from drrn.text import Ids, Store
 
 
@@ -25,9 +25,9 @@ class MenuRollouts(CompiledRollouts):
 
     def play(
         self, episodes: int, policy: QPolicy, generators: Sequence[np.random.Generator], *, learn: bool
-    ) -> Sequence[CompiledRollout]:
+    ) -> Sequence[Rollout]:
         """For each replica, so many episodes; its generator alone makes them."""
-        rows = [MenuEpisodes(self, generator, episodes) for generator in generators]
+        rows = [MenuEpisodes(self, r, generator, episodes) for r, generator in enumerate(generators)]
         for _ in range(self.game.max_steps):
             if not any(len(row.episode) for row in rows):
                 break
@@ -45,6 +45,7 @@ class MenuStep:
     text: Ids
     menu: Ids
     taken: Ids
+    probability: NDArray[np.float64]
     reward: NDArray[np.float64]
     next_text: Ids
     next_menu: Ids
@@ -53,16 +54,17 @@ class MenuStep:
 class MenuEpisodes:
     """The episodes of one replica that are under way; those that are over leave."""
 
-    def __init__(self, rollouts: MenuRollouts, generator: np.random.Generator, episodes: int) -> None:
-        self.rollouts, self.generator = rollouts, generator
+    def __init__(self, rollouts: MenuRollouts, replica: int, generator: np.random.Generator, episodes: int) -> None:
+        self.rollouts, self.replica, self.generator = rollouts, replica, generator
         self.arrive = arrivals(rollouts.game, generator)
         self.played = Played(
             np.zeros(episodes), np.zeros(episodes), np.zeros(episodes, np.intp), np.full(episodes, -1, np.intp)
         )
         self.episode = np.arange(episodes)
+        self.shown = np.zeros((episodes, len(rollouts.game.texts)), np.bool_)  # the texts of each episode's pages
         self._sit(self.arrive(np.zeros(episodes, np.intp)))
-        none, text, menu = self.episode[:0], self.text[:0], self.menu[:0]
-        self.steps = [MenuStep(none, text, menu, none, np.zeros(0), text, menu)]  # the shapes, where there is no step
+        none, nothing, text, menu = self.episode[:0], np.zeros(0), self.text[:0], self.menu[:0]
+        self.steps = [MenuStep(none, text, menu, none, nothing, nothing, text, menu)]  # the shapes, if no step follows
         self._leave()
 
     def step(self, q: NDArray[np.floating], policy: QPolicy) -> None:
@@ -70,15 +72,24 @@ class MenuEpisodes:
         game, played = self.rollouts.game, self.played
         if not len(self.episode):
             return
-        taken = draw_actions(policy(q, self.menu >= 0), self.generator.random(len(self.episode)))
-        slot = game.first[self.state] + self.order[np.arange(len(taken)), taken]
+        shares = chances(policy, self.replica, q, Pages(self.text, self.menu), self._seen())
+        taken = draw_actions(shares, self.generator.random(len(self.episode)))
+        rows = np.arange(len(taken))
+        slot = game.first[self.state] + self.order[rows, taken]
         before = self.text, self.menu
         self._sit(self.arrive(game.row[slot]))
         reward = game.reward[self.state]
         played.total[self.episode] += reward
         played.steps[self.episode] += 1
-        self.steps.append(MenuStep(self.episode, *before, taken, reward, self.text, self.menu))
+        self.steps.append(MenuStep(self.episode, *before, taken, shares[rows, taken], reward, self.text, self.menu))
         self._leave()
+
+    def _seen(self) -> NDArray[np.bool_]:
+        """Which episodes have shown the text of their page before; from now on, all have."""
+        here = self.episode, self.rollouts.game.text[self.state]
+        seen: NDArray[np.bool_] = self.shown[here]
+        self.shown[here] = True
+        return seen
 
     def _sit(self, state: NDArray[np.intp]) -> None:
         """Come to states: their pages are shown, each with its actions in a new order."""
@@ -100,25 +111,26 @@ class MenuEpisodes:
 
 
 @dataclass(frozen=True)
-class MenuRollout(CompiledRollout):
+class MenuRollout(GraphRollout):
     """Episodes that one replica played, with the menus as they were shown."""
 
-    steps: list[MenuStep]
+    menu_steps: list[MenuStep]
 
-    def transitions(self, discount: float, n_steps: int) -> Transitions:
-        names = ("episode", "text", "menu", "taken", "reward", "next_text", "next_menu")
-        whole: dict[str, NDArray[Any]] = {n: np.concatenate([getattr(s, n) for s in self.steps]) for n in names}
-        order = np.argsort(whole["episode"], kind="stable")
-        whole = {name: column[order] for name, column in whole.items()}
-        rewards, end, counted = n_step_rewards(whole["episode"], whole["reward"], discount, n_steps)
-        return Transitions(
-            states=whole["text"],
-            actions=whole["menu"],
-            taken=whole["taken"],
-            rewards=rewards.astype(np.float32),
-            discounts=(discount**counted).astype(np.float32),
-            next_states=whole["next_text"][end],
-            next_actions=whole["next_menu"][end],
+    def steps(self) -> Steps:
+        """Every step, in the order of the episodes."""
+        columns = zip(*(vars(step).values() for step in self.menu_steps), strict=True)
+        whole = MenuStep(*map(np.concatenate, columns))
+        order = np.argsort(whole.episode, kind="stable")
+        last = last_steps(whole.episode[order])
+        return Steps(
+            states=whole.text[order],
+            actions=whole.menu[order],
+            taken=whole.taken[order],
+            probabilities=whole.probability[order],
+            rewards=whole.reward[order],
+            last=last,
+            end_states=whole.next_text[order[last]],
+            end_actions=whole.next_menu[order[last]],
         )
 
 

@@ -6,18 +6,16 @@ sees the whole menu of actions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from drrn.learning.exploration import Probabilities
 from drrn.learning.replay import Transitions
+from drrn.learning.steps import Steps
 from drrn.models import Model
 from drrn.playing.episodes import Episode
-
-QPolicy = Callable[[NDArray[np.floating], NDArray[np.bool_]], Probabilities]  # from Q and mask [N, A]
+from drrn.playing.policies import QPolicy
 
 
 class Rollout(Protocol):
@@ -26,9 +24,11 @@ class Rollout(Protocol):
     @property
     def episodes(self) -> list[Episode]: ...
 
+    def steps(self) -> Steps:
+        """Every step, in the order of the episodes, if it was played to learn."""
+
     def transitions(self, discount: float, n_steps: int) -> Transitions:
-        """Every step, in the order of the episodes, with the rewards of `n_steps` steps; a stopped episode still has
-        actions at its end, so it bootstraps."""
+        """The same as transitions, each with the rewards of `n_steps` steps."""
 
 
 class Rollouts(Protocol):

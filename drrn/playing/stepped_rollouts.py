@@ -11,12 +11,15 @@ from drrn.games import Game
 from drrn.games.optional import step_limit_of
 from drrn.learning.exploration import draw_actions
 from drrn.learning.replay import Transitions
-from drrn.models import Model
+from drrn.learning.steps import Steps
+from drrn.models import Model, Pages
 from drrn.playing.episodes import Episode
 from drrn.playing.lanes import Lanes, LocalLanes, Seen
-from drrn.playing.rollouts import QPolicy
-from drrn.playing.trajectory import Moments, Trajectory, pages_of
+from drrn.playing.policies import QPolicy, chances
+from drrn.playing.trajectory import Trajectory, pages_of, steps_of
 from drrn.text import Store
+
+Choice = tuple[int, float]  # the place of an action, and how probable it was
 
 MOST_SCRATCH = 50_000  # texts that an evaluation keeps before it lets go of those that are no longer shown
 
@@ -31,9 +34,11 @@ class SteppedRollout:
     def episodes(self) -> list[Episode]:
         return [trajectory.episode for trajectory in self.trajectories]
 
+    def steps(self) -> Steps:
+        return steps_of(self.trajectories)
+
     def transitions(self, discount: float, n_steps: int) -> Transitions:
-        moments = [(trajectory, t) for trajectory in self.trajectories for t in range(len(trajectory.taken))]
-        return Moments(moments).transitions(discount, n_steps)
+        return self.steps().transitions(discount, n_steps)
 
 
 @dataclass
@@ -81,30 +86,37 @@ class SteppedRollouts:
         seen = self.lanes.begin([lane for _, _, lane in wanted], [seed for _, seed, _ in wanted]) if wanted else []
         seats = [Seat(r, lane, Trajectory(), page) for (r, _, lane), page in zip(wanted, seen, strict=True)]
         for seat in seats:
+            seat.trajectory.show(seat.seen.observation.text)
             self._see(seat, store)
         return seats
 
     def choices(
         self, seats: Sequence[Seat], policy: QPolicy, generators: Sequence[np.random.Generator], store: Store
-    ) -> list[int]:
-        """A place for each seat, in the order of the seats, which are sorted by replica."""
-        rows = [[seat.trajectory.page for seat in seats if seat.replica == r] for r in range(len(generators))]
-        pages = pages_of(rows)
+    ) -> list[Choice]:
+        """A choice for each seat, in the order of the seats, which are sorted by replica."""
+        rows = [[seat.trajectory for seat in seats if seat.replica == r] for r in range(len(generators))]
+        pages = pages_of([[trajectory.page for trajectory in row] for row in rows])
         q = self.model.q(pages, store).cpu().numpy()
-        found: list[int] = []
+        found: list[Choice] = []
         for r, row in enumerate(rows):
             uniform = generators[r].random(len(row))
-            here, mask = q[r, : len(row)], pages.mask[r, : len(row)]
-            found += draw_actions(policy(here, mask), uniform).tolist() if row else []
+            if row:
+                shown = Pages(pages.states[r, : len(row)], pages.actions[r, : len(row)])
+                seen = np.array([trajectory.again for trajectory in row])
+                shares = chances(policy, r, q[r, : len(row)], shown, seen)
+                places = draw_actions(shares, uniform)
+                found += zip(places.tolist(), shares[np.arange(len(row)), places].tolist(), strict=True)
         return found
 
-    def step(self, seats: Sequence[Seat], places: Sequence[int], store: Store) -> None:
+    def step(self, seats: Sequence[Seat], choices: Sequence[Choice], store: Store) -> None:
         """Take an action in every seat."""
-        seen = self.lanes.step([seat.lane for seat in seats], places)
-        for seat, place, page in zip(seats, places, seen, strict=True):
+        seen = self.lanes.step([seat.lane for seat in seats], [place for place, _ in choices])
+        for seat, (place, probability), page in zip(seats, choices, seen, strict=True):
             seat.seen = page
             seat.trajectory.taken.append(place)
+            seat.trajectory.probabilities.append(probability)
             seat.trajectory.rewards.append(page.observation.reward)
+            seat.trajectory.show(page.observation.text)
             self._see(seat, store)
 
     def _see(self, seat: Seat, store: Store) -> None:

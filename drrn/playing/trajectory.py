@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from drrn.errors import InputError
 from drrn.learning.replay import Transitions
+from drrn.learning.steps import Steps
 from drrn.models import Pages
 from drrn.playing.episodes import Episode
 from drrn.text import Ids
@@ -21,9 +23,18 @@ class Trajectory:
     menus: list[list[int]] = field(default_factory=list)
     taken: list[int] = field(default_factory=list)
     rewards: list[float] = field(default_factory=list)
+    probabilities: list[float] = field(default_factory=list)  # of the actions taken, when they were taken
     last_reward: float = 0.0  # of the page it stands on, the first one's included
     ending: str | None = None
     stopped: bool = False  # by the game or by the step limit, though actions remain
+    shown: set[int] = field(default_factory=set)  # hashes of the texts: a scratch store's ids may change on the way
+    again: bool = False  # whether the page it stands on has a text that was shown before
+
+    def show(self, text: str) -> None:
+        """Come to a page."""
+        key = hash(text)
+        self.again = key in self.shown
+        self.shown.add(key)
 
     @property
     def episode(self) -> Episode:
@@ -63,6 +74,29 @@ class Moments:
             next_states=np.array([trajectory.states[end] for trajectory, _, end in spans], np.int64),
             next_actions=padded([trajectory.menus[end] for trajectory, _, end in spans], most),
         )
+
+    def steps(self) -> Steps:
+        """There are none: an episode is told step by step, before it is whole."""
+        raise InputError("a learner of whole episodes cannot learn in the online form: choose another form or learner")
+
+
+def steps_of(trajectories: Sequence[Trajectory]) -> Steps:
+    """Whole episodes that were played to learn, step after step."""
+    some = [trajectory for trajectory in trajectories if trajectory.taken]
+    menus = [menu for trajectory in some for menu in trajectory.menus[:-1]]
+    ends = [trajectory.menus[-1] for trajectory in some]
+    most = max(map(len, [*menus, *ends]), default=1)
+    last = [t == len(trajectory.taken) for trajectory in some for t in range(1, len(trajectory.taken) + 1)]
+    return Steps(
+        states=np.array([state for trajectory in some for state in trajectory.states[:-1]], np.int64),
+        actions=padded(menus, most),
+        taken=np.array([place for trajectory in some for place in trajectory.taken], np.int64),
+        probabilities=np.array([share for trajectory in some for share in trajectory.probabilities], np.float64),
+        rewards=np.array([reward for trajectory in some for reward in trajectory.rewards], np.float64),
+        last=np.array(last, np.bool_),
+        end_states=np.array([trajectory.states[-1] for trajectory in some], np.int64),
+        end_actions=padded(ends, most),
+    )
 
 
 def pages_of(rows: Sequence[Sequence[tuple[int, Sequence[int]]]]) -> Pages:

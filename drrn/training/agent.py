@@ -13,11 +13,11 @@ from drrn.errors import InputError
 from drrn.exact.solve import Score, policy_score
 from drrn.games import Compiled, Observation, Recipe, as_game, compile_game, opened_game
 from drrn.games.optional import step_limit_of
-from drrn.learning.exploration import draw_actions
-from drrn.models import Model, Shape, TextVectors, encoder_of
+from drrn.learning.exploration import Probabilities, draw_actions
+from drrn.models import Model, Pages, Shape, TextVectors, encoder_of
 from drrn.playing.compiled_rollouts import CompiledRollouts
-from drrn.playing.episodes import Policy
-from drrn.playing.evaluation import POLICIES, Evaluation, evaluate, policy_of
+from drrn.playing.evaluation import Evaluation, evaluate
+from drrn.playing.policies import POLICIES, chances, policy_of
 from drrn.playing.pool import lanes_of
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.playing.trajectory import pages_of
@@ -46,17 +46,9 @@ class Agent:
         found: Q = self.model.q(pages_of([[page]] * len(self.model.seeds)), store)[:, 0, : len(actions)].cpu().numpy()
         return found
 
-    def policy(self, name: str = "softmax", *, seed: int = 0, replica: int | None = None) -> Policy:
-        """A player for `drrn.play_episodes`: softmax or greedy, of one replica, or by the mean of their Q-values."""
-        generator, choose = np.random.default_rng(seed), policy_of(name, self.settings.alpha)
-
-        def choice(observation: Observation) -> int:
-            q = self.ask(observation.text, observation.actions)
-            mine = q.mean(axis=0) if replica is None else q[replica]
-            shares = choose(mine[None], np.ones((1, len(mine)), bool))
-            return int(draw_actions(shares, generator.random(1))[0])
-
-        return choice
+    def policy(self, name: str = "best", *, seed: int = 0, replica: int | None = None) -> Player:
+        """A player for `drrn.play_episodes`: best, softmax or greedy, of one replica, or by the mean of their Q."""
+        return Player(self, name, seed, replica)
 
     def evaluate(
         self,
@@ -82,6 +74,32 @@ class Agent:
         rollouts = CompiledRollouts(compile_game(game), self.model, self.model.store.scratch())
         shares = rollouts.probabilities(policy_of(policy, self.settings.alpha))
         return rollouts.game, [policy_score(rollouts.game, one, step_limit_of(game)) for one in shares]
+
+
+class Player:
+    """An agent at a game: a policy that chooses page by page, and remembers the pages of the episode."""
+
+    def __init__(self, agent: Agent, policy: str, seed: int = 0, replica: int | None = None) -> None:
+        self.agent, self.replica = agent, replica
+        self.policy, self.generator = policy_of(policy, agent.settings.alpha), np.random.default_rng(seed)
+        self.begin()
+
+    def begin(self) -> None:
+        """A new episode: no page has been shown."""
+        self.shown: set[str] = set()
+
+    def __call__(self, observation: Observation) -> int:
+        """The index of the action it takes."""
+        _, shares = self.thinks(observation, seen=observation.text in self.shown)
+        self.shown.add(observation.text)
+        return int(draw_actions(shares[None], self.generator.random(1))[0])
+
+    def thinks(self, observation: Observation, *, seen: bool) -> tuple[Q, Probabilities]:
+        """Q of each action, and its probability, on a page that this episode has or has not shown before."""
+        asked = self.agent.ask(observation.text, observation.actions)
+        q = asked.mean(axis=0) if self.replica is None else asked[self.replica]
+        page = Pages(np.zeros(1, np.int64), np.arange(len(q))[None])
+        return q, chances(self.policy, self.replica or 0, q[None], page, np.array([seen]))[0]
 
 
 def shape_of(settings: Settings, most_actions: int) -> Shape:

@@ -18,10 +18,21 @@ def draw_curve(
     matplotlib.use("Agg")
     pyplot = require("matplotlib.pyplot", "plot")
     figure, axes = pyplot.subplots(figsize=(7, 4.2), layout="constrained")
-    for policy, colour in (("softmax", "#1f5fa8"), ("greedy", "#c9772b")):
+    for policy, colour in (("softmax", "#1f5fa8"), ("best", "#c9772b")):
         x, means, deviations = points(rows, f"{policy}_final_reward")
+        if not x:
+            continue
         episodes = [number * episodes_per_round for number in x]
-        axes.errorbar(episodes, means, deviations, label=policy, color=colour, capsize=2, linewidth=1.6, elinewidth=0.8)
+        axes.errorbar(
+            episodes,
+            means,
+            deviations,
+            label=f"policy {policy}",
+            color=colour,
+            capsize=2,
+            linewidth=1.6,
+            elinewidth=0.8,
+        )
     axes.axhline(scores.random, color="#888888", linestyle=":", label=f"random play ({scores.random:.1f})")
     if scores.best is not None:
         axes.axhline(scores.best, color="#3a8f4d", linestyle="--", label=f"best possible ({scores.best:.1f})")
@@ -37,7 +48,8 @@ def points(rows: Sequence[dict[str, str]], column: str) -> tuple[list[int], list
     """For each round: its number, the mean over replicas, and the standard deviation."""
     rounds: dict[int, list[float]] = {}
     for row in rows:
-        rounds.setdefault(int(row["round"]), []).append(float(row[column]))
+        if row.get(column):  # a run older than the policy has rounds without it
+            rounds.setdefault(int(row["round"]), []).append(float(row[column]))
     means = [statistics.fmean(values) for values in rounds.values()]
     deviations = [statistics.stdev(values) if len(values) > 1 else 0.0 for values in rounds.values()]
     return list(rounds), means, deviations

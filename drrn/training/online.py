@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from drrn.errors import InputError
 from drrn.learning.learner import Generators, Learner
-from drrn.playing.rollouts import QPolicy
+from drrn.playing.policies import QPolicy
 from drrn.playing.stepped_rollouts import Seat, SteppedRollouts
 from drrn.playing.trajectory import Moments
 from drrn.settings import Settings

@@ -29,7 +29,8 @@ from drrn.errors import InputError
 from drrn.games import Game, Recipe, recipe_of
 from drrn.games.optional import fingerprint_of, sources_of, title_of
 from drrn.models import Model
-from drrn.playing.evaluation import POLICIES, Evaluation
+from drrn.playing.evaluation import Evaluation
+from drrn.playing.policies import POLICIES
 from drrn.settings import Settings
 from drrn.text import State, Store
 from drrn.training import tensor_file
@@ -38,6 +39,7 @@ from drrn.version import __version__
 
 MEASURES = ("final_reward", "return", "steps", "stopped")
 COLUMNS = ["replica", "seed", "round", "episodes", *(f"{p}_{m}" for p in POLICIES for m in MEASURES), "endings"]
+BEFORE_BEST = [name for name in COLUMNS if not name.startswith("best_")]  # of runs older than that policy
 
 
 class Trains(Protocol):
@@ -115,7 +117,7 @@ class Run:
             raise InputError(f"{path}: cannot be read: {error.strerror}") from error
         except (ValueError, csv.Error) as error:
             raise InputError(f"{path}: cannot be read as CSV in UTF-8: {error}") from error
-        if header != COLUMNS:
+        if header not in (COLUMNS, BEFORE_BEST):
             raise InputError(f"{path}, line 1: the header must be {','.join(COLUMNS)}")
         for number, row in enumerate(rows, 2):
             if not (row["round"] or "").isdecimal():
@@ -196,7 +198,7 @@ def vocabulary_of(trainer: Trains) -> dict[str, Any]:
 
 
 def evaluation_rows(evaluations: Sequence[Evaluation], settings: Settings) -> list[dict[str, str]]:
-    """One row for each replica: both policies side by side, and the shares of endings by softmax."""
+    """One row for each replica: the policies side by side, and the shares of endings by softmax."""
     rows = []
     for replica, seed in enumerate(settings.seeds):
         mine = {e.policy: e for e in evaluations if e.replica == replica}

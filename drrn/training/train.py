@@ -12,17 +12,17 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from drrn.errors import InputError
 from drrn.games import Compiled, Game, Recipe, can_be_compiled, compile_game
 from drrn.games.compiled.compile import MOST_STATES
 from drrn.games.optional import fingerprint_of
-from drrn.learning.exploration import Probabilities, epsilon_greedy
 from drrn.learning.learners import build_learner
+from drrn.learning.optimism import Optimism
 from drrn.models import build_model
-from drrn.playing.evaluation import POLICIES, Evaluation, evaluate, policy_of
+from drrn.playing.evaluation import Evaluation, evaluate
 from drrn.playing.menu_rollouts import compiled_rollouts
+from drrn.playing.policies import POLICIES, EpsilonGreedy, QPolicy, policy_of
 from drrn.playing.pool import lanes_of
 from drrn.playing.rollouts import Rollouts
 from drrn.playing.stepped_rollouts import SteppedRollouts
@@ -82,6 +82,7 @@ class Trainer:
         for replica in range(settings.replicas):
             self.model.meet(replica, np.arange(len(self.store.states)), np.arange(len(self.store.actions)))
         self.learner = build_learner(self.model, settings)
+        self.explorer = Optimism(settings, self.store) if settings.exploration == "optimism" else None
         self.rollouts = self._rollouts()
         if settings.workers > 1 and not isinstance(self.rollouts, SteppedRollouts) and settings.form != "online":
             log.warning("%s was compiled, so nothing is left for %d workers to step", game.name, settings.workers)
@@ -116,6 +117,7 @@ class Trainer:
             "store": self.store.state(texts=self.grows),
             "model": self.model.state(),
             "learner": self.learner.state(),
+            "explorer": self.explorer.state() if self.explorer else None,
         }
 
     def restore(self, state: State, source: str) -> None:
@@ -126,6 +128,8 @@ class Trainer:
         self.model.check_fits(state["model"], source)
         self.learner.restore(state["learner"])  # before the model: what grows has not grown yet
         self.model.restore(state["model"], source)
+        if self.explorer:
+            self.explorer.restore(state["explorer"])
         self.round = state["round"]
 
     # --- a round
@@ -136,26 +140,43 @@ class Trainer:
         self.learner.forget()  # what a round that was interrupted has left
         self.torn = settings.form == "online"
         if settings.form == "online":
-            learned = online.play_and_learn(self.stepped, self.learner, settings, self._explore, play, learn)
+            learned = online.play_and_learn(self.stepped, self.learner, settings, self._policy(number), play, learn)
         else:
-            rollouts = self.rollouts.play(settings.episodes_per_round, self._explore, play, learn=True)
-            for replica, rollout in enumerate(rollouts):
-                self.learner.tell(replica, rollout)
+            self._play_to_learn(number, play)
             self.torn = True
             learned = self.learner.learn(learn)
         seconds = time.perf_counter() - start
         episodes = settings.evaluation_episodes
         evaluations = evaluate(self.rollouts, POLICIES, settings.alpha, episodes, settings.seeds, number)
         self.learner.forget()
+        if self.explorer and not settings.explores_at(number + 1):
+            self.explorer.forget()
         self._forget_texts()
         self.round, self.torn = number, False
         self.rows += record.evaluation_rows(evaluations, settings)
         return Round(number, evaluations, learned, seconds)
 
-    def _explore(self, q: NDArray[np.floating], mask: NDArray[np.bool_]) -> Probabilities:
-        if self.settings.exploration == "epsilon":
-            return epsilon_greedy(q, mask, self.settings.epsilon)
-        return policy_of(self.settings.exploration, self.settings.alpha)(q, mask)
+    def _play_to_learn(self, number: int, generators: list[np.random.Generator]) -> None:
+        """A round's episodes; an explorer takes in what it met every so many of them."""
+        settings, explorer = self.settings, self.explorer if self.settings.explores_at(number) else None
+        left, policy = settings.episodes_per_round, self._policy(number)
+        while left:
+            some = min(left, settings.replan) if explorer else left
+            for replica, rollout in enumerate(self.rollouts.play(some, policy, generators, learn=True)):
+                self.learner.tell(replica, rollout)
+                if explorer:
+                    explorer.tell(replica, rollout)
+            left -= some
+
+    def _policy(self, number: int) -> QPolicy:
+        """How actions are chosen while learning, in a round."""
+        settings, alpha = self.settings, self.settings.alpha_at(number)
+        if self.explorer and settings.explores_at(number):
+            self.explorer.alpha = alpha
+            return self.explorer
+        if settings.exploration == "epsilon":
+            return EpsilonGreedy(settings.epsilon)
+        return policy_of("greedy" if settings.exploration == "greedy" else "softmax", alpha)
 
     def _generators(self, purpose: int, number: int) -> list[np.random.Generator]:
         return [np.random.default_rng([seed, purpose, number]) for seed in self.settings.seeds]
@@ -189,11 +210,14 @@ class Trainer:
         most = max(len(self.store.states), len(self.store.actions))
         if not self.grows or self.model.indexes_texts or most <= FEW_TEXTS:
             return
-        states, actions = self.learner.texts_in_use()
+        users = [self.learner, self.explorer] if self.explorer else [self.learner]
+        states, actions = map(np.unique, map(np.concatenate, zip(*(user.texts_in_use() for user in users), strict=True)))
         if self.store.shared:
             states = actions = np.union1d(states, actions)
         renumbered = self.store.states.keep(states)
-        self.learner.renumber(renumbered, renumbered if self.store.shared else self.store.actions.keep(actions))
+        others = renumbered if self.store.shared else self.store.actions.keep(actions)
+        for user in users:
+            user.renumber(renumbered, others)
 
 
 def compiled_or_none(game: Game, settings: Settings, progress: Callable[[int], None] | None = None) -> Compiled | None:

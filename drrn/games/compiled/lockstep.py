@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.games.compiled.graph import Floats, Ints, StateGraph
+from drrn.games.compiled.graph import Flags, Floats, Ints, StateGraph
 
 AT_ONCE = 10_000
+MOST_SHOWN = 100_000_000  # lanes times texts, a byte each, where texts that were shown are remembered
 SALT = 0x67616D65  # "game": a policy seeded with the same number is independent of it
 
 Draw = Callable[[Ints], Ints]
@@ -34,6 +35,7 @@ class StepsTaken:
     state: Ints
     slot: Ints
     successor: Ints
+    again: Flags  # whether the episode had shown the state's text before, where the policy asks for that
 
 
 @dataclass(frozen=True)
@@ -56,17 +58,22 @@ def play_in_lockstep(
     max_steps: int | None = None,
     at_once: int = AT_ONCE,
     record: bool = False,
+    again: Floats | None = None,
 ) -> Played:
-    """Play so many episodes; the seed makes all of them. With `record`, every transition is kept."""
+    """Play so many episodes; the seed makes all of them. With `record`, every transition is kept. `again` has the
+    probability of each slot on a page whose text the episode has shown before, where that differs from the policy's."""
     chance = np.random.default_rng([SALT, seed])
-    choose, arrive = _choices(graph, policy, chance), arrivals(graph, chance)
-    lanes = _Lanes(graph, arrive, episodes, min(at_once, episodes), graph.max_steps if max_steps is None else max_steps)
-    taken: list[tuple[Ints, ...]] = []
+    count = min(at_once, episodes, episodes if again is None else max(1, MOST_SHOWN // len(graph.texts)))
+    choose, arrive = _choices(graph, policy, chance, again), arrivals(graph, chance)
+    lanes = _Lanes(graph, arrive, episodes, count, graph.max_steps if max_steps is None else max_steps)
+    shown = None if again is None else _Shown(graph, count)
+    taken: list[tuple[Ints | Flags, ...]] = []
     while lanes.playing():
-        slot = choose(lanes.state)
+        seen = np.zeros(lanes.state.size, bool) if shown is None else shown.before(lanes)
+        slot = choose(lanes.state if shown is None else lanes.state + len(graph) * seen)
         arrived = arrive(graph.row[slot])
         if record:
-            taken.append((lanes.episode.copy(), lanes.state, slot, arrived.copy()))  # what lanes change in place
+            taken.append((lanes.episode.copy(), lanes.state, slot, arrived.copy(), seen))  # what lanes change in place
         lanes.move(arrived)
     return replace(lanes.played, transitions=_steps_taken(taken)) if record else lanes.played
 
@@ -77,6 +84,7 @@ class _Lanes:
     def __init__(self, graph: StateGraph, arrive: Draw, episodes: int, lanes: int, limit: int) -> None:
         self.graph, self.arrive, self.limit = graph, arrive, limit
         self.episode, self.steps, self.total = np.arange(lanes), np.zeros(lanes, int), np.zeros(lanes)
+        self.number = np.arange(lanes)  # of each lane, which it keeps while others go
         self.state = arrive(np.zeros(lanes, int))
         self.begun, self.episodes = lanes, episodes
         self.played = Played(np.zeros(episodes), np.zeros(episodes), np.zeros(episodes, int), np.full(episodes, -1))
@@ -111,18 +119,37 @@ class _Lanes:
         self.steps[again], self.total[again] = 0, 0.0
         self.state[again] = self.arrive(np.zeros(again.size, int))
         if idle.size:  # no more to begin: the lanes grow fewer
-            self.episode, self.steps, self.total, self.state = (
-                np.delete(lane, idle) for lane in (self.episode, self.steps, self.total, self.state)
+            self.number, self.episode, self.steps, self.total, self.state = (
+                np.delete(lane, idle) for lane in (self.number, self.episode, self.steps, self.total, self.state)
             )
 
 
-def _choices(graph: StateGraph, policy: SlotPolicy, chance: np.random.Generator) -> Draw:
-    """From states to the slots that a policy takes there."""
+class _Shown:
+    """Which texts the episode of each lane has shown."""
+
+    def __init__(self, graph: StateGraph, lanes: int) -> None:
+        self.text, self.table = graph.text, np.zeros((lanes, len(graph.texts)), bool)
+
+    def before(self, lanes: _Lanes) -> Flags:
+        """Whether the text that each lane shows was shown before; from now on it was."""
+        self.table[lanes.number[lanes.steps == 0]] = False  # a new episode
+        here = lanes.number, self.text[lanes.state]
+        seen: Flags = self.table[here]
+        self.table[here] = True
+        return seen
+
+
+def _choices(graph: StateGraph, policy: SlotPolicy, chance: np.random.Generator, again: Floats | None = None) -> Draw:
+    """From states to the slots that a policy takes there; with `again`, state i on a text shown before is S + i."""
     first, count = graph.first, graph.count
+    if again is not None and not isinstance(policy, np.ndarray):
+        raise TypeError("what is done on a page shown before goes with probabilities of slots only")
     if policy is None:
         return lambda state: first[state] + (chance.random(state.size) * count[state]).astype(np.intp)
     if not callable(policy):
         bounds = _bounds(graph, policy)  # [S, most actions - 1]
+        if again is not None:
+            bounds, first = np.concatenate([bounds, _bounds(graph, again)]), np.tile(first[:-1], 2)
 
         def by_table(state: Ints) -> Ints:
             drawn = chance.random(state.size, np.float32)[:, None]
@@ -174,6 +201,6 @@ def arrivals(graph: StateGraph, chance: np.random.Generator) -> Draw:
     return arrive
 
 
-def _steps_taken(taken: list[tuple[Ints, ...]]) -> StepsTaken:
-    columns = zip(*taken, strict=True) if taken else [[np.zeros(0, int)]] * 4
-    return StepsTaken(*(np.concatenate(list(column)) for column in columns))
+def _steps_taken(taken: list[tuple[Ints | Flags, ...]]) -> StepsTaken:
+    nothing = (*[np.zeros(0, int)] * 4, np.zeros(0, bool))
+    return StepsTaken(*map(np.concatenate, zip(*(taken or [nothing]), strict=True)))

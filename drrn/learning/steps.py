@@ -1,0 +1,70 @@
+"""Whole episodes as arrays of ids, step after step, and the transitions that follow from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drrn.learning.replay import Transitions
+from drrn.text import Ids
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Whole episodes of one replica, step after step: what was shown, what was taken and how probable that was.
+
+    An episode whose first page is an ending has no step, and leaves no trace.
+    """
+
+    states: Ids  # [N] text ids of the pages
+    actions: Ids  # [N, A] action ids as shown, -1 where there are no more
+    taken: Ids  # [N] a place among the actions
+    probabilities: NDArray[np.float64]  # [N] μ, of the action taken, when it was taken
+    rewards: NDArray[np.float64]  # [N] for arriving on the next page
+    last: NDArray[np.bool_]  # [N] whether the episode is over after this step
+    end_states: Ids  # [E] the page that each episode came to rest on, in the order of the episodes
+    end_actions: Ids  # [E, A] all -1 at an ending; a stopped episode still has actions, so it bootstraps
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def transitions(self, discount: float, n_steps: int) -> Transitions:
+        """Every step, with the rewards of `n_steps` steps, or of those before the end."""
+        episode: Ids = np.cumsum(self.last) - self.last
+        rewards, end, counted = n_step_rewards(episode, self.rewards, discount, n_steps)
+        after = np.where(self.last[end], len(self) + episode[end], end + 1)  # where episodes' ends follow the steps
+        return Transitions(
+            states=self.states,
+            actions=self.actions,
+            taken=self.taken,
+            rewards=rewards.astype(np.float32),
+            discounts=(discount**counted).astype(np.float32),
+            next_states=np.concatenate([self.states, self.end_states])[after],
+            next_actions=np.concatenate([self.actions, self.end_actions])[after],
+        )
+
+
+def last_steps(episode: Ids) -> NDArray[np.bool_]:
+    """Of steps in the order of their episodes: which are the last of their episode."""
+    return np.append(episode[1:] != episode[:-1], True)[: len(episode)]
+
+
+def n_step_rewards(
+    episode: Ids, reward: NDArray[np.float64], discount: float, n_steps: int
+) -> tuple[NDArray[np.float64], Ids, Ids]:
+    """Of steps in the order of their episodes: the rewards of n steps, those before the end; the last that counts; how
+    many those are."""
+    count = len(episode)
+    ends = np.flatnonzero(last_steps(episode))
+    last = np.repeat(ends, np.diff(ends, prepend=-1))  # the last step of each step's episode
+    rewards, end = np.zeros(count), np.arange(count)
+    for k in range(n_steps):
+        within = np.arange(count) + k <= last
+        if not within.any():  # every episode is over
+            break
+        at = np.minimum(np.arange(count) + k, last)
+        rewards += np.where(within, discount**k * reward[at], 0.0)
+        end = np.where(within, at, end)
+    return rewards, end, end - np.arange(count) + 1
