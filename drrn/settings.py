@@ -225,12 +225,18 @@ ONLY: dict[str, tuple[Callable[[Settings], bool], str]] = {
     "trace": (lambda s: _returns(s) and s.returns == "retrace", "with the learner returns, and with returns retrace"),
     "sweeps": (_returns, "with the learner returns, or with exploration optimism"),
     "pseudo_count": (_returns, "with the learner returns, or with exploration optimism"),
-    **{name: (lambda s: s.learner != "q-learning", "with the learner returns") for name in
-       ("rate_end", "updates", "count_power", "average", "state_dropout", "action_dropout")},
-    **{name: (lambda s: s.learner != "returns", "with the learner q-learning") for name in
-       ("epochs", "n_steps", "target_every", "double", "prioritised")},
-    **{name: (lambda s: s.exploration == "optimism", "with exploration optimism") for name in
-       ("optimism", "optimism_share", "replan")},
+    **{
+        name: (lambda s: s.learner != "q-learning", "with the learner returns")
+        for name in ("rate_end", "updates", "count_power", "average", "state_dropout", "action_dropout")
+    },
+    **{
+        name: (lambda s: s.learner != "returns", "with the learner q-learning")
+        for name in ("epochs", "n_steps", "target_every", "double", "prioritised")
+    },
+    **{
+        name: (lambda s: s.exploration == "optimism", "with exploration optimism")
+        for name in ("optimism", "optimism_share", "replan")
+    },
 }
 
 

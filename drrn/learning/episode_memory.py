@@ -48,7 +48,9 @@ class EpisodeMemory:
         """Keep episodes."""
         if not len(new):
             return
-        pages, order = self._page_ids(np.concatenate([new.states, new.end_states]), _joined(new.actions, new.end_actions))
+        pages, order = self._page_ids(
+            np.concatenate([new.states, new.end_states]), _joined(new.actions, new.end_actions)
+        )
         here, ends = pages[: len(new)], pages[len(new) :]
         after = np.empty_like(here)
         after[:-1], after[new.last] = here[1:], ends

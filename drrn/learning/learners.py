@@ -6,15 +6,14 @@ from collections.abc import Callable
 
 from drrn import registry
 from drrn.errors import InputError
-from drrn.learning.fast import FastQLearning
+from drrn.learning.fast import FastQLearning, FastReturnLearning
 from drrn.learning.learner import Learner
-from drrn.learning.return_learning import ReturnLearning
 from drrn.models.base import Model
 from drrn.settings import Settings
 
 Made = Callable[[Model, Settings], Learner]
 
-LEARNERS: dict[str, Made] = {"q-learning": FastQLearning, "returns": ReturnLearning}
+LEARNERS: dict[str, Made] = {"q-learning": FastQLearning, "returns": FastReturnLearning}
 
 
 def build_learner(model: Model, settings: Settings) -> Learner:

@@ -29,7 +29,9 @@ class Likeness:
         known, counts = np.unique(taken, return_counts=True)
         asked = self._keys(pages.states[:, None], pages.actions)
         at = np.minimum(np.searchsorted(known, asked), max(len(known) - 1, 0))
-        found: NDArray[np.float64] = np.where(known[at] == asked, counts[at], 0.0) if len(known) else np.zeros(asked.shape)
+        found: NDArray[np.float64] = (
+            np.where(known[at] == asked, counts[at], 0.0) if len(known) else np.zeros(asked.shape)
+        )
         return found
 
     def _keys(self, states: Ids, actions: Ids) -> Ids:

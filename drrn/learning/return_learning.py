@@ -196,9 +196,7 @@ def value_anew(memory: EpisodeMemory, prior: Floats | float, settings: Settings,
         memory.value(q, alpha, settings.discount, trace)
 
 
-def drawn_pairs(
-    memory: EpisodeMemory, power: float, shape: tuple[int, int], generator: np.random.Generator
-) -> Ids:
+def drawn_pairs(memory: EpisodeMemory, power: float, shape: tuple[int, int], generator: np.random.Generator) -> Ids:
     """Pairs by chance, each in proportion to a power of how often it was taken; a pair never taken is never drawn."""
     weights = np.where(memory.counts > 0, memory.counts.astype(np.float64) ** power, 0.0)
     ends = np.cumsum(weights)

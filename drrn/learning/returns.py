@@ -45,9 +45,7 @@ def monte_carlo(steps: Backwards, rewards: Floats, at_end: Floats, discount: flo
     return steps.accumulate(own, np.full(len(rewards), discount))
 
 
-def retrace(
-    steps: Backwards, rewards: Floats, value: Floats, q: Floats, trust: Floats, discount: float
-) -> Floats:
+def retrace(steps: Backwards, rewards: Floats, value: Floats, q: Floats, trust: Floats, discount: float) -> Floats:
     """G_t = r_t + γ (V(s_{t+1}) + c_{t+1} (G_{t+1} - Q(s_{t+1}, a_{t+1}))).
 
     `value` is V of the page after each step, under the policy that is valued (0 at an ending); `q` and `trust` are Q

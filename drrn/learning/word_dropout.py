@@ -36,6 +36,8 @@ def _thinned(texts: Lexicon, ids: Ids, share: float, generators: Generators) -> 
     bags = texts.bags()
     lengths = np.where(no_text, 0, bags.starts[found + 1] - bags.starts[found])
     by_replica = np.bincount(keys // count, lengths, minlength=len(generators)).astype(int)
-    kept = np.concatenate([by.random(size, np.float32) >= share for by, size in zip(generators, by_replica, strict=True)])
+    kept = np.concatenate(
+        [by.random(size, np.float32) >= share for by, size in zip(generators, by_replica, strict=True)]
+    )
     renumbered: Ids = np.where(no_text, -1, np.arange(len(keys)))[places].reshape(ids.shape)
     return texts.thinned(found, kept), renumbered

@@ -211,7 +211,9 @@ class Trainer:
         if not self.grows or self.model.indexes_texts or most <= FEW_TEXTS:
             return
         users = [self.learner, self.explorer] if self.explorer else [self.learner]
-        states, actions = map(np.unique, map(np.concatenate, zip(*(user.texts_in_use() for user in users), strict=True)))
+        states, actions = map(
+            np.unique, map(np.concatenate, zip(*(user.texts_in_use() for user in users), strict=True))
+        )
         if self.store.shared:
             states = actions = np.union1d(states, actions)
         renumbered = self.store.states.keep(states)

@@ -1,0 +1,167 @@
+"""DRRN with the inner product fitted to targets by Adam, differentiated by hand: `ReturnLearning.fit`, faster.
+
+Where texts are few, every text of a side is encoded once an update: the words of all of them lie ready in one array, so
+that the sparse first layer, its gradient and word dropout are a few large operations, whatever the batch.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from drrn.learning.learner import Generators
+from drrn.learning.optimisers import Adam
+from drrn.models.base import Model, texts_of
+from drrn.models.drrn import DRRN
+from drrn.models.encoders import BagAndVectors, BagOfWords, MeanOfVectors
+from drrn.text import Ids
+
+MOST_WORDS = 400_000  # of all texts of a side, repeated ones counted: beyond, only those of a batch are encoded
+
+Gradients = dict[str, Tensor]  # by the names under which Adam keeps its slots
+tanh_backward = torch.ops.aten.tanh_backward
+
+
+def can_fit(model: Model) -> bool:
+    """Whether the model is one that is written out here; a subclass may differ."""
+    if type(model) is not DRRN or model.shape.interaction != "inner" or model.shape.shared:
+        return False
+    encoders = model.encoders.values()
+    known = all(type(encoder) in (BagOfWords, MeanOfVectors, BagAndVectors) for encoder in encoders)
+    return known and all(encoder.norm is None for encoder in encoders) and _few_words(model)
+
+
+def _few_words(model: Model) -> bool:
+    return all(len(texts.sequence) <= MOST_WORDS for texts in (model.store.states, model.store.actions))
+
+
+class Tower:
+    """One side, forwards and backwards, for all its texts at once: [R, T, H]."""
+
+    def __init__(self, model: DRRN, name: str) -> None:
+        self.model, self.name, self.layers = model, name, model.shape.layers
+        encoder = model.encoders[name]
+        texts = texts_of(model.store, encoder)
+        self.texts, self.replicas = len(texts), len(model.seeds)
+        self.table = model.tables.get(name)
+        self.matrix = encoder.weight if isinstance(encoder, MeanOfVectors) else None
+        self.features = model.vectors.features(texts).to(model.device) if self.matrix and model.vectors else None
+        if self.table is not None:
+            self._lay_out(texts.bags().starts, texts.bags().word_ids.astype(np.int64), texts.bags().counts)
+
+    def _lay_out(self, starts: Ids, words: Ids, counts: NDArray[np.float32]) -> None:
+        """The words of all texts, for each replica; and the same entries sorted by word, for the way back."""
+        assert self.table is not None
+        self.table.make_room()
+        room, count = self.table.weight.shape[1], len(words)
+        order = np.argsort(words, kind="stable")
+        ends = np.cumsum(np.bincount(words, minlength=room))
+        replica = np.arange(self.replicas)[:, None]
+
+        def laid(array: Ids, step: int) -> Tensor:
+            return torch.from_numpy((array + replica * step).ravel()).to(self.model.device)
+
+        self.counts = counts
+        self.words, self.starts = laid(words, room), laid(starts[:-1], count)
+        self.order = laid(order, count)
+        self.owners = laid(np.repeat(np.arange(self.texts), np.diff(starts))[order], self.texts)
+        self.word_starts = laid(np.concatenate([[0], ends[:-1]]), count)
+
+    def drop(self, share: float, generators: Generators) -> None:
+        """Leave out some words, anew for each replica."""
+        if self.table is None:
+            return
+        kept = np.tile(self.counts, (self.replicas, 1))
+        if share:
+            for row, by in zip(kept, generators, strict=True):
+                row *= np.frombuffer(by.bytes(2 * len(row)), np.uint16) >= round(share * 2**16)
+        self.kept = torch.from_numpy(kept.ravel()).to(self.model.device)
+
+    def forward(self) -> Tensor:
+        weights, width = self.model.weights, self.model.widths[0]
+        first = weights[f"{self.name} b1"]
+        if self.features is not None and self.matrix is not None:
+            first = first + torch.matmul(self.features, weights[self.matrix])
+        if self.table is not None:
+            bags = functional.embedding_bag(
+                self.words, self.table.weight.view(-1, width), self.starts, mode="sum", per_sample_weights=self.kept
+            )
+            first = first + bags.view(self.replicas, self.texts, width)
+        self.hidden = [torch.tanh(first)]
+        for layer in range(2, self.layers + 1):
+            bias, product = weights[f"{self.name} b{layer}"], weights[f"{self.name} W{layer}"]
+            self.hidden.append(torch.baddbmm(bias, self.hidden[-1], product).tanh_())
+        return self.hidden[-1]
+
+    def backward(self, back: Tensor) -> Gradients:
+        """For what comes back to the last layer [R, T, H]."""
+        found: Gradients = {}
+        for layer in range(self.layers, 0, -1):
+            delta = tanh_backward(back, self.hidden[layer - 1])
+            found[f"{self.name} b{layer}"] = delta.sum(1, keepdim=True)
+            if layer > 1:
+                found[f"{self.name} W{layer}"] = torch.bmm(self.hidden[layer - 2].transpose(1, 2), delta)
+                back = torch.bmm(delta, self.model.weights[f"{self.name} W{layer}"].transpose(1, 2))
+        if self.features is not None and self.matrix is not None:
+            found[self.matrix] = torch.matmul(self.features.t(), delta)
+        if self.table is not None:
+            flat = delta.reshape(-1, delta.shape[2])
+            summed = functional.embedding_bag(
+                self.owners, flat, self.word_starts, mode="sum", per_sample_weights=self.kept[self.order]
+            )
+            found[f"table {self.name}"] = summed.view(self.table.weight.shape)
+        return found
+
+
+class FusedAdam:
+    """The steps of `Adam`, all weights in one operation, while all replicas move together."""
+
+    def __init__(self, adam: Adam) -> None:
+        self.adam, model = adam, adam.model
+        tables = {f"table {name}": table.weight for name, table in model.tables.items()}
+        self.weights = {**model.weights, **tables}
+        self.firsts = [adam.slot(f"{name} m", weight) for name, weight in self.weights.items()]
+        self.seconds = [adam.slot(f"{name} v", weight) for name, weight in self.weights.items()]
+        counts = [adam.slot(f"{name} t", weight[:, :1, :1]) for name, weight in self.weights.items()]
+        made = torch.cat([count.flatten() for count in counts]).unique().tolist()
+        self.together = len(made) == 1  # else replicas have made different numbers of steps
+        self.steps = [torch.tensor(made[0], device=model.device) for _ in counts]
+        self.counts = counts
+
+    def move(self, gradients: Gradients) -> None:
+        torch._foreach_add_(self.steps, 1)
+        torch._fused_adam_(
+            list(self.weights.values()), [gradients[name] for name in self.weights], self.firsts, self.seconds, [],
+            self.steps, lr=self.adam.learning_rate, beta1=0.9, beta2=0.999, weight_decay=0.0, eps=1e-8, amsgrad=False,
+            maximize=False,
+        )  # fmt: skip
+
+    def settle(self) -> None:
+        """Note in the optimiser how many steps were made."""
+        for count, made in zip(self.counts, self.steps, strict=True):
+            count.fill_(float(made))
+
+
+class Fitting:
+    """Updates of a DRRN, one after the other; the texts that it reads must not change meanwhile."""
+
+    def __init__(self, model: DRRN, optimiser: Adam) -> None:
+        self.model = model
+        self.state, self.action = Tower(model, "state"), Tower(model, "action")
+        self.adam = FusedAdam(optimiser)
+
+    @torch.no_grad()
+    def step(self, states: Tensor, actions: Tensor, targets: Tensor) -> Tensor:
+        """One update: rows of the texts of all replicas end to end, [R · B], and targets [R, B]; the errors y - Q."""
+        h_s, h_a = self.state.forward(), self.action.forward()
+        flat_s, flat_a = (h.view(-1, h.shape[2]) for h in (h_s, h_a))
+        s, a = flat_s.index_select(0, states), flat_a.index_select(0, actions)
+        error = targets - (s * a).sum(1).view(targets.shape)
+        delta = error.view(-1, 1).neg()  # of ½ (y - Q)², by Q
+        back_s = torch.zeros_like(flat_s).index_add_(0, states, delta * a).view(h_s.shape)
+        back_a = torch.zeros_like(flat_a).index_add_(0, actions, delta * s).view(h_a.shape)
+        self.adam.move({**self.state.backward(back_s), **self.action.backward(back_a)})
+        return error

@@ -1,0 +1,43 @@
+"""`ReturnLearning` with its updates made by `fitting` where they can be: DRRN's inner product, Adam, few texts."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from drrn.learning.equations import squared
+from drrn.learning.fast.fitting import Fitting, can_fit
+from drrn.learning.learner import Generators
+from drrn.learning.optimisers import Adam
+from drrn.learning.return_learning import Fits, ReturnLearning
+from drrn.models.drrn import DRRN
+
+
+class FastReturnLearning(ReturnLearning):
+    """The updates of `ReturnLearning`, to rounding; where they cannot be made faster, they are made as there.
+
+    Word dropout draws other words than there, since it draws for all texts at once."""
+
+    def fit(self, fits: Fits, generators: Generators) -> None:
+        plain = self.loss is squared and type(self.optimiser) is Adam and self.optimiser.clip is None
+        if not (plain and fits.weights.all() and can_fit(self.student)):
+            return super().fit(fits, generators)
+        assert isinstance(self.student, DRRN) and isinstance(self.optimiser, Adam)
+        fitting = Fitting(self.student, self.optimiser)
+        if not fitting.adam.together:
+            return super().fit(fits, generators)
+        replica = np.arange(len(self.memories))[:, None]
+        device, updates = self.model.device, len(fits.targets)
+        states = torch.from_numpy((fits.pages.states + replica * fitting.state.texts).reshape(updates, -1)).to(device)
+        chosen = fits.pages.actions[..., 0] + replica * fitting.action.texts
+        actions = torch.from_numpy(chosen.reshape(updates, -1)).to(device)
+        targets = torch.from_numpy(fits.targets).to(device)
+        try:
+            for k in range(updates):
+                fitting.state.drop(self.settings.state_dropout, generators)
+                fitting.action.drop(self.settings.action_dropout, generators)
+                fitting.step(states[k], actions[k], targets[k])
+                if self.average:
+                    self.average.follow()
+        finally:
+            fitting.adam.settle()
