@@ -6,6 +6,7 @@ Where pages recur, a pair has many returns, and their mean is worth more than an
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,7 @@ class EpisodeMemory:
     def clear(self) -> None:
         self.states = np.zeros(0, np.int64)  # [P]
         self.actions = np.full((0, 1), -1, np.int64)  # [P, A]
-        self.steps = {name: np.zeros(0, kind) for name, kind in STEP_TYPES.items()}
+        self.steps: dict[str, NDArray[Any]] = {name: np.zeros(0, kind) for name, kind in STEP_TYPES.items()}
         self.means = np.zeros(0)  # [pairs] of the returns, as they were last computed
         self._changed()
 
@@ -97,7 +98,7 @@ class EpisodeMemory:
     def _forget(self, count: int) -> None:
         """Let go of the oldest episodes, at least so many steps of them, and of pages that no other shows."""
         cut = np.flatnonzero(self.steps["last"])
-        first = int(cut[min(np.searchsorted(cut, count - 1), len(cut) - 1)]) + 1
+        first = int(cut[min(int(np.searchsorted(cut, count - 1)), len(cut) - 1)]) + 1
         self.steps = {name: values[first:] for name, values in self.steps.items()}
         used = np.zeros(len(self.states), bool)
         used[self.steps["page"]] = used[self.steps["after"]] = True
@@ -213,7 +214,8 @@ class EpisodeMemory:
         self.states, self.actions = states[self.states], actions[self.actions]
         if not self.ordered:
             order = np.argsort(np.where(self.actions < 0, np.iinfo(np.int64).max, self.actions), axis=1, kind="stable")
-            self.actions, by_page = (np.take_along_axis(each, order, axis=1) for each in (self.actions, by_page))
+            self.actions = np.take_along_axis(self.actions, order, axis=1)
+            by_page = np.take_along_axis(by_page, order, axis=1)
             back = np.argsort(order, axis=1)
             self.steps["taken"] = back[self.steps["page"], self.steps["taken"]].astype(np.int16)
         self._changed()

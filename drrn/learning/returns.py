@@ -29,7 +29,7 @@ class Backwards:
 
     def accumulate(self, own: Floats, share: Floats) -> Floats:
         """G_t = own_t + share_t G_{t+1} within each episode; after the last step there is nothing."""
-        found = own.copy()
+        found: Floats = own.copy()
         longest = int(self.lengths[0]) if len(self.lengths) else 0
         going_on = np.searchsorted(-self.lengths, -np.arange(1, longest), side="left")  # episodes longer than j steps
         for j, count in enumerate(going_on.tolist(), 1):

@@ -17,6 +17,7 @@ from drrn.errors import InputError
 from drrn.games import Compiled, Game, Recipe, can_be_compiled, compile_game
 from drrn.games.compiled.compile import MOST_STATES
 from drrn.games.optional import fingerprint_of
+from drrn.learning.learner import Learner
 from drrn.learning.learners import build_learner
 from drrn.learning.optimism import Optimism
 from drrn.models import build_model
@@ -210,7 +211,7 @@ class Trainer:
         most = max(len(self.store.states), len(self.store.actions))
         if not self.grows or self.model.indexes_texts or most <= FEW_TEXTS:
             return
-        users = [self.learner, self.explorer] if self.explorer else [self.learner]
+        users: list[Learner | Optimism] = [self.learner, self.explorer] if self.explorer else [self.learner]
         states, actions = map(
             np.unique, map(np.concatenate, zip(*(user.texts_in_use() for user in users), strict=True))
         )

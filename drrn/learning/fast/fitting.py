@@ -126,7 +126,7 @@ class FusedAdam:
         self.firsts = [adam.slot(f"{name} m", weight) for name, weight in self.weights.items()]
         self.seconds = [adam.slot(f"{name} v", weight) for name, weight in self.weights.items()]
         counts = [adam.slot(f"{name} t", weight[:, :1, :1]) for name, weight in self.weights.items()]
-        made = torch.cat([count.flatten() for count in counts]).unique().tolist()
+        made = list({number for count in counts for number in count.flatten().tolist()})
         self.together = len(made) == 1  # else replicas have made different numbers of steps
         self.steps = [torch.tensor(made[0], device=model.device) for _ in counts]
         self.counts = counts
