@@ -51,9 +51,9 @@ class Settings:
         None, "how an action's text becomes a vector, where it differs (drrn)", ENCODERS, own=True, registered="encoder"
     )
     vectors: str | None = setting(
-        None, "a file of word vectors; where no encoder is named for them, they are for actions, beside the bag"
+        None, "a file of word vectors; where no encoder is named for them, actions are read by them"
     )
-    vectors_scale: float = setting(5.0, "length of a text's vector that is made of word vectors", above=0)
+    vectors_scale: float = setting(1.0, "length of a text's vector that is made of word vectors", above=0)
     bag_norm: float | None = setting(
         None, "each text's bag of words is scaled to this length (none: raw counts)", above=0
     )
@@ -86,6 +86,12 @@ class Settings:
     )
     state_dropout: float = setting(0.0, "share of a state's words left out while learning", least=0, most=0.95)
     action_dropout: float = setting(0.0, "share of an action's words left out while learning", least=0, most=0.95)
+    action_noise: float = setting(
+        0.0, "words of other actions put in while learning, as a share of the action's own", least=0, most=1
+    )
+    vectors_noise: float = setting(
+        0.0, "noise added while learning to an action's vector (vectors), as a share of its length", least=0
+    )
     rounds: int = setting(20, "play, learn, evaluate: so many times", least=1)
     episodes_per_round: int = setting(200, "episodes played in a round", least=1)
     epochs: int = setting(2, "passes over a round's transitions (form rounds)", least=1)
@@ -159,12 +165,12 @@ class Settings:
 
     @property
     def encoders(self) -> tuple[str, str]:
-        """How states and actions are read. Word vectors that no encoder was named for are for the actions, beside their
-        bags; both sides have them where they cannot differ."""
+        """How states and actions are read. Where no encoder was named, word vectors read the actions; both sides have
+        them, beside their bags, where they cannot differ."""
         if self.vectors is None or self.encoder != "bag" or self.action_encoder is not None:
             return self.encoder, self.action_encoder or self.encoder
         apart = uses(self.model, "action_encoder") and not self.shared
-        return "bag" if apart else "bag+vectors", "bag+vectors"
+        return ("bag", "vectors") if apart else ("bag+vectors", "bag+vectors")
 
     @property
     def reads_vectors(self) -> bool:
@@ -189,7 +195,10 @@ STRONG: dict[str, Any] = {
     "updates": 100,
     "average": 0.99,
     "state_dropout": 0.1,
-    "action_dropout": 0.1,
+    "action_dropout": 0.3,
+    "action_noise": 0.3,
+    "vectors_noise": 1.5,
+    "vectors_scale": 5.0,
     "keep": True,
     "exploration": "optimism",
 }
@@ -218,6 +227,10 @@ ONLY: dict[str, tuple[Callable[[Settings], bool], str]] = {
     "bag_norm": (lambda s: any(name != "vectors" for name in s.encoders), "with an encoder that makes bags"),
     "vectors": (lambda s: s.reads_vectors, "with the encoder vectors or bag+vectors"),
     "vectors_scale": (lambda s: s.vectors is not None and s.reads_vectors, "with vectors"),
+    "vectors_noise": (
+        lambda s: s.vectors is not None and s.learner != "q-learning",
+        "with vectors and learner returns",
+    ),
     "keep": (lambda s: s.form == "rounds", "with form rounds"),
     "capacity": (lambda s: s.keep or s.form == "online", "with keep, or with form online"),
     "epsilon": (lambda s: s.exploration == "epsilon", "with exploration epsilon"),
@@ -227,7 +240,7 @@ ONLY: dict[str, tuple[Callable[[Settings], bool], str]] = {
     "pseudo_count": (_returns, "with the learner returns, or with exploration optimism"),
     **{
         name: (lambda s: s.learner != "q-learning", "with the learner returns")
-        for name in ("rate_end", "updates", "count_power", "average", "state_dropout", "action_dropout")
+        for name in ("rate_end", "updates", "count_power", "average", "state_dropout", "action_dropout", "action_noise")
     },
     **{
         name: (lambda s: s.learner != "returns", "with the learner q-learning")

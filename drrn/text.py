@@ -69,6 +69,7 @@ class Lexicon:
         self.vocabulary, self.parent = vocabulary, parent
         self.generation = 0  # raised whenever ids change their meaning
         self.whole: tuple[Lexicon, Ids] | None = None  # of a thinned one: where its texts stand whole, and their ids
+        self.blur: NDArray[np.float32] | None = None  # of a thinned one: what is added to the vector of each text
         self.forget()
 
     def __len__(self) -> int:
@@ -91,9 +92,10 @@ class Lexicon:
         """A store for a while, which learns no words: an unknown one counts for nothing, or is `unknown`."""
         return Lexicon(self.vocabulary, parent=self)
 
-    def thinned(self, texts: Ids, kept: NDArray[np.bool_]) -> Lexicon:
+    def thinned(self, texts: Ids, kept: NDArray[np.bool_], put_in: tuple[Ids, Ids] | None = None) -> Lexicon:
         """A lexicon whose text i is `texts[i]` (-1: no text) without some of its words: `kept` says of each word of
-        each text's bag, one bag after the other, whether it stays, wherever it stands in the text."""
+        each text's bag, one bag after the other, whether it stays, wherever it stands in the text. `put_in` are places
+        among the texts, ascending, and words that each gets at its end."""
         bags, size = self.bags(), len(self.vocabulary) + 1
         word_ids, _, lengths = bags.gathered(texts)
         stays = np.repeat(np.arange(len(texts)), lengths) * size + word_ids  # ascending, as the words of a bag are
@@ -101,11 +103,16 @@ class Lexicon:
         counts = np.where(texts < 0, 0, self._starts[texts + 1] - first)
         sequence, owner = self._sequence[ranges(first, counts)], np.repeat(np.arange(len(texts)), counts)
         on = kept[np.searchsorted(stays, owner * size + sequence)]
+        sequence, owner = sequence[on], owner[on]
+        if put_in is not None:
+            owner = np.concatenate([owner, put_in[0]])
+            order = np.argsort(owner, kind="stable")
+            sequence, owner = np.concatenate([sequence, put_in[1].astype(np.int32)])[order], owner[order]
         found = Lexicon(self.vocabulary)
         found.whole = (self, texts)
         found._ids = {number.to_bytes(16, "little"): number for number in range(len(texts))}
-        found._starts = np.concatenate([[0], np.cumsum(np.bincount(owner[on], minlength=len(texts)))])
-        found._sequence = sequence[on]
+        found._starts = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(texts)))])
+        found._sequence = sequence
         return found
 
     @property

@@ -22,7 +22,7 @@ from drrn.learning.learner import Experience, Generators
 from drrn.learning.optimisers import OPTIMISERS
 from drrn.learning.q_learning import differentiable
 from drrn.learning.returns import Floats
-from drrn.learning.word_dropout import thinned
+from drrn.learning.text_noise import noise_of, noisy
 from drrn.models.base import Model, Pages
 from drrn.models.encoders.base import Leaves
 from drrn.settings import Settings
@@ -128,8 +128,8 @@ class ReturnLearning:
         generators: Generators,
     ) -> None:
         """One update: pages [1, R, B], the others [R, B]."""
-        model, settings = self.student, self.settings
-        pages, store = thinned(model, pages, settings.state_dropout, settings.action_dropout, generators)
+        model = self.student
+        pages, store = noisy(model, pages, *noise_of(self.settings), generators)
         reading = model.read(pages, store)[0]
         place, y, w = (torch.from_numpy(array).to(model.device) for array in (places, targets, weights))
         learned, leaves = list(model.weights.values()), Leaves()

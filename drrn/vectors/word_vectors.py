@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import IO
 
@@ -24,6 +26,7 @@ from drrn.vectors.source import FLOATS, is_number, numbers_of
 A = 1e-3  # of SIF's weight a / (a + p(word))
 MOST_KEPT = 10_000  # words whose vectors are kept, beside those that an encoder keeps for itself
 AT_ONCE = 1_000  # words that are looked for together
+FREQUENT, ENOUGH_WORDS = 5000, 1000  # words that show what texts have in common; with fewer it is not asked
 RUNS = re.compile(r"\d+|[^\W\d]+")
 # What the ending of a word stands for, in a file whose words were not cut there; and stems that change before n't.
 ENDINGS = {"n't": "not", "'ll": "will", "'re": "are", "'ve": "have", "'m": "am", "'d": "would", "'s": ""}
@@ -93,6 +96,21 @@ class WordVectors:
                     found[at] += np.float32(self.weight(entry[0])) * entry[1]
         return found, known
 
+    @cached_property
+    def common(self) -> Vector | None:
+        """The direction that texts have in common, of length 1: the first principal component of the most frequent
+        words, as they occur in texts. None: the file has too few words to tell."""
+        count = min(len(self), FREQUENT)
+        if count < ENOUGH_WORDS:
+            return None
+        shares = 1 / (np.arange(1, count + 1) * self._total)
+        with self._opened() as file:
+            found = (self._entry(file, number, None) for number in range(count))
+            rows = np.stack([row for row in found if row is not None])
+        weighted = rows * np.sqrt(shares * A / (A + shares))[:, None]
+        direction = np.linalg.eigh(weighted.T @ weighted)[1][:, -1]
+        return direction.astype(np.float32)
+
     def parts(self, words: Sequence[str]) -> list[list[str]]:
         """The words of the file that stand for each word: itself, or parts of it, or none."""
         here = self._read(words)
@@ -138,42 +156,50 @@ class WordVectors:
         found: dict[str, tuple[int, Vector] | None] = dict.fromkeys(words)
         if not any(candidates):
             return found
+        with self._opened() as file:
+            for word, numbers in zip(words, candidates, strict=True):
+                for number in numbers:
+                    vector = self._entry(file, number, word.encode("utf-8", "surrogatepass"))
+                    if vector is not None:
+                        found[word] = (number, vector)
+                        break
+        return found
+
+    @contextmanager
+    def _opened(self) -> Iterator[IO[bytes]]:
+        """The file, if it is still the one that was read through."""
         try:
             with self.path.open("rb") as file:
                 if os.fstat(file.fileno()).st_mtime_ns != self.written:
                     raise InputError(f"{self.path}: it was changed while it was in use: begin again")
-                for word, numbers in zip(words, candidates, strict=True):
-                    for number in numbers:
-                        vector = self._entry(file, number, word.encode("utf-8", "surrogatepass"))
-                        if vector is not None:
-                            found[word] = (number, vector)
-                            break
+                yield file
         except OSError as error:
             raise InputError(f"{self.path}: cannot be read any more: {error.strerror}: put the file back") from error
-        return found
 
-    def _entry(self, file: IO[bytes], number: int, word: bytes) -> Vector | None:
-        """The vector of an entry; None where its word is another one with the same hash."""
+    def _entry(self, file: IO[bytes], number: int, word: bytes | None) -> Vector | None:
+        """The vector of an entry; None where its word is not the one that is wanted, but has the same hash."""
         layout, (start, end) = self.index.layout, self.index.starts[number : number + 2].tolist()
         file.seek(start)
         raw = file.read(end - start)
         if layout.form == "text":
             spelled, *fields = raw.rstrip(b"\r\n").removesuffix(b" ").rsplit(b" ", layout.dimensions)
-            if spelled != word:
+            if word not in (None, spelled):
                 return None
             with np.errstate(over="ignore"):
                 values = np.array([float(f) if is_number(f) else np.nan for f in fields]).astype(np.float32)
         elif layout.form == "binary":
-            if not raw.startswith(word + b" "):
+            spelled, _, rest = raw.partition(b" ")
+            if word not in (None, spelled):
                 return None
-            values = numbers_of(raw[len(word) + 1 : len(word) + 1 + 4 * layout.dimensions])
+            values = numbers_of(rest[: 4 * layout.dimensions])
         else:
-            if raw.removesuffix(b"\n") != word:
+            spelled = raw.removesuffix(b"\n")
+            if word not in (None, spelled):
                 return None
             size = layout.dimensions * FLOATS[layout.kind]
             file.seek(layout.matrix + number * size)
             values = numbers_of(file.read(size), layout.kind)
-        return self._checked(values, number, word)
+        return self._checked(values, number, spelled)
 
     def _checked(self, values: Vector, number: int, word: bytes) -> Vector:
         layout = self.index.layout

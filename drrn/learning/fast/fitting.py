@@ -1,7 +1,7 @@
 """DRRN with the inner product fitted to targets by Adam, differentiated by hand: `ReturnLearning.fit`, faster.
 
 Where texts are few, every text of a side is encoded once an update: the words of all of them lie ready in one array, so
-that the sparse first layer, its gradient and word dropout are a few large operations, whatever the batch.
+that the sparse first layer, its gradient and noise are a few large operations, whatever the batch.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from torch.nn import functional
 
 from drrn.learning.learner import Generators
 from drrn.learning.optimisers import Adam
+from drrn.learning.text_noise import Noise
 from drrn.models.base import Model, texts_of
 from drrn.models.drrn import DRRN
 from drrn.models.encoders import BagAndVectors, BagOfWords, MeanOfVectors
+from drrn.models.encoders.text_vectors import scaled
 from drrn.text import Ids
 
 MOST_WORDS = 400_000  # of all texts of a side, repeated ones counted: beyond, only those of a batch are encoded
@@ -49,6 +51,8 @@ class Tower:
         self.table = model.tables.get(name)
         self.matrix = encoder.weight if isinstance(encoder, MeanOfVectors) else None
         self.features = model.vectors.features(texts).to(model.device) if self.matrix and model.vectors else None
+        self.seen = self.features  # the vectors, as they are read in an update: [T, D], or with noise [R, T, D]
+        self.put_in: tuple[Tensor, Tensor] | None = None  # rows of texts, and words that they get beside their own
         if self.table is not None:
             self._lay_out(texts.bags().starts, texts.bags().word_ids.astype(np.int64), texts.bags().counts)
 
@@ -64,31 +68,51 @@ class Tower:
         def laid(array: Ids, step: int) -> Tensor:
             return torch.from_numpy((array + replica * step).ravel()).to(self.model.device)
 
-        self.counts = counts
+        self.counts, self.lengths = counts, np.diff(starts)
         self.words, self.starts = laid(words, room), laid(starts[:-1], count)
         self.order = laid(order, count)
         self.owners = laid(np.repeat(np.arange(self.texts), np.diff(starts))[order], self.texts)
         self.word_starts = laid(np.concatenate([[0], ends[:-1]]), count)
 
-    def drop(self, share: float, generators: Generators) -> None:
-        """Leave out some words, anew for each replica."""
-        if self.table is None:
-            return
+    def alter(self, noise: Noise, generators: Generators) -> None:
+        """Leave out words, put in others and blur vectors, anew for each replica."""
+        if self.table is not None:
+            self._alter_words(noise, generators)
+        if self.features is not None and self.model.vectors and noise.blur:
+            width = self.features.shape[1]
+            drawn = np.stack([by.standard_normal((self.texts, width), np.float32) for by in generators])
+            blur = torch.from_numpy(drawn).to(self.model.device) * (noise.blur / width**0.5)
+            length = self.model.vectors.scale
+            known = self.features.norm(dim=1, keepdim=True) > 0
+            self.seen = torch.where(known, scaled(self.features / length + blur, length), 0.0)
+
+    def _alter_words(self, noise: Noise, generators: Generators) -> None:
+        assert self.table is not None
         kept = np.tile(self.counts, (self.replicas, 1))
-        if share:
-            for row, by in zip(kept, generators, strict=True):
-                row *= np.frombuffer(by.bytes(2 * len(row)), np.uint16) >= round(share * 2**16)
+        into, words = [], []
+        for replica, by in enumerate(generators):
+            if noise.out:
+                kept[replica] *= np.frombuffer(by.bytes(2 * len(self.counts)), np.uint16) >= round(noise.out * 2**16)
+            if noise.put_in:
+                own = np.repeat(np.arange(self.texts), by.binomial(self.lengths, noise.put_in))
+                known = np.flatnonzero(self.table.known[replica])
+                into.append(own + replica * self.texts)
+                words.append(by.choice(known, len(own)) + replica * self.table.weight.shape[1])
         self.kept = torch.from_numpy(kept.ravel()).to(self.model.device)
+        if noise.put_in:
+            rows, which = (torch.from_numpy(np.concatenate(part)).to(self.model.device) for part in (into, words))
+            self.put_in = (rows, which)
 
     def forward(self) -> Tensor:
         weights, width = self.model.weights, self.model.widths[0]
         first = weights[f"{self.name} b1"]
-        if self.features is not None and self.matrix is not None:
-            first = first + torch.matmul(self.features, weights[self.matrix])
+        if self.seen is not None and self.matrix is not None:
+            first = first + torch.matmul(self.seen, weights[self.matrix])
         if self.table is not None:
-            bags = functional.embedding_bag(
-                self.words, self.table.weight.view(-1, width), self.starts, mode="sum", per_sample_weights=self.kept
-            )
+            flat = self.table.weight.view(-1, width)
+            bags = functional.embedding_bag(self.words, flat, self.starts, mode="sum", per_sample_weights=self.kept)
+            if self.put_in is not None:
+                bags.index_add_(0, self.put_in[0], flat.index_select(0, self.put_in[1]))
             first = first + bags.view(self.replicas, self.texts, width)
         self.hidden = [torch.tanh(first)]
         for layer in range(2, self.layers + 1):
@@ -105,13 +129,15 @@ class Tower:
             if layer > 1:
                 found[f"{self.name} W{layer}"] = torch.bmm(self.hidden[layer - 2].transpose(1, 2), delta)
                 back = torch.bmm(delta, self.model.weights[f"{self.name} W{layer}"].transpose(1, 2))
-        if self.features is not None and self.matrix is not None:
-            found[self.matrix] = torch.matmul(self.features.t(), delta)
+        if self.seen is not None and self.matrix is not None:
+            found[self.matrix] = torch.matmul(self.seen.transpose(-2, -1), delta)
         if self.table is not None:
             flat = delta.reshape(-1, delta.shape[2])
             summed = functional.embedding_bag(
                 self.owners, flat, self.word_starts, mode="sum", per_sample_weights=self.kept[self.order]
             )
+            if self.put_in is not None:
+                summed.index_add_(0, self.put_in[1], flat.index_select(0, self.put_in[0]))
             found[f"table {self.name}"] = summed.view(self.table.weight.shape)
         return found
 

@@ -10,13 +10,14 @@ from drrn.learning.fast.fitting import Fitting, can_fit
 from drrn.learning.learner import Generators
 from drrn.learning.optimisers import Adam
 from drrn.learning.return_learning import Fits, ReturnLearning
+from drrn.learning.text_noise import noise_of
 from drrn.models.drrn import DRRN
 
 
 class FastReturnLearning(ReturnLearning):
     """The updates of `ReturnLearning`, to rounding; where they cannot be made faster, they are made as there.
 
-    Word dropout draws other words than there, since it draws for all texts at once."""
+    Noise in texts is drawn otherwise than there, for all texts at once."""
 
     def fit(self, fits: Fits, generators: Generators) -> None:
         plain = self.loss is squared and type(self.optimiser) is Adam and self.optimiser.clip is None
@@ -32,10 +33,11 @@ class FastReturnLearning(ReturnLearning):
         chosen = fits.pages.actions[..., 0] + replica * fitting.action.texts
         actions = torch.from_numpy(chosen.reshape(updates, -1)).to(device)
         targets = torch.from_numpy(fits.targets).to(device)
+        states_noise, actions_noise = noise_of(self.settings)
         try:
             for k in range(updates):
-                fitting.state.drop(self.settings.state_dropout, generators)
-                fitting.action.drop(self.settings.action_dropout, generators)
+                fitting.state.alter(states_noise, generators)
+                fitting.action.alter(actions_noise, generators)
                 fitting.step(states[k], actions[k], targets[k])
                 if self.average:
                     self.average.follow()

@@ -60,8 +60,14 @@ class TextVectors:
         """A table of vectors, and the row of each text in it; -1 is no text, and zero. A text that lacks words while it
         is learned from is read whole here: its vector does not rest on any one word."""
         if texts.whole is not None:
-            texts, whole = texts.whole
-            ids = np.append(whole, -1)[ids]
+            whole, found = texts.whole
+            table, rows = self.rows_of(whole, np.append(found, -1))
+            vectors = table[torch.from_numpy(rows)]
+            if texts.blur is not None:
+                known = vectors[:-1].norm(dim=1, keepdim=True) > 0
+                blurred = scaled(vectors[:-1] / self.scale + torch.from_numpy(texts.blur), self.scale)
+                vectors = torch.cat([torch.where(known, blurred, 0.0), vectors[-1:]])
+            return vectors, np.where(ids < 0, len(found), ids)
         if len(texts) <= MOST_TEXTS:
             return self._all_rows(texts), ids + 1
         asked, places = np.unique(ids, return_inverse=True)
@@ -104,8 +110,10 @@ class TextVectors:
         for place, text in enumerate(ids.tolist()) if texts.unknown else ():
             if text in texts.unknown:
                 sums[place] += torch.from_numpy(self.words.weighted(texts.unknown[text])[0].sum(axis=0))
-        norms = sums.norm(dim=1, keepdim=True)
-        return torch.where(norms > 1e-12, sums * (self.scale / norms.clamp(min=1e-12)), 0.0)
+        if self.words.common is not None:  # what all texts have in common hides in what they differ
+            common = torch.from_numpy(self.words.common)
+            sums -= torch.outer(sums @ common, common)
+        return scaled(sums, self.scale)
 
     def _known(self, vocabulary: Vocabulary) -> KnownWords:
         kept = self._words.get(vocabulary)
@@ -116,3 +124,9 @@ class TextVectors:
             rows, found = self.words.weighted(new)
             kept.rows, kept.met = torch.cat([kept.rows, torch.from_numpy(rows)]), kept.met or bool(found.any())
         return kept
+
+
+def scaled(vectors: Tensor, length: float) -> Tensor:
+    """Vectors [..., D] at one length; what is zero stays so."""
+    norms = vectors.norm(dim=-1, keepdim=True)
+    return torch.where(norms > 1e-12, vectors * (length / norms.clamp(min=1e-12)), 0.0)
