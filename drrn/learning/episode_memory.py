@@ -38,6 +38,7 @@ class EpisodeMemory:
         self.actions = np.full((0, 1), -1, np.int64)  # [P, A]
         self.steps: dict[str, NDArray[Any]] = {name: np.zeros(0, kind) for name, kind in STEP_TYPES.items()}
         self.means = np.zeros(0)  # [pairs] of the returns, as they were last computed
+        self.best_return = -np.inf  # the largest sum of rewards that ever followed a step
         self._changed()
 
     def __len__(self) -> int:
@@ -49,6 +50,8 @@ class EpisodeMemory:
         """Keep episodes."""
         if not len(new):
             return
+        followed = monte_carlo(Backwards.of(new.last), new.rewards, np.zeros(len(new)), 1.0)
+        self.best_return = max(self.best_return, float(followed.max()))
         pages, order = self._page_ids(
             np.concatenate([new.states, new.end_states]), _joined(new.actions, new.end_actions)
         )
@@ -149,12 +152,6 @@ class EpisodeMemory:
     def backwards(self) -> Backwards:
         return Backwards.of(self.steps["last"])
 
-    @property
-    def best_return(self) -> float:
-        """The largest sum of rewards that followed a step."""
-        totals = monte_carlo(self.backwards, self.steps["reward"].astype(np.float64), np.zeros(len(self)), 1.0)
-        return float(totals.max(initial=-np.inf))
-
     def places_of_pairs(self) -> tuple[Ids, Ids]:
         """A page that shows each pair, and the action's place on it."""
         pages, places = np.nonzero(self.actions >= 0)
@@ -223,11 +220,14 @@ class EpisodeMemory:
         self.means[self.pairs[self.actions >= 0]] = by_page[self.actions >= 0]
 
     def state(self) -> State:
-        return {"states": self.states, "actions": self.actions, "means": self.means, **self.steps}
+        kept = {"states": self.states, "actions": self.actions, "means": self.means, **self.steps}
+        return {**kept, "best_return": self.best_return if len(self) else None}
 
     def restore(self, state: State) -> None:
         self.states, self.actions, self.means = state["states"], state["actions"], state["means"]
         self.steps = {name: state[name] for name in STEP_TYPES}
+        best = state["best_return"]
+        self.best_return = -np.inf if best is None else best
         self._changed()
 
 

@@ -14,27 +14,36 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Backwards:
-    """Episodes laid out to be walked through backwards, all at once: the longest first."""
+    """Episodes laid out to be walked through backwards, all at once: first the last step of each, the longest episode
+    first, then the last but one of each that has one, and so on."""
 
-    ends: Ids  # [E] the last step of each episode
-    lengths: Ids  # [E] descending
+    order: Ids  # [N] the steps in this order
+    begins: Ids  # [longest + 1] where each distance from the end begins, and where the last one ends
 
     @staticmethod
     def of(last: NDArray[np.bool_]) -> Backwards:
         """Of steps in the order of their episodes; `last` says which is an episode's last."""
         ends = np.flatnonzero(last)
         lengths = np.diff(ends, prepend=-1)
-        order = np.argsort(-lengths, kind="stable")
-        return Backwards(ends[order], lengths[order])
+        rank = np.empty(len(ends), np.int64)
+        rank[np.argsort(-lengths, kind="stable")] = np.arange(len(ends))
+        episode = np.repeat(np.arange(len(ends)), lengths)
+        distance = ends[episode] - np.arange(len(last))
+        order = np.lexsort((rank[episode], distance))
+        return Backwards(order, np.concatenate([[0], np.cumsum(np.bincount(distance))]))
+
+    @property
+    def ends(self) -> Ids:
+        """The last step of each episode."""
+        return self.order[: self.begins[1]] if len(self.begins) > 1 else self.order
 
     def accumulate(self, own: Floats, share: Floats) -> Floats:
         """G_t = own_t + share_t G_{t+1} within each episode; after the last step there is nothing."""
-        found: Floats = own.copy()
-        longest = int(self.lengths[0]) if len(self.lengths) else 0
-        going_on = np.searchsorted(-self.lengths, -np.arange(1, longest), side="left")  # episodes longer than j steps
-        for j, count in enumerate(going_on.tolist(), 1):
-            at = self.ends[:count] - j
-            found[at] += share[at] * found[at + 1]
+        sums, shares, begins = own[self.order], share[self.order], self.begins.tolist()
+        for before, begin, end in zip(begins, begins[1:], begins[2:], strict=False):
+            sums[begin:end] += shares[begin:end] * sums[before : before + end - begin]
+        found = np.empty_like(sums)
+        found[self.order] = sums
         return found
 
 
