@@ -131,6 +131,8 @@ class Settings:
             declaration.check(getattr(self, name))
         if self.double and self.target_every is None:
             raise InputError("double Q-learning needs a second network: set target_every, say to 100")
+        if self.form == "online" and self.exploration == "optimism":
+            raise InputError("optimism needs whole episodes: leave out form online, or choose another exploration")
         if self.shared and self.action_hidden not in (None, self.hidden):
             raise InputError(f"shared embeddings have one size: leave out action_hidden, which is {self.action_hidden}")
         if self.shared and self.action_encoder not in (None, self.encoder):
@@ -223,7 +225,10 @@ def _returns(settings: Settings) -> bool:
 
 # Settings that count only beside others: when, and what to say of it.
 ONLY: dict[str, tuple[Callable[[Settings], bool], str]] = {
-    "epochs": (lambda s: s.form == "rounds", "with form rounds"),
+    "epochs": (
+        lambda s: s.form == "rounds" and s.learner != "returns",
+        "with form rounds, and with the learner q-learning",
+    ),
     "bag_norm": (lambda s: any(name != "vectors" for name in s.encoders), "with an encoder that makes bags"),
     "vectors": (lambda s: s.reads_vectors, "with the encoder vectors or bag+vectors"),
     "vectors_scale": (lambda s: s.vectors is not None and s.reads_vectors, "with vectors"),
@@ -232,7 +237,10 @@ ONLY: dict[str, tuple[Callable[[Settings], bool], str]] = {
         "with vectors and learner returns",
     ),
     "keep": (lambda s: s.form == "rounds", "with form rounds"),
-    "capacity": (lambda s: s.keep or s.form == "online", "with keep, or with form online"),
+    "capacity": (
+        lambda s: s.keep or s.form == "online" or s.exploration == "optimism",
+        "with keep, or with form online, or with exploration optimism",
+    ),
     "epsilon": (lambda s: s.exploration == "epsilon", "with exploration epsilon"),
     "returns": (_returns, "with the learner returns, or with exploration optimism"),
     "trace": (lambda s: _returns(s) and s.returns == "retrace", "with the learner returns, and with returns retrace"),
@@ -244,7 +252,7 @@ ONLY: dict[str, tuple[Callable[[Settings], bool], str]] = {
     },
     **{
         name: (lambda s: s.learner != "returns", "with the learner q-learning")
-        for name in ("epochs", "n_steps", "target_every", "double", "prioritised")
+        for name in ("n_steps", "target_every", "double", "prioritised")
     },
     **{
         name: (lambda s: s.exploration == "optimism", "with exploration optimism")

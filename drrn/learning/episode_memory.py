@@ -24,7 +24,7 @@ FORGOTTEN = 10  # when the memory is full, one tenth of it is forgotten at once
 
 
 class EpisodeMemory:
-    """Up to `capacity` steps; the oldest episodes are forgotten first.
+    """Up to `capacity` steps; the oldest episodes are forgotten first, the newest one never.
 
     `ordered` is for models that see the whole menu: the same actions in another order are another page.
     """
@@ -91,27 +91,37 @@ class EpisodeMemory:
 
     def _add_pages(self, states: Ids, actions: Ids) -> None:
         """New pages, and with them new pairs; the means of known pairs stay theirs."""
-        means, known = self.means, self.pair_keys
+        by_page = self._means_by_page()
         self.states = np.concatenate([self.states, states])
         self.actions = _joined(self.actions, actions)
         self._changed()
+        self._take_means(by_page)
+
+    def _means_by_page(self) -> Floats:
+        """The mean of each action of each page, [P, A]: what stays when pairs are numbered anew."""
+        return self.means[self.pairs] if len(self.means) else np.zeros(self.actions.shape)
+
+    def _take_means(self, by_page: Floats) -> None:
+        """Of the first pages [P, A]; a pair that is on none of them has no mean yet."""
+        rows, places = np.nonzero(self.actions[: len(by_page), : by_page.shape[1]] >= 0)
         self.means = np.zeros(len(self.pair_keys))
-        self.means[np.searchsorted(self.pair_keys, known)] = means
+        self.means[self.pairs[rows, places]] = by_page[rows, places]
 
     def _forget(self, count: int) -> None:
-        """Let go of the oldest episodes, at least so many steps of them, and of pages that no other shows."""
-        cut = np.flatnonzero(self.steps["last"])
-        first = int(cut[min(int(np.searchsorted(cut, count - 1)), len(cut) - 1)]) + 1
+        """Let go of the oldest episodes, so many steps of them or more, and of pages that no other shows; the newest
+        episode stays, however long it is."""
+        cut = np.append(-1, np.flatnonzero(self.steps["last"]))
+        first = int(cut[min(int(np.searchsorted(cut, count - 1)), len(cut) - 2)]) + 1
         self.steps = {name: values[first:] for name, values in self.steps.items()}
         used = np.zeros(len(self.states), bool)
         used[self.steps["page"]] = used[self.steps["after"]] = True
         place = np.cumsum(used) - 1
         for name in ("page", "after"):
             self.steps[name] = place[self.steps[name]].astype(np.int32)
-        means, known = self.means, self.pair_keys
+        by_page = self._means_by_page()[used]
         self.states, self.actions = self.states[used], self.actions[used]
         self._changed()
-        self.means = means[np.searchsorted(known, self.pair_keys)]
+        self._take_means(by_page)
 
     def _changed(self) -> None:
         for name in ("pair_keys", "pairs", "counts", "backwards", "pair_of_step"):
@@ -161,8 +171,8 @@ class EpisodeMemory:
     def _keys_of_pairs(self) -> NDArray[np.int64]:
         """Where the menu counts, an action's pair is its own place on its own page."""
         if self.ordered:
-            width = self.actions.shape[1]
-            return np.arange(self.actions.size).reshape(-1, width) + 0 * self.actions
+            pages, places = (np.arange(size) for size in self.actions.shape)
+            return (pages[:, None] << 32) + places
         return (self.states[:, None] << 32) + self.actions
 
     # --- what it comes to
@@ -207,7 +217,7 @@ class EpisodeMemory:
 
     def renumber(self, states: Ids, actions: Ids) -> None:
         """Texts have new ids; the last of each is what -1, no text, becomes."""
-        by_page = self.means[self.pairs] if len(self.means) else np.zeros(self.actions.shape)
+        by_page = self._means_by_page()
         self.states, self.actions = states[self.states], actions[self.actions]
         if not self.ordered:
             order = np.argsort(np.where(self.actions < 0, np.iinfo(np.int64).max, self.actions), axis=1, kind="stable")
@@ -216,19 +226,39 @@ class EpisodeMemory:
             back = np.argsort(order, axis=1)
             self.steps["taken"] = back[self.steps["page"], self.steps["taken"]].astype(np.int16)
         self._changed()
-        self.means = np.zeros(len(self.pair_keys))
-        self.means[self.pairs[self.actions >= 0]] = by_page[self.actions >= 0]
+        self._take_means(by_page)
 
     def state(self) -> State:
         kept = {"states": self.states, "actions": self.actions, "means": self.means, **self.steps}
         return {**kept, "best_return": self.best_return if len(self) else None}
 
     def restore(self, state: State) -> None:
-        self.states, self.actions, self.means = state["states"], state["actions"], state["means"]
-        self.steps = {name: state[name] for name in STEP_TYPES}
+        self.states, self.actions = (np.asarray(state[name], np.int64) for name in ("states", "actions"))
+        self.means = np.asarray(state["means"], np.float64)
+        self.steps = {name: np.asarray(state[name], kind) for name, kind in STEP_TYPES.items()}
         best = state["best_return"]
         self.best_return = -np.inf if best is None else best
         self._changed()
+
+
+class Marked:
+    """Memories as they were when a round began: if it is interrupted and begins again, they go back to that."""
+
+    def __init__(self, memories: list[EpisodeMemory]) -> None:
+        self.memories, self.states = memories, [memory.state() for memory in memories]
+        self.round: int | None = None
+
+    def begin(self, number: int) -> None:
+        """A round begins, or begins again; what a memory holds is never changed in place, so a mark costs nothing."""
+        if number == self.round:
+            for memory, state in zip(self.memories, self.states, strict=True):
+                memory.restore(state)
+        else:
+            self.round, self.states = number, [memory.state() for memory in self.memories]
+
+    def void(self) -> None:
+        """Texts have new ids, or the memories are others: there is nothing to go back to."""
+        self.round = None
 
 
 def _joined(above: Ids, below: Ids) -> Ids:

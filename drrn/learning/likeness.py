@@ -43,7 +43,7 @@ class Signs:
     """The bits of a lexicon's texts: the signs of sums of a random vector for each word."""
 
     def __init__(self, texts: Lexicon) -> None:
-        self.texts, self.generation = texts, texts.generation
+        self.texts, self.generation, self.spelled = texts, texts.generation, texts.vocabulary.spelled
         self.bits = np.zeros(0, np.int64)  # [T]
         self.words = np.zeros((0, BITS), np.float32)  # [V]
 
@@ -57,6 +57,8 @@ class Signs:
         """Read what was met since."""
         if self.texts.generation != self.generation:
             self.bits, self.generation = self.bits[:0], self.texts.generation
+        if self.texts.vocabulary.spelled is not self.spelled:  # other words have the numbers now
+            self.words, self.spelled = self.words[:0], self.texts.vocabulary.spelled
         first, count = len(self.bits), len(self.texts)
         if first == count:
             return

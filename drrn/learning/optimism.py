@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.learning.episode_memory import EpisodeMemory
+from drrn.learning.episode_memory import EpisodeMemory, Marked
 from drrn.learning.exploration import Probabilities, softmax
 from drrn.learning.learner import Experience
 from drrn.learning.likeness import Likeness
@@ -29,7 +29,11 @@ class Optimism:
     def __init__(self, settings: Settings, store: Store) -> None:
         self.settings, self.alpha = settings, settings.alpha
         self.memories = [EpisodeMemory(settings.capacity) for _ in settings.seeds]
-        self.likeness = Likeness(store)
+        self.marked, self.likeness = Marked(self.memories), Likeness(store)
+
+    def begin(self, number: int) -> None:
+        """A round begins; what it told before it was interrupted, if it was, is let go of."""
+        self.marked.begin(number)
 
     def tell(self, replica: int, played: Experience) -> None:
         """Take in what a replica played; from now on it chooses by that, too."""
@@ -55,6 +59,7 @@ class Optimism:
         """It explores no more: nothing has to be remembered."""
         for memory in self.memories:
             memory.clear()
+        self.marked.void()
 
     def texts_in_use(self) -> tuple[Ids, Ids]:
         used = [memory.texts_in_use() for memory in self.memories]
@@ -64,6 +69,7 @@ class Optimism:
     def renumber(self, states: Ids, actions: Ids) -> None:
         for memory in self.memories:
             memory.renumber(states, actions)
+        self.marked.void()
 
     def state(self) -> State:
         return {"memories": [memory.state() for memory in self.memories]}
@@ -71,6 +77,7 @@ class Optimism:
     def restore(self, state: State) -> None:
         for memory, kept in zip(self.memories, state["memories"], strict=True):
             memory.restore(kept)
+        self.marked.void()
 
     def _generous(self, memory: EpisodeMemory) -> float:
         """V: more than the best that was seen."""

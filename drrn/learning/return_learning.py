@@ -16,7 +16,7 @@ from torch import Tensor
 
 from drrn.errors import InputError
 from drrn.learning.averaging import Average
-from drrn.learning.episode_memory import EpisodeMemory
+from drrn.learning.episode_memory import EpisodeMemory, Marked
 from drrn.learning.equations import LOSSES
 from drrn.learning.learner import Experience, Generators
 from drrn.learning.optimisers import OPTIMISERS
@@ -56,7 +56,7 @@ class ReturnLearning:
         self.optimiser = OPTIMISERS[settings.optimiser](self.student, settings.eta, settings.clip)
         self.loss = LOSSES[settings.loss]
         self.memories = [EpisodeMemory(settings.capacity, ordered=model.sees_menu) for _ in model.seeds]
-        self.rounds = 0  # that were learned from
+        self.marked, self.rounds = Marked(self.memories), 0  # rounds that were learned from
 
     # --- what a learner does
 
@@ -81,7 +81,10 @@ class ReturnLearning:
         raise NotImplementedError("the online form is refused when the learner is made")
 
     def forget(self) -> None:
-        if not self.settings.keep:
+        """Keeping or not, what a round that was interrupted was told is let go of: it is told again."""
+        if self.settings.keep:
+            self.marked.begin(self.rounds)
+        else:
             for memory in self.memories:
                 memory.clear()
 
@@ -93,6 +96,7 @@ class ReturnLearning:
     def renumber(self, states: Ids, actions: Ids) -> None:
         for memory in self.memories:
             memory.renumber(states, actions)
+        self.marked.void()
 
     def state(self) -> State:
         return {
@@ -109,6 +113,7 @@ class ReturnLearning:
             self.average.restore(state["average"])
         for memory, kept in zip(self.memories, state["memories"], strict=True):
             memory.restore(kept)
+        self.marked.void()
 
     # --- how weights move
 

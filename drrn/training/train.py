@@ -139,6 +139,8 @@ class Trainer:
         start, settings = time.perf_counter(), self.settings
         play, learn = self._generators(PLAY, number), self._generators(LEARN, number)
         self.learner.forget()  # what a round that was interrupted has left
+        if self.explorer:
+            self.explorer.begin(number)
         self.torn = settings.form == "online"
         if settings.form == "online":
             learned = online.play_and_learn(self.stepped, self.learner, settings, self._policy(number), play, learn)
