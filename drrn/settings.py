@@ -203,9 +203,9 @@ def _share(number: int, rounds: int) -> float:
     return (number - 1) / max(1, rounds - 1)
 
 
-# What the strong recipe holds for its learner: q-learning does better with the paper's own.
+# What the strong recipe holds for its own learner; q-learning has the paper's.
 BESIDE_RETURNS = ("optimiser", "learning_rate", "rate_end", "batch_size", "updates", "average", "state_dropout",
-                  "action_dropout", "keep")  # fmt: skip
+                  "action_dropout")  # fmt: skip
 # Where something else is asked for than the strong recipe has, what it holds beside that is left out, too: when, what.
 LEFT_OUT: tuple[tuple[Callable[[Mapping[str, Any]], bool], tuple[str, ...]], ...] = (
     (lambda s: s["learner"] == "q-learning", BESIDE_RETURNS),
