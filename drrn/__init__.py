@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from drrn.errors import InputError
 from drrn.exact.solve import best
+from drrn.experiments.tuned import suiting
 from drrn.games import (
     Compiled,
     Enumerable,
@@ -20,7 +21,7 @@ from drrn.games import (
     opened_game,
 )
 from drrn.playing.episodes import play_episodes, random_policy
-from drrn.settings import Settings
+from drrn.settings import Settings, recipe, recipe_name, settings_for
 from drrn.version import __version__
 
 if TYPE_CHECKING:
@@ -52,22 +53,22 @@ __all__ = [
 LAZY = {"Agent": "drrn.training.agent", "Trainer": "drrn.training.train"}  # PyTorch takes a second to import
 
 
-def trainer(game: Any, *, device: str = "cpu", threads: int = 1, **settings: Any) -> Trainer:
+def trainer(game: Any, *, paper: bool = False, device: str = "cpu", threads: int = 1, **settings: Any) -> Trainer:
     """Something that learns a game: `for finished in trainer.train(): …`, then `trainer.agent`, `trainer.save(folder)`.
 
     The game is a name, a path, any object that keeps the contract, or a Gymnasium environment of texts. The settings
-    are those of `drrn train`; what is not given is what suits the game, or the paper's. PyTorch uses so many `threads`
-    while this works, and as many as before when it has: the products are small, and more of them mostly wait.
+    are those of `drrn train`. What is not given is the strong recipe's, the one that wins (`drrn.settings.STRONG`), and
+    beyond that what suits the game; with `paper`, it is what suits the game, or the paper's. PyTorch uses so many
+    `threads` while this works, and as many as before when it has: the products are small, and more mostly wait.
     """
-    from drrn.experiments.tuned import suiting
-    from drrn.settings import settings_for
     from drrn.training.agent import torch_device
     from drrn.training.train import Trainer
 
-    opened, recipe = opened_game(game)
-    return Trainer(
-        opened, settings_for(suiting(opened), settings), torch_device(device), recipe=recipe, threads=threads
-    )
+    opened, opened_by = opened_game(game)
+    base = recipe(paper=paper, suiting=suiting(opened), given=settings)
+    made = Trainer(opened, settings_for(base, settings), torch_device(device), recipe=opened_by, threads=threads)
+    made.settings_from = recipe_name(paper=paper)
+    return made
 
 
 def load(run: str | Path, *, device: str = "cpu") -> Agent:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,7 @@ class Settings:
         None, "while learning, α rises from here, by the same factor each round, over three quarters of them", above=0
     )
     learner: str = setting("q-learning", "what moves the weights", LEARNERS, own=True)
-    learning_rate: float | None = setting(None, "η of each transition (default: 0.001; table: 0.2)", above=0)
+    learning_rate: float | None = setting(None, "η of each transition (none: 0.001; of a table: 0.2)", above=0)
     rate_end: float | None = setting(
         None, "η falls to this over the last three tenths of the rounds (learner returns)", above=0
     )
@@ -132,7 +132,7 @@ class Settings:
         if self.double and self.target_every is None:
             raise InputError("double Q-learning needs a second network: set target_every, say to 100")
         if self.form == "online" and self.exploration == "optimism":
-            raise InputError("optimism needs whole episodes: leave out form online, or choose another exploration")
+            raise InputError("exploration optimism needs whole episodes, and form online has none: choose another")
         if self.shared and self.action_hidden not in (None, self.hidden):
             raise InputError(f"shared embeddings have one size: leave out action_hidden, which is {self.action_hidden}")
         if self.shared and self.action_encoder not in (None, self.encoder):
@@ -212,10 +212,55 @@ def _share(number: int, rounds: int) -> float:
     return (number - 1) / max(1, rounds - 1)
 
 
-def recipe(*, paper: bool, suiting: Mapping[str, Any]) -> dict[str, Any]:
+# What the strong recipe holds for its own learner; q-learning has the paper's.
+BESIDE_RETURNS = ("optimiser", "learning_rate", "rate_end", "batch_size", "updates", "average", "state_dropout",
+                  "action_dropout")  # fmt: skip
+# Where something else is asked for than the strong recipe has, what it holds beside that is left out, too: when, what.
+LEFT_OUT: tuple[tuple[Callable[[Mapping[str, Any]], bool], tuple[str, ...]], ...] = (
+    (lambda s: s["learner"] == "q-learning", BESIDE_RETURNS),
+    (
+        lambda s: s["form"] == "online",
+        ("exploration", "keep", "batch_size"),
+    ),  # there are no whole episodes to explore by
+    (lambda s: s["model"] == "table", ("learning_rate",)),  # a table has a rate of its own
+    (lambda s: s["optimiser"] != "adam", ("learning_rate", "batch_size")),  # which would diverge: gradients are summed
+)
+
+
+def recipe(*, paper: bool, suiting: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """What a game is learned with, where nothing else is said: what suits it under the paper's settings, or those that
-    win, which take nothing from the game but what they leave open."""
-    return dict(suiting) if paper else {**suiting, **STRONG}
+    win, which take nothing from the game but what they leave open. `given` is what is asked for: the strong recipe
+    holds nothing that does not go with it."""
+    if paper:
+        return dict(suiting)
+    given = given or {}
+    chosen = {**asdict(Settings()), **suiting, **STRONG, **given}
+    if chosen["form"] == "online" and chosen["learner"] == "returns" and "learner" not in given:
+        cure = "add --paper (in Python: paper=True), or choose the learner q-learning"
+        raise InputError(f"the strong recipe learns from whole episodes, and form online has none: {cure}")
+    left_out = {name for counts, names in LEFT_OUT if counts(chosen) for name in names}
+    found = {**suiting, **{name: value for name, value in STRONG.items() if name not in left_out}}
+    if "alpha" in given and isinstance(given["alpha"], (int, float)):  # α begins at the same share of another one
+        share = STRONG["alpha_start"] / STRONG["alpha"]
+        found["alpha_start"] = given["alpha"] * share if given["alpha"] > 0 else None
+    return found
+
+
+def recipe_name(*, paper: bool) -> str:
+    """As config.json has it."""
+    return "paper" if paper else "strong"
+
+
+def shown_defaults(setting: Setting) -> str:
+    """What a setting is where nothing is said, for its explanation: by either recipe, where they differ."""
+    strong = STRONG.get(setting.name, setting.default)
+    if strong == setting.default:
+        return "" if setting.default is None or setting.kind is bool else f" (default: {setting.default})"
+    return f" (strong: {_word(strong)}; paper: {_word(setting.default)})"
+
+
+def _word(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else {None: "none", True: "on", False: "off"}.get(value, str(value))
 
 
 def _returns(settings: Settings) -> bool:
@@ -227,7 +272,7 @@ def _returns(settings: Settings) -> bool:
 ONLY: dict[str, tuple[Callable[[Settings], bool], str]] = {
     "epochs": (
         lambda s: s.form == "rounds" and s.learner != "returns",
-        "with form rounds, and with the learner q-learning",
+        "with form rounds and the learner q-learning, as the paper's recipe has them (--paper, in Python paper=True)",
     ),
     "bag_norm": (lambda s: any(name != "vectors" for name in s.encoders), "with an encoder that makes bags"),
     "vectors": (lambda s: s.reads_vectors, "with the encoder vectors or bag+vectors"),
@@ -251,7 +296,10 @@ ONLY: dict[str, tuple[Callable[[Settings], bool], str]] = {
         for name in ("rate_end", "updates", "count_power", "average", "state_dropout", "action_dropout", "action_noise")
     },
     **{
-        name: (lambda s: s.learner != "returns", "with the learner q-learning")
+        name: (
+            lambda s: s.learner != "returns",
+            "with the learner q-learning, which the paper's recipe has (--paper, in Python paper=True)",
+        )
         for name in ("n_steps", "target_every", "double", "prioritised")
     },
     **{
@@ -281,7 +329,7 @@ def settings_for(suiting: Mapping[str, Any], given: Mapping[str, Any]) -> Settin
             raise InputError(f'no setting is named "{name}".{did_you_mean(name, known)}')
     settings = replace(Settings(), **{**suiting, **given})
     for name, value in given.items():
-        if value is not None and value is not False:  # what is turned off asks for nothing
+        if value:  # what is turned off (none, no, 0) asks for nothing
             _refuse_unused(settings, name)
     return settings
 

@@ -192,7 +192,18 @@ def test_games_lists_what_was_added_and_whose_rewards_it_has(capsys, imitation):
 
 def test_a_run_records_the_hash_of_the_files_that_its_game_was_made_from(imitation, tmp_path):
     made, _ = added(imitation)
-    small = ["--rounds", "1", "--episodes-per-round", "5", "--evaluation-episodes", "5", "--replicas", "1"]
+    small = [
+        "--updates",
+        "2",
+        "--rounds",
+        "1",
+        "--episodes-per-round",
+        "5",
+        "--evaluation-episodes",
+        "5",
+        "--replicas",
+        "1",
+    ]
     assert main(["train", "saving-john", "--out", str(tmp_path / "run"), *small]) == 0
     game = json.loads((tmp_path / "run" / "config.json").read_text(encoding="utf-8"))["game"]
     assert game["source"] == "saving-john"

@@ -171,7 +171,7 @@ def test_from_the_command_to_the_update_a_reader_passes_at_most_700_lines(learne
             if (path.stem, code.co_name) in (("optimisers", "move"), ("by_hand", "backward")):
                 raise Moved
 
-    trainer = drrn.trainer("long-watch", rounds=1, replicas=1, learner=learner)
+    trainer = drrn.trainer("long-watch", paper=True, rounds=1, replicas=1, learner=learner)
     sys.setprofile(note)
     try:
         with pytest.raises(Moved):

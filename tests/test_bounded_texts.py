@@ -34,7 +34,7 @@ class Endless:
 @pytest.mark.parametrize("settings", [{}, {"shared": True}, {"model": "max-action"}], ids=str)
 def test_texts_that_nothing_is_learned_from_any_more_are_forgotten(settings, tmp_path, monkeypatch):
     monkeypatch.setattr("drrn.training.train.FEW_TEXTS", 100)
-    trainer = drrn.trainer(Endless(), **{**SMALL, "rounds": 4, **settings})
+    trainer = drrn.trainer(Endless(), paper=True, **{**SMALL, "rounds": 4, **settings})
     sizes = []
     for _ in trainer.train():
         assert len(trainer.store.states) == len(trainer.store.actions) == 0
@@ -46,7 +46,7 @@ def test_texts_that_nothing_is_learned_from_any_more_are_forgotten(settings, tmp
 
 def test_of_a_replay_buffer_that_is_full_only_its_own_texts_are_kept(monkeypatch):
     monkeypatch.setattr("drrn.training.train.FEW_TEXTS", 0)
-    trainer = drrn.trainer(Endless(), **{**SMALL, "rounds": 6, "keep": True, "capacity": 50, "replicas": 1})
+    trainer = drrn.trainer(Endless(), paper=True, **{**SMALL, "rounds": 6, "keep": True, "capacity": 50, "replicas": 1})
     for _ in trainer.train():
         assert len(trainer.store.states) <= 2 * 50 and len(trainer.store.actions) <= 4 * 50
     buffer = trainer.learner.buffers[0]
@@ -61,7 +61,7 @@ def test_questions_and_evaluations_leave_training_bit_identical(fork, settings):
     settings = {**SMALL, "rounds": 3, **settings}
     if settings.get("model") == "table":
         del settings["hidden"]
-    quiet, asked = drrn.trainer(fork, **settings), drrn.trainer(fork, **settings)
+    quiet, asked = drrn.trainer(fork, paper=True, **settings), drrn.trainer(fork, paper=True, **settings)
     list(quiet.train())
     for _ in asked.train():
         for number in range(200):
@@ -77,9 +77,9 @@ def test_an_evaluation_lets_go_of_texts_while_it_plays(monkeypatch):
     from drrn.playing import stepped_rollouts
 
     settings = {**SMALL, "rounds": 1}
-    usual = list(drrn.trainer(Dice(), no_compile=True, **settings).train())
+    usual = list(drrn.trainer(Dice(), paper=True, no_compile=True, **settings).train())
     monkeypatch.setattr(stepped_rollouts, "MOST_SCRATCH", 3)
-    often = list(drrn.trainer(Dice(), no_compile=True, **settings).train())
+    often = list(drrn.trainer(Dice(), paper=True, no_compile=True, **settings).train())
     assert [e.summary for e in usual[0].evaluations] == [e.summary for e in often[0].evaluations]
 
 
@@ -88,10 +88,10 @@ def test_a_run_that_forgets_texts_is_resumed_to_the_same_numbers(settings, tmp_p
     monkeypatch.setattr("drrn.training.train.FEW_TEXTS", 0)
     settings = {"hidden": 8, "episodes_per_round": 6, "evaluation_episodes": 2, "replicas": 2, "rounds": 3, **settings}
     Endless.shown = 0
-    whole = drrn.trainer(Endless(), **settings)
+    whole = drrn.trainer(Endless(), paper=True, **settings)
     list(whole.train())
     Endless.shown = 0
-    cut = drrn.trainer(Endless(), **settings)
+    cut = drrn.trainer(Endless(), paper=True, **settings)
     next(cut.train())
     cut.save(tmp_path / "run")
     resumed = drrn.resume(tmp_path / "run", Endless())
@@ -101,6 +101,6 @@ def test_a_run_that_forgets_texts_is_resumed_to_the_same_numbers(settings, tmp_p
 
 def test_a_full_vocabulary_learns_no_more_words_and_training_goes_on(monkeypatch):
     monkeypatch.setattr("drrn.text.MOST_WORDS", 30)
-    trainer = drrn.trainer(Endless(), **SMALL)
+    trainer = drrn.trainer(Endless(), paper=True, **SMALL)
     assert [finished.number for finished in trainer.train()] == [1, 2]
     assert len(trainer.store.states.vocabulary) == len(trainer.store.actions.vocabulary) == 30

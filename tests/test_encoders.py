@@ -113,18 +113,18 @@ def test_errors_fall_with_every_model_and_optimiser(name, optimiser):
 
 def test_a_run_with_it_is_trained_saved_loaded_and_resumed(fork, tmp_path):
     settings = {"encoder": "tests.test_encoders:GatedMean", "optimiser": "adam", "learning_rate": 0.01, **SMALL}
-    trainer = drrn.trainer(fork, **settings)
+    trainer = drrn.trainer(fork, paper=True, **settings)
     list(trainer.train())
     trainer.save(tmp_path / "run")
     question = ("The sea is grey.", ["Go out.", "Row on."])
     assert np.array_equal(drrn.load(tmp_path / "run").ask(*question), trainer.agent.ask(*question))
     longer = drrn.resume(tmp_path / "run", fork, rounds=3)
     list(longer.train())
-    whole = drrn.trainer(fork, **{**settings, "rounds": 3})
+    whole = drrn.trainer(fork, paper=True, **{**settings, "rounds": 3})
     list(whole.train())
     assert np.array_equal(longer.agent.ask(*question), whole.agent.ask(*question))
 
 
 def test_what_is_no_encoder_is_refused_in_a_sentence(fork):
     with pytest.raises(drrn.InputError, match="must be a subclass of drrn"):
-        drrn.trainer(fork, encoder="tests.test_encoders:gated")
+        drrn.trainer(fork, paper=True, encoder="tests.test_encoders:gated")

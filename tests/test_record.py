@@ -202,7 +202,7 @@ def test_help_names_the_choices_and_what_is_off(capsys):
         "--optimiser {sgd,momentum,adam} how",
         "--loss {squared,huber} of",
         "--form {rounds,online} rounds",
-        "--exploration {softmax,epsilon,greedy} how",
+        "--exploration {softmax,epsilon,greedy,optimism} how",
         "gradient (off by default)",
         "updates (off by default)",
     ):

@@ -188,7 +188,9 @@ def test_a_run_whose_module_is_not_there_any_more_is_one_sentence(here, tale, ca
 
 def test_the_default_folder_of_a_run_has_no_colon_in_its_name(here, tale):
     (here / "own.py").write_text(OWN)
-    small = "--model own:Own --rounds 1 --episodes-per-round 2 --evaluation-episodes 2 --replicas 1 --hidden 3"
+    small = (
+        "--model own:Own --updates 2 --rounds 1 --episodes-per-round 2 --evaluation-episodes 2 --replicas 1 --hidden 3"
+    )
     assert main(["train", str(tale), *small.split()]) == 0
     (folder,) = Path("runs").iterdir()
     assert folder.name.startswith("tale-own-Own-")
@@ -196,6 +198,8 @@ def test_the_default_folder_of_a_run_has_no_colon_in_its_name(here, tale):
 
 def test_a_model_of_ones_own_is_trained_from_python_too(here, tale):
     (here / "own.py").write_text(OWN)
-    trainer = drrn.trainer(drrn.make(tale), model="own:Own", interaction="own:halved", hidden=4, rounds=1, replicas=1)
+    trainer = drrn.trainer(
+        drrn.make(tale), model="own:Own", interaction="own:halved", hidden=4, rounds=1, updates=2, replicas=1
+    )
     assert isinstance(trainer.model, Model) and type(trainer.model).__name__ == "Own"
     assert len(list(trainer.train())) == 1 and trainer.device == torch.device("cpu")

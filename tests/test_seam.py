@@ -54,7 +54,7 @@ def test_any_game_is_trained_evaluated_asked_played_saved_loaded_and_resumed(ope
     settings = {**SMALL, "rounds": 3, "form": form, "replicas": 1 if form == "online" else 2}
     if form == "online":
         del settings["epochs"]
-    trainer = drrn.trainer(opened(), **settings)
+    trainer = drrn.trainer(opened(), paper=True, **settings)
     first = biases(trainer)
     for finished in trainer.train():
         trainer.save(tmp_path / "run")
@@ -75,7 +75,7 @@ def test_any_game_is_trained_evaluated_asked_played_saved_loaded_and_resumed(ope
     resumed = drrn.resume(tmp_path / "run", *([] if by_name else [opened()]))
     assert resumed.round == 2
     list(resumed.train())
-    whole = drrn.trainer(opened(), **settings)
+    whole = drrn.trainer(opened(), paper=True, **settings)
     list(whole.train())
     assert alike(resumed, whole) and resumed.rows == whole.rows
     assert not any(np.array_equal(a, b) for a, b in zip(first, biases(whole), strict=True))  # it has learned
@@ -98,11 +98,11 @@ def test_a_game_without_copies_is_used_alone_and_in_turn():
             self.under_way = not shown.ended
             return shown
 
-    trainer = drrn.trainer(Alone(), **SMALL)
+    trainer = drrn.trainer(Alone(), paper=True, **SMALL)
     rounds = list(trainer.train())
     assert len(rounds) == 2 and rounds[0].evaluations[0].summary.endings == {"the end": 6}
     with pytest.raises(drrn.InputError, match=r"only one at a time can be played: give it an another\(\)"):
-        list(drrn.trainer(Alone(), form="online", replicas=2, rounds=1).train())
+        list(drrn.trainer(Alone(), paper=True, form="online", replicas=2, rounds=1).train())
 
 
 def test_a_truncated_episode_is_stopped_and_bootstraps():
@@ -113,14 +113,14 @@ def test_a_truncated_episode_is_stopped_and_bootstraps():
             return [f"go to the {place}" for place in ("cellar", "attic") if place != self.place]
 
     settings = {"model": "table", "rounds": 60, "episodes_per_round": 4, "discount": 0.5, "learning_rate": 0.3}
-    trainer = drrn.trainer(Circles(limit=5), replicas=1, evaluation_episodes=3, epochs=5, **settings)
+    trainer = drrn.trainer(Circles(limit=5), paper=True, replicas=1, evaluation_episodes=3, epochs=5, **settings)
     *_, last = trainer.train()
     assert all(e.stopped == 1 and e.summary.mean_steps == 5 for e in last.evaluations)
     assert trainer.agent.ask("You are in the cellar.", ["go to the attic"]) == pytest.approx(-2.0, abs=0.05)
 
 
 def test_what_a_game_says_of_itself_is_heard():
-    trainer = drrn.trainer(Dice(), **{name: value for name, value in SMALL.items() if name != "hidden"})
+    trainer = drrn.trainer(Dice(), paper=True, **{name: value for name, value in SMALL.items() if name != "hidden"})
     assert trainer.settings.hidden == 8  # its own settings
     *_, last = trainer.train()
     assert set(last.evaluations[0].summary.endings) <= {"rich", "poor"}
@@ -142,7 +142,7 @@ def test_what_is_no_observation_is_one_sentence(shown, why):
         def reset(self, seed=None):
             return shown
 
-    for use in (lambda: list(drrn.trainer(Wrong(), **SMALL).train()), lambda: list(played(Wrong()))):
+    for use in (lambda: list(drrn.trainer(Wrong(), paper=True, **SMALL).train()), lambda: list(played(Wrong()))):
         with pytest.raises(drrn.InputError, match=re.escape(f"walk: {why}")):
             use()
 
@@ -158,7 +158,7 @@ def test_numbers_of_numpy_and_lists_are_taken_for_what_they_are():
             return Observation(shown.text, list(shown.actions), np.float32(shown.reward))
 
     assert [type(episode.total) for episode in played(Arrays())] == [float, float]
-    assert [finished.number for finished in drrn.trainer(Arrays(), **SMALL).train()] == [1, 2]
+    assert [finished.number for finished in drrn.trainer(Arrays(), paper=True, **SMALL).train()] == [1, 2]
 
 
 def test_copies_that_are_the_same_game_are_refused():
@@ -167,7 +167,7 @@ def test_copies_that_are_the_same_game_are_refused():
             return self
 
     with pytest.raises(drrn.InputError, match=r"walk: another\(\) must give a new game each time"):
-        drrn.trainer(Same(), **SMALL)
+        drrn.trainer(Same(), paper=True, **SMALL)
 
 
 def test_copies_are_bounded_and_closed():
@@ -182,7 +182,7 @@ def test_copies_are_bounded_and_closed():
         def close(self):
             Heavy.open -= 1
 
-    trainer = drrn.trainer(Heavy(), **{**SMALL, "episodes_per_round": 200})
+    trainer = drrn.trainer(Heavy(), paper=True, **{**SMALL, "episodes_per_round": 200})
     list(trainer.train())
     assert Heavy.most == 64
     del trainer
@@ -193,12 +193,12 @@ def test_copies_are_bounded_and_closed():
 def test_an_object_that_was_changed_is_played_as_it_is():
     game = drrn.make("tests.sample_games:Walk")
     game.look_around = lambda: Observation("Changed.", () if game.place == 3 else ("On.",), 7.0 * (game.place == 3))
-    *_, last = drrn.trainer(game, **SMALL).train()
+    *_, last = drrn.trainer(game, paper=True, **SMALL).train()
     assert {e.summary.mean_final_reward for e in last.evaluations} == {7.0}
 
 
 def test_a_round_that_was_interrupted_is_learned_once(caplog):
-    trainer, whole = drrn.trainer("long-watch", **SMALL), drrn.trainer("long-watch", **SMALL)
+    trainer, whole = drrn.trainer("long-watch", paper=True, **SMALL), drrn.trainer("long-watch", paper=True, **SMALL)
 
     def interrupt(*_):
         raise KeyboardInterrupt
@@ -224,12 +224,13 @@ def test_more_actions_than_a_model_has_outputs_are_a_setting_away():
     with pytest.raises(
         drrn.InputError, match="a page shows 30 actions, but the model has 20 outputs: set most_actions"
     ):
-        list(drrn.trainer(Wide(), model="linear", **{k: v for k, v in SMALL.items() if k != "hidden"}).train())
-    assert list(drrn.trainer(Wide(), model="max-action", most_actions=30, **SMALL).train())
+        small = {name: value for name, value in SMALL.items() if name != "hidden"}
+        list(drrn.trainer(Wide(), paper=True, model="linear", **small).train())
+    assert list(drrn.trainer(Wide(), paper=True, model="max-action", most_actions=30, **SMALL).train())
 
 
 def test_a_policy_that_does_not_exist_is_refused():
-    trainer = drrn.trainer(Walk(), **SMALL)
+    trainer = drrn.trainer(Walk(), paper=True, **SMALL)
     with pytest.raises(drrn.InputError, match=r'no policy is named "gredy".*Did you mean "greedy"'):
         trainer.agent.policy("gredy")
     with pytest.raises(drrn.InputError, match='no policy is named "gredy"'):
@@ -237,7 +238,7 @@ def test_a_policy_that_does_not_exist_is_refused():
 
 
 def test_no_actions_have_no_q_values_and_a_text_is_no_list():
-    agent = drrn.trainer("long-watch", model="table", rounds=1, replicas=2).agent
+    agent = drrn.trainer("long-watch", paper=True, model="table", rounds=1, replicas=2).agent
     assert agent.ask("a page", []).shape == (2, 0)
     assert agent.ask("a page", ["an action"]).tolist() == [[0.0], [0.0]]
     with pytest.raises(drrn.InputError, match="must be a list of texts"):
@@ -248,7 +249,7 @@ def test_training_leaves_the_hosts_number_of_threads_as_it_was():
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
-        trainer = drrn.trainer("long-watch", **{**SMALL, "rounds": 2})
+        trainer = drrn.trainer("long-watch", paper=True, **{**SMALL, "rounds": 2})
         for _ in trainer.train():
             assert torch.get_num_threads() == 2
         trainer.agent.evaluate(trainer.game, episodes=2)
@@ -268,13 +269,13 @@ class Lazy(FastQLearning):
 
 
 def test_a_learner_of_ones_own_is_named_by_its_module(fork):
-    lazy = drrn.trainer(fork, learner="tests.test_seam:Lazy", **{**SMALL, "rounds": 3})
-    once = drrn.trainer(fork, **{**SMALL, "rounds": 1})
+    lazy = drrn.trainer(fork, paper=True, learner="tests.test_seam:Lazy", **{**SMALL, "rounds": 3})
+    once = drrn.trainer(fork, paper=True, **{**SMALL, "rounds": 1})
     assert [finished.transitions > 0 for finished in lazy.train()] == [True, False, False]
     list(once.train())
     assert alike(lazy, once)
     with pytest.raises(drrn.InputError, match="it must be a class or a function of"):
-        drrn.trainer(fork, learner="builtins:__doc__", **SMALL)
+        drrn.trainer(fork, paper=True, learner="builtins:__doc__", **SMALL)
 
 
 # --- from the command line
@@ -283,7 +284,7 @@ def test_a_learner_of_ones_own_is_named_by_its_module(fork):
 def test_a_game_of_ones_own_goes_through_every_command(tmp_path, monkeypatch, capsys, own_modules):
     source = Path(__file__).with_name("sample_games.py").read_text(encoding="utf-8")
     (tmp_path / "mygames.py").write_text(source, encoding="utf-8")
-    small = "--rounds 2 --episodes-per-round 10 --evaluation-episodes 4 --replicas 2 --hidden 5".split()
+    small = "--updates 5 --rounds 2 --episodes-per-round 10 --evaluation-episodes 4 --replicas 2 --hidden 5".split()
     for name, workers in (("Walk", "2"), ("Doors", "1"), ("fixed_env", "1")):
         run = tmp_path / name
         assert main(["train", f"mygames:{name}", "--out", str(run), "--workers", workers, *small]) == 0
@@ -300,7 +301,7 @@ def test_a_game_of_ones_own_goes_through_every_command(tmp_path, monkeypatch, ca
 
 
 def test_more_rounds_are_kept_and_a_run_by_name_is_not_resumed_with_an_object(tmp_path):
-    trainer = drrn.trainer("tests.sample_games:Walk", **{**SMALL, "rounds": 1})
+    trainer = drrn.trainer("tests.sample_games:Walk", paper=True, **{**SMALL, "rounds": 1})
     list(trainer.train())
     trainer.save(tmp_path / "run")
     longer = drrn.resume(tmp_path / "run", rounds=4)
@@ -313,7 +314,7 @@ def test_more_rounds_are_kept_and_a_run_by_name_is_not_resumed_with_an_object(tm
 
 
 def test_a_run_of_an_object_cannot_be_resumed_by_a_name_it_does_not_have(tmp_path, capsys):
-    trainer = drrn.trainer(Walk(), **{**SMALL, "rounds": 1})
+    trainer = drrn.trainer(Walk(), paper=True, **{**SMALL, "rounds": 1})
     list(trainer.train())
     trainer.save(tmp_path / "run")
     assert main(["train", "--resume", str(tmp_path / "run")]) == 2
@@ -322,7 +323,7 @@ def test_a_run_of_an_object_cannot_be_resumed_by_a_name_it_does_not_have(tmp_pat
 
 
 def test_a_run_is_not_saved_over_another(tmp_path):
-    one, two = (drrn.trainer(Walk(), **{**SMALL, "rounds": 1}) for _ in range(2))
+    one, two = (drrn.trainer(Walk(), paper=True, **{**SMALL, "rounds": 1}) for _ in range(2))
     for trainer in (one, two):
         list(trainer.train())
     one.save(tmp_path / "run")
@@ -332,7 +333,7 @@ def test_a_run_is_not_saved_over_another(tmp_path):
 
 
 def test_a_resumed_game_must_be_the_one_that_was_learned(tmp_path):
-    trainer = drrn.trainer(Walk(), **{**SMALL, "rounds": 1})
+    trainer = drrn.trainer(Walk(), paper=True, **{**SMALL, "rounds": 1})
     list(trainer.train())
     trainer.save(tmp_path / "run")
     with pytest.raises(drrn.InputError, match="the game has changed since this run began"):
@@ -342,7 +343,7 @@ def test_a_resumed_game_must_be_the_one_that_was_learned(tmp_path):
 def test_a_checkpoint_of_an_older_edition_is_refused_in_a_sentence(fork, tmp_path, monkeypatch):
     from drrn.training import state_file
 
-    trainer = drrn.trainer(fork, **SMALL)
+    trainer = drrn.trainer(fork, paper=True, **SMALL)
     list(trainer.train())
     monkeypatch.setattr(state_file, "EDITION", "1")
     trainer.save(tmp_path / "run")

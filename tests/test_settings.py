@@ -172,7 +172,7 @@ def test_the_command_line_and_the_trainer_refuse_what_would_not_count_and_config
     assert train(tale, tmp_path / "run", "--model", "linear", "--layers", "3") == 2
     assert capsys.readouterr().err.count("\n") == 1 and not (tmp_path / "run").exists()
     with pytest.raises(InputError, match="layers is given"):
-        drrn.trainer(drrn.make(tale), model="linear", layers=3)
+        drrn.trainer(drrn.make(tale), paper=True, model="linear", layers=3)
     assert train(tale, tmp_path / "one", "--rounds", "1", "--layers", "3") == 0
     config = str(tmp_path / "one/config.json")
     assert main(["train", str(tale), "--config", config, "--model", "linear", "--out", str(tmp_path / "two")]) == 0

@@ -202,14 +202,14 @@ def test_a_replica_learns_alone_as_among_others(vectors, encoder):
 )
 def test_a_run_is_saved_loaded_and_resumed_to_the_same_weights(fork, tmp_path, file, settings):
     settings = {"vectors": str(file), "optimiser": "adam", "learning_rate": 0.01, **SMALL, **settings}
-    trainer = drrn.trainer(fork, **settings)
+    trainer = drrn.trainer(fork, paper=True, **settings)
     list(trainer.train())
     trainer.save(tmp_path / "run")
     question = ("The sea is grey.", ["Go out.", "Swim home."])
     assert np.array_equal(drrn.load(tmp_path / "run").ask(*question), trainer.agent.ask(*question))
     longer = drrn.resume(tmp_path / "run", fork, rounds=3)
     list(longer.train())
-    whole = drrn.trainer(fork, **{**settings, "rounds": 3})
+    whole = drrn.trainer(fork, paper=True, **{**settings, "rounds": 3})
     list(whole.train())
     assert alike(longer, whole) and np.array_equal(longer.agent.ask(*question), whole.agent.ask(*question))
 
@@ -341,4 +341,4 @@ def test_a_folder_or_no_file_is_refused_by_the_command(tmp_path, tale, capfd):
 def test_in_a_game_whose_words_are_met_on_the_way_a_file_without_any_of_them_is_told(fork, tmp_path):
     (tmp_path / "v").write_bytes(b"zeppelin 1 2 3\nmeer 1 2 3\n")
     with pytest.raises(drrn.InputError, match="it has none of the"):
-        list(drrn.trainer(fork, encoder="vectors", vectors=str(tmp_path / "v"), grow=True, **SMALL).train())
+        list(drrn.trainer(fork, paper=True, encoder="vectors", vectors=str(tmp_path / "v"), grow=True, **SMALL).train())

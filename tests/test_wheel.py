@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet"]
 ALONE = ["--no-deps", "--no-index"]  # nothing is looked up anywhere
-TINY = "--rounds 1 --episodes-per-round 5 --epochs 1 --evaluation-episodes 5 --replicas 1 --hidden 4".split()
+TINY = "--paper --rounds 1 --episodes-per-round 5 --epochs 1 --evaluation-episodes 5 --replicas 1 --hidden 4".split()
 CONSUMER = """\
 import drrn
 

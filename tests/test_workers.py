@@ -12,7 +12,7 @@ from tests.small_trainings import SMALL, alike
 @pytest.mark.parametrize("name", ["tests.sample_games:Dice", "tests.sample_games:Walk", "tests.sample_games:fixed_env"])
 def test_worker_processes_give_the_numbers_of_one_process(name):
     settings = {**SMALL, "rounds": 2, "no_compile": True}
-    trainers = [drrn.trainer(name, workers=workers, **settings) for workers in (1, 2)]
+    trainers = [drrn.trainer(name, paper=True, workers=workers, **settings) for workers in (1, 2)]
     rounds = [list(trainer.train()) for trainer in trainers]
     assert alike(*trainers)
     assert [r.evaluations for r in rounds[0]] == [r.evaluations for r in rounds[1]]
@@ -33,7 +33,7 @@ def test_an_answer_to_a_question_that_was_given_up_is_not_taken_for_another(tmp_
         "        return drrn.Observation(f'at {self.seed % 7}', () if done else ('on', 'off'), float(index))\n"
     )
     settings = {**SMALL, "workers": 3, "episodes_per_round": 20}
-    disturbed, clean = (drrn.trainer("once:Game", **settings) for _ in range(2))
+    disturbed, clean = (drrn.trainer("once:Game", paper=True, **settings) for _ in range(2))
     (tmp_path / "fail").touch()
     with pytest.raises(RuntimeError, match="for a moment"):
         next(disturbed.train())
@@ -45,7 +45,7 @@ def test_an_answer_to_a_question_that_was_given_up_is_not_taken_for_another(tmp_
 def test_the_online_form_has_workers_too():
     settings = {**SMALL, "rounds": 1, "no_compile": True, "form": "online", "replicas": 3, "episodes_per_round": 4}
     del settings["epochs"]
-    trainers = [drrn.trainer("tests.sample_games:Dice", workers=workers, **settings) for workers in (1, 2)]
+    trainers = [drrn.trainer("tests.sample_games:Dice", paper=True, workers=workers, **settings) for workers in (1, 2)]
     for trainer in trainers:
         list(trainer.train())
     assert alike(*trainers)
@@ -53,7 +53,7 @@ def test_the_online_form_has_workers_too():
 
 def test_an_object_without_a_name_has_no_workers():
     with pytest.raises(drrn.InputError, match="workers open the game by its name"):
-        drrn.trainer(Walk(), workers=2, **SMALL)
+        drrn.trainer(Walk(), paper=True, workers=2, **SMALL)
 
 
 def test_what_goes_wrong_in_a_worker_is_told(tmp_path, own_modules):
@@ -69,11 +69,11 @@ def test_what_goes_wrong_in_a_worker_is_told(tmp_path, own_modules):
         "    def step(self, index): raise FileNotFoundError('my data is gone')\n"
     )
     with pytest.raises(RuntimeError, match="FileNotFoundError: my data is gone"):
-        list(drrn.trainer("brittle:Missing", workers=2, **SMALL).train())
+        list(drrn.trainer("brittle:Missing", paper=True, workers=2, **SMALL).train())
     with pytest.raises(RuntimeError, match="ArithmeticError: the reason"):
-        list(drrn.trainer("brittle:Game", workers=2, **SMALL).train())
+        list(drrn.trainer("brittle:Game", paper=True, workers=2, **SMALL).train())
     with pytest.raises(drrn.InputError, match=r"died \(exit code 3\)"):
-        list(drrn.trainer("brittle:Dying", workers=2, **SMALL).train())
+        list(drrn.trainer("brittle:Dying", paper=True, workers=2, **SMALL).train())
 
 
 def test_workers_close_their_games_and_one_that_died_is_told_each_time(tmp_path, own_modules):
@@ -89,12 +89,12 @@ def test_workers_close_their_games_and_one_that_died_is_told_each_time(tmp_path,
         "        return drrn.Observation('there', (), 1.0)\n"
         "    def close(self): pathlib.Path(f'closed-{os.getpid()}').touch()\n"
     )
-    trainer = drrn.trainer("closing:Game", workers=2, **SMALL)
+    trainer = drrn.trainer("closing:Game", paper=True, workers=2, **SMALL)
     list(trainer.train())
     del trainer
     gc.collect()
     assert len(list(tmp_path.glob("closed-*"))) == 2
-    trainer = drrn.trainer("closing:Game", workers=2, **SMALL)
+    trainer = drrn.trainer("closing:Game", paper=True, workers=2, **SMALL)
     (tmp_path / "die").touch()
     for _ in range(2):
         with pytest.raises(drrn.InputError, match=r"died \(exit code 3\)"):

@@ -20,15 +20,26 @@ from drrn.experiments.tuned import suiting
 from drrn.games.compiled.compile import MOST_STATES
 from drrn.games.optional import title_of
 from drrn.games.stories.authored import Authored
-from drrn.settings import Settings, all_settings, settings_for, uses
+from drrn.settings import Settings, all_settings, recipe_name, settings_for, shown_defaults, uses
+from drrn.settings import recipe as chosen_recipe
 from drrn.training.reference_scores import ReferenceScores, reference_scores
 
 if TYPE_CHECKING:
     from drrn.training.record import Run
     from drrn.training.train import Round, Trainer
 
-DESCRIPTION = """Learn a game: all replicas side by side. After each round a row is added to evaluations.csv, and the
-run can be killed at any moment and resumed. GAME carries settings that suit it; what you give here comes first."""
+USAGE = """drrn train GAME [--paper] [--out RUN] [settings]
+       drrn train --resume RUN"""
+
+DESCRIPTION = """\
+Learn a game: all replicas side by side, by one of two recipes.
+
+  drrn train GAME           the strong recipe, the one that wins: returns of whole episodes, exploring by optimism
+  drrn train GAME --paper   the paper's settings, under what suits the game (in a story's TOML: [training])
+
+What you give here comes before either, and any part of the strong recipe can be switched off: none for what is
+optional, 0 for a share, --no-… for what is on or off. After each round a row is added to evaluations.csv, and the run
+can be killed at any moment and resumed."""
 
 OWN = """A model, interaction, encoder or learner may be your own, beside those named here: module:name, such as
 mypackage.models:Additive, found in the current folder or where Python finds it; or a name that an installed package
@@ -36,8 +47,15 @@ registers as an entry point (groups drrn.models, drrn.interactions, drrn.encoder
 
 
 def add_command(commands: Any) -> None:
-    command = commands.add_parser("train", help="learn a game, and keep the run in a folder", description=DESCRIPTION)
+    command = commands.add_parser(
+        "train",
+        help="learn a game, and keep the run in a folder",
+        usage=USAGE,
+        description=DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     add_game_options(command, optional=True)
+    command.add_argument("--paper", action="store_true", help="the paper's settings, not the strong recipe's")
     command.add_argument("--out", type=Path, metavar="RUN", help="the run's folder (default: runs/GAME-MODEL-TIME)")
     command.add_argument("--resume", type=Path, metavar="RUN", help="go on with a run that was interrupted")
     command.add_argument("--config", type=Path, metavar="FILE", help="settings from the config.json of another run")
@@ -46,7 +64,7 @@ def add_command(commands: Any) -> None:
     command.add_argument(
         "--threads", type=int, default=1, help="threads that PyTorch uses (default: 1; more rarely help)"
     )
-    settings = command.add_argument_group("settings (defaults: the paper's, or what suits the game)", OWN)
+    settings = command.add_argument_group("settings", OWN)
     for setting in all_settings().values():
         _add_setting(settings, setting)
     command.set_defaults(run=run)
@@ -54,14 +72,28 @@ def add_command(commands: Any) -> None:
 
 def _add_setting(group: Any, setting: Setting) -> None:
     """An option for a setting; one that is not given is not among the options at all, so that none can be a value."""
-    flag, common = _flag(setting.name), {"default": argparse.SUPPRESS}
+    flag, common = _flag(setting.name), {"default": argparse.SUPPRESS, "dest": setting.name}
+    explanation = f"{setting.help}{shown_defaults(setting)}".replace("%", "%%")
     if setting.kind is bool:
-        group.add_argument(flag, action="store_true", help=setting.help, **common)
+        group.add_argument(flag, _opposite(flag), action=OnOrOff, help=explanation, **common)
         return
-    shown = "" if setting.default is None else f" (default: {setting.default})"
     metavar = f"{{{','.join(setting.choices)}}}" if setting.choices else "X"
-    explanation = f"{setting.help}{shown}".replace("%", "%%")
     group.add_argument(flag, type=setting.read, metavar=metavar, help=explanation, **common)
+
+
+class OnOrOff(argparse.Action):
+    """Two flags for a setting that is on or off: the first says yes, the other no."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(nargs=0, **options)
+
+    def __call__(self, _: Any, namespace: argparse.Namespace, __: Any, option_string: str | None = None) -> None:
+        setattr(namespace, self.dest, option_string == self.option_strings[0])
+
+
+def _opposite(flag: str) -> str:
+    """What switches off what a flag switches on: --no-keep, and --compile of --no-compile."""
+    return f"--{flag.removeprefix('--no-')}" if flag.startswith("--no-") else f"--no-{flag.removeprefix('--')}"
 
 
 def _flag(name: str) -> str:
@@ -97,9 +129,12 @@ def new_run(options: argparse.Namespace) -> tuple[Trainer, Run]:
     from drrn.training.train import Trainer
 
     device, (game, recipe) = torch_device(options.device), open_named(options)
-    settings = settings_for({**suiting(game), **_config(options.config)}, _given(options))
+    (config, paper), given = _config(options.config, paper=options.paper), _given(options)
+    base = chosen_recipe(paper=paper, suiting=suiting(game), given={**config, **given})
+    settings = settings_for({**base, **config}, given)
     progress = states_progress(MOST_STATES)
     trainer = Trainer(game, settings, device, recipe=recipe, threads=options.threads, progress=progress)
+    trainer.settings_from = recipe_name(paper=paper)
     moment = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     name = re.sub(r"[^\w.-]+", "-", f"{game.name}-{settings.model}")
     return trainer, Run.begin(options.out or Path("runs") / f"{name}-{moment}", trainer)
@@ -114,7 +149,7 @@ def resumed_run(options: argparse.Namespace) -> tuple[Trainer, Run]:
         raise InputError(f"a resumed run keeps its game: leave out {options.game}")
     given = _given(options)
     free = {name: value for name, value in given.items() if all_settings()[name].same_results}
-    others = [name for name in ("out", "config", "lenient", "encoding") if getattr(options, name)]
+    others = [name for name in ("paper", "out", "config", "lenient", "encoding") if getattr(options, name)]
     for name in (*others, *(name for name in given if name not in free)):
         raise InputError(f"a resumed run keeps its settings: leave out {_flag(name)}")
     progress = states_progress(MOST_STATES)
@@ -132,10 +167,11 @@ def _way_on(folder: Path) -> Iterator[None]:
         raise
 
 
-def _config(path: Path | None) -> dict[str, Any]:
-    """The settings in the config.json of another run."""
+def _config(path: Path | None, *, paper: bool) -> tuple[dict[str, Any], bool]:
+    """The settings in the config.json of another run, and whether they are beside the paper's recipe: a run's own comes
+    with it, and one that does not say which it was is older than the strong one."""
     if path is None:
-        return {}
+        return {}, paper
     from drrn.training.record import read_json
 
     path = path / "config.json" if path.is_dir() else path
@@ -143,7 +179,11 @@ def _config(path: Path | None) -> dict[str, Any]:
     found = config.get("settings", config) if isinstance(config, dict) else None
     if not isinstance(found, dict):
         raise InputError(f'{path}: it must be a run\'s config.json, or settings as {{"name": value}}')
-    return found
+    if "settings" not in config:
+        return found, paper
+    if paper and config.get("recipe") == "strong":
+        raise InputError(f"{path}: its settings are those of the strong recipe: leave out --paper, or --config")
+    return found, config.get("recipe") != "strong"
 
 
 def _given(options: argparse.Namespace) -> dict[str, Any]:

@@ -68,6 +68,7 @@ def resumed(
     trainer = Trainer(game, settings, torch_device(device), recipe=recipe if by_name else None, **options)
     run.resume(trainer)
     trainer.folder, trainer.home = folder.resolve(), config.get("folder") or trainer.home
+    trainer.settings_from = config.get("recipe")
     return trainer
 
 

@@ -1,6 +1,6 @@
 """A run's folder: settings, one row per evaluation, weights, and a checkpoint from which it can go on.
 
-    config.json           settings, versions, the game and its hash
+    config.json           settings and their recipe, versions, the game and its hash
     evaluations.csv       one row for each replica and round
     model.safetensors     weights after the last round
     vocabulary.json       words of states and actions
@@ -54,6 +54,7 @@ class Trains(Protocol):
     rows: list[dict[str, str]]  # of evaluations.csv
     folder: Path | None  # that it was saved in
     home: str  # the folder where modules that the settings name were looked for
+    settings_from: str | None  # the recipe: strong or paper; None of settings that were made by hand
 
     def state(self) -> State: ...
     def restore(self, state: State, source: str) -> None: ...
@@ -159,6 +160,7 @@ def config_of(trainer: Trains) -> dict[str, Any]:
     vectors = trainer.model.vectors
     return {
         "game": game_entry(trainer.game, trainer.recipe),
+        **({"recipe": trainer.settings_from} if trainer.settings_from else {}),
         "settings": asdict(trainer.settings),
         "folder": trainer.home,
         "most_actions": trainer.model.shape.most_actions,

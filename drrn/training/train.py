@@ -74,6 +74,7 @@ class Trainer:
         self.rows: list[dict[str, str]] = []  # of evaluations.csv, round by round
         self.folder: Path | None = None  # that it was saved in, or resumed from
         self.home = str(Path.cwd())  # where modules that the settings name were looked for
+        self.settings_from: str | None = None  # the recipe that the settings were made by, where that is known
         self.torn = False  # whether a round was interrupted while it learned
         self.compiled = compiled_or_none(game, settings, progress)
         self.grows = self.compiled is None or settings.grow  # whether words are met while playing
