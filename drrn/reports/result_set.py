@@ -10,8 +10,9 @@ from typing import Any
 
 from drrn.errors import InputError
 from drrn.experiments.folder import GAME, Results, Stored
-from drrn.experiments.plan import PAPER, VARIANTS, Variant, game_order
+from drrn.experiments.plan import PAPER, VARIANTS, game_order
 from drrn.experiments.rows import Row
+from drrn.experiments.variants import Variant
 
 
 @dataclass(frozen=True)

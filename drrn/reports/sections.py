@@ -8,7 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 from drrn.experiments.examples import examples_of
-from drrn.experiments.plan import BEST, CURVES, EXPERIMENTS, PAPER, SHARED, Variant, game_order
+from drrn.experiments.plan import BEST, CURVES, EXPERIMENTS, PAPER, SHARED, game_order
+from drrn.experiments.variants import Variant
 from drrn.reports.document import Block, Cell, Document, Figure, Section, Table, shown_number
 from drrn.reports.findings import label
 from drrn.reports.paraphrase_tables import (
