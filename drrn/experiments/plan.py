@@ -11,7 +11,7 @@ from drrn.experiments.beyond import BEYOND, SEEDS, beyond_cost
 from drrn.experiments.tuned import suiting, tuned
 from drrn.experiments.variants import Beyond, Variant, drrn
 from drrn.games import Game
-from drrn.settings import Settings, recipe, settings_for, uses
+from drrn.settings import ONLY, STRONG, Settings, recipe, settings_for, uses
 
 PAPER = {"saving-john": "Saving John", "machine-of-death": "Machine of Death"}  # the paper's games: name and title
 SIZES = (20, 50, 100)
@@ -111,7 +111,13 @@ def settings_of(game: str, variant: Variant, opened: Game, scale: Scale) -> Sett
         "seed": scale.first_seed,
         **scale.given,
     }
-    return settings_for(planned, {name: v for name, v in scale.given.items() if uses(variant.model, name)})
+    counting = {name: v for name, v in scale.given.items() if uses(variant.model, name) and not _counts_beyond(name)}
+    return settings_for(planned, counting)
+
+
+def _counts_beyond(name: str) -> bool:
+    """Whether a setting counts only beside others that the strong recipe has: the paper's jobs do without it."""
+    return name in ONLY and ONLY[name][0](Settings(**STRONG)) and not ONLY[name][0](Settings())
 
 
 def _settings_beyond(variant: Beyond, opened: Game, scale: Scale) -> Settings:

@@ -18,9 +18,10 @@ SEEDS_SAID = (
 )
 HOW = (
     "Softmax is the exact expectation. `best`, which takes the best action on a page that is new in the game and plays "
-    "by softmax on one that was shown before, remembers pages, so it is the mean of so many games as its settings say "
-    "under final best. The lowest is the lowest seed. The paper's recipe is DRRN of two layers of 100 units above."
+    "by softmax on one that was shown before, remembers pages, so it is the mean of {games} games a seed. "
+    "The lowest is the lowest seed. The paper's recipe is DRRN of two layers of 100 units above."
 )
+MOST_POINTS = 20  # of a learning curve, about
 WORDS = {"": "", "paraphrased": "paraphrased", REWORDED: "in other words altogether"}  # how actions are said
 
 
@@ -37,7 +38,14 @@ def beyond_table(results: ResultSet, games: Sequence[str]) -> Table:
     """Each game, and its actions in other words: random play, the paper, its recipe, the strong agent, the best."""
     rows = [row for game in games for row in _rows(results, game)]
     header = ["", "random play", "the paper", "paper's recipe, ours", "softmax", "… lowest", "`best`", "… lowest"]
-    return Table("The strong agent: final reward", [*header, "greedy", "best possible"], rows, [HOW])
+    played = {
+        row["episodes"]
+        for job in results.jobs.values()
+        for row in job.rows[""]
+        if row["final"] and row["policy"] == "best"
+    }
+    how = HOW.format(games=" or ".join(f"{games:,}" for games in sorted(played)))
+    return Table("The strong agent: final reward", [*header, "greedy", "best possible"], rows, [how])
 
 
 def _rows(results: ResultSet, game: str) -> Iterator[list[Cell | str]]:
@@ -45,7 +53,7 @@ def _rows(results: ResultSet, game: str) -> Iterator[list[Cell | str]]:
         for words in WORDS:
             if not strong_scores(results, game, variant, words=words):
                 continue
-            named = [WORDS[words]] * bool(words) + [variant.says] * (variant != STRONG_JOB)
+            named = [WORDS[words]] * bool(words) + [_named(results, game, variant)] * (variant != STRONG_JOB)
             first = variant == STRONG_JOB and not words
             row: list[Cell | str] = [results.title(game) if first else f"… {', '.join(named)}"]
             row.append(shown_number(results.fact(game, "random_final_reward")))
@@ -55,6 +63,14 @@ def _rows(results: ResultSet, game: str) -> Iterator[list[Cell | str]]:
                 row += [Cell(spread(measured(scores), 2), policy == "softmax"), shown_number(min(scores), 2)]
             row.append(spread(measured(strong_scores(results, game, variant, "greedy", words)), 2))
             yield [*row, shown_number(results.fact(game, "best_final_reward"), 2)]
+
+
+def _named(results: ResultSet, game: str, variant: Beyond) -> str:
+    """A job in words; the longer one by the episodes that it was given."""
+    record = results.record(game, variant)
+    if variant != LONG or record is None:
+        return variant.says
+    return f"{record['wanted']['rounds'] * record['wanted']['episodes_per_round']:,} episodes"
 
 
 def _papers(results: ResultSet, game: str, words: str) -> list[Cell | str]:
@@ -85,7 +101,9 @@ def ablation_table(results: ResultSet, game: str) -> Table:
     header = ["", "softmax", "… lowest", "`best`", "… lowest", *(f"softmax, {WORDS[words]}" for words in sets[1:])]
     rows = [_ablated(results, game, variant, sets) for variant in (STRONG_JOB, *ABLATIONS)]
     theirs: list[Cell | str] = ["the paper's recipe", *_scored(results.scores(game, BEST)), "", ""]
-    theirs += [_papers(results, game, words)[1] for words in sets[1:]]
+    theirs += [
+        "" if words == REWORDED else spread(results.final(game, BEST, paraphrased=True), 2) for words in sets[1:]
+    ]
     note = "Each line takes out one part and leaves the others; mean (sd) over seeds, and the lowest seed."
     return Table(f"What each part gives, {results.title(game)}", header, [*rows, theirs], [note])
 
@@ -118,7 +136,7 @@ def _panel(results: ResultSet, game: str, job: Beyond) -> dict[str, object] | No
         {
             "label": label,
             "style": style,
-            "points": [[x, round(m, 4), round(s, 4)] for x, m, s in results.curve(game, variant, policy)],
+            "points": [[x, round(m, 4), round(s, 4)] for x, m, s in _thinned(results.curve(game, variant, policy))],
         }
         for label, style, variant, policy in (
             ("strong agent, softmax", "strong, softmax", job, "softmax"),
@@ -129,9 +147,14 @@ def _panel(results: ResultSet, game: str, job: Beyond) -> dict[str, object] | No
     ]
     if not results.curve(game, job):
         return None
-    title = results.title(game) + (f", {job.says}" if job == LONG else "")
+    title = results.title(game) + (f", {_named(results, game, job)}" if job == LONG else "")
     random, best = results.fact(game, "random_final_reward"), results.fact(game, "best_final_reward")
     return {"title": title, "lines": lines, "random": random, "best": best, "rest": None}
+
+
+def _thinned(points: list[tuple[int, float, float]]) -> list[tuple[int, float, float]]:
+    """Every so many rounds up to the last, so that a long run has no more bars than one can tell apart."""
+    return points[::-1][:: max(1, len(points) // MOST_POINTS)][::-1]
 
 
 def parts_block(results: ResultSet) -> str:
