@@ -12,8 +12,9 @@ from drrn.errors import InputError
 from drrn.experiments.examples import examples
 from drrn.experiments.folder import Results
 from drrn.experiments.marks import mark
-from drrn.experiments.plan import BEST, GRID, Variant
+from drrn.experiments.plan import BEST, GRID
 from drrn.experiments.rows import EVALUATIONS, FACTS, KINDS, text_of
+from drrn.experiments.variants import Variant
 from drrn.games import compile_game
 from drrn.reports.document import Document, Section, Table
 from drrn.reports.headline import with_headline

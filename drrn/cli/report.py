@@ -21,6 +21,10 @@ def add_command(commands: Any) -> None:
     command.add_argument(
         "--readme", type=Path, metavar="FILE", help="write, or check, the headline between its two markers, too"
     )
+    command.add_argument(
+        "--beyond", type=Path, metavar="FILE",
+        help="write, or check, the tables of what each part gives between their two markers, too (docs/beyond.md)",
+    )  # fmt: skip
     command.set_defaults(run=run)
 
 
@@ -30,10 +34,10 @@ def run(options: argparse.Namespace) -> int:
 
     results = Results(options.out)
     if not options.check:
-        for path in write_report(results, options.readme):
+        for path in write_report(results, options.readme, options.beyond):
             print(path)
         return 0
-    found = differences(results, options.readme)
+    found = differences(results, options.readme, options.beyond)
     for difference in found:
         print(f"differs from the rows: {difference}", file=sys.stderr)
     if not found:

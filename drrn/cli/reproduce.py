@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from drrn.cli.show import positive
 from drrn.errors import InputError
+from drrn.experiments.beyond import VECTORS
 from drrn.experiments.plan import BEST, EXPERIMENTS, PAPER, QUICK, Scale, cost, settings_of, variants_of
 from drrn.games import Game, make
 from drrn.games.make import BUILT_IN, lasting_name
@@ -40,7 +41,7 @@ def add_command(commands: Any) -> None:
         "--games", nargs="+", action="extend", default=[], metavar="GAME",
         help="paper, built-in, names or paths (default: the paper's, where installed, and the built-in ones)",
     )  # fmt: skip
-    command.add_argument("--seeds", type=positive, help="how many (default: 5; quick: 1)")
+    command.add_argument("--seeds", type=positive, help="how many (default: 5, and 10 beyond the paper; quick: 1)")
     command.add_argument("--first-seed", type=int, default=0, help="(default: 0)")
     command.add_argument("--jobs", type=positive, help="processes side by side (default: as many as cores)")
     command.add_argument("--quick", action="store_true", help="a taste in three minutes: one seed, few rounds")
@@ -50,6 +51,10 @@ def add_command(commands: Any) -> None:
         "--set", nargs="+", action="extend", default=[], metavar="NAME=VALUE",
         help="a setting for all jobs, as `drrn train` has them, such as rounds=2; give another --out with it",
     )  # fmt: skip
+    command.add_argument(
+        "--vectors", type=Path, metavar="FILE",
+        help="a file of word vectors, for those jobs of beyond that read by them; without it they are left out",
+    )  # fmt: skip
     command.add_argument("--again", action="store_true", help="redo what was made otherwise; old rows are put aside")
     command.set_defaults(run=run)
 
@@ -58,9 +63,12 @@ def run(options: argparse.Namespace) -> int:
     from drrn.experiments.folder import Results
 
     given = {**(QUICK if options.quick else {}), **dict(_setting(text) for text in options.set)}
-    scale = Scale(seeds=options.seeds or (1 if options.quick else 5), first_seed=options.first_seed, given=given)
+    scale = Scale(first_seed=options.first_seed, given=given)
     if options.quick:
-        scale = dataclasses.replace(scale, final_softmax=100, final_greedy=50)
+        scale = dataclasses.replace(scale, seeds=1, beyond_seeds=1, final_softmax=100, final_greedy=50, final_best=50)
+    if options.seeds:
+        scale = dataclasses.replace(scale, seeds=options.seeds, beyond_seeds=options.seeds)
+    scale = dataclasses.replace(scale, vectors=str(options.vectors) if options.vectors else None)
     out = options.out or Path("results-quick" if options.quick else "results")
     results = Results(out)
     with results.locked():
@@ -86,7 +94,7 @@ def _works(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Wor
     from drrn.training.agent import torch_device
 
     torch_device(options.device)
-    made_at = commit()
+    made_at, digest = commit(), _digest(options)
     seen: dict[str, str] = {}
     for source, game in _games(options.games):
         name = {title: name for name, title in PAPER.items()}.get(title_of(game), game.name)
@@ -95,12 +103,27 @@ def _works(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Wor
         if name in seen:
             raise InputError(f'{source} and {seen[name]} are both named "{name}": run one of them, or rename its file')
         seen[name] = source
-        common: dict[str, Any] = {"root": out, "source": source, "game": name, "final": scale.final}
-        common |= {"hashes": hashes_of(game), "commit": made_at, "device": options.device}
-        yield Work(variant=None, settings=settings_of(name, BEST, game, scale), **common)
+        common: dict[str, Any] = {"root": out, "source": source, "game": name}
+        common |= {"commit": made_at, "device": options.device}
+        of_game = settings_of(name, BEST, game, scale)
+        yield Work(variant=None, settings=of_game, final=scale.final(BEST), hashes=hashes_of(game), **common)
         has = paraphrases_of(game) is not None
-        for variant in variants_of(options.only, paraphrases=has):
-            yield Work(variant=variant, settings=settings_of(name, variant, game, scale), **common)
+        for variant in variants_of(options.only, paraphrases=has, game=name, vectors=digest is not None):
+            settings = settings_of(name, variant, game, scale)
+            final, hashes = scale.final(variant), hashes_of(game, variant)
+            read = digest if settings.vectors else None
+            yield Work(variant=variant, settings=settings, final=final, hashes=hashes, vectors=read, **common)
+
+
+def _digest(options: argparse.Namespace) -> str | None:
+    """The digest of the word vectors; None where there are none, and a sentence says what is left out."""
+    if options.vectors:
+        from drrn.vectors import open_vectors
+
+        return open_vectors(options.vectors).digest
+    if not options.only or {"beyond", VECTORS.name} & set(options.only):
+        print(f"{VECTORS.name} is left out: give a file of word vectors by --vectors FILE", file=sys.stderr)
+    return None
 
 
 def _games(asked: Sequence[str]) -> Iterator[tuple[str, Game]]:

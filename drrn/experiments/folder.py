@@ -137,7 +137,7 @@ def difference(record: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | No
     without_effect = {name for name, setting in all_settings().items() if setting.same_results}
     for name in {**wanted, **record}:
         if name not in without_effect and found.get(name) != wanted.get(name):
-            if name in ("sha256", "paraphrases"):
+            if name in ("sha256", "paraphrases", "reworded"):
                 return "another version of the game, or of its paraphrases"
             return f"{name} is {found.get(name)} there, and {wanted.get(name)} in the plan"
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.settings import Settings
 from drrn.training.train import Trainer, compiled_or_none
 
-MEASURED = ("softmax", "greedy")  # the policies of the published rows, whatever others there are
+MEASURED = ("softmax", "greedy")  # the policies of the paper's experiments, whatever others there are
 
 
 def final_rows(
@@ -38,7 +39,7 @@ def final_rows(
         fast = compiled_rollouts(compiled, model, model.store.scratch() if paraphrased else None)
     rollouts: Rollouts = fast or SteppedRollouts(game, model)
     rows = []
-    for policy in MEASURED:
+    for policy in episodes:
         exact = exact_scores(fast, policy, settings, step_limit_of(game))
         found = evaluate(rollouts, [policy], settings.alpha, episodes[policy], settings.seeds, settings.rounds + 1)
         for e in found:
@@ -55,14 +56,15 @@ def final_rows(
 def exact_scores(
     rollouts: CompiledRollouts | None, policy: str, settings: Settings, max_steps: int
 ) -> list[float | None]:
-    """What each replica is expected to score; None where its choice depends on the order of the actions."""
-    if rollouts is None or rollouts.model.sees_menu:
+    """What each replica is expected to score; None where its choice depends on the order of the actions, or on the
+    pages that were shown before."""
+    if rollouts is None or rollouts.model.sees_menu or policy == "best":
         return [None] * len(settings.seeds)
     shares = rollouts.probabilities(policy_of(policy, settings.alpha))
     return [policy_score(rollouts.game, one, max_steps).final_reward for one in shares]
 
 
-def round_rows(kept: list[dict[str, str]], common: Row) -> list[Row]:
+def round_rows(kept: list[dict[str, str]], common: Row, policies: Sequence[str] = MEASURED) -> list[Row]:
     """The evaluations of a run's folder: one row for each seed, round and policy."""
     return [
         {
@@ -71,7 +73,7 @@ def round_rows(kept: list[dict[str, str]], common: Row) -> list[Row]:
             **{m: float(row[f"{policy}_{m}"]) for m in ("final_reward", "return", "steps", "stopped")},
         }
         for row in kept
-        for policy in MEASURED
+        for policy in policies
     ]  # fmt: skip
 
 

@@ -7,52 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from drrn.errors import InputError, did_you_mean
+from drrn.experiments.beyond import BEYOND, SEEDS, beyond_cost
 from drrn.experiments.tuned import suiting, tuned
+from drrn.experiments.variants import Beyond, Variant, drrn
 from drrn.games import Game
-from drrn.settings import Settings, settings_for, uses
+from drrn.settings import ONLY, STRONG, Settings, recipe, settings_for, uses
 
 PAPER = {"saving-john": "Saving John", "machine-of-death": "Machine of Death"}  # the paper's games: name and title
 SIZES = (20, 50, 100)
 LAYERED = ("per-action", "max-action", "drrn")
-
-
-@dataclass(frozen=True)
-class Variant:
-    """A model and its size: a row of a table, learned by all seeds at once. Linear and table have no layers."""
-
-    model: str
-    layers: int | None = None
-    hidden: int | None = None
-    interaction: str = "inner"
-    action_hidden: int | None = None
-    shared: bool = False
-    n_steps: int = 1
-
-    @property
-    def name(self) -> str:
-        parts = [self.model]
-        if self.layers:
-            parts.append(f"{self.layers}x{self.hidden}")
-        if self.interaction != "inner":
-            parts.append(self.interaction)
-        if self.action_hidden:
-            parts.append(str(self.action_hidden))
-        if self.n_steps > 1:
-            parts.append(f"{self.n_steps}-steps")
-        return "-".join(parts + ["shared"] * self.shared)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """As a training run names them."""
-        named = {
-            "model": self.model, "layers": self.layers, "hidden": self.hidden, "interaction": self.interaction,
-            "action_hidden": self.action_hidden, "shared": self.shared, "n_steps": self.n_steps,
-        }  # fmt: skip
-        return {name: value for name, value in named.items() if value is not None}
-
-
-def drrn(layers: int = 2, hidden: int = 100, **options: Any) -> Variant:
-    return Variant("drrn", layers, hidden, **options)
 
 
 LINEAR, TABLE = Variant("linear"), Variant("table")
@@ -78,6 +41,7 @@ EXPERIMENTS: dict[str, tuple[Variant, ...]] = {
     "examples": (BEST,),
     "embeddings": (BEST,),
     "gaps": LARGEST,
+    "beyond": BEYOND,
 }
 VARIANTS = {variant.name: variant for variants in EXPERIMENTS.values() for variant in variants}
 
@@ -95,18 +59,25 @@ class Scale:
     first_seed: int = 0
     final_softmax: int = 1000  # episodes of each seed after the last round, for the tables
     final_greedy: int = 200
+    beyond_seeds: int = SEEDS
+    final_best: int = 1000  # of the jobs beyond the paper
+    vectors: str | None = None  # the file of word vectors, where there is one
     given: dict[str, Any] = field(default_factory=dict)  # settings over all others
 
-    @property
-    def final(self) -> dict[str, int]:
-        return {"softmax": self.final_softmax, "greedy": self.final_greedy}
+    def final(self, variant: Variant) -> dict[str, int]:
+        """Episodes after the last round, by policy."""
+        asked = {"softmax": self.final_softmax, "greedy": self.final_greedy}
+        return {**asked, "best": self.final_best} if isinstance(variant, Beyond) else asked
 
 
 QUICK = {"rounds": 3, "episodes_per_round": 100, "evaluation_episodes": 50}
 
 
-def variants_of(only: Collection[str], *, paraphrases: bool) -> list[Variant]:
-    """What the named experiments or jobs need of a game, each once; nothing named is everything."""
+def variants_of(
+    only: Collection[str], *, paraphrases: bool, game: str | None = None, vectors: bool = True
+) -> list[Variant]:
+    """What the named experiments or jobs need of a game, each once; nothing named is everything. What is beyond the
+    paper is run on some games only, and some of it with word vectors only; no game named is any game."""
     for name in only:
         if name not in EXPERIMENTS and name not in VARIANTS:
             near = did_you_mean(name, [*EXPERIMENTS, *VARIANTS])
@@ -118,7 +89,11 @@ def variants_of(only: Collection[str], *, paraphrases: bool) -> list[Variant]:
     for name in asked:
         if name in EXPERIMENTS and (paraphrases or name != "paraphrases"):
             found += EXPERIMENTS[name]
-    return list(dict.fromkeys(found))
+    return [variant for variant in dict.fromkeys(found) if _is_run(variant, game, vectors)]
+
+
+def _is_run(variant: Variant, game: str | None, vectors: bool) -> bool:
+    return not isinstance(variant, Beyond) or game is None or variant.suits(game, vectors=vectors)
 
 
 def settings_of(game: str, variant: Variant, opened: Game, scale: Scale) -> Settings:
@@ -126,6 +101,8 @@ def settings_of(game: str, variant: Variant, opened: Game, scale: Scale) -> Sett
 
     What was asked for is for all jobs: a model that has no use for it is not refused.
     """
+    if isinstance(variant, Beyond):
+        return _settings_beyond(variant, opened, scale)
     planned = {
         **suiting(opened),
         **tuned(game, variant.name),
@@ -134,11 +111,33 @@ def settings_of(game: str, variant: Variant, opened: Game, scale: Scale) -> Sett
         "seed": scale.first_seed,
         **scale.given,
     }
-    return settings_for(planned, {name: v for name, v in scale.given.items() if uses(variant.model, name)})
+    counting = {name: v for name, v in scale.given.items() if uses(variant.model, name) and not _counts_beyond(name)}
+    return settings_for(planned, counting)
+
+
+def _counts_beyond(name: str) -> bool:
+    """Whether a setting counts only beside others that the strong recipe has: the paper's jobs do without it."""
+    return name in ONLY and ONLY[name][0](Settings(**STRONG)) and not ONLY[name][0](Settings())
+
+
+def _settings_beyond(variant: Beyond, opened: Game, scale: Scale) -> Settings:
+    """The strong recipe, under what was asked for of all jobs, under what this one takes out."""
+    planned = {
+        **recipe(paper=False, suiting=suiting(opened)),
+        **({"rounds": variant.rounds} if variant.rounds else {}),
+        **({"vectors": scale.vectors} if variant.vectors else {}),
+        **scale.given,
+        **variant.settings,
+        "replicas": scale.beyond_seeds,
+        "seed": scale.first_seed,
+    }
+    return settings_for(planned, {})
 
 
 def cost(game: str, variant: Variant) -> float:
     """How long the job will take, in no unit but comparable."""
+    if isinstance(variant, Beyond):
+        return beyond_cost(game, variant)
     size = 0.15 + 0.0085 * (variant.hidden or 50)
     depth = 1.2 if variant.layers == 2 else 1.0
     return COST[variant.model] * size * depth * (2 if variant == NETWORK else 1) * GAME_COST.get(game, 3.0)

@@ -31,6 +31,7 @@ EVALUATIONS: Columns = {
 # What differs from file to file, by the end of its name. A text is known by its mark.
 KINDS: dict[str, Columns] = {
     "": EVALUATIONS,
+    ".reworded": EVALUATIONS,  # the actions said in other words altogether
     ".pairs": {"state": str, "action": str, "paraphrase": str, "q": _numbers, "q_paraphrased": _numbers},  # by seed
     ".examples": {"seed": int, "state": str, "kind": str, "action": str, "q": float},
     ".embeddings": {"seed": int, "episodes": int, "state": str, "role": str, "x": float, "y": float, "q": float},

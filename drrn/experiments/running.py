@@ -6,18 +6,21 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drrn.errors import InputError
+from drrn.experiments.beyond import FOLLOWED, REWORDED
 from drrn.experiments.folder import GAME, Results, difference
-from drrn.experiments.plan import BEST, PAIRED, Variant
+from drrn.experiments.plan import BEST, PAIRED
 from drrn.experiments.rows import EVALUATIONS, FACTS, KINDS, Row, text_of
+from drrn.experiments.variants import Beyond, Variant
 from drrn.games import Game, make
 from drrn.games.optional import fingerprint_of, sources_of
 from drrn.games.stories.authored import paraphrases_of
+from drrn.games.stories.paraphrases import DEFAULT_SET
 from drrn.settings import Settings
 from drrn.training import tensor_file
 
@@ -41,6 +44,7 @@ class Work:
     hashes: dict[str, str | None]  # of the game and its paraphrases
     commit: str
     device: str = "cpu"
+    vectors: str | None = None  # the digest of the word vectors, where its settings name a file of them
 
     @property
     def name(self) -> str:
@@ -53,17 +57,18 @@ class Work:
             told = {"alpha": self.settings.alpha, "discount": self.settings.discount}
             return {**self.hashes, **told, "edition": FACTS_EDITION}
         final = {f"final_{policy}": episodes for policy, episodes in self.final.items()}
-        return {**self.hashes, **asdict(self.settings), **final}
+        read = {"vectors": self.vectors} if self.vectors else {}  # wherever the file lies
+        return {**self.hashes, **asdict(self.settings), **final, **read}
 
 
-def hashes_of(game: Game) -> dict[str, str | None]:
-    """Hashes of what a result belongs to: the game with its rewards, and its paraphrases."""
-    said = paraphrases_of(game)
-    pairs = repr(sorted(said.items())) if said is not None else None
-    return {
-        "sha256": fingerprint_of(game),
-        "paraphrases": hashlib.sha256(pairs.encode()).hexdigest() if pairs else None,
-    }
+def hashes_of(game: Game, variant: Variant | None = None) -> dict[str, str | None]:
+    """Hashes of what a result belongs to: the game with its rewards, and the other words of its actions."""
+    found = {"sha256": fingerprint_of(game), "paraphrases": _hash_of(paraphrases_of(game))}
+    return {**found, REWORDED: _hash_of(paraphrases_of(game, REWORDED))} if isinstance(variant, Beyond) else found
+
+
+def _hash_of(said: Mapping[str, str] | None) -> str | None:
+    return None if said is None else hashlib.sha256(repr(sorted(said.items())).encode()).hexdigest()
 
 
 def is_done(work: Work) -> bool:
@@ -84,7 +89,8 @@ def is_done(work: Work) -> bool:
         if (place / "checkpoint.safetensors").exists():
             tensor_file.load(place / "checkpoint.safetensors")  # whole, or it must begin anew
             Run(place).rows()
-        made = {**work.wanted, **begun["settings"], "sha256": begun["game"]["sha256"]}
+        read = {"vectors": begun["vectors"].get("sha256")} if begun.get("vectors") else {}
+        made = {**work.wanted, **begun["settings"], "sha256": begun["game"]["sha256"], **read}
     if made is not None and (apart := difference(made, work.wanted)):
         raise InputError(f"{place}: made otherwise ({apart}): give another --out, or --again to make it anew")
     return stored is not None
@@ -94,7 +100,7 @@ def run(work: Work) -> Iterator[Round]:
     """Do the work, round by round; rows are there when it ends."""
     start = time.perf_counter()
     game = make(work.source)
-    if hashes_of(game) != work.hashes:
+    if hashes_of(game, work.variant) != work.hashes:
         raise InputError(f"{work.source}: the story was changed meanwhile: run the command again")
     if work.variant is None:
         _store_facts(work, game, start)
@@ -143,6 +149,8 @@ def _measured(work: Work, variant: Variant, game: Game, trainer: Trainer, run: R
     """The text of each file of rows."""
     from drrn.experiments import measure
 
+    if isinstance(variant, Beyond):
+        return _measured_beyond(work, game, trainer, run)
     common: Row = {"game": work.game, **asdict(variant)}
     rows = measure.round_rows(run.rows(), common)
     rows += measure.final_rows(trainer, game, work.final, common)
@@ -159,6 +167,25 @@ def _measured(work: Work, variant: Variant, game: Game, trainer: Trainer, run: R
     return files
 
 
+def _measured_beyond(work: Work, game: Game, trainer: Trainer, run: Run) -> dict[str, str]:
+    """The same of a job beyond the paper: by `best`, too, and in other words altogether."""
+    from drrn.experiments import measure
+
+    common: Row = {"game": work.game, **{name: getattr(work.settings, name) for name in asdict(BEST)}}
+    rows = measure.round_rows(run.rows(), common, FOLLOWED)
+    rows += measure.final_rows(trainer, game, work.final, common)
+    files = {}
+    for name, ending in ((DEFAULT_SET, ""), (REWORDED, f".{REWORDED}")):
+        if paraphrases_of(game, name) is not None:
+            other = make(work.source, paraphrased=name)
+            said = measure.final_rows(trainer, other, work.final, common, paraphrased=True)
+            if ending:
+                files[ending] = text_of(said, KINDS[ending])
+            else:
+                rows += said
+    return {"": text_of(rows, EVALUATIONS), **files}
+
+
 def _store_facts(work: Work, game: Game, start: float) -> None:
     from drrn.experiments.facts import facts
 
@@ -173,6 +200,7 @@ def _store(work: Work, game: Game, files: dict[str, str], seconds: dict[str, flo
     record = {
         "wanted": work.wanted, "commit": ", ".join(commits), "sources": sources_of(game), "versions": versions(),
         "device": work.device, "seconds": seconds,
+        **({"vectors": Path(str(work.settings.vectors)).name} if work.vectors else {}),
     }  # fmt: skip
     Results(work.root).store(work.game, work.name, files, record)
 

@@ -26,6 +26,8 @@ LINES = {  # colour, dash, marker
     "max-action-2x100": ("#d98b2b", "--", "^"),
     "per-action-2x100": ("#8e5ea2", "--", "v"),
     "linear": ("#8a8a8a", "--", "D"),
+    "strong, softmax": ("#c2410c", "-", "o"),
+    "strong, best": ("#8e5ea2", "--", "^"),
 }
 MARKS = {  # words, colour, dashes, whether they stand above their line
     "best": ("best possible", "#3a8f4d", (6, 3), True),
@@ -87,6 +89,31 @@ def _hash(svg: str) -> str:
 
 def _curves(pyplot: Any, data: dict[str, Any]) -> Any:
     figure, axes = pyplot.subplots(figsize=(5.6, 4.0), layout="constrained")
+    _draw_curves(axes, data)
+    longest = max(len(line["label"]) for line in data["lines"])
+    columns = 3 if longest < 20 else 2
+    figure.legend(loc="outside lower center", ncols=columns, frameon=False, fontsize=9, handlelength=2.4)
+    return figure
+
+
+def _panels(pyplot: Any, data: dict[str, Any]) -> Any:
+    """Learning curves of several games in one figure, with one legend."""
+    rows = (len(data["panels"]) + 1) // 2
+    figure, places = pyplot.subplots(rows, 2, figsize=(9.6, 3.5 * rows + 0.4), layout="constrained", squeeze=False)
+    for axes, panel in zip(places.flat, data["panels"], strict=False):
+        _draw_curves(axes, panel)
+    for axes in places.flat[len(data["panels"]) :]:
+        axes.set_axis_off()
+    labelled = dict(pair for axes in places.flat for pair in zip(*axes.get_legend_handles_labels()[::-1], strict=True))
+    figure.legend(
+        list(labelled.values()), list(labelled), loc="outside lower center", ncols=3, frameon=False, fontsize=9,
+        handlelength=2.4,
+    )  # fmt: skip
+    return figure
+
+
+def _draw_curves(axes: Any, data: dict[str, Any]) -> None:
+    """A line with bars for each model, and the lines of random play and the best possible."""
     for line in data["lines"]:
         colour, dash, marker = LINES.get(line["style"], ("#444444", "-", "o"))
         x, mean, sd = zip(*line["points"], strict=True)
@@ -111,10 +138,6 @@ def _curves(pyplot: Any, data: dict[str, Any]) -> Any:
     axes.set_xlim(left=0)
     axes.margins(y=0.08)
     axes.grid(axis="y", color="#8a8a8a", alpha=0.25, linewidth=0.6)
-    longest = max(len(line["label"]) for line in data["lines"])
-    columns = 3 if longest < 20 else 2
-    figure.legend(loc="outside lower center", ncols=columns, frameon=False, fontsize=9, handlelength=2.4)
-    return figure
 
 
 def _scatter(pyplot: Any, data: dict[str, Any]) -> Any:
@@ -157,4 +180,4 @@ def _plane(pyplot: Any, data: dict[str, Any]) -> Any:
 
 
 ROLES = {"state": ("state", STATE), "good": ("good action", GOOD), "poor": ("poor action", POOR)}
-KINDS = {"curves": _curves, "scatter": _scatter, "plane": _plane}
+KINDS = {"curves": _curves, "panels": _panels, "scatter": _scatter, "plane": _plane}

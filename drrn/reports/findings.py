@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from drrn.experiments.plan import GRID, LAYERED, LINEAR, SIZES, TABLE, Variant
+from drrn.experiments.plan import GRID, LAYERED, LINEAR, SIZES, TABLE
+from drrn.experiments.variants import Variant
 from drrn.reports import paper
 from drrn.reports.document import listed, shown_number
 from drrn.reports.result_set import Measured, ResultSet

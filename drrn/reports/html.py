@@ -74,7 +74,7 @@ def _section(section: Section, drawings: Mapping[str, str]) -> str:
 
 
 def _figures(blocks: list[Block], drawings: Mapping[str, str]) -> str:
-    wide = " wide" * any(isinstance(block, Figure) and block.kind == "plane" for block in blocks)
+    wide = " wide" * any(isinstance(block, Figure) and block.kind in ("plane", "panels") for block in blocks)
     drawn = "".join(
         f"<figure>{drawings[block.name]}<figcaption>{_inline(block.caption)}</figcaption></figure>\n"
         for block in blocks

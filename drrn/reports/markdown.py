@@ -27,13 +27,14 @@ def _section(section: Section) -> str:
 
 def _block(block: Block) -> str:
     if isinstance(block, Table):
-        return _table(block)
+        return table_lines(block)
     if isinstance(block, Figure):
         return f"![{block.caption}](figures/{block.name}.svg)\n\n{block.caption}"
     return block
 
 
-def _table(table: Table) -> str:
+def table_lines(table: Table) -> str:
+    """A table with its caption above and its notes below."""
     rule = ["---" if place == 0 or place in table.words else "---:" for place in range(len(table.header))]
     lines = [[_cell(name) for name in table.header], rule, *([_cell(cell) for cell in row] for row in table.rows)]
     drawn = "\n".join(f"| {' | '.join(line)} |" for line in lines)

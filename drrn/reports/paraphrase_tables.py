@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from drrn.experiments.examples import MADE_UP, Example, examples_of
 from drrn.experiments.marks import mark
-from drrn.experiments.plan import BEST, PAIRED, SIZES, TABLE, Variant
+from drrn.experiments.plan import BEST, PAIRED, SIZES, TABLE
+from drrn.experiments.variants import Variant
 from drrn.reports import paper
 from drrn.reports.document import MISSING, Cell, Table, shown_number, spread
 from drrn.reports.findings import LABELS, ahead, label

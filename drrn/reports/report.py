@@ -8,18 +8,23 @@ from pathlib import Path
 
 from drrn.errors import InputError
 from drrn.experiments.folder import Results, make_folder
+from drrn.reports.beyond import parts_block
 from drrn.reports.document import Document
 from drrn.reports.figures import as_file, drawn, from_file, inside_page, is_as_drawn, rows_hash
 from drrn.reports.headline import with_headline
 from drrn.reports.html import page
 from drrn.reports.markdown import markdown
+from drrn.reports.marked import with_block
 from drrn.reports.result_set import ResultSet
 from drrn.reports.sections import document
 from drrn.training.tensor_file import write_whole
 
+PARTS = "parts"  # of the markers of the page on what is beyond the paper
 
-def write_report(folder: Results, readme: Path | None = None) -> list[Path]:
-    """Write RESULTS.md, report.html, the figures and, if named, the README's headline; return the two to look at."""
+
+def write_report(folder: Results, readme: Path | None = None, beyond: Path | None = None) -> list[Path]:
+    """Write RESULTS.md, report.html, the figures and, if named, the README's headline and the tables of the page on
+    what is beyond the paper; return the two to look at."""
     results = _result_set(folder)
     whole = document(results)
     drawings = {figure.name: drawn(figure) for figure in whole.figures}  # first: it may lack what draws
@@ -32,10 +37,12 @@ def write_report(folder: Results, readme: Path | None = None) -> list[Path]:
     _write(folder.root / "report.html", page(whole, {name: inside_page(svg, name) for name, svg in drawings.items()}))
     if readme is not None:
         _write(readme, with_headline(readme, results, folder.root)[1])
+    if beyond is not None:
+        _write(beyond, with_block(beyond, PARTS, parts_block(results))[1])
     return [folder.root / "RESULTS.md", folder.root / "report.html"]
 
 
-def differences(folder: Results, readme: Path | None = None) -> list[str]:
+def differences(folder: Results, readme: Path | None = None, beyond: Path | None = None) -> list[str]:
     """Where the committed files differ from what the rows say; nothing is drawn, so Matplotlib is not needed."""
     results = _result_set(folder)
     whole = document(results)
@@ -60,6 +67,9 @@ def differences(folder: Results, readme: Path | None = None) -> list[str]:
     if readme is not None:
         text, should = with_headline(readme, results, folder.root)
         found += [f"{readme}: the headline"] * (text != should)
+    if beyond is not None:
+        text, should = with_block(beyond, PARTS, parts_block(results))
+        found += [f"{beyond}: what each part gives"] * (text != should)
     return found
 
 

@@ -10,8 +10,9 @@ from typing import Any
 
 from drrn.errors import InputError
 from drrn.experiments.folder import GAME, Results, Stored
-from drrn.experiments.plan import PAPER, VARIANTS, Variant, game_order
+from drrn.experiments.plan import PAPER, VARIANTS, game_order
 from drrn.experiments.rows import Row
+from drrn.experiments.variants import Variant
 
 
 @dataclass(frozen=True)
@@ -80,21 +81,34 @@ class ResultSet:
         paraphrased: bool = False,
     ) -> Measured | None:
         """A column's mean over seeds after the last round; by default the final reward, exact where it was computed."""
+        return measured(self.scores(game, variant, column, policy=policy, paraphrased=paraphrased))
+
+    def scores(
+        self,
+        game: str,
+        variant: Variant,
+        column: str | None = None,
+        *,
+        policy: str = "softmax",
+        paraphrased: bool = False,
+        kind: str = "",
+    ) -> list[float]:
+        """The same of each seed; `kind` is the file of rows."""
         rows = [
             row
-            for row in self.rows(game, variant)
+            for row in self.rows(game, variant, kind)
             if row["final"] and row["policy"] == policy and row["paraphrased"] == paraphrased
         ]
         if column is None:
             column = "exact" if rows and all(row["exact"] is not None for row in rows) else "final_reward"
-        return measured([row[column] for row in rows if row[column] is not None])
+        return [row[column] for row in rows if row[column] is not None]
 
-    def curve(self, game: str, variant: Variant) -> list[tuple[int, float, float]]:
-        """After each round: episodes played so far, mean final reward over seeds by softmax, its deviation."""
+    def curve(self, game: str, variant: Variant, policy: str = "softmax") -> list[tuple[int, float, float]]:
+        """After each round: episodes played so far, mean final reward over seeds by a policy, its deviation."""
         record = self.record(game, variant)
         rounds: dict[int, list[float]] = {}
         for row in self.rows(game, variant):
-            if not row["final"] and row["policy"] == "softmax":
+            if not row["final"] and row["policy"] == policy:
                 rounds.setdefault(row["round"], []).append(row["final_reward"])
         found = []
         for number, values in sorted(rounds.items()):

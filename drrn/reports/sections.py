@@ -7,8 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from drrn.experiments.beyond import ABLATIONS, VECTORS
 from drrn.experiments.examples import examples_of
-from drrn.experiments.plan import BEST, CURVES, EXPERIMENTS, PAPER, SHARED, Variant, game_order
+from drrn.experiments.plan import BEST, CURVES, PAPER, SHARED, game_order, variants_of
+from drrn.experiments.variants import Beyond, Variant
+from drrn.reports.beyond import beyond_blocks
 from drrn.reports.document import Block, Cell, Document, Figure, Section, Table, shown_number
 from drrn.reports.findings import label
 from drrn.reports.paraphrase_tables import (
@@ -31,6 +34,7 @@ TITLES = {
     "examples": "Q-values of examples",
     "embeddings": "Embeddings as they are learned",
     "gaps": "How far from the best possible",
+    "beyond": "Beyond the paper",
 }
 
 
@@ -77,6 +81,7 @@ def _blocks(results: ResultSet) -> dict[str, list[Block]]:
         "examples": [table for game in games for table in example_tables(results, game)],
         "embeddings": [figure for game in games for figure in _plane(results, game)],
         "gaps": [gap_table(results, game) for game in games],
+        "beyond": beyond_blocks(results, games),
     }
 
 
@@ -86,14 +91,21 @@ def _section(results: ResultSet, name: str, blocks: list[Block]) -> Section:
     if missing:
         command = f"drrn reproduce --only {name} --games {' '.join(missing)}"
         blocks = [*blocks, f"Rows are missing: `{command}` makes them, with the options of the others."]
-    lines = [line for game in games if (line := settings_line(results, game, _needed(results, game, name)))]
+    told = _told_of if name == "beyond" else _needed
+    lines = [line for game in games if (line := settings_line(results, game, told(results, game, name)))]
     return Section(name, TITLES[name], blocks, f"drrn reproduce --only {name}", lines)
 
 
 def _needed(results: ResultSet, game: str, name: str) -> Sequence[Variant]:
     if name == "paraphrases" and results.fact(game, "paraphrases") is None:
         return ()
-    return EXPERIMENTS[name]
+    read = (game, VECTORS.name) in results.jobs  # rows that need a file of word vectors are not missed
+    return variants_of([name], paraphrases=True, game=game, vectors=read)
+
+
+def _told_of(results: ResultSet, game: str, name: str) -> Sequence[Variant]:
+    """Of what takes a part out, the table says what; the settings are those of the whole."""
+    return [variant for variant in _needed(results, game, name) if variant not in ABLATIONS]
 
 
 def settings_line(results: ResultSet, game: str, variants: Iterable[Variant]) -> str:
@@ -103,10 +115,13 @@ def settings_line(results: ResultSet, game: str, variants: Iterable[Variant]) ->
         return ""
     parts = []
     for name, words in SHOWN.items():
+        if name == "epochs" and all(record["wanted"].get("learner") == "returns" for record in records.values()):
+            continue  # updates are counted there, not passes
         parts.append(f"{words} {_told({v: _value(record['wanted'], name) for v, record in records.items()})}")
+    unshown = UNSHOWN - set(asdict(BEST)) if all(isinstance(v, Beyond) for v in records) else UNSHOWN
     for name, usual in asdict(Settings()).items():
-        told = {v: str(record["wanted"].get(name, usual)) for v, record in records.items()}
-        if name not in (*SHOWN, *UNSHOWN) and set(told.values()) != {str(usual)}:
+        told = {v: _given(record, name, usual) for v, record in records.items()}
+        if name not in (*SHOWN, *unshown) and set(told.values()) != {str(usual)}:
             parts.append(f"{name.replace('_', ' ')} {_told(told)}")
     seeds = _told({v: _seeds(r["wanted"]["seed"], r["wanted"]["replicas"]) for v, r in records.items()})
     named = {commit for record in records.values() for commit in record["commit"].split(", ")}
@@ -143,6 +158,13 @@ def _value(wanted: dict[str, Any], name: str) -> str:
     if name == "learning_rate":
         return str(Settings(model=wanted["model"], learning_rate=wanted[name]).eta)
     return str(wanted[name])
+
+
+def _given(record: dict[str, Any], name: str, usual: Any) -> str:
+    value = record["wanted"].get(name, usual)
+    if name == "vectors" and value:
+        return f"{record.get('vectors', 'a file')} with sha256 {value[:12]}"
+    return str(value)
 
 
 def _curves(results: ResultSet, game: str, name: str, variants: Sequence[Variant]) -> list[Figure]:
@@ -228,5 +250,8 @@ def _time(results: ResultSet) -> Section:
     return Section("time", "Where the time goes", [Table("Seconds of computing, all seeds", header, rows, [note])])
 
 
+FAMILIES = ("per-action", "max-action", "linear", "table", "drrn", "strong")
+
+
 def _family(name: str) -> str:
-    return next(model for model in ("per-action", "max-action", "linear", "table", "drrn") if name.startswith(model))
+    return next(model for model in FAMILIES if name.startswith(model))

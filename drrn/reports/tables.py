@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from drrn.experiments.plan import INTERACTIONS, LARGEST, LAYERED, LINEAR, PAPER, SIZES, TABLE, Variant
+from drrn.experiments.plan import INTERACTIONS, LARGEST, LAYERED, LINEAR, PAPER, SIZES, TABLE
+from drrn.experiments.variants import Variant
 from drrn.reports import paper
 from drrn.reports.document import MISSING, Cell, Table, shown_number, spread
 from drrn.reports.findings import AT_REST, LABELS, ahead, control, deeper, label, off

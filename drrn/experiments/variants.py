@@ -1,0 +1,70 @@
+"""Variants: what a job learns with, as data. Those of the paper differ in the model and its size; those beyond it in
+what they take out of the strong recipe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A model and its size: a row of a table, learned by all seeds at once. Linear and table have no layers."""
+
+    model: str
+    layers: int | None = None
+    hidden: int | None = None
+    interaction: str = "inner"
+    action_hidden: int | None = None
+    shared: bool = False
+    n_steps: int = 1
+
+    @property
+    def name(self) -> str:
+        parts = [self.model]
+        if self.layers:
+            parts.append(f"{self.layers}x{self.hidden}")
+        if self.interaction != "inner":
+            parts.append(self.interaction)
+        if self.action_hidden:
+            parts.append(str(self.action_hidden))
+        if self.n_steps > 1:
+            parts.append(f"{self.n_steps}-steps")
+        return "-".join(parts + ["shared"] * self.shared)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """As a training run names them."""
+        named = {
+            "model": self.model, "layers": self.layers, "hidden": self.hidden, "interaction": self.interaction,
+            "action_hidden": self.action_hidden, "shared": self.shared, "n_steps": self.n_steps,
+        }  # fmt: skip
+        return {name: value for name, value in named.items() if value is not None}
+
+
+def drrn(layers: int = 2, hidden: int = 100, **options: Any) -> Variant:
+    return Variant("drrn", layers, hidden, **options)
+
+
+@dataclass(frozen=True)
+class Beyond(Variant):
+    """The strong recipe on DRRN, or the same with a part taken out or changed: no variant of the paper's."""
+
+    part: str = ""  # of the job's name: what was changed
+    changes: tuple[tuple[str, Any], ...] = ()  # of the strong recipe's settings
+    games: tuple[str, ...] = ()  # that it is run on; none: all of them
+    rounds: int | None = None  # where they are not those of all jobs
+    vectors: bool = False  # whether actions are read by word vectors, too
+    says: str = ""  # the change in words, as a table has it
+
+    @property
+    def name(self) -> str:
+        return f"strong-{self.part}" if self.part else "strong"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return dict(self.changes)
+
+    def suits(self, game: str, *, vectors: bool) -> bool:
+        """Whether it is run on a game, with word vectors at hand or without."""
+        return (not self.games or game in self.games) and (vectors or not self.vectors)
