@@ -62,7 +62,7 @@ class Tower:
         self.table.make_room()
         room, count = self.table.weight.shape[1], len(words)
         order = np.argsort(words, kind="stable")
-        ends = np.cumsum(np.bincount(words, minlength=room))
+        found = np.bincount(words, minlength=room)
         replica = np.arange(self.replicas)[:, None]
 
         def laid(array: Ids, step: int) -> Tensor:
@@ -72,7 +72,7 @@ class Tower:
         self.words, self.starts = laid(words, room), laid(starts[:-1], count)
         self.order = laid(order, count)
         self.owners = laid(np.repeat(np.arange(self.texts), np.diff(starts))[order], self.texts)
-        self.word_starts = laid(np.concatenate([[0], ends[:-1]]), count)
+        self.word_starts = laid(np.cumsum(found) - found, count)
 
     def alter(self, noise: Noise, generators: Generators) -> None:
         """Leave out words, put in others and blur vectors, anew for each replica."""
