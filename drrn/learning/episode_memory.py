@@ -229,15 +229,14 @@ class EpisodeMemory:
         self._take_means(by_page)
 
     def state(self) -> State:
-        kept = {"states": self.states, "actions": self.actions, "means": self.means, **self.steps}
-        return {**kept, "best_return": self.best_return if len(self) else None}
+        best = np.array([self.best_return])
+        return {"states": self.states, "actions": self.actions, "means": self.means, "best": best, **self.steps}
 
     def restore(self, state: State) -> None:
         self.states, self.actions = (np.asarray(state[name], np.int64) for name in ("states", "actions"))
         self.means = np.asarray(state["means"], np.float64)
         self.steps = {name: np.asarray(state[name], kind) for name, kind in STEP_TYPES.items()}
-        best = state["best_return"]
-        self.best_return = -np.inf if best is None else best
+        self.best_return = float(state["best"][0])
         self._changed()
 
 
