@@ -121,7 +121,7 @@ def settings_line(results: ResultSet, game: str, variants: Iterable[Variant]) ->
     unshown = UNSHOWN - set(asdict(BEST)) if all(isinstance(v, Beyond) for v in records) else UNSHOWN
     for name, usual in asdict(Settings()).items():
         told = {v: _given(record, name, usual) for v, record in records.items()}
-        if name not in (*SHOWN, *unshown) and set(told.values()) != {str(usual)}:
+        if name not in (*SHOWN, *unshown) and set(told.values()) != {_given({"wanted": {}}, name, usual)}:
             parts.append(f"{name.replace('_', ' ')} {_told(told)}")
     seeds = _told({v: _seeds(r["wanted"]["seed"], r["wanted"]["replicas"]) for v, r in records.items()})
     named = {commit for record in records.values() for commit in record["commit"].split(", ")}
@@ -162,8 +162,8 @@ def _value(wanted: dict[str, Any], name: str) -> str:
 
 def _given(record: dict[str, Any], name: str, usual: Any) -> str:
     value = record["wanted"].get(name, usual)
-    if name == "vectors" and value:
-        return f"{record.get('vectors', 'a file')} with sha256 {value[:12]}"
+    if name == "vectors":
+        return f"{record.get('vectors', 'a file')} with sha256 {value[:12]}" if value else "none"
     return str(value)
 
 
