@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from drrn.experiments.beyond import ABLATED, ABLATIONS, BEYOND, LONG, REWORDED, STRONG_JOB, VECTORS
+from drrn.experiments.beyond import ABLATIONS, BEYOND, EXPLORED, LONG, REWORDED, STRONG_JOB, VECTORS
 from drrn.experiments.plan import BEST
 from drrn.experiments.variants import Beyond, Variant
 from drrn.reports import paper
@@ -161,7 +161,7 @@ def parts_block(results: ResultSet) -> str:
     """The tables of parts as Markdown, for a page about them; a sentence where there are no rows."""
     from drrn.reports.markdown import table_lines
 
-    tables = [ablation_table(results, game) for game in ABLATED if has_ablations(results, game)]
+    tables = [ablation_table(results, game) for game in EXPLORED if has_ablations(results, game)]
     if not tables:
         return "No rows yet: `drrn reproduce --only beyond` makes them, and `drrn report --beyond FILE` this table."
     return "\n\n".join(table_lines(table) for table in tables)
