@@ -84,9 +84,9 @@ def measure(game: str, *, paper: bool, seeds: int, rounds: int, limit: float) ->
     share = "" if paper else f", {operations(trainer, fitted[-1]) * learned / learning / limit:.1%} of the limit"
     scores = ", ".join(f"{p} {mean_and_deviation(finished.evaluations, p)[0]:.2f}" for p in ("softmax", "best"))
     print(
-        f"{'paper ' if paper else 'strong'}: playing {playing:5.1f} s, valuing {valuing:5.1f} s, learning {learning:5.1f} "
-        f"s, together {playing + valuing + learning:5.1f} s; {learned / learning:,.0f} transitions a second fitted{share}; "
-        f"ends at {scores}",
+        f"{'paper ' if paper else 'strong'}: playing {playing:5.1f} s, valuing {valuing:5.1f} s, "
+        f"learning {learning:5.1f} s, together {playing + valuing + learning:5.1f} s; "
+        f"{learned / learning:,.0f} transitions a second fitted{share}; ends at {scores}",
         flush=True,
     )
 
