@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="the replay buffer keeps all transitions")
     options = parser.parse_args()
     print(f"Python with PyTorch: {peak():,.0f} MB", flush=True)
-    trainer = drrn.trainer(Endless(), rounds=10**6, keep=options.keep)  # all other settings are the defaults
+    trainer = drrn.trainer(Endless(), paper=True, rounds=10**6, keep=options.keep)
     start = time.perf_counter()
     for finished in trainer.train():
         seconds = time.perf_counter() - start

@@ -225,6 +225,7 @@ LEFT_OUT: tuple[tuple[Callable[[Mapping[str, Any]], bool], tuple[str, ...]], ...
     (lambda s: s["model"] == "table", ("learning_rate",)),  # a table has a rate of its own
     (lambda s: s["optimiser"] != "adam", ("learning_rate", "batch_size")),  # which would diverge: gradients are summed
 )
+OTHER_RATES = {"sgd": 0.0003, "momentum": 0.0001}  # of the learner returns without Adam: returns are large targets
 
 
 def recipe(*, paper: bool, suiting: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -240,6 +241,8 @@ def recipe(*, paper: bool, suiting: Mapping[str, Any], given: Mapping[str, Any] 
         raise InputError(f"the strong recipe learns from whole episodes, and form online has none: {cure}")
     left_out = {name for counts, names in LEFT_OUT if counts(chosen) for name in names}
     found = {**suiting, **{name: value for name, value in STRONG.items() if name not in left_out}}
+    if chosen["learner"] == "returns" and chosen["optimiser"] in OTHER_RATES and chosen["model"] != "table":
+        found["learning_rate"] = OTHER_RATES[chosen["optimiser"]]
     if "alpha" in given and isinstance(given["alpha"], (int, float)):  # α begins at the same share of another one
         share = STRONG["alpha_start"] / STRONG["alpha"]
         found["alpha_start"] = given["alpha"] * share if given["alpha"] > 0 else None

@@ -91,6 +91,12 @@ def test_a_table_has_its_own_rate_in_the_strong_recipe_too():
     assert strong().eta == STRONG["learning_rate"]
 
 
+def test_without_adam_the_rate_is_one_that_does_not_diverge():
+    assert (strong(optimiser="sgd").eta, strong(optimiser="sgd").batch_size) == (0.0003, 32)
+    assert strong(optimiser="momentum").eta == 0.0001
+    assert strong(optimiser="momentum", learner="q-learning").eta == 0.001
+
+
 def test_alpha_begins_at_the_same_share_of_any_alpha():
     assert strong(alpha=3.0).alpha_start == pytest.approx(3.0 * STRONG["alpha_start"] / STRONG["alpha"])
     assert strong(alpha=STRONG["alpha"]).alpha_start == pytest.approx(STRONG["alpha_start"])
