@@ -20,7 +20,9 @@ NO_Q = np.zeros((1, 3), np.float32)
 
 
 def explorer(store=None, **settings):
-    return Optimism(Settings(exploration="optimism", alpha=5.0, **{"replicas": 1, **settings}), store or Store.of_words())
+    return Optimism(
+        Settings(exploration="optimism", alpha=5.0, **{"replicas": 1, **settings}), store or Store.of_words()
+    )
 
 
 def taken(place, reward, times=1):
@@ -119,13 +121,15 @@ def test_the_explorer_remembers_until_its_rounds_are_over():
     assert kept == [True, False, False, False]
 
 
-def test_where_no_page_is_shown_twice_optimism_still_goes_further():
-    best = {}
-    for exploration in ("softmax", "optimism"):
-        trainer, _ = trained(Unrepeated(), exploration, updates=5, batch_size=16)
-        assert not any(recurs(memory) for memory in trainer.learner.memories)
-        best[exploration] = [memory.best_return for memory in trainer.learner.memories]
-    assert best["optimism"] == [20.0] * 3 and best["softmax"] == [5.0] * 3
+def test_where_no_page_is_shown_twice_texts_are_forgotten_on_the_way_and_exploring_goes_on(monkeypatch):
+    monkeypatch.setattr("drrn.training.train.FEW_TEXTS", 50)
+    settings = {**SMALL, "rounds": 4, "optimism_share": 1.0, "capacity": 100, "updates": 2, "batch_size": 8}
+    trainer = drrn.trainer(Unrepeated(), **settings)
+    for _ in trainer.train():
+        assert not any(recurs(memory) for memory in trainer.learner.memories) and len(trainer.store.states) < 700
+    memory = trainer.learner.memories[0]
+    doors = memory.actions[memory.steps["page"], memory.steps["taken"]]
+    assert len(memory) <= 100 and set(doors.tolist()) == {0, 1, 2}
 
 
 # --- which texts are alike
@@ -177,6 +181,16 @@ def test_an_action_is_counted_on_all_pages_that_are_alike():
     assert likeness.counted(memory, asked)[0].tolist() == [2.0, 1.0, 0.0]
     assert likeness.counted(memory, asked)[1, :2].tolist() == [0.0, 0.0]
     assert likeness.counted(EpisodeMemory(100), asked).tolist() == [[0.0] * 3] * 2
+
+
+def test_on_a_page_that_is_new_what_was_not_tried_on_pages_like_it_is_chosen():
+    played = explorer(known_texts())
+    for state in (0, 1):
+        played.tell(0, Played(told(([(state, [0, 1], 0, 1.0)], (3, [])))))
+    assert not recurs(played.memories[0])
+    alike, another = (Pages(np.array([state]), np.array([[0, 1]])) for state in (2, 3))
+    assert played.first(0, NO_Q[:, :2], alike)[0, 1] > 0.99
+    assert played.first(0, NO_Q[:, :2], another).tolist() == [[0.5, 0.5]]
 
 
 def test_counts_are_made_anew_when_the_memory_has_changed_and_only_then(monkeypatch):

@@ -14,7 +14,7 @@ from drrn.learning.text_noise import Noise
 from drrn.settings import Settings
 from tests.exploring_games import Corridor, Key, ManyDoors, Treadmill
 
-SMALL = {"hidden": 16, "rounds": 8, "episodes_per_round": 20, "evaluation_episodes": 5, "replicas": 2, "replan": 5,
+SMALL = {"hidden": 16, "rounds": 8, "episodes_per_round": 20, "evaluation_episodes": 5, "replicas": 4, "replan": 5,
          "updates": 25, "batch_size": 64, "learning_rate": 0.01}  # fmt: skip
 
 
