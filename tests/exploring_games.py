@@ -1,0 +1,151 @@
+"""Small games that are won by exploring: a corridor with a far prize, and one whose pages are never the same twice."""
+
+from __future__ import annotations
+
+import random
+
+from drrn.games import Observation
+
+ROOMS = 9
+DOORS = ("Walk on along the corridor.", "Leave by the window.", "Leave by the stairs.")
+FURNITURE = (
+    "a long quiet corridor with carpets lamps pictures old chairs dark wood tall mirrors grey curtains small tables"
+    " dusty books brass clocks cold stoves wide rugs and pale flowers before door"
+)
+
+
+class Corridor:
+    """Rooms in a row: leaving any of them gives 5, the end of the corridor 20. By chance one episode in 3⁹ sees it."""
+
+    name, max_steps = "corridor", 40
+
+    def reset(self, seed=None):
+        self.state = 0
+        return self.look(self.state)
+
+    def step(self, index):
+        ((_, self.state),) = self.outcomes(self.state, index)
+        return self.look(self.state)
+
+    def opening(self):
+        return [(1.0, 0)]
+
+    def outcomes(self, state, index):
+        return [(1.0, state + 1 if index == 0 else -1)]
+
+    def look(self, state):
+        if state == -1:
+            return Observation("You are out in the rain.", (), 5.0)
+        if state == ROOMS:
+            return Observation("The treasure is yours.", (), 20.0)
+        return Observation(f"Room {state} of the corridor.", DOORS)
+
+
+class Unrepeated:
+    """A corridor that cannot be compiled, on every page of which one of thirty words is new."""
+
+    name, max_steps, rooms = "unrepeated", 40, 6
+
+    def __init__(self) -> None:
+        self.random = random.Random()
+        self.room = 0
+
+    def another(self):
+        return Unrepeated()
+
+    def reset(self, seed=None):
+        self.random.seed(seed)
+        self.room = 0
+        return self._look()
+
+    def step(self, index):
+        self.room = self.room + 1 if index == 0 else -1
+        return self._look()
+
+    def _look(self):
+        if self.room == -1:
+            return Observation("You are out in the rain.", (), 5.0)
+        if self.room == self.rooms:
+            return Observation("The treasure is yours.", (), 20.0)
+        number = f"room{self.room} " * 6  # what tells the rooms apart is not one word alone
+        return Observation(f"{number} {FURNITURE} {self.random.getrandbits(60):x}", DOORS)
+
+
+class Key:
+    """What was done at first shows on no later page, and decides the end: 10 with the key, 0 without."""
+
+    name, max_steps = "key", 10
+
+    def reset(self, seed=None):
+        self.state = (0, False)
+        return self.look(self.state)
+
+    def step(self, index):
+        ((_, self.state),) = self.outcomes(self.state, index)
+        return self.look(self.state)
+
+    def opening(self):
+        return [(1.0, (0, False))]
+
+    def outcomes(self, state, index):
+        room, has_key = state
+        return [(1.0, (room + 1, index == 1 if room == 0 else has_key))]
+
+    def look(self, state):
+        room, has_key = state
+        if room == 0:
+            return Observation("A table.", ("Leave the key.", "Take the key.", "Look at the key."))
+        if room == 3:
+            return Observation("The gate opens." if has_key else "The gate is locked.", (), 10.0 * has_key)
+        return Observation(f"Hall {room}.", ("Go on.", "Go slowly."))
+
+
+class Treadmill:
+    """Staying gives 1 at every step, leaving 6 and the end; but an episode is stopped, not ended, after its first step."""
+
+    name, max_steps = "treadmill", 1
+
+    def reset(self, seed=None):
+        self.state = "new"
+        return self.look(self.state)
+
+    def step(self, index):
+        ((_, self.state),) = self.outcomes(self.state, index)
+        return self.look(self.state)
+
+    def opening(self):
+        return [(1.0, "new")]
+
+    def outcomes(self, state, index):
+        return [(1.0, "on" if index == 0 else "off")]
+
+    def look(self, state):
+        if state == "off":
+            return Observation("You are off.", (), 6.0)
+        return Observation("The belt runs.", ("Stay.", "Leave."), 1.0 if state == "on" else 0.0)
+
+
+class ManyDoors:
+    """More doors than there is time to try: all are traps, and the way home costs little."""
+
+    name, max_steps = "many-doors", 5
+    doors = ("Go home.", *(f"Open door {number}." for number in range(300)))
+
+    def reset(self, seed=None):
+        self.state = "hall"
+        return self.look(self.state)
+
+    def step(self, index):
+        ((_, self.state),) = self.outcomes(self.state, index)
+        return self.look(self.state)
+
+    def opening(self):
+        return [(1.0, "hall")]
+
+    def outcomes(self, state, index):
+        return [(1.0, "trap" if index else "home")]
+
+    def look(self, state):
+        if state == "hall":
+            return Observation("A hall of doors.", self.doors)
+        return Observation(f"You are in the {state}.", (), -1.0 if state == "home" else -10.0)
