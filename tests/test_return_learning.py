@@ -13,36 +13,14 @@ from drrn.settings import Settings
 from drrn.training.train import threads_of_torch
 from drrn.vectors import open_vectors
 from tests.sample_games import Doors
-from tests.small_episodes import by_chance
+from tests.small_episodes import RETURNS, return_learner, taught
 from tests.small_models import model
 from tests.small_stories import FORK, SMALL_REWARDS
 from tests.small_trainings import alike, trained
 from tests.vector_files import vector_file
 
-RETURNS = {
-    "learner": "returns",
-    "optimiser": "adam",
-    "learning_rate": 0.01,
-    "updates": 25,
-    "batch_size": 16,
-    "keep": True,
-}
+KINDS = [ReturnLearning, FastReturnLearning]
 FEW = {"updates": 5, "learning_rate": 0.001}
-
-
-def learner(kind, built, **settings):
-    return kind(built, Settings(**{**RETURNS, "replicas": len(built.seeds), **settings}))
-
-
-def taught(learning, rounds=3, make=lambda replica, number: np.random.default_rng([replica, number])):
-    """After some rounds of episodes by chance: each replica has its own, by its seed."""
-    seeds = learning.model.seeds
-    for number in range(rounds):
-        learning.forget()
-        for replica, seed in enumerate(seeds):
-            learning.tell(replica, by_chance(learning.model, [seed, number]))
-        learning.learn([make(seed, number) for seed in seeds])
-    return learning.model.state()
 
 
 def near(one, two, within=2e-6):
@@ -68,11 +46,10 @@ ENCODERS = [BagOfWords, MeanOfVectors, BagAndVectors]
 def test_the_fast_learner_has_the_gradients_of_the_plain_one(encoder, layers, vectors):
     """Adam's first mean after one update is a tenth of the gradient."""
     shape = {"layers": layers, "action_encoder": encoder, "vectors": vectors}
-    plain, fast = (
-        learner(kind, model(seeds=(0, 1), **shape), updates=1) for kind in (ReturnLearning, FastReturnLearning)
-    )
-    taught(plain, rounds=1), taught(fast, rounds=1)
-    plain, fast = (learning.optimiser.slots for learning in (plain, fast))
+    plain, fast = (return_learner(kind, model(seeds=(0, 1), **shape), updates=1) for kind in KINDS)
+    for learning in (plain, fast):
+        taught(learning, rounds=1)
+    plain, fast = plain.optimiser.slots, fast.optimiser.slots
     means = [name for name in plain if name.endswith(" m")]
     assert plain.keys() == fast.keys() and len(means) == len(plain.keys()) / 3
     for name in means:
@@ -88,10 +65,10 @@ def test_the_fast_learner_has_the_gradients_of_the_plain_one(encoder, layers, ve
 def test_the_fast_learner_moves_the_weights_as_the_plain_one_does(encoder, layers, average, vectors, monkeypatch):
     """To rounding, which Adam enlarges where a gradient is near zero: so it is a few steps of a small rate."""
     shape, given = {"layers": layers, "action_encoder": encoder, "vectors": vectors}, {"average": average, **FEW}
-    plain = taught(learner(ReturnLearning, model(seeds=(0, 1), **shape), **given))
+    plain = taught(return_learner(ReturnLearning, model(seeds=(0, 1), **shape), **given))
     first = model(seeds=(0, 1), **shape).state()
     monkeypatch.setattr(ReturnLearning, "step", None)  # the plain update is not asked for
-    fast = taught(learner(FastReturnLearning, model(seeds=(0, 1), **shape), **given))
+    fast = taught(return_learner(FastReturnLearning, model(seeds=(0, 1), **shape), **given))
     assert near(plain, fast) and not near(plain, first, within=0.005)
 
 
@@ -115,17 +92,19 @@ class Masks:
 
 def test_with_word_dropout_both_learn_the_same_once_they_leave_out_the_same_words():
     found = []
-    for kind in (ReturnLearning, FastReturnLearning):  # the batch is so large that it holds every text
-        learning = learner(kind, model(seeds=(0, 1)), state_dropout=0.4, action_dropout=0.4, batch_size=300, **FEW)
+    for kind in KINDS:  # the batch is so large that it holds every text
+        learning = return_learner(
+            kind, model(seeds=(0, 1)), state_dropout=0.4, action_dropout=0.4, batch_size=300, **FEW
+        )
         found.append(taught(learning, make=Masks))
     assert near(*found)
-    without = taught(learner(FastReturnLearning, model(seeds=(0, 1)), batch_size=300, **FEW), make=Masks)
+    without = taught(return_learner(FastReturnLearning, model(seeds=(0, 1)), batch_size=300, **FEW), make=Masks)
     assert not near(found[0], without, within=0.001)
 
 
-@pytest.mark.parametrize("kind", [ReturnLearning, FastReturnLearning])
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_model_that_plays_is_the_moving_average_of_the_weights_that_learn(kind):
-    learning = learner(kind, model(), average=0.9, updates=EVERY)
+    learning = return_learner(kind, model(), average=0.9, updates=EVERY)
     average = learning.model.state()["weight state b1"].copy()
     for number in range(6):
         taught(learning, rounds=1)
@@ -137,10 +116,10 @@ def test_the_model_that_plays_is_the_moving_average_of_the_weights_that_learn(ki
 
 
 @pytest.mark.parametrize("settings", [{}, {"state_dropout": 0.3, "action_dropout": 0.3, "average": 0.9}], ids=str)
-@pytest.mark.parametrize("kind", [ReturnLearning, FastReturnLearning])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_replica_among_three_learns_what_it_learns_alone(kind, settings):
-    together = taught(learner(kind, model(seeds=(5, 6, 7)), **settings))
-    alone = taught(learner(kind, model(seeds=(6,)), **settings))
+    together = taught(return_learner(kind, model(seeds=(5, 6, 7)), **settings))
+    alone = taught(return_learner(kind, model(seeds=(6,)), **settings))
     assert all(np.allclose(together[name][1], alone[name][0], atol=1e-6) for name in alone)
 
 
