@@ -1,10 +1,20 @@
-"""Hand-made episodes, as a learner is told of them."""
+"""Hand-made episodes and those by chance, as a learner is told of them; and learners from returns."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from drrn.learning.steps import Steps
+from drrn.settings import Settings
+
+RETURNS = {
+    "learner": "returns",
+    "optimiser": "adam",
+    "learning_rate": 0.01,
+    "updates": 25,
+    "batch_size": 16,
+    "keep": True,
+}
 
 
 def menus(rows):
@@ -56,3 +66,19 @@ def by_chance(built, seed, episodes=12):
         return steps, (page() if chance.random() < 0.3 else (int(chance.integers(states)), []))
 
     return Played(told(*(episode() for _ in range(episodes))))
+
+
+def return_learner(kind, built, **settings):
+    """A kind of `ReturnLearning`, as a run would have it."""
+    return kind(built, Settings(**{**RETURNS, "replicas": len(built.seeds), **settings}))
+
+
+def taught(learning, rounds=3, make=lambda replica, number: np.random.default_rng([replica, number])):
+    """What a model has learned after some rounds of episodes by chance: each replica has its own, by its seed."""
+    seeds = learning.model.seeds
+    for number in range(rounds):
+        learning.forget()
+        for replica, seed in enumerate(seeds):
+            learning.tell(replica, by_chance(learning.model, [seed, number]))
+        learning.learn([make(seed, number) for seed in seeds])
+    return learning.model.state()

@@ -21,3 +21,4 @@ You stay, and wonder.
 """
 REWARDS = "step_reward = -0.1\nmax_steps = 12\n[[ending]]\npassage = 'Island'\nreward = 10\n"
 REWARDS += "[[ending]]\npassage = 'Home'\nreward = -10\n"
+SMALL_REWARDS = REWARDS.replace("10", "1").replace("0.1", "0.01")

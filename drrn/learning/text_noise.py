@@ -28,6 +28,10 @@ class Noise:
     def any(self) -> bool:
         return bool(self.out or self.put_in or self.blur)
 
+    def or_more(self, other: Noise) -> Noise:
+        """The larger of both in everything."""
+        return Noise(max(self.out, other.out), max(self.put_in, other.put_in), max(self.blur, other.blur))
+
 
 def noise_of(settings: Settings) -> tuple[Noise, Noise]:
     """Of states, and of actions."""
@@ -39,13 +43,14 @@ def noisy(
     model: Model, pages: Pages, states: Noise, actions: Noise, generators: Generators
 ) -> tuple[Pages, Store | None]:
     """Pages [1, R, B] of a batch in a store of their own, with noise in its texts: each replica has its own, and a text
-    that it reads twice in the batch is altered once. Without noise: the pages as they are."""
+    that it reads twice in the batch is altered once. Without noise: the pages as they are. Where states and actions
+    have one embedding a text may be both, so every text gets the larger noise of the two sides."""
     if model.indexes_texts or not (states.any or actions.any):
         return pages, None
     store, width = model.store, model.vectors.dimensions if model.vectors else 0
     if store.shared:
         both = np.concatenate([pages.states[..., None], pages.actions], axis=-1)
-        lexicon, ids = _noisy(store.states, both, states, generators, width)
+        lexicon, ids = _noisy(store.states, both, states.or_more(actions), generators, width)
         return Pages(ids[..., 0], ids[..., 1:]), Store(lexicon, lexicon)
     other_states, state_ids = _noisy(store.states, pages.states[..., None], states, generators, width)
     other_actions, action_ids = _noisy(store.actions, pages.actions, actions, generators, width)

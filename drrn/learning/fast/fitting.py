@@ -75,7 +75,8 @@ class Tower:
         self.word_starts = laid(np.cumsum(found) - found, count)
 
     def alter(self, noise: Noise, generators: Generators) -> None:
-        """Leave out words, put in others and blur vectors, anew for each replica."""
+        """Leave out words, put in others and blur vectors, anew for each replica; what was altered before is forgotten."""
+        self.seen, self.put_in = self.features, None
         if self.table is not None:
             self._alter_words(noise, generators)
         if self.features is not None and self.model.vectors and noise.blur:
