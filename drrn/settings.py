@@ -223,6 +223,7 @@ LEFT_OUT: tuple[tuple[Callable[[Mapping[str, Any]], bool], tuple[str, ...]], ...
         ("exploration", "keep", "batch_size"),
     ),  # there are no whole episodes to explore by
     (lambda s: s["model"] == "table", ("learning_rate",)),  # a table has a rate of its own
+    (lambda s: s["model"] == "linear", ("exploration",)),  # it cannot fit what is good and what was only tried
     (lambda s: s["optimiser"] != "adam", ("learning_rate", "batch_size")),  # which would diverge: gradients are summed
 )
 OTHER_RATES = {"sgd": 0.0003, "momentum": 0.0001}  # of the learner returns without Adam: returns are large targets

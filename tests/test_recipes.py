@@ -91,6 +91,11 @@ def test_a_table_has_its_own_rate_in_the_strong_recipe_too():
     assert strong().eta == STRONG["learning_rate"]
 
 
+def test_a_linear_model_explores_by_softmax_unless_told_otherwise():
+    assert strong(model="linear").exploration == "softmax"
+    assert strong(model="linear", exploration="optimism").exploration == "optimism"
+
+
 def test_without_adam_the_rate_is_one_that_does_not_diverge():
     assert (strong(optimiser="sgd").eta, strong(optimiser="sgd").batch_size) == (0.0003, 32)
     assert strong(optimiser="momentum").eta == 0.0001
