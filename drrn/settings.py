@@ -214,7 +214,7 @@ def _share(number: int, rounds: int) -> float:
 
 # What the strong recipe holds for its own learner; q-learning has the paper's.
 BESIDE_RETURNS = ("optimiser", "learning_rate", "rate_end", "batch_size", "updates", "average", "state_dropout",
-                  "action_dropout")  # fmt: skip
+                  "action_dropout", "action_noise", "vectors_noise")  # fmt: skip
 # Where something else is asked for than the strong recipe has, what it holds beside that is left out, too: when, what.
 LEFT_OUT: tuple[tuple[Callable[[Mapping[str, Any]], bool], tuple[str, ...]], ...] = (
     (lambda s: s["learner"] == "q-learning", BESIDE_RETURNS),

@@ -101,7 +101,7 @@ class Key:
 
 
 class Treadmill:
-    """Staying gives 1 at every step, leaving 6 and the end; but an episode is stopped, not ended, after its first step."""
+    """Staying gives 1 at every step, leaving 6 and the end; but an episode is stopped after its first step."""
 
     name, max_steps = "treadmill", 1
 

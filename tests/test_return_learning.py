@@ -9,7 +9,6 @@ from drrn.learning.fast import FastReturnLearning
 from drrn.learning.return_learning import ReturnLearning
 from drrn.models.encoders import BagAndVectors, BagOfWords, MeanOfVectors
 from drrn.models.encoders.text_vectors import TextVectors
-from drrn.settings import Settings
 from drrn.training.train import threads_of_torch
 from drrn.vectors import open_vectors
 from tests.sample_games import Doors

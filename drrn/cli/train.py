@@ -25,6 +25,7 @@ from drrn.settings import recipe as chosen_recipe
 from drrn.training.reference_scores import ReferenceScores, reference_scores
 
 if TYPE_CHECKING:
+    from drrn.games import Game
     from drrn.training.record import Run
     from drrn.training.train import Round, Trainer
 
@@ -129,15 +130,24 @@ def new_run(options: argparse.Namespace) -> tuple[Trainer, Run]:
     from drrn.training.train import Trainer
 
     device, (game, recipe) = torch_device(options.device), open_named(options)
-    (config, paper), given = _config(options.config, paper=options.paper), _given(options)
-    base = chosen_recipe(paper=paper, suiting=suiting(game), given={**config, **given})
-    settings = settings_for({**base, **config}, given)
+    settings, paper = _settings(options, game)
     progress = states_progress(MOST_STATES)
     trainer = Trainer(game, settings, device, recipe=recipe, threads=options.threads, progress=progress)
     trainer.settings_from = recipe_name(paper=paper)
+    return trainer, Run.begin(options.out or _new_folder(f"{game.name}-{settings.model}"), trainer)
+
+
+def _settings(options: argparse.Namespace, game: Game) -> tuple[Settings, bool]:
+    """What the run learns with, and whether by the paper's recipe."""
+    (config, paper), given = _config(options.config, paper=options.paper), _given(options)
+    base = chosen_recipe(paper=paper, suiting=suiting(game), given={**config, **given})
+    return settings_for({**base, **config}, given), paper
+
+
+def _new_folder(name: str) -> Path:
     moment = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-    name = re.sub(r"[^\w.-]+", "-", f"{game.name}-{settings.model}")
-    return trainer, Run.begin(options.out or Path("runs") / f"{name}-{moment}", trainer)
+    plain = re.sub(r"[^\w.-]+", "-", name)
+    return Path("runs") / f"{plain}-{moment}"
 
 
 def resumed_run(options: argparse.Namespace) -> tuple[Trainer, Run]:

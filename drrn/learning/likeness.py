@@ -1,16 +1,15 @@
 """Which texts are alike: a few bits for each text, which texts of mostly the same words have in common (SimHash).
 
-Counts over these bits are counts of pages that are alike, where no page is ever shown twice (Tang et al. 2017).
+A memory of these bits is one of pages that are alike, where no page is ever shown twice (Tang et al. 2017 count so).
 """
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from drrn.learning.episode_memory import EpisodeMemory
+from drrn.learning.steps import Steps
 from drrn.models.base import Pages
 from drrn.models.initial import small_random
 from drrn.text import Ids, Lexicon, Store, ranges
@@ -19,41 +18,27 @@ from drrn.text import Ids, Lexicon, Store, ranges
 # was exchanged: 8 bits stay the same in 61 of 100 (16 bits in 37), and 5 of 100 altogether different texts share them.
 # Actions are short and mostly recur: there one other word is another action, which 16 bits tell apart.
 STATE_BITS, ACTION_BITS = 8, 16
-Table = tuple[Ids, Ids]  # keys, ascending, and how often each was taken
 
 
 class Likeness:
-    """The bits of every text of a store, and counts over them."""
+    """Pages by what they have in common with others: ids of texts become their bits."""
 
     def __init__(self, store: Store) -> None:
         self.states, self.actions = Signs(store.states, STATE_BITS), Signs(store.actions, ACTION_BITS)
-        self._tables: WeakKeyDictionary[EpisodeMemory, tuple[list[Ids], Table]] = WeakKeyDictionary()
 
-    def counted(self, memory: EpisodeMemory, pages: Pages) -> NDArray[np.float64]:
-        """How often an action like each of a page's [N, A] was taken on a page like it."""
-        asked = self._keys(pages.states[:, None], pages.actions)
-        if not len(memory):
-            return np.zeros(asked.shape)
-        known, counts = self._table(memory)
-        at = np.minimum(np.searchsorted(known, asked), len(known) - 1)
-        found: NDArray[np.float64] = np.where(known[at] == asked, counts[at], 0.0)
-        return found
+    def of_pages(self, pages: Pages) -> Pages:
+        """The same pages, for states [N] and actions [N, A]; where there is no action, there is none."""
+        return Pages(self.states.of(pages.states), np.where(pages.mask, self.actions.of(pages.actions), -1))
 
-    def _table(self, memory: EpisodeMemory) -> Table:
-        """Counts of all that was taken, made anew only when the memory has changed: a game that is stepped asks at
-        every step. What a memory holds is never changed in place, so the same arrays hold the same."""
-        now = [memory.states, memory.actions, memory.steps["page"], memory.steps["taken"]]
-        made, table = self._tables.get(memory, ([], None))
-        if table is None or any(one is not other for one, other in zip(made, now, strict=True)):
-            page, taken = memory.steps["page"], memory.steps["taken"]
-            keys = self._keys(memory.states[page], memory.actions[page, taken])
-            table = np.unique(keys, return_counts=True)
-            self._tables[memory] = now, table
-        return table
-
-    def _keys(self, states: Ids, actions: Ids) -> Ids:
-        found: Ids = (self.states.of(states) << ACTION_BITS) + self.actions.of(actions)
-        return found
+    def of_steps(self, steps: Steps) -> Steps:
+        """The same episodes."""
+        here, ends = (
+            self.of_pages(Pages(*part))
+            for part in ((steps.states, steps.actions), (steps.end_states, steps.end_actions))
+        )
+        return replace(
+            steps, states=here.states, actions=here.actions, end_states=ends.states, end_actions=ends.actions
+        )
 
 
 class Signs:

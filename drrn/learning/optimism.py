@@ -3,7 +3,7 @@
 A memory of every pair of page and action has the count N of how often it was taken and the mean of the returns that
 followed; play takes the pair for (N mean + w V) / (N + w), V being more than anything seen so far. Returns rest on the
 same numbers, so that a page from which something untried can be reached is worth going to. Where pages hardly ever
-recur there are no such means: then counts of pages that are alike, and the network's own Q, stand in.
+recur, the memory is one of pages that are alike.
 """
 
 from __future__ import annotations
@@ -29,37 +29,39 @@ class Optimism:
     def __init__(self, settings: Settings, store: Store) -> None:
         self.settings, self.alpha = settings, settings.alpha
         self.memories = [EpisodeMemory(settings.capacity) for _ in settings.seeds]
-        self.marked, self.likeness = Marked(self.memories), Likeness(store)
+        self.alike = [EpisodeMemory(settings.capacity) for _ in settings.seeds]  # where pages do not recur
+        self.marked, self.likeness = Marked([*self.memories, *self.alike]), Likeness(store)
 
     def begin(self, number: int) -> None:
-        """A round begins; what it told before it was interrupted, if it was, is let go of."""
-        self.marked.begin(number)
+        """A round begins; what it told before it was interrupted, if it was, is let go of. Once it explores no more,
+        nothing has to be remembered."""
+        self.alpha = self.settings.alpha_at(number)
+        if self.settings.explores_at(number):
+            self.marked.begin(number)
+        else:
+            self._forget()
 
     def tell(self, replica: int, played: Experience) -> None:
         """Take in what a replica played; from now on it chooses by that, too."""
-        memory = self.memories[replica]
-        memory.add(played.steps())
-        if recurs(memory):
-            value_anew(memory, self._generous(memory), self.settings, self.alpha)
+        memory, steps = self.memories[replica], played.steps()
+        memory.add(steps)
+        if not recurs(memory):
+            memory = self.alike[replica]
+            memory.add(self.likeness.of_steps(steps))
+        value_anew(memory, self.generous(memory), self.settings, self.alpha)
 
     def first(self, replica: int, q: NDArray[np.floating], pages: Pages) -> Probabilities:
-        """The probabilities of a replica's actions: softmax over optimistic values."""
+        """The probabilities of a replica's actions: softmax over optimistic values, whatever the network says."""
         memory, weight = self.memories[replica], self.settings.pseudo_count
-        if recurs(memory):
-            count, value = memory.known(pages)
-        else:
-            count, value = self.likeness.counted(memory, pages), q.astype(np.float64)
-        optimistic = (count * value + weight * self._generous(memory)) / (count + weight)
+        shown = pages
+        if not recurs(memory):
+            memory, shown = self.alike[replica], self.likeness.of_pages(pages)
+        count, value = memory.known(shown)
+        optimistic = (count * value + weight * self.generous(memory)) / (count + weight)
         return softmax(optimistic, pages.mask, self.alpha)
 
     def again(self, replica: int, q: NDArray[np.floating], pages: Pages) -> Probabilities | None:
         return None
-
-    def forget(self) -> None:
-        """It explores no more: nothing has to be remembered."""
-        for memory in self.memories:
-            memory.clear()
-        self.marked.void()
 
     def texts_in_use(self) -> tuple[Ids, Ids]:
         used = [memory.texts_in_use() for memory in self.memories]
@@ -72,14 +74,19 @@ class Optimism:
         self.marked.void()
 
     def state(self) -> State:
-        return {"memories": [memory.state() for memory in self.memories]}
+        return {"memories": [memory.state() for memory in (*self.memories, *self.alike)]}
 
     def restore(self, state: State) -> None:
-        for memory, kept in zip(self.memories, state["memories"], strict=True):
+        for memory, kept in zip((*self.memories, *self.alike), state["memories"], strict=True):
             memory.restore(kept)
         self.marked.void()
 
-    def _generous(self, memory: EpisodeMemory) -> float:
+    def _forget(self) -> None:
+        for memory in (*self.memories, *self.alike):
+            memory.clear()
+        self.marked.void()
+
+    def generous(self, memory: EpisodeMemory) -> float:
         """V: more than the best that was seen."""
         return self.settings.optimism * max(1.0, memory.best_return)
 

@@ -70,24 +70,21 @@ class Trainer:
         if threads < 1:
             raise InputError(f"threads is {threads}; it must be at least 1")
         self.game, self.recipe, self.settings, self.device, self.threads = game, recipe, settings, device, threads
-        self.round = 0
+        self.round, self.torn = 0, False  # finished; whether the next one was interrupted while it learned
         self.rows: list[dict[str, str]] = []  # of evaluations.csv, round by round
         self.folder: Path | None = None  # that it was saved in, or resumed from
         self.home = str(Path.cwd())  # where modules that the settings name were looked for
         self.settings_from: str | None = None  # the recipe that the settings were made by, where that is known
-        self.torn = False  # whether a round was interrupted while it learned
         self.compiled = compiled_or_none(game, settings, progress)
         self.grows = self.compiled is None or settings.grow  # whether words are met while playing
         self.store = Store.of_words(shared=settings.shared)
-        most = self._load_dictionary()
-        self.model = build_model(settings.model, shape_of(settings, most), self.store, settings.seeds, device)
+        shape = shape_of(settings, self._load_dictionary())
+        self.model = build_model(settings.model, shape, self.store, settings.seeds, device)
         for replica in range(settings.replicas):
             self.model.meet(replica, np.arange(len(self.store.states)), np.arange(len(self.store.actions)))
         self.learner = build_learner(self.model, settings)
         self.explorer = Optimism(settings, self.store) if settings.exploration == "optimism" else None
         self.rollouts = self._rollouts()
-        if settings.workers > 1 and not isinstance(self.rollouts, SteppedRollouts) and settings.form != "online":
-            log.warning("%s was compiled, so nothing is left for %d workers to step", game.name, settings.workers)
 
     def train(self) -> Iterator[Round]:
         """Play, learn, evaluate; yield; again."""
@@ -149,12 +146,14 @@ class Trainer:
             self._play_to_learn(number, play)
             self.torn = True
             learned = self.learner.learn(learn)
-        seconds = time.perf_counter() - start
+        return self._finish(number, learned, time.perf_counter() - start)
+
+    def _finish(self, number: int, learned: int, seconds: float) -> Round:
+        """Evaluate a round, and let go of what the next one does not need."""
+        settings = self.settings
         episodes = settings.evaluation_episodes
         evaluations = evaluate(self.rollouts, POLICIES, settings.alpha, episodes, settings.seeds, number)
         self.learner.forget()
-        if self.explorer and not settings.explores_at(number + 1):
-            self.explorer.forget()
         self._forget_texts()
         self.round, self.torn = number, False
         self.rows += record.evaluation_rows(evaluations, settings)
@@ -176,7 +175,6 @@ class Trainer:
         """How actions are chosen while learning, in a round."""
         settings, alpha = self.settings, self.settings.alpha_at(number)
         if self.explorer and settings.explores_at(number):
-            self.explorer.alpha = alpha
             return self.explorer
         if settings.exploration == "epsilon":
             return EpsilonGreedy(settings.epsilon)
@@ -201,6 +199,9 @@ class Trainer:
         """How the game is played: looked up, where it was compiled and its words are known; else stepped."""
         if self.compiled is None or self.grows:
             return self.stepped
+        workers = self.settings.workers
+        if workers > 1 and self.settings.form != "online":
+            log.warning("%s was compiled, so nothing is left for %d workers to step", self.game.name, workers)
         return compiled_rollouts(self.compiled, self.model)
 
     @cached_property

@@ -75,7 +75,7 @@ class Tower:
         self.word_starts = laid(np.cumsum(found) - found, count)
 
     def alter(self, noise: Noise, generators: Generators) -> None:
-        """Leave out words, put in others and blur vectors, anew for each replica; what was altered before is forgotten."""
+        """Leave out words, put in others and blur vectors, anew for each replica."""
         self.seen, self.put_in = self.features, None
         if self.table is not None:
             self._alter_words(noise, generators)
