@@ -13,7 +13,7 @@ import drrn
 from drrn.exact import linear
 from drrn.exact.chain import Chain, softmax_of_slots, uniform
 from drrn.exact.fixed_point import fixed_point
-from drrn.exact.linear import series, strong_components
+from drrn.exact.linear import series, solved_by_components, strong_components
 from drrn.exact.memoryless import best_memoryless
 from drrn.exact.solve import best, one_slot, policy_score, policy_value, random_play
 
@@ -281,3 +281,13 @@ def test_a_discount_out_of_range_is_refused(story, discount):
     compiled = drrn.compile_game(story(":: Start\nHi.\n\n[[on]]\n\n:: on\nOn.\n"), cache=False)
     with pytest.raises(drrn.InputError, match="between 0 and 1"):
         best(compiled, discount)
+
+
+def test_a_loop_that_is_hardly_ever_left_is_solved_and_one_that_is_never_left_has_an_answer():
+    left = np.array([0.5, 1e-17])  # the chance of leaving: 1 - 1e-17 is 1 to a number's precision
+    for chance in left:
+        source, target = np.array([0, 1, 1]), np.array([1, 0, 2])
+        weight = np.array([1.0, 1.0 - chance, chance])
+        total = solved_by_components(np.array([1.0, 0.0, 0.0]), source, target, weight)
+        assert np.isfinite(total).all() and total[2] <= 1.0 + 1e-9
+        assert chance < 0.1 or total[2] == pytest.approx(1.0)

@@ -15,6 +15,7 @@ PATIENCE = 400  # terms after which a series is called slow
 WINDOW = 16  # terms over which to see how fast it shrinks
 LARGEST = 4_000  # states of a component that is solved; a larger one is summed
 MOST_TERMS = 1_000_000
+STUCK = 10_000  # terms of a component that is never left
 
 
 def series(first: Floats, source: Ints, target: Ints, weight: Floats, terms: int = MOST_TERMS) -> Floats:
@@ -66,7 +67,10 @@ def _of_component(first: Floats, source: Ints, target: Ints, weight: Floats) -> 
         return _summed(first, source, target, weight, MOST_TERMS)[0]
     matrix = np.eye(len(first))
     np.subtract.at(matrix, (target, source), weight)
-    return np.asarray(np.linalg.solve(matrix, first), np.float64)
+    try:
+        return np.asarray(np.linalg.solve(matrix, first), np.float64)
+    except np.linalg.LinAlgError:  # what is never left, to a number's precision: summed as long as one may
+        return _summed(first, source, target, weight, STUCK)[0]
 
 
 def strong_components(size: int, source: Ints, target: Ints) -> Ints:

@@ -74,8 +74,14 @@ def _stopped_score(graph: StateGraph, probabilities: Floats, max_steps: int) -> 
         total=float((visits - graph.start) @ graph.reward),
         steps=float((visits - at_end).sum()) - stopped,  # where it was stopped, it made no step
         endings=totals(graph.ending_at[graph.ended], visits[graph.ended], len(graph.endings)),
-        trapped=float(chain.visits()[~chain.leads_to(graph.ended)].sum()),
+        trapped=_trapped(graph, chain),
     )
+
+
+def _trapped(graph: StateGraph, chain: Chain) -> float:
+    """How likely play comes to where no ending can be reached; where there is no such place, nothing is computed."""
+    lost = ~chain.leads_to(graph.ended)
+    return float(chain.visits()[lost].sum()) if lost.any() else 0.0
 
 
 def policy_value(graph: StateGraph, probabilities: Floats, discount: float | None = None) -> float:

@@ -20,7 +20,10 @@ def _without(part: str, says: str, games: tuple[str, ...] = ABLATED, **changes: 
 
 
 STRONG_JOB = Beyond("drrn", says="all of it")
-LONG = Beyond("drrn", part="20000", games=("night-market",), rounds=100, says="20,000 episodes")
+# With more episodes Q-values can be trusted further: chosen on seeds from 1,000 on.
+LONG = Beyond(
+    "drrn", part="20000", games=("night-market",), rounds=100, changes=(("alpha", 2.0),), says="20,000 episodes, α = 2"
+)
 VECTORS = Beyond("drrn", part="vectors", vectors=True, says="with word vectors")
 ABLATIONS = (
     _without("monte-carlo", "Monte Carlo returns, not Retrace's", returns="monte-carlo"),
