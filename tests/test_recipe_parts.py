@@ -72,7 +72,7 @@ def a_stopped_episode_does_not_bootstrap(patch):
 
 
 def optimism_hopes_for_nothing(patch):
-    patch.setattr(Optimism, "_generous", lambda self, memory: 0.0)
+    patch.setattr(Optimism, "generous", lambda self, memory: 0.0)
 
 
 def counts_are_all_one(patch):

@@ -220,7 +220,7 @@ def test_a_run_is_saved_loaded_and_resumed_to_the_same_weights(fork, tmp_path, f
 @pytest.mark.parametrize(
     ("settings", "encoders"),
     [
-        ({}, ("bag", "bag+vectors")),
+        ({}, ("bag", "vectors")),
         ({"shared": True}, ("bag+vectors", "bag+vectors")),
         ({"model": "per-action"}, ("bag+vectors", "bag+vectors")),
         ({"encoder": "vectors"}, ("vectors", "vectors")),
@@ -228,7 +228,7 @@ def test_a_run_is_saved_loaded_and_resumed_to_the_same_weights(fork, tmp_path, f
         ({"encoder": "bag+vectors", "action_encoder": "bag"}, ("bag+vectors", "bag")),
     ],
 )
-def test_vectors_are_for_actions_beside_the_bag_unless_encoders_are_named(settings, encoders):
+def test_vectors_read_the_actions_unless_encoders_are_named(settings, encoders):
     assert settings_for({}, {"vectors": "v.txt", **settings}).encoders == encoders
     assert Settings().encoders == ("bag", "bag")
 
