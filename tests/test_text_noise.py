@@ -224,4 +224,4 @@ def test_with_words_left_out_a_text_that_lacks_one_is_read_nearly_as_the_whole(k
         learning.tell(0, Played(told(*episodes)))
         learning.learn(generators(1))
         found.append(lost(learning.model))
-    assert found[1] < 0.5 * found[0]
+    assert found[1] < 0.75 * found[0]
