@@ -13,8 +13,8 @@ from drrn.reports.result_set import Measured, ResultSet, measured
 
 SEEDS_SAID = (
     "Reported are the seeds that the settings below name. The recipe was tuned on other seeds, from 1,000 on, on The "
-    "Night Market and Machine of Death, and, of actions in other words, on The Night Market's alone: the paraphrases "
-    "of Machine of Death and the rewording of The Long Watch were only reported."
+    "Night Market and Machine of Death. Of actions in other words, choices were made by The Night Market's; the "
+    "rewording of The Long Watch was only reported, the paraphrases of Machine of Death nearly so: docs/beyond.md."
 )
 HOW = (
     "Softmax is the exact expectation. `best`, which takes the best action on a page that is new in the game and plays "
@@ -99,7 +99,8 @@ def ablation_table(results: ResultSet, game: str) -> Table:
     """The strong agent with each part taken out alone; the paper's recipe as the last line."""
     sets = [words for words in WORDS if strong_scores(results, game, words=words)] or [""]
     header = ["", "softmax", "… lowest", "`best`", "… lowest", *(f"softmax, {WORDS[words]}" for words in sets[1:])]
-    rows = [_ablated(results, game, variant, sets) for variant in (STRONG_JOB, *ABLATIONS)]
+    run = [variant for variant in (STRONG_JOB, *ABLATIONS) if variant.suits(game, vectors=True)]
+    rows = [_ablated(results, game, variant, sets) for variant in run]
     theirs: list[Cell | str] = ["the paper's recipe", *_scored(results.scores(game, BEST)), "", ""]
     theirs += [
         "" if words == REWORDED else spread(results.final(game, BEST, paraphrased=True), 2) for words in sets[1:]
