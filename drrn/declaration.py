@@ -77,7 +77,7 @@ class Setting:
     @property
     def _bounds(self) -> str:
         if self.above is not None:
-            return f"be above {self.above}"
+            return f"be above {self.above}" + ("" if self.most is None else f" and at most {self.most}")
         return f"be at least {self.least}" if self.most is None else f"lie between {self.least} and {self.most}"
 
 

@@ -73,13 +73,15 @@ class Settings:
         ("retrace", "monte-carlo"),
     )
     trace: float = setting(1.0, "λ of Retrace: how far a return follows the episode", least=0, most=1)
-    sweeps: int = setting(3, "times that the returns are computed anew, each resting on the last", least=1)
+    sweeps: int = setting(
+        3, "times a round that returns are computed anew, each resting on the last (learner returns, optimism)", least=1
+    )
     pseudo_count: float = setting(
         0.3, "returns that the network's Q, or optimism, counts for beside the pair's own", above=0
     )
     updates: int = setting(100, "updates in a round (learner returns)", least=1)
     count_power: float = setting(
-        0.5, "a pair of page and action is learned from in proportion to this power of its count", least=0
+        0.5, "pairs of page and action are drawn by this power of their count (learner returns)", least=0
     )
     average: float | None = setting(
         None, "what is left after an update of the moving average of the weights, which plays", above=0, most=0.99999
@@ -100,7 +102,7 @@ class Settings:
     )
     replicas: int = setting(5, "runs that learn side by side, with seeds seed, seed + 1, …", least=1)
     seed: int = setting(0, "of the first replica", least=0)
-    evaluation_episodes: int = setting(200, "episodes of each evaluation, by softmax and by greedy choice", least=1)
+    evaluation_episodes: int = setting(200, "episodes of each evaluation, by each policy", least=1)
     form: str = setting(
         "rounds", "rounds, or online: a mini-batch from the replay buffer after every step", ("rounds", "online")
     )
@@ -108,7 +110,9 @@ class Settings:
     capacity: int = setting(1_000_000, "transitions that are kept (keep, online)", least=1)
     exploration: str = setting("softmax", "how actions are chosen while learning", EXPLORATIONS)
     epsilon: float = setting(0.1, "share of random actions (exploration epsilon)", least=0, most=1)
-    optimism: float = setting(2.0, "what was never tried counts as so many times the best return seen", above=0)
+    optimism: float = setting(
+        2.0, "what was never tried counts as so many times the best return seen, or 1 if that is more", above=0
+    )
     optimism_share: float = setting(0.7, "share of the rounds with optimism; in the rest, softmax", least=0, most=1)
     replan: int = setting(50, "episodes after which optimism takes in what it met", least=1)
     optimiser: str = setting("sgd", "how weights move", OPTIMISERS)
@@ -163,7 +167,7 @@ class Settings:
 
     def explores_at(self, number: int) -> bool:
         """Whether a round is played with optimism."""
-        return self.exploration == "optimism" and number <= self.optimism_share * self.rounds
+        return self.exploration == "optimism" and number <= self.optimism_share * self.rounds + 1e-9
 
     @property
     def encoders(self) -> tuple[str, str]:
@@ -331,6 +335,8 @@ def settings_for(suiting: Mapping[str, Any], given: Mapping[str, Any]) -> Settin
     for name in (*suiting, *given):
         if name not in known:
             raise InputError(f'no setting is named "{name}".{did_you_mean(name, known)}')
+    if given.get("vectors") and given.get("encoder") == "bag" and "action_encoder" not in given:
+        raise InputError("the encoder bag makes nothing of vectors: leave one of them out, or name an action_encoder")
     settings = replace(Settings(), **{**suiting, **given})
     for name, value in given.items():
         if value:  # what is turned off (none, no, 0) asks for nothing

@@ -216,6 +216,7 @@ def published():
 def test_published_rows_have_the_settings_of_the_plan(game, name):
     made = Results(RESULTS).record(game, name)["wanted"]
     planned = asdict(settings_of(game, VARIANTS[name], drrn.make(game), Scale()))
+    del planned["vectors"]  # a file: rows have its digest
     assert difference({key: made[key] for key in made if key in planned}, planned) is None
 
 

@@ -42,7 +42,7 @@ def add_command(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     from drrn.training.loading import game_of, load_agent
 
-    if options.examples is None and not (options.state and options.action):
+    if options.examples is None and (options.state is None or not options.action):
         raise InputError("give a --state and one or more --action, or --examples N")
     agent = load_agent(options.agent)
     if options.examples is not None:

@@ -20,7 +20,7 @@ from drrn.experiments.tuned import suiting
 from drrn.games.compiled.compile import MOST_STATES
 from drrn.games.optional import title_of
 from drrn.games.stories.authored import Authored
-from drrn.settings import Settings, all_settings, recipe_name, settings_for, shown_defaults, uses
+from drrn.settings import STRONG, Settings, all_settings, recipe_name, settings_for, shown_defaults, uses
 from drrn.settings import recipe as chosen_recipe
 from drrn.training.reference_scores import ReferenceScores, reference_scores
 
@@ -140,6 +140,8 @@ def new_run(options: argparse.Namespace) -> tuple[Trainer, Run]:
 def _settings(options: argparse.Namespace, game: Game) -> tuple[Settings, bool]:
     """What the run learns with, and whether by the paper's recipe."""
     (config, paper), given = _config(options.config, paper=options.paper), _given(options)
+    if not paper:  # what the recipe holds, it decides anew beside what is given here
+        config = {name: value for name, value in config.items() if name not in STRONG or STRONG[name] != value}
     base = chosen_recipe(paper=paper, suiting=suiting(game), given={**config, **given})
     return settings_for({**base, **config}, given), paper
 

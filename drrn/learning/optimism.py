@@ -45,19 +45,20 @@ class Optimism:
         """Take in what a replica played; from now on it chooses by that, too."""
         memory, steps = self.memories[replica], played.steps()
         memory.add(steps)
+        hoped = self.generous(memory)
         if not recurs(memory):
             memory = self.alike[replica]
             memory.add(self.likeness.of_steps(steps))
-        value_anew(memory, self.generous(memory), self.settings, self.alpha)
+        value_anew(memory, hoped, self.settings, self.alpha)
 
     def first(self, replica: int, q: NDArray[np.floating], pages: Pages) -> Probabilities:
         """The probabilities of a replica's actions: softmax over optimistic values, whatever the network says."""
         memory, weight = self.memories[replica], self.settings.pseudo_count
-        shown = pages
+        shown, hoped = pages, self.generous(memory)
         if not recurs(memory):
             memory, shown = self.alike[replica], self.likeness.of_pages(pages)
         count, value = memory.known(shown)
-        optimistic = (count * value + weight * self.generous(memory)) / (count + weight)
+        optimistic = (count * value + weight * hoped) / (count + weight)
         return softmax(optimistic, pages.mask, self.alpha)
 
     def again(self, replica: int, q: NDArray[np.floating], pages: Pages) -> Probabilities | None:
