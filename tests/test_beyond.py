@@ -201,7 +201,7 @@ def test_the_page_has_a_table_of_parts_between_its_markers(made, tmp_path, capsy
     page.write_text("before\n<!-- parts -->\n<!-- /parts -->\nafter\n")
     command = ["report", "--out", str(tmp_path / "results"), "--beyond", str(page)]
     assert main(command) == 0 and "No rows yet" in page.read_text()
-    part, results = ABLATIONS[0], Results(tmp_path / "results")
+    part, results = next(each for each in ABLATIONS if each.part == "optimism"), Results(tmp_path / "results")
     files = {ending: (rows / f"long-watch/strong{ending}.csv").read_text() for ending in ("", ".reworded")}
     record = results.record("long-watch", "strong")
     results.store("night-market", part.name, files, {**record, "game": "night-market", "job": part.name})
