@@ -222,10 +222,7 @@ BESIDE_RETURNS = ("optimiser", "learning_rate", "rate_end", "batch_size", "updat
 # Where something else is asked for than the strong recipe has, what it holds beside that is left out, too: when, what.
 LEFT_OUT: tuple[tuple[Callable[[Mapping[str, Any]], bool], tuple[str, ...]], ...] = (
     (lambda s: s["learner"] == "q-learning", BESIDE_RETURNS),
-    (
-        lambda s: s["form"] == "online",
-        ("exploration", "keep", "batch_size"),
-    ),  # there are no whole episodes to explore by
+    (lambda s: s["form"] == "online", ("exploration", "keep", "batch_size")),  # no whole episodes to explore by
     (lambda s: s["model"] == "table", ("learning_rate",)),  # a table has a rate of its own
     (lambda s: s["model"] == "linear", ("exploration",)),  # it cannot fit what is good and what was only tried
     (lambda s: s["optimiser"] != "adam", ("learning_rate", "batch_size")),  # which would diverge: gradients are summed
