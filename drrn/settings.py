@@ -80,9 +80,7 @@ class Settings:
         0.3, "returns that the network's Q, or optimism, counts for beside the pair's own", above=0
     )
     updates: int = setting(100, "updates in a round (learner returns)", least=1)
-    count_power: float = setting(
-        0.5, "pairs of page and action are drawn by this power of their count (learner returns)", least=0
-    )
+    count_power: float = setting(0.5, "pairs are drawn by this power of their count (learner returns)", least=0)
     average: float | None = setting(
         None, "what is left after an update of the moving average of the weights, which plays", above=0, most=0.99999
     )
@@ -110,9 +108,7 @@ class Settings:
     capacity: int = setting(1_000_000, "transitions that are kept (keep, online)", least=1)
     exploration: str = setting("softmax", "how actions are chosen while learning", EXPLORATIONS)
     epsilon: float = setting(0.1, "share of random actions (exploration epsilon)", least=0, most=1)
-    optimism: float = setting(
-        2.0, "what was never tried counts as so many times the best return seen, or 1 if that is more", above=0
-    )
+    optimism: float = setting(2.0, "what was never tried counts as so many times the best return, or 1", above=0)
     optimism_share: float = setting(0.7, "share of the rounds with optimism; in the rest, softmax", least=0, most=1)
     replan: int = setting(50, "episodes after which optimism takes in what it met", least=1)
     optimiser: str = setting("sgd", "how weights move", OPTIMISERS)
