@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -304,6 +304,20 @@ class Store:
                 side.restore(state[name])
             elif side.vocabulary.spelled != state[name]["words"]:
                 raise ValueError("the words of the game are others")
+
+
+class Texts(Protocol):
+    """What holds ids of texts."""
+
+    def texts_in_use(self) -> tuple[Ids, Ids]:
+        """The distinct ids, of states and of actions."""
+
+
+def texts_of_all(users: Sequence[Texts]) -> tuple[Ids, Ids]:
+    """The distinct ids that any of them holds, of states and of actions."""
+    used = [user.texts_in_use() for user in users]
+    states, actions = (np.unique(np.concatenate(side)) for side in zip(*used, strict=True))
+    return states, actions
 
 
 def ranges(starts: NDArray[np.integer], counts: NDArray[np.integer]) -> Ids:

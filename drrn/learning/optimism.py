@@ -18,7 +18,7 @@ from drrn.learning.likeness import Likeness
 from drrn.learning.return_learning import value_anew
 from drrn.models.base import Pages
 from drrn.settings import Settings
-from drrn.text import Ids, State, Store
+from drrn.text import Ids, State, Store, texts_of_all
 
 RECUR = 0.5  # share of steps on pages that were seen before, above which pages count as recurring
 
@@ -65,9 +65,7 @@ class Optimism:
         return None
 
     def texts_in_use(self) -> tuple[Ids, Ids]:
-        used = [memory.texts_in_use() for memory in self.memories]
-        states, actions = (np.unique(np.concatenate(side)) for side in zip(*used, strict=True))
-        return states, actions
+        return texts_of_all(self.memories)
 
     def renumber(self, states: Ids, actions: Ids) -> None:
         for memory in self.memories:

@@ -18,7 +18,7 @@ from drrn.learning.replay import Batches, Places, ReplayBuffer, batches_of
 from drrn.models.base import Model, Pages, Reading
 from drrn.models.encoders.base import Leaves
 from drrn.settings import Settings
-from drrn.text import Ids, State
+from drrn.text import Ids, State, texts_of_all
 
 AT_ONCE = 16  # batches whose texts are looked up together: it is faster, and they take room
 PREPARED = 256  # batches taken from the replay buffers at once
@@ -69,9 +69,7 @@ class QLearning:
                 buffer.clear()
 
     def texts_in_use(self) -> tuple[Ids, Ids]:
-        used = [buffer.texts_in_use() for buffer in self.buffers]
-        states, actions = (np.unique(np.concatenate(side)) for side in zip(*used, strict=True))
-        return states, actions
+        return texts_of_all(self.buffers)
 
     def renumber(self, states: Ids, actions: Ids) -> None:
         for buffer in self.buffers:

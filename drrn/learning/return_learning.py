@@ -26,7 +26,7 @@ from drrn.learning.text_noise import noise_of, noisy
 from drrn.models.base import Model, Pages
 from drrn.models.encoders.base import Leaves
 from drrn.settings import Settings
-from drrn.text import Ids, State
+from drrn.text import Ids, State, texts_of_all
 
 PAGES_AT_ONCE = 4096  # of a replica, whose Q-values are computed together
 
@@ -89,9 +89,7 @@ class ReturnLearning:
                 memory.clear()
 
     def texts_in_use(self) -> tuple[Ids, Ids]:
-        used = [memory.texts_in_use() for memory in self.memories]
-        states, actions = (np.unique(np.concatenate(side)) for side in zip(*used, strict=True))
-        return states, actions
+        return texts_of_all(self.memories)
 
     def renumber(self, states: Ids, actions: Ids) -> None:
         for memory in self.memories:

@@ -28,7 +28,7 @@ from drrn.playing.pool import lanes_of
 from drrn.playing.rollouts import Rollouts
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.settings import Settings
-from drrn.text import State, Store
+from drrn.text import State, Store, texts_of_all
 from drrn.training import online, record
 from drrn.training.agent import Agent, shape_of
 
@@ -216,9 +216,7 @@ class Trainer:
         if not self.grows or self.model.indexes_texts or most <= FEW_TEXTS:
             return
         users: list[Learner | Optimism] = [self.learner, self.explorer] if self.explorer else [self.learner]
-        states, actions = map(
-            np.unique, map(np.concatenate, zip(*(user.texts_in_use() for user in users), strict=True))
-        )
+        states, actions = texts_of_all(users)
         if self.store.shared:
             states = actions = np.union1d(states, actions)
         renumbered = self.store.states.keep(states)
