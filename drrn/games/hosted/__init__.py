@@ -1,0 +1,1 @@
+"""Stories played by the engine that their file carries."""

@@ -1,0 +1,134 @@
+// A fake clock: time moves only when timers are let run, so that a page can settle at once and always alike.
+(function (drrn) {
+  "use strict";
+
+  const START = Date.UTC(2020, 0, 1, 12); // any fixed moment; noon, so that "good day" stories agree everywhere
+  const FRAME = 16; // milliseconds between two animation frames
+  const PATIENCE = 20000; // readings of the time in one step before time flows by itself, lest a busy wait never end
+  const CHECKPOINTS = 6; // turns given to promises after each timer: a chain of so many .then()s is followed
+  const RealDate = Date;
+
+  let now = 0; // milliseconds since START
+  let readings = 0;
+  let serial = 0;
+  let queue = []; // waiting timers, soonest first; those of one moment in the order they were set
+  const byId = new Map();
+
+  /** The time, in milliseconds since START. */
+  function read() {
+    readings += 1;
+    if (readings > PATIENCE) now += 1;
+    return now;
+  }
+
+  function enqueue(timer) {
+    let place = queue.length;
+    while (place > 0 && queue[place - 1].due > timer.due) place -= 1;
+    queue.splice(place, 0, timer);
+  }
+
+  function set(action, due, interval, given) {
+    serial += 1;
+    const timer = { id: serial, action, due, interval, given, live: true, fired: 0 };
+    byId.set(timer.id, timer);
+    enqueue(timer);
+    return timer.id;
+  }
+
+  function clear(id) {
+    const timer = byId.get(Number(id));
+    if (!timer) return;
+    timer.live = false;
+    byId.delete(timer.id);
+    const place = queue.indexOf(timer);
+    if (place >= 0) queue.splice(place, 1);
+  }
+
+  function delayed(milliseconds) {
+    const wanted = Number(milliseconds);
+    return wanted > 0 && wanted < 2147483648 ? Math.floor(wanted) : 0;
+  }
+
+  /** Run one timer as a browser does: a thrown error is reported and stops nothing else. */
+  function fire(timer) {
+    now = Math.max(now, timer.due);
+    timer.fired += 1;
+    if (timer.interval === null) {
+      timer.live = false;
+      byId.delete(timer.id);
+    } else {
+      timer.due = now + timer.interval;
+      enqueue(timer);
+    }
+    try {
+      if (typeof timer.action === "function") timer.action.apply(globalThis, timer.given);
+      else (0, eval)(String(timer.action));
+    } catch (error) {
+      drrn.report(error);
+    }
+  }
+
+  /** Let timers run for a span of fake time or for so many firings; true where none is left within the span. */
+  async function run(span, firings) {
+    const until = now + span;
+    let left = firings;
+    for (;;) {
+      for (let turn = 0; turn < CHECKPOINTS; turn += 1) await undefined;
+      if (!queue.length || queue[0].due > until) return true;
+      if (left <= 0) return false;
+      left -= 1;
+      fire(queue.shift());
+    }
+  }
+
+  /** A moment passes between two clicks of a player. */
+  function pass(milliseconds) {
+    now += milliseconds;
+    readings = 0;
+  }
+
+  function FakeDate(...given) {
+    if (!new.target) return new RealDate(START + read()).toString();
+    const made = given.length === 0 ? [START + read()] : given;
+    return Reflect.construct(RealDate, made, new.target);
+  }
+  Object.setPrototypeOf(FakeDate, RealDate);
+  FakeDate.prototype = RealDate.prototype;
+  Object.defineProperty(FakeDate.prototype, "constructor", { value: FakeDate, writable: true, configurable: true });
+  FakeDate.now = () => START + read();
+  FakeDate.UTC = RealDate.UTC;
+  FakeDate.parse = RealDate.parse;
+
+  function define(owner, name, value) {
+    Object.defineProperty(owner, name, { value, writable: true, configurable: true, enumerable: true });
+  }
+
+  define(globalThis, "Date", FakeDate);
+  if (!globalThis.performance) define(globalThis, "performance", {});
+  define(globalThis.performance, "now", () => read());
+  define(globalThis.performance, "timeOrigin", START);
+  define(globalThis, "setTimeout", (action, wait, ...given) => set(action, now + delayed(wait), null, given));
+  define(globalThis, "setInterval", (action, wait, ...given) => {
+    const interval = Math.max(4, delayed(wait));
+    return set(action, now + interval, interval, given);
+  });
+  define(globalThis, "requestAnimationFrame", (action) => {
+    const due = now + FRAME - (now % FRAME);
+    return set(() => action(due), due, null, []);
+  });
+  define(globalThis, "requestIdleCallback", (action) =>
+    set(() => action({ didTimeout: false, timeRemaining: () => 50 }), now + 1, null, []));
+  for (const name of ["clearTimeout", "clearInterval", "cancelAnimationFrame", "cancelIdleCallback"]) {
+    define(globalThis, name, clear);
+  }
+
+  drrn.clock = {
+    run,
+    pass,
+    /** Call an action after so many milliseconds of fake time. */
+    later: (milliseconds, action) => set(action, now + delayed(milliseconds), null, []),
+    /** How many timers wait. */
+    waiting: () => queue.length,
+  };
+  drrn.report = drrn.report || (() => {}); // the driver's own comes later
+})(globalThis.__drrn);
