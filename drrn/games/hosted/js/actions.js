@@ -1,0 +1,128 @@
+// What on a page a player can do: which elements are links, buttons, boxes and choices, and how each is pressed.
+(function (drrn) {
+  "use strict";
+
+  const BOXES = new Set(["text", "search", "email", "url", "tel", "password", "number", "range", "date", ""]);
+  const ENCHANTED = ["enchantment-link", "enchantment-mouseover", "enchantment-mouseout", "enchantment-clickblock"];
+  const SURE = "a,button,input,select,textarea,tw-link,.enchantment-link"; // a box around these is no link itself
+  const TARGETS = ["data-passage", "passage-name", "data-cb-go", "data-linkname"];
+  const listening = new WeakSet(); // elements that were given a listener for clicks
+
+  const listen = EventTarget.prototype.addEventListener;
+  EventTarget.prototype.addEventListener = function addEventListener(type, listener, options) {
+    if (type === "click" && this && this.nodeType === 1) listening.add(this);
+    return listen.call(this === undefined || this === null ? globalThis : this, type, listener, options);
+  };
+
+  function handles(element) {
+    return listening.has(element) || typeof element.onclick === "function" || element.hasAttribute("onclick");
+  }
+
+  function anchorActs(element) {
+    const address = (element.getAttribute("href") || "").trim();
+    const script = /^javascript:/i.test(address);
+    if (address && !script && !address.startsWith("#")) return false; // a link to another site is none of the story's
+    if (handles(element) || TARGETS.some((name) => element.hasAttribute(name))) return true;
+    if (element.hasAttribute("data-cb-back") || element.getAttribute("role") === "link") return true;
+    return script && !/^javascript:\s*(void\b.*)?;?$/i.test(address);
+  }
+
+  function inputKind(element) {
+    const type = (element.getAttribute("type") || "").toLowerCase();
+    if (type === "checkbox") return "check";
+    if (type === "radio") return element.checked ? null : "check";
+    if (type === "button" || type === "submit" || type === "image") return "click";
+    return BOXES.has(type) ? "box" : null;
+  }
+
+  function otherKind(element) {
+    const classes = element.getAttribute("class");
+    if (classes && ENCHANTED.some((name) => element.classList.contains(name))) {
+      return element.classList.contains("enchantment-mouseover") ? "hover" : "click";
+    }
+    const role = element.getAttribute("role");
+    if (!handles(element) && role !== "button" && role !== "link") return null;
+    return element.querySelector(SURE) ? null : "click";
+  }
+
+  /** How an element is used: click, hover, check, select or box; null where a player can do nothing with it. */
+  drrn.kindOf = function kindOf(element) {
+    if (element.disabled || element.getAttribute("aria-disabled") === "true") return null;
+    switch (element.localName) {
+      case "tw-link": return "click";
+      case "a": return anchorActs(element) ? "click" : null;
+      case "button": return "click";
+      case "input": return inputKind(element);
+      case "select": return "select";
+      case "textarea": return "box";
+      case "label": return element.querySelector("input[type=checkbox],input[type=radio]") ? "label" : null;
+      default: return otherKind(element);
+    }
+  };
+
+  /** The passage that a link names, where it names one. */
+  drrn.targetOf = function targetOf(element) {
+    for (const name of TARGETS) {
+      const target = element.getAttribute(name);
+      if (target) return target;
+    }
+    return "";
+  };
+
+  function fire(element, type, Kind, settings) {
+    element.dispatchEvent(new Kind(type, { bubbles: true, cancelable: true, ...settings }));
+  }
+
+  function choose(select, option) {
+    select.value = option.value;
+    if (select.options[select.selectedIndex] !== option) option.selected = true;
+    fire(select, "input", Event);
+    fire(select, "change", Event);
+  }
+
+  function enter(box) {
+    const key = { key: "Enter", code: "Enter", keyCode: 13, which: 13, charCode: 13 };
+    for (const type of ["keydown", "keypress", "keyup"]) {
+      const event = new KeyboardEvent(type, { bubbles: true, cancelable: true, key: "Enter", code: "Enter" });
+      // Older engines ask for the key's number, which the constructor does not take everywhere.
+      for (const name of ["keyCode", "which"]) Object.defineProperty(event, name, { value: key[name] });
+      box.dispatchEvent(event);
+    }
+  }
+
+  /** Do what a player does with an action of the page. */
+  drrn.use = function use(action) {
+    const { element, kind } = action;
+    if (kind === "select") choose(element, action.option);
+    else if (kind === "enter") enter(element);
+    else if (kind === "hover") {
+      fire(element, "mouseover", MouseEvent);
+      fire(element, "mouseenter", MouseEvent, { bubbles: false });
+    } else element.click();
+  };
+
+  const answered = new WeakSet();
+
+  function namesOf(box) {
+    const label = box.id ? document.querySelector(`label[for="${box.id.replace(/["\\]/g, "\\$&")}"]`) : null;
+    const around = box.closest("label");
+    const said = [label, around].map((element) => (element ? element.textContent : ""));
+    const names = ["name", "id", "data-varname", "data-cb-name", "placeholder", "aria-label", "title"];
+    return [...names.map((name) => box.getAttribute(name)), ...said];
+  }
+
+  /** Write the answer into a text box, once; true where something was written. */
+  drrn.fill = function fill(box) {
+    if (answered.has(box)) return false;
+    answered.add(box);
+    const numeric = ["number", "range"].includes(box.getAttribute("type"));
+    const answer = drrn.answer(namesOf(box), box.value || (numeric ? box.getAttribute("min") || "1" : ""));
+    if (answer === box.value) return false;
+    box.focus();
+    box.value = answer;
+    fire(box, "input", Event);
+    fire(box, "keyup", KeyboardEvent);
+    fire(box, "change", Event);
+    return true;
+  };
+})(globalThis.__drrn);

@@ -1,0 +1,105 @@
+// The driver: begins an episode, presses an action, lets the page settle, and hands out the page as JSON.
+(function (drrn) {
+  "use strict";
+
+  const SETTLING = { span: 10000, firings: 400, rounds: 2 }; // fake milliseconds and timers until a page stands
+  const WAITING = { span: 30000, firings: 400, rounds: 8 }; // more, where nothing can be pressed yet
+  const THINKING = 1000; // fake milliseconds between two clicks
+  const MOST_ERRORS = 20;
+
+  let seed = 0;
+  let step = 0;
+  let errors = [];
+  let shown = { pieces: [], actions: [], boxes: [] };
+
+  /** Keep an error of the story with the passage it came from. */
+  function note(error) {
+    const words = error && error.message !== undefined ? `${error.name || "Error"}: ${error.message}` : String(error);
+    const passage = drrn.format ? drrn.format.passage() : "";
+    const line = `${passage}: ${words}`;
+    if (errors.length < MOST_ERRORS && !errors.includes(line)) errors.push(line);
+  }
+
+  drrn.report = function report(error) {
+    if (typeof globalThis.reportError === "function") globalThis.reportError(error); // the story may be listening
+    else note(error);
+  };
+  globalThis.addEventListener("error", (event) => note(event.error || event.message));
+  globalThis.addEventListener("unhandledrejection", (event) => note(event.reason));
+
+  /** Before the story's scripts: the seed and the answers of an episode. */
+  drrn.begin = function begin(settings) {
+    seed = settings.seed;
+    step = 0;
+    errors = [];
+    drrn.answers = settings.inputs || {};
+    drrn.restarted = false;
+    drrn.chance.reseed(seed, step);
+  };
+
+  function look() {
+    shown = drrn.read(drrn.format.roots());
+    return shown;
+  }
+
+  /** Let timers run, and finish what a real browser moves by a clock of its own (`drrn.still`, if it has one). */
+  async function rested(patience) {
+    const done = await drrn.clock.run(patience.span, patience.firings);
+    return drrn.still && (await drrn.still()) ? drrn.clock.run(patience.span, patience.firings) : done;
+  }
+
+  /** Let timers run until the page stands still, text boxes are filled and, if possible, something can be pressed. */
+  async function settle() {
+    for (let round = 0; round < SETTLING.rounds; round += 1) {
+      const still = await rested(SETTLING);
+      let filled = 0;
+      for (const box of look().boxes) filled += drrn.fill(box) ? 1 : 0;
+      if (still && !filled) break;
+    }
+    for (let round = 0; round < WAITING.rounds; round += 1) {
+      if (drrn.restarted || look().actions.length || !drrn.clock.waiting()) break;
+      await rested(WAITING);
+    }
+    look();
+  }
+
+  /** The page, as JSON. */
+  drrn.page = function page() {
+    return JSON.stringify({
+      passage: drrn.format.passage(),
+      pieces: shown.pieces,
+      variables: drrn.format.variables(),
+      errors,
+      draws: drrn.chance.draws,
+      restarted: Boolean(drrn.restarted),
+    });
+  };
+
+  async function settled(action) {
+    drrn.result = null;
+    try {
+      if (action) action();
+      await settle();
+      drrn.result = drrn.page();
+    } catch (error) {
+      drrn.result = JSON.stringify({ failed: `${error.name}: ${error.message}`, stack: String(error.stack) });
+    }
+    return drrn.result;
+  }
+
+  /** After the story's scripts: the opening page. */
+  drrn.open = () => settled(null);
+
+  /** Press the action of this number, and read the page that follows. */
+  drrn.step = function press(index) {
+    return settled(() => {
+      const action = shown.actions[index];
+      if (!action) throw new RangeError(`the page has no action ${index}`);
+      step += 1;
+      errors = [];
+      drrn.chance.reseed(seed, step);
+      drrn.clock.pass(THINKING);
+      drrn.use(action);
+    });
+  };
+})(globalThis.__drrn);

@@ -1,0 +1,173 @@
+// One adapter for each story format: where its page stands, what is its own furniture, and what its state is.
+(function (drrn) {
+  "use strict";
+
+  const DEEPEST = 8; // of values inside values
+  const FURNITURE = new Set(["ui-bar", "ui-bar-toggle", "ui-overlay", "ui-dialog", "init-screen", "init-no-js",
+    "init-lacking", "init-loading", "store-area", "storeArea", "sidebar", "snapbackMenu", "shareMenu", "copyright",
+    "floater", "noscript", "backdrop", "page-toolbar", "ui-bar-history"]);
+  const FURNITURE_CLASSES = ["toolbar", "brand-saves", "tw-debugger"];
+
+  const find = (selector) => document.querySelector(selector);
+  const attempt = (action, otherwise) => {
+    try {
+      const value = action();
+      return value === undefined || value === null ? otherwise : value;
+    } catch {
+      return otherwise;
+    }
+  };
+
+  /** A value of an engine as plain JSON; functions and the engine's own objects are left out. */
+  function plain(value, depth) {
+    if (value === null || typeof value === "string" || typeof value === "boolean") return value;
+    if (typeof value === "number") return Number.isFinite(value) ? value : String(value);
+    if (typeof value !== "object" || depth > DEEPEST) return undefined;
+    if (Array.isArray(value)) return value.map((item) => plain(item, depth + 1) ?? null);
+    if (value instanceof Set) return Array.from(value, (item) => plain(item, depth + 1) ?? null);
+    if (value instanceof Date) return value.getTime();
+    if (value.nodeType) return undefined;
+    const entries = value instanceof Map ? value.entries() : Object.entries(value);
+    return members(entries, depth);
+  }
+
+  function members(entries, depth) {
+    const result = {};
+    for (const [name, item] of entries) {
+      const kept = String(name).startsWith("TwineScript_") ? undefined : plain(item, depth + 1);
+      if (kept !== undefined) result[name] = kept;
+    }
+    return result;
+  }
+
+  /** The page of a format that has nothing more special: an open dialog, else its first element that is there. */
+  function rootsOf(selectors) {
+    return () => {
+      const dialog = find("dialog[open]");
+      for (const selector of dialog ? [] : selectors) {
+        const found = find(selector);
+        if (found) return [found];
+      }
+      return [dialog || document.body];
+    };
+  }
+
+  const unknown = {
+    name: "",
+    roots: rootsOf(["tw-story", "#passages", "#page", "#story", "body"]),
+    passage: () => attempt(() => find("[data-passage-name],tw-passage[name]").getAttribute("name"), "")
+      || attempt(() => find("[data-passage-name]").getAttribute("data-passage-name"), ""),
+    variables: () => attempt(() => globalThis.story.state, {}),
+    save: () => null,
+    restore: () => false,
+  };
+
+  const harlowe = {
+    ...unknown,
+    name: "Harlowe",
+    roots: () => {
+      const dialogs = document.querySelectorAll("tw-backdrop");
+      return [dialogs.length ? dialogs[dialogs.length - 1] : find("tw-story") || document.body];
+    },
+    passage: () => attempt(() => drrn.harlowe.State.passage, ""),
+    variables: () => attempt(() => drrn.harlowe.State.variables, {}),
+    save: () => attempt(() => {
+      const saved = drrn.harlowe.State.serialise(false);
+      return typeof saved === "object" ? saved.pastAndPresent : saved;
+    }, null) || null,
+    restore: (saved) => {
+      const { State, Engine, Section } = drrn.harlowe;
+      const section = State.deserialise.length > 1 ? [Section.create(null)] : [];
+      if (State.deserialise(...section, saved) instanceof Error) return false;
+      Engine.showPassage(State.passage, false);
+      return true;
+    },
+  };
+
+  const sugarcube = {
+    ...unknown,
+    name: "SugarCube",
+    roots: () => {
+      const dialog = document.getElementById("ui-dialog");
+      if (!dialog || !dialog.classList.contains("open")) return [document.body];
+      return [find("#ui-dialog-body"), find("#ui-dialog-close")].filter(Boolean);
+    },
+    passage: () => attempt(() => globalThis.SugarCube.State.passage, ""),
+    variables: () => attempt(() => globalThis.SugarCube.State.variables, {}),
+    save: () => attempt(() => JSON.stringify(globalThis.SugarCube.State.marshalForSave()), null),
+    restore: (saved) => {
+      const { State, Engine, Dialog } = globalThis.SugarCube;
+      if (Dialog && Dialog.isOpen()) Dialog.close();
+      State.unmarshalForSave(JSON.parse(saved));
+      Engine.show();
+      return true;
+    },
+  };
+
+  const chapbook = {
+    ...unknown,
+    name: "Chapbook",
+    roots: rootsOf(["#page", "body"]),
+    passage: () => attempt(() => globalThis.engine.state.get("trail").slice(-1)[0], "")
+      || attempt(() => globalThis._state.get("trail").slice(-1)[0], ""),
+    variables: () => attempt(() => {
+      const saved = globalThis.engine.state.saveToObject();
+      return Object.fromEntries(Object.entries(saved).filter(([name]) => !/^(config|engine|trail|browser)\b/.test(name)));
+    }, {}),
+  };
+
+  const snowman = {
+    ...unknown,
+    name: "Snowman",
+    roots: rootsOf(["tw-story", "#main", "#passage", ".passage", "body"]),
+    passage: () => attempt(() => globalThis.passage.name, ""),
+    variables: () => attempt(() => globalThis.s, null) || attempt(() => globalThis.story.state, {}),
+  };
+
+  const twine1 = {
+    ...unknown,
+    name: "Twine 1",
+    roots: rootsOf(["#passages", "body"]),
+    passage: () => attempt(() => globalThis.state.history[0].passage.title, ""),
+    variables: () => attempt(() => globalThis.state.history[0].variables, {}),
+  };
+
+  function detected() {
+    if (globalThis.SugarCube) return sugarcube;
+    const data = find("tw-storydata");
+    const named = ((data && data.getAttribute("format")) || "").toLowerCase();
+    const known = [harlowe, sugarcube, chapbook, snowman].find((format) => named.startsWith(format.name.toLowerCase()));
+    if (known) return known;
+    if (drrn.harlowe || find("tw-story tw-link")) return harlowe;
+    if (find("[data-cb-go],#page article") || globalThis.engine?.state) return chapbook;
+    if (globalThis.tale && globalThis.state?.history) return twine1;
+    return globalThis.story && globalThis.passage ? snowman : unknown;
+  }
+
+  let adapter = null;
+  const current = () => {
+    if (adapter === null && document.readyState === "complete") adapter = detected();
+    return adapter || detected();
+  };
+
+  function version() {
+    const data = find("tw-storydata");
+    return (data && data.getAttribute("format-version")) || attempt(() => String(globalThis.SugarCube.version), "");
+  }
+
+  drrn.format = {
+    /** Buttons and bars that belong to the format, not to the story. */
+    own: (element) => {
+      const id = element.id;
+      if (id && FURNITURE.has(id)) return true;
+      if (element.hasAttribute("data-cb-restart")) return true;
+      return element.hasAttribute("class") && FURNITURE_CLASSES.some((name) => element.classList.contains(name));
+    },
+    about: () => ({ name: current().name, version: version() }),
+    roots: () => current().roots(),
+    passage: () => String(current().passage()),
+    variables: () => members(Object.entries(current().variables() || {}), 0),
+    save: () => current().save(),
+    restore: (saved) => current().restore(saved),
+  };
+})(globalThis.__drrn);

@@ -1,0 +1,205 @@
+// Reading: the page as a player sees it, as pieces of text with line breaks and the links between them.
+(function (drrn) {
+  "use strict";
+
+  const SKIPPED = new Set(["script", "style", "template", "noscript", "head", "title", "audio", "video", "object",
+    "tw-storydata", "tw-passagedata", "tw-sidebar", "tw-icon", "tw-open-button", "svg", "canvas", "iframe", "datalist"]);
+  const PARAGRAPHS = new Set(["p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "dl", "pre", "hr",
+    "table", "figure"]);
+  const ICONS = /[\uE000-\uF8FF]/g; // characters that only an icon font draws
+  const INLINE = /^(inline|contents|ruby|none)/;
+  const CELL = /^table-cell/;
+
+  /** Pieces in the making: white space collapses, line breaks wait until something follows them. */
+  class Writer {
+    constructor() {
+      this.pieces = [];
+      this.actions = [];
+      this.boxes = [];
+      this.breaks = 0; // line breaks that wait
+      this.space = false; // a blank that waits
+      this.fresh = true; // at the start of a line
+    }
+
+    before() {
+      if (this.breaks && this.pieces.length) this.pieces.push("\n".repeat(this.breaks));
+      else if (this.space && !this.fresh) this.pieces.push(" ");
+      this.breaks = 0;
+      this.space = false;
+      this.fresh = false;
+    }
+
+    text(words) {
+      const said = words.replace(ICONS, "").replace(/[ \t\n\r\f]+/g, " ");
+      if (said === "") return;
+      if (said[0] === " ") this.blank();
+      const core = said.replace(/^ | $/g, "");
+      if (core === "") return;
+      this.before();
+      this.pieces.push(core);
+      if (said[said.length - 1] === " ") this.blank();
+    }
+
+    blank() {
+      if (!this.fresh && !this.breaks) this.space = true;
+    }
+
+    /** A line ends here; `least` breaks are there in all, those that wait already included. */
+    line(least) {
+      this.breaks = Math.max(this.breaks, least);
+      this.space = false;
+      this.fresh = true;
+    }
+
+    lineBreak() {
+      this.line(this.breaks + 1);
+    }
+
+    link(action, label, target) {
+      this.before();
+      this.pieces.push({ link: this.actions.length, label, target });
+      this.actions.push(action);
+    }
+  }
+
+  function styleOf(element) {
+    return getComputedStyle(element);
+  }
+
+  function isBlock(element, style, parentDisplay) {
+    if (/(flex|grid)$/.test(parentDisplay)) return true;
+    if (/^(absolute|fixed)$/.test(style.position || "")) return true;
+    if (/^(left|right)$/.test(style.float || style.cssFloat || "")) return true;
+    return !INLINE.test(style.display || "inline") && !CELL.test(style.display);
+  }
+
+  /** The words of an element on one line, pictures by their alternative text. */
+  function wordsOf(element) {
+    const writer = new Writer();
+    const style = styleOf(element);
+    walkChildren(element, writer, style.display, style.visibility === "visible" || !style.visibility, true);
+    const words = writer.pieces.map((piece) => (typeof piece === "string" ? piece : piece.label)).join("");
+    return words.replace(/\s+/g, " ").trim() || named(element);
+  }
+
+  /** What something without words is called: by an attribute of its own, else by its picture's file or its id. */
+  function named(element) {
+    for (const name of ["alt", "aria-label", "title", "value", "data-passage"]) {
+      const words = element.getAttribute(name);
+      if (words && words.trim()) return words.trim();
+    }
+    const picture = element.localName === "img" ? element : element.querySelector("img");
+    const file = picture && /([^/\\]+)\.\w+$/.exec(picture.getAttribute("src") || "");
+    return file ? file[1].replace(/[_-]+/g, " ") : element.id;
+  }
+
+  function labelOf(check) {
+    const label = check.id ? document.querySelector(`label[for="${check.id.replace(/["\\]/g, "\\$&")}"]`) : null;
+    if (label) return wordsOf(label);
+    const beside = check.nextSibling;
+    const words = beside && beside.nodeType === 3 ? beside.data.trim() : "";
+    return words || named(check) || check.getAttribute("name") || "tick";
+  }
+
+  function marked(check, words) {
+    return check.getAttribute("type") === "radio" ? words : `[${check.checked ? "x" : " "}] ${words}`;
+  }
+
+  function offerOptions(select, writer) {
+    Array.from(select.options).forEach((option, place) => {
+      const words = (option.textContent || "").replace(/\s+/g, " ").trim() || option.value;
+      if (place > 0) writer.line(1);
+      if (place === select.selectedIndex) writer.text(words);
+      else if (!option.disabled) writer.link({ element: select, kind: "select", option }, words, "");
+    });
+    writer.blank();
+  }
+
+  /** Offer what a player can do with an element; false where it is to be read as text instead. */
+  function offer(element, kind, writer) {
+    if (kind === "box") writer.boxes.push(element);
+    else if (kind === "select") offerOptions(element, writer);
+    else if (kind === "label") {
+      const check = element.querySelector("input[type=checkbox],input[type=radio]");
+      if (drrn.kindOf(check)) writer.link({ element: check, kind: "check" }, marked(check, wordsOf(element)), "");
+      else return false;
+    } else if (kind === "check") writer.link({ element, kind }, marked(element, labelOf(element)), "");
+    else {
+      const label = wordsOf(element);
+      const target = drrn.targetOf(element);
+      if (!label && !target) return false;
+      writer.link({ element, kind }, label, target);
+    }
+    return true;
+  }
+
+  function labelsAnother(element) {
+    const id = element.localName === "label" && element.getAttribute("for");
+    const control = id ? document.getElementById(id) : null;
+    return Boolean(control && /^(checkbox|radio)$/.test(control.getAttribute("type") || ""));
+  }
+
+  function walkElement(element, writer, parentDisplay, plain) {
+    const name = element.localName;
+    if (SKIPPED.has(name) || drrn.format.own(element)) return;
+    if (name === "br" || name === "tw-consecutive-br") {
+      writer.lineBreak();
+      return;
+    }
+    const style = styleOf(element);
+    if (style.display === "none") return;
+    const visible = !style.visibility || style.visibility === "visible";
+    const block = isBlock(element, style, parentDisplay);
+    const least = PARAGRAPHS.has(name) ? 2 : 1;
+    if (block) writer.line(writer.pieces.length ? least : 0);
+    if (name === "img" || name === "area") {
+      if (plain && visible) writer.text(element.getAttribute("alt") || element.getAttribute("title") || "");
+    } else if (!plain && visible && labelsAnother(element)) {
+      // its words are the label of the check box
+    } else {
+      const kind = plain || !visible ? null : drrn.kindOf(element);
+      if (!kind || !offer(element, kind, writer)) walkChildren(element, writer, style.display, visible, plain);
+    }
+    if (block) writer.line(writer.pieces.length ? least : 0);
+    else if (CELL.test(style.display)) writer.blank();
+  }
+
+  function walkChildren(element, writer, display, visible, plain) {
+    for (let node = element.firstChild; node; node = node.nextSibling) {
+      if (node.nodeType === 1) walkElement(node, writer, display, plain);
+      else if (node.nodeType === 3 && visible) {
+        if (element.localName === "pre") {
+          node.data.split("\n").forEach((part, place) => {
+            if (place) writer.lineBreak();
+            writer.text(part);
+          });
+        } else writer.text(node.data);
+      }
+    }
+  }
+
+  /** The visible page under these elements: its pieces, its actions in order, and its text boxes. */
+  drrn.read = function read(roots) {
+    const writer = new Writer();
+    for (const root of roots) {
+      writer.line(writer.pieces.length ? 2 : 0);
+      walkElement(root, writer, "block", false);
+    }
+    if (!writer.actions.length && writer.boxes.length) {
+      const box = writer.boxes[0]; // nothing to press: a player types and presses Enter
+      writer.line(1);
+      writer.link({ element: box, kind: "enter" }, box.value || "Enter", "");
+    }
+    return { pieces: joined(writer.pieces), actions: writer.actions, boxes: writer.boxes };
+  };
+
+  function joined(pieces) {
+    const result = [];
+    for (const piece of pieces) {
+      const last = result.length - 1;
+      if (typeof piece === "string" && typeof result[last] === "string") result[last] += piece;
+      else result.push(piece);
+    }
+    return result;
+  }
+})(globalThis.__drrn);
