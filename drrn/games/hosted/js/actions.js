@@ -38,6 +38,7 @@
   function otherKind(element) {
     const classes = element.getAttribute("class");
     if (classes && ENCHANTED.some((name) => element.classList.contains(name))) {
+      if (element.classList.contains("enchantment-clickblock")) return "anywhere";
       return element.classList.contains("enchantment-mouseover") ? "hover" : "click";
     }
     const role = element.getAttribute("role");
@@ -45,7 +46,7 @@
     return element.querySelector(SURE) ? null : "click";
   }
 
-  /** How an element is used: click, hover, check, select or box; null where a player can do nothing with it. */
+  /** How an element is used: click, hover, anywhere, check, select or box; null where a player can do nothing with it. */
   drrn.kindOf = function kindOf(element) {
     if (element.disabled || element.getAttribute("aria-disabled") === "true") return null;
     switch (element.localName) {

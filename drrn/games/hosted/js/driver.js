@@ -88,18 +88,54 @@
   }
 
   /** After the story's scripts: the opening page. */
-  drrn.open = () => settled(null);
+  drrn.open = async () => {
+    await settled(null);
+    entered(0);
+    return drrn.result;
+  };
+
+  function press(index) {
+    const action = shown.actions[index];
+    if (!action) throw new RangeError(`the page has no action ${index}`);
+    step += 1;
+    errors = [];
+    drrn.chance.reseed(seed, step);
+    drrn.clock.pass(THINKING);
+    drrn.use(action);
+  }
 
   /** Press the action of this number, and read the page that follows. */
-  drrn.step = function press(index) {
-    return settled(() => {
-      const action = shown.actions[index];
-      if (!action) throw new RangeError(`the page has no action ${index}`);
-      step += 1;
-      errors = [];
-      drrn.chance.reseed(seed, step);
-      drrn.clock.pass(THINKING);
-      drrn.use(action);
+  drrn.step = async (index) => {
+    await settled(() => press(index));
+    if (drrn.format.moment() !== visit.moment) entered(step);
+    else visit.clicks.push(index);
+    return drrn.result;
+  };
+
+  let visit = { moment: null, step: 0, clicks: [] }; // the move to this passage, and the clicks made in it since
+
+  function entered(at) {
+    visit = { moment: drrn.format.moment(), step: at, clicks: [] };
+  }
+
+  /** The state, as text: the engine's own at the move to this passage, and the clicks since; null where it has none. */
+  drrn.save = () => {
+    const state = drrn.format.save();
+    return state === null ? null : JSON.stringify({ state, seed, step: visit.step, clicks: visit.clicks });
+  };
+
+  /** Go back to a state that was saved, and read its page. */
+  drrn.restore = async (saved) => {
+    const { state, clicks, ...then } = JSON.parse(saved);
+    seed = then.seed;
+    step = then.step;
+    errors = [];
+    drrn.chance.reseed(seed, step);
+    await settled(() => {
+      if (!drrn.format.restore(state)) throw new Error("the engine does not take its own state");
     });
+    entered(step);
+    for (const index of clicks) await drrn.step(index);
+    return drrn.result;
   };
 })(globalThis.__drrn);

@@ -55,9 +55,9 @@
   const unknown = {
     name: "",
     roots: rootsOf(["tw-story", "#passages", "#page", "#story", "body"]),
-    passage: () => attempt(() => find("[data-passage-name],tw-passage[name]").getAttribute("name"), "")
-      || attempt(() => find("[data-passage-name]").getAttribute("data-passage-name"), ""),
+    passage: () => attempt(() => find("[data-passage-name]").getAttribute("data-passage-name"), ""),
     variables: () => attempt(() => globalThis.story.state, {}),
+    moment: () => null, // an object that is another one after every move to a passage
     save: () => null,
     restore: () => false,
   };
@@ -71,6 +71,7 @@
     },
     passage: () => attempt(() => drrn.harlowe.State.passage, ""),
     variables: () => attempt(() => drrn.harlowe.State.variables, {}),
+    moment: () => drrn.harlowe.State.variables,
     save: () => attempt(() => {
       const saved = drrn.harlowe.State.serialise(false);
       return typeof saved === "object" ? saved.pastAndPresent : saved;
@@ -94,6 +95,7 @@
     },
     passage: () => attempt(() => globalThis.SugarCube.State.passage, ""),
     variables: () => attempt(() => globalThis.SugarCube.State.variables, {}),
+    moment: () => globalThis.SugarCube.State.variables,
     save: () => attempt(() => JSON.stringify(globalThis.SugarCube.State.marshalForSave()), null),
     restore: (saved) => {
       const { State, Engine, Dialog } = globalThis.SugarCube;
@@ -167,6 +169,7 @@
     roots: () => current().roots(),
     passage: () => String(current().passage()),
     variables: () => members(Object.entries(current().variables() || {}), 0),
+    moment: () => attempt(() => current().moment(), null),
     save: () => current().save(),
     restore: (saved) => current().restore(saved),
   };

@@ -6,6 +6,7 @@
     "tw-storydata", "tw-passagedata", "tw-sidebar", "tw-icon", "tw-open-button", "svg", "canvas", "iframe", "datalist"]);
   const PARAGRAPHS = new Set(["p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "dl", "pre", "hr",
     "table", "figure"]);
+  const GO_ON = "Continue"; // what pressing anywhere on a page is called
   const ICONS = /[\uE000-\uF8FF]/g; // characters that only an icon font draws
   const INLINE = /^(inline|contents|ruby|none)/;
   const CELL = /^table-cell/;
@@ -119,6 +120,7 @@
   function offer(element, kind, writer) {
     if (kind === "box") writer.boxes.push(element);
     else if (kind === "select") offerOptions(element, writer);
+    else if (kind === "anywhere") return false; // the page itself is pressed: its words stay text
     else if (kind === "label") {
       const check = element.querySelector("input[type=checkbox],input[type=radio]");
       if (drrn.kindOf(check)) writer.link({ element: check, kind: "check" }, marked(check, wordsOf(element)), "");
@@ -159,6 +161,10 @@
     } else {
       const kind = plain || !visible ? null : drrn.kindOf(element);
       if (!kind || !offer(element, kind, writer)) walkChildren(element, writer, style.display, visible, plain);
+      if (kind === "anywhere") {
+        writer.line(1);
+        writer.link({ element, kind: "click" }, GO_ON, "");
+      }
     }
     if (block) writer.line(writer.pieces.length ? least : 0);
     else if (CELL.test(style.display)) writer.blank();

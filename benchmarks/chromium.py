@@ -1,0 +1,76 @@
+"""A story played in Chromium by Playwright, with the clock, the chance and the reading of our own driver."""
+
+from __future__ import annotations
+
+import json
+from types import TracebackType
+
+from playwright.sync_api import BrowserContext, Error, Page, Route, sync_playwright
+
+from drrn.games.hosted.session import DRIVER, script_of
+from drrn.games.hosted.shown import Shown, read_shown
+from drrn.games.hosted.source import prepared
+
+ADDRESS = "http://story.test/"
+QUIET = ("--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND", "--autoplay-policy=no-user-gesture-required")
+
+# Chromium moves transitions and animations by a clock that cannot be replaced: they are finished at once instead.
+STILL = """
+globalThis.__drrn.still = async () => {
+  let finished = 0;
+  for (const animation of document.getAnimations()) {
+    try { animation.finish(); finished += 1; } catch { /* an endless one has no end */ }
+  }
+  for (let frame = 0; finished && frame < 2; frame += 1) await new Promise((done) => realFrame(done));
+  return finished > 0;
+};
+"""
+
+
+class Chromium:
+    """A browser; `open` begins an episode on a fresh page, `press` takes a link of the page shown last."""
+
+    def __init__(self, executable: str) -> None:
+        self.playwright = sync_playwright().start()
+        self.browser = self.playwright.chromium.launch(executable_path=executable, args=list(QUIET))
+        self.context: BrowserContext | None = None
+        self.page: Page | None = None
+
+    def __enter__(self) -> Chromium:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.browser.close()
+        self.playwright.stop()
+
+    def open(self, html: str, seed: int) -> Shown:
+        if self.context is not None:
+            self.context.close()
+        size = {"width": 1280, "height": 800}
+        self.context = self.browser.new_context(viewport=size, timezone_id="UTC", locale="en-US")  # type: ignore[arg-type]
+        self.context.add_init_script(_script(seed))
+        self.page = self.context.new_page()
+        text = prepared(html)
+
+        def answer(route: Route) -> None:
+            route.fulfill(body=text, content_type="text/html; charset=utf-8")
+
+        self.page.route(ADDRESS, answer)
+        self.page.goto(ADDRESS, wait_until="networkidle")
+        return read_shown(self.page.evaluate("__drrn.open()"))
+
+    def press(self, index: int) -> Shown:
+        assert self.page is not None
+        try:
+            return read_shown(self.page.evaluate("index => __drrn.step(index)", index))
+        except Error as error:
+            if "context was destroyed" in error.message or "navigat" in error.message:
+                return Shown("", (), {}, restarted=True)  # the story reloaded itself
+            raise
+
+
+def _script(seed: int) -> str:
+    """What stands before the story's own scripts: the driver's files, and the episode's beginning."""
+    made = 'Object.defineProperty(globalThis, "__drrn", { value: {} });\nconst realFrame = requestAnimationFrame.bind(window);'
+    begin = f"globalThis.__drrn.begin({json.dumps({'seed': seed, 'inputs': {}})});"
+    return "\n".join((made, *(script_of(name) for name in DRIVER), STILL, begin))

@@ -1,0 +1,42 @@
+"""A page that a hosted story shows: its text and links, and what its engine tells about itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from drrn.games.stories.layout import lay_out
+from drrn.games.stories.page import Link
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A page as the player sees it; link i is what `press(i)` takes."""
+
+    passage: str
+    pieces: tuple[str | Link, ...]
+    variables: Mapping[str, Any]
+    errors: tuple[str, ...] = ()  # "passage: message" of what the story's scripts threw since the last page
+    draws: int = 0  # random numbers drawn since the last page
+    restarted: bool = False  # the story asked to be begun again
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        return tuple(piece for piece in self.pieces if isinstance(piece, Link))
+
+    @property
+    def page(self) -> tuple[str, tuple[str, ...]]:
+        """The text and the actions, as a player reads them."""
+        text, actions, _ = lay_out(self.pieces)
+        return text, tuple(label for label, _ in actions)
+
+
+def read_shown(page: str) -> Shown:
+    """The page of the driver's JSON."""
+    told = json.loads(page)
+    pieces = tuple(piece if isinstance(piece, str) else Link(piece["label"], piece["target"]) for piece in told["pieces"])
+    return Shown(
+        told["passage"], pieces, told["variables"], tuple(told["errors"]), told["draws"], told.get("restarted", False)
+    )
