@@ -1,0 +1,156 @@
+"""Hosted stories: a session opens, presses, saves and restores, by a tiny engine and by the real formats."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from html import escape
+from pathlib import Path
+
+import pytest
+from tiny_engine import tiny_story
+
+from drrn.errors import InputError
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("py_mini_racer") is None, reason="needs drrn[twine]")
+
+FORMATS = Path(__file__).parents[2] / "shared" / "formats"
+STORIES = {  # the same little story in each format: a coin, a lamp that is counted, an ending
+    "harlowe": {
+        "Start": "(set: $lamps to 0)A hall. [[Take the lamp->Lamp]]\n\n(link: \"Look\")[You see dust.]",
+        "Lamp": "(set: $lamps to it + 1)You have (print: $lamps) lamp.\n\n[[Again->Lamp]]\n\n[[Leave->End]]",
+        "End": "The end.",
+    },
+    "sugarcube": {
+        "Start": '<<set $lamps to 0>>A hall. [[Take the lamp->Lamp]]\n\n<<linkreplace "Look">>You see dust.<</linkreplace>>',
+        "Lamp": "<<set $lamps += 1>>You have <<print $lamps>> lamp.\n\n[[Again->Lamp]]\n\n[[Leave->End]]",
+        "End": "The end.",
+    },
+    "chapbook": {
+        "Start": "lamps: 0\n--\n\nA hall. [[Take the lamp->Lamp]]",
+        "Lamp": "lamps: lamps + 1\n--\n\nYou have {lamps} lamp.\n\n[[Again->Lamp]]\n\n[[Leave->End]]",
+        "End": "The end.",
+    },
+    "snowman": {
+        "Start": "<% s.lamps = 0 %>A hall. [[Take the lamp->Lamp]]",
+        "Lamp": "<% s.lamps += 1 %>You have <%= s.lamps %> lamp.\n\n[[Again->Lamp]]\n\n[[Leave->End]]",
+        "End": "The end.",
+    },
+}
+PUBLISHED = sorted(FORMATS.glob("*/*/format.js"))
+NAMES = ["/".join(path.parts[-3:-1]) for path in PUBLISHED]
+
+
+def session_of(html: str, **settings: dict[str, str]):
+    from drrn.games.hosted.session import Session
+
+    return Session(html, **{"answers": {}, **settings})
+
+
+def published(path: Path) -> str:
+    """The little story, published with a format as Twine does it."""
+    text = path.read_text(encoding="utf-8")
+    found = re.search(r'"source"\s*:\s*("(?:[^"\\]|\\.)*")', text)
+    assert found is not None
+    kind, version = path.parts[-3:-1]
+    told = "".join(
+        f'<tw-passagedata pid="{number}" name="{name}" tags="" position="0,0">{escape(source)}</tw-passagedata>'
+        for number, (name, source) in enumerate(STORIES[kind].items(), start=1)
+    )
+    data = (
+        f'<tw-storydata name="Lamps" startnode="1" creator="Twine" ifid="0C31A3C2-BFA7-4333-91F9-C259DAB24B98" '
+        f'format="{kind.capitalize()}" format-version="{version}" hidden>'
+        '<style role="stylesheet" id="twine-user-stylesheet" type="text/twine-css"></style>'
+        f'<script role="script" id="twine-user-script" type="text/twine-javascript"></script>{told}</tw-storydata>'
+    )
+    source = json.loads(found.group(1))
+    return source.replace("{{STORY_NAME}}", "Lamps").replace("{{STORY_DATA}}", data)
+
+
+def pressed(session, shown, label: str):
+    return session.press([link.label for link in shown.links].index(label))
+
+
+@pytest.mark.skipif(not PUBLISHED, reason="the story formats are not there (../shared/formats)")
+@pytest.mark.parametrize("path", PUBLISHED, ids=NAMES)
+def test_every_format_plays_the_little_story(path: Path):
+    session = session_of(published(path))
+    shown = session.open(1)
+    assert "A hall." in shown.page[0] and "Take the lamp" in shown.page[1]
+    shown = pressed(session, shown, "Take the lamp")
+    assert (shown.passage, shown.variables["lamps"]) == ("Lamp", 1)
+    shown = pressed(session, pressed(session, shown, "Again"), "Leave")
+    assert "The end." in shown.page[0] and shown.links == ()
+    assert (shown.passage, shown.variables["lamps"], shown.errors) == ("End", 2, ())
+    assert session.about[0].lower() == path.parts[-3]
+    session.close()
+
+
+@pytest.mark.skipif(not PUBLISHED, reason="the story formats are not there (../shared/formats)")
+@pytest.mark.parametrize("path", PUBLISHED, ids=NAMES)
+def test_an_episode_begun_again_is_as_good_as_a_fresh_one(path: Path):
+    session = session_of(published(path))
+    first = session.open(1)
+    pressed(session, pressed(session, first, "Take the lamp"), "Again")
+    again = session.open(1)
+    assert (again.pieces, again.variables, again.passage) == (first.pieces, first.variables, first.passage)
+    assert pressed(session, again, "Take the lamp").variables["lamps"] == 1
+    session.close()
+
+
+@pytest.mark.skipif(not PUBLISHED, reason="the story formats are not there (../shared/formats)")
+@pytest.mark.parametrize("path", PUBLISHED, ids=NAMES)
+def test_a_state_is_saved_and_restored_by_the_engines_own_means_where_it_has_them(path: Path):
+    session = session_of(published(path))
+    shown = pressed(session, pressed(session, session.open(1), "Take the lamp"), "Again")
+    saved = session.save()
+    if saved is None:
+        assert path.parts[-3] not in ("sugarcube", "harlowe") or path.parts[-2].startswith("1.")
+    else:
+        pressed(session, pressed(session, shown, "Again"), "Leave")
+        back = session.restore(saved)
+        assert (back.page, back.variables, back.passage) == (shown.page, shown.variables, shown.passage)
+        assert pressed(session, back, "Again").variables["lamps"] == 3
+    session.close()
+
+
+@pytest.mark.skipif(not PUBLISHED, reason="the story formats are not there (../shared/formats)")
+@pytest.mark.parametrize("kind", ["harlowe/3", "sugarcube/2.37"])
+def test_clicks_within_a_passage_are_part_of_what_is_saved(kind: str):
+    path = next(path for path, name in zip(PUBLISHED, NAMES, strict=True) if name.startswith(kind))
+    session = session_of(published(path))
+    looked = pressed(session, session.open(1), "Look")
+    assert "You see dust." in looked.page[0]
+    saved = session.save()
+    pressed(session, looked, "Take the lamp")
+    assert session.restore(saved).page == looked.page
+    session.close()
+
+
+def test_the_tiny_engine_plays_and_begins_again():
+    session = session_of(tiny_story({"Start": "{{s.n = 1}} [[on->Next]]", "Next": "{{s.n += 1}} [[on->Next]]"}))
+    first = session.open(3)
+    assert (first.passage, first.page, first.variables) == ("Start", ("1 on", ("on",)), {"n": 1})
+    session.press(0)
+    assert session.press(0).variables == {"n": 3}
+    assert session.open(3).variables == {"n": 1}
+    assert session.save() is None
+    session.close()
+
+
+def test_an_action_that_the_page_does_not_have_is_an_index_error():
+    session = session_of(tiny_story({"Start": "[[on->Start]]"}))
+    session.open(1)
+    with pytest.raises(IndexError, match="1 action"):
+        session.press(1)
+    session.close()
+
+
+def test_a_press_that_never_ends_is_one_sentence():
+    session = session_of(tiny_story({"Start": '<button onclick="for (;;);">go</button>'}), seconds=0.5)
+    session.open(1)
+    with pytest.raises(InputError, match=r"passage \"Start\""):
+        session.press(0)
+    assert session.open(1).page[1] == ("go",)  # and a new episode is possible
+    session.close()
