@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from types import TracebackType
 
-from playwright.sync_api import BrowserContext, Error, Page, Route, sync_playwright
+from playwright.sync_api import BrowserContext, Page, Route, sync_playwright
 
 from drrn.games.hosted.session import DRIVER, script_of
 from drrn.games.hosted.shown import Shown, read_shown
@@ -24,6 +24,12 @@ globalThis.__drrn.still = async () => {
   for (let frame = 0; finished && frame < 2; frame += 1) await new Promise((done) => realFrame(done));
   return finished > 0;
 };
+delete Document.prototype.startViewTransition;  // it waits for real frames; engines do without where it is missing
+navigation.addEventListener("navigate", (event) => {
+  if (event.destination.sameDocument) return;
+  globalThis.__drrn.restarted = true;  // a story that loads itself anew has ended here
+  event.preventDefault();
+});
 """
 
 
@@ -61,12 +67,7 @@ class Chromium:
 
     def press(self, index: int) -> Shown:
         assert self.page is not None
-        try:
-            return read_shown(self.page.evaluate("index => __drrn.step(index)", index))
-        except Error as error:
-            if "context was destroyed" in error.message or "navigat" in error.message:
-                return Shown("", (), {}, restarted=True)  # the story reloaded itself
-            raise
+        return read_shown(self.page.evaluate("index => __drrn.step(index)", index))
 
 
 def _script(seed: int) -> str:

@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 
 import pytest
-from tiny_engine import tiny_story
+from tests.tiny_engine import tiny_story
 
 from drrn.errors import InputError
 
@@ -94,7 +94,7 @@ def test_an_episode_begun_again_is_as_good_as_a_fresh_one(path: Path):
     first = session.open(1)
     pressed(session, pressed(session, first, "Take the lamp"), "Again")
     again = session.open(1)
-    assert (again.pieces, again.variables, again.passage) == (first.pieces, first.variables, first.passage)
+    assert (again.page, again.variables, again.passage) == (first.page, first.variables, first.passage)
     assert pressed(session, again, "Take the lamp").variables["lamps"] == 1
     session.close()
 

@@ -5,7 +5,8 @@
   const BOXES = new Set(["text", "search", "email", "url", "tel", "password", "number", "range", "date", ""]);
   const ENCHANTED = ["enchantment-link", "enchantment-mouseover", "enchantment-mouseout", "enchantment-clickblock"];
   const SURE = "a,button,input,select,textarea,tw-link,.enchantment-link"; // a box around these is no link itself
-  const TARGETS = ["data-passage", "passage-name", "data-cb-go", "data-linkname"];
+  const WHOLE = "body,main,article,section,tw-story,tw-passage,.passage,#passages,#story,#page,#main"; // listen for their links
+  const TARGETS = ["data-passage", "passage-name", "data-cb-go", "data-linkname", "to"];
   const listening = new WeakSet(); // elements that were given a listener for clicks
 
   const listen = EventTarget.prototype.addEventListener;
@@ -43,7 +44,7 @@
     }
     const role = element.getAttribute("role");
     if (!handles(element) && role !== "button" && role !== "link") return null;
-    return element.querySelector(SURE) ? null : "click";
+    return element.matches(WHOLE) || element.querySelector(SURE) ? null : "click";
   }
 
   /** How an element is used: click, hover, anywhere, check, select or box; null where a player can do nothing with it. */

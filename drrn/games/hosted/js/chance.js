@@ -9,6 +9,7 @@
     reseed,
     random,
     draw,
+    key: () => state >>> 0, // what the chance of this step follows from, for an engine with a generator of its own
   };
   let state = 0;
 

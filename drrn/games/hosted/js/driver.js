@@ -100,6 +100,7 @@
     step += 1;
     errors = [];
     drrn.chance.reseed(seed, step);
+    drrn.format.reseed();
     drrn.clock.pass(THINKING);
     drrn.use(action);
   }
@@ -132,6 +133,7 @@
     errors = [];
     drrn.chance.reseed(seed, step);
     await settled(() => {
+      drrn.format.reseed();
       if (!drrn.format.restore(state)) throw new Error("the engine does not take its own state");
     });
     entered(step);

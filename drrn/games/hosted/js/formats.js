@@ -40,6 +40,13 @@
     return result;
   }
 
+  /** Names and values, those of the prototypes too: Harlowe up to 2 keeps what earlier passages set there. */
+  function inherited(object) {
+    const entries = [];
+    for (const name in object) entries.push([name, object[name]]);
+    return entries;
+  }
+
   /** The page of a format that has nothing more special: an open dialog, else its first element that is there. */
   function rootsOf(selectors) {
     return () => {
@@ -57,7 +64,7 @@
     roots: rootsOf(["tw-story", "#passages", "#page", "#story", "body"]),
     passage: () => attempt(() => find("[data-passage-name]").getAttribute("data-passage-name"), ""),
     variables: () => attempt(() => globalThis.story.state, {}),
-    moment: () => null, // an object that is another one after every move to a passage
+    moment: () => null, // something that is another one after every move to a passage
     save: () => null,
     restore: () => false,
   };
@@ -71,7 +78,10 @@
     },
     passage: () => attempt(() => drrn.harlowe.State.passage, ""),
     variables: () => attempt(() => drrn.harlowe.State.variables, {}),
-    moment: () => drrn.harlowe.State.variables,
+    moment: () => {
+      const { pastLength, turns, passage } = drrn.harlowe.State;
+      return `${pastLength} ${turns} ${passage}`;
+    },
     save: () => attempt(() => {
       const saved = drrn.harlowe.State.serialise(false);
       return typeof saved === "object" ? saved.pastAndPresent : saved;
@@ -84,6 +94,25 @@
       return true;
     },
   };
+
+  const OURS = "drrn "; // how a seed begins that the driver set, not the story
+
+  let handed = null; // the parts of Harlowe, which the prepared source hands out before the first passage
+  Object.defineProperty(drrn, "harlowe", {
+    get: () => handed,
+    set: (parts) => {
+      const first = !handed;
+      handed = parts;
+      if (first) reseed(true);
+    },
+  });
+
+  /** Harlowe from 3.3 on draws by a generator of its own: it follows ours, unless the story has set a seed itself. */
+  function reseed(first) {
+    const state = handed && handed.State;
+    if (!state || typeof state.setSeed !== "function") return;
+    if (first || String(state.seed).startsWith(OURS)) state.setSeed(`${OURS}${drrn.chance.key()}`);
+  }
 
   const sugarcube = {
     ...unknown,
@@ -168,7 +197,8 @@
     about: () => ({ name: current().name, version: version() }),
     roots: () => current().roots(),
     passage: () => String(current().passage()),
-    variables: () => members(Object.entries(current().variables() || {}), 0),
+    variables: () => members(inherited(current().variables() || {}), 0),
+    reseed: () => reseed(false),
     moment: () => attempt(() => current().moment(), null),
     save: () => current().save(),
     restore: (saved) => current().restore(saved),

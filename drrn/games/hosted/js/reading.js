@@ -3,7 +3,8 @@
   "use strict";
 
   const SKIPPED = new Set(["script", "style", "template", "noscript", "head", "title", "audio", "video", "object",
-    "tw-storydata", "tw-passagedata", "tw-sidebar", "tw-icon", "tw-open-button", "svg", "canvas", "iframe", "datalist"]);
+    "tw-storydata", "tw-passagedata", "tw-sidebar", "tw-icon", "tw-open-button",
+    "theme-switcher", "restart-link", "warning-list", "error-handler", "page-skip-indicator", "svg", "canvas", "iframe", "datalist"]);
   const PARAGRAPHS = new Set(["p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "dl", "pre", "hr",
     "table", "figure"]);
   const GO_ON = "Continue"; // what pressing anywhere on a page is called
@@ -85,7 +86,7 @@
 
   /** What something without words is called: by an attribute of its own, else by its picture's file or its id. */
   function named(element) {
-    for (const name of ["alt", "aria-label", "title", "value", "data-passage"]) {
+    for (const name of ["alt", "aria-label", "title", "value"]) {
       const words = element.getAttribute(name);
       if (words && words.trim()) return words.trim();
     }
