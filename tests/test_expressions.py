@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drrn.games.stories import values as js
+from drrn.games.stories.lots import EveryLot, drawn
 from drrn.games.stories.page import Page
 from drrn.games.stories.twine1.expressions import DEFAULT_ANSWER, Facts, parse
 from drrn.games.stories.twine1.tokens import LONGEST, ExpressionError
@@ -224,6 +225,71 @@ def test_chance_gives_each_value_once(source, values):
     assert every(source) == values
 
 
+def odds(source, cells=None):
+    """The probability of each value that chance can give."""
+    lots, found = EveryLot(), {}
+    expression = parse(source, Facts())
+    while lots.again():
+        told = expression(page(cells, lot=lots.draw))
+        found[told] = found.get(told, 0) + lots.probability
+    return found
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("Math.random() < 0.3", {True: 0.3, False: 0.7}),
+        ("Math.random() lte .25", {True: 0.25, False: 0.75}),
+        ("Math.random() > 0.3", {True: 0.7, False: 0.3}),
+        ("0.3 gte Math.random()", {True: 0.3, False: 0.7}),
+        ("Math.random() * 100 < 30", {True: 0.3, False: 0.7}),
+        ("1 - Math.random() < 0.2", {True: 0.2, False: 0.8}),
+        ("-Math.random() * 4 + 1 < 0", {True: 0.75, False: 0.25}),
+        ("Math.random() < 2", {True: 1}),
+        ("Math.random() < 0", {False: 1}),
+        ("Math.random() * 0 < 0", {False: 1}),
+        ("Math.random() < NaN", {False: 1}),
+        ("Math.random() < $p", {True: 0.125, False: 0.875}),
+        ("Math.floor(Math.random() * 2.5)", {0: 0.4, 1: 0.4, 2: 0.2}),
+        ("Math.round(Math.random() * 4)", {0: 0.125, 1: 0.25, 2: 0.25, 3: 0.25, 4: 0.125}),
+        ("Math.round(Math.random())", {0: 0.5, 1: 0.5}),
+        ("Math.ceil(Math.random() * 4)", {1: 0.25, 2: 0.25, 3: 0.25, 4: 0.25}),
+        ("Math.ceil(Math.random() * -2)", {-1: 0.5, 0: 0.5}),
+        ("Math.trunc(Math.random() * 4 - 2)", {-1: 0.25, 0: 0.5, 1: 0.25}),
+        ("parseInt((Math.random() * 2) + 1, 10)", {1: 0.5, 2: 0.5}),
+        ("Math.floor(Math.random() * 3 + 0.5)", {0: 0.5 / 3, 1: 1 / 3, 2: 1 / 3, 3: 0.5 / 3}),
+        ("5 + Math.ceil(10 * Math.random() / 5)", {6: 0.5, 7: 0.5}),
+        ("Math.floor(Math.random() * 0)", {0: 1}),
+        ("Math.ceil(Math.random() * 0 + 1.5)", {2: 1}),
+        ("Math.floor(Math.random() * 4) == 3 && Math.random() < 0.5", {True: 0.125, False: 0.875}),
+        ("['a', 'b'][Math.floor(Math.random() * 2)]", {"a": 0.5, "b": 0.5}),
+    ],
+)
+def test_math_random_is_a_lot_with_exact_odds_where_it_is_rounded_or_compared(source, expected):
+    assert odds(source, {"$p": 0.125}) == pytest.approx(expected, abs=1e-15)
+
+
+def test_equal_odds_are_one_lot_of_so_many_outcomes():
+    sizes = []
+    source = "Math.floor(Math.random() * 6) + Math.round(Math.random()) + (Math.random() < 0.5)"
+    value(source, lot=lambda n: sizes.append(n) or 0)
+    assert sizes == [6, 2, 2]
+
+
+def test_a_lot_of_a_million_equal_outcomes_is_drawn_and_one_of_unequal_ones_is_refused():
+    assert value("Math.floor(Math.random() * 1000000)", lot=lambda outcomes: outcomes - 1) == 999_999
+    with pytest.raises(js.GrowthError, match="odds differ"):
+        value("Math.floor(Math.random() * 1000000.5)")
+
+
+@given(st.lists(st.floats(0.01, 1), min_size=1, max_size=8), st.floats(0, 1, exclude_max=True))
+def test_a_number_drawn_evenly_finds_its_outcome(weights, uniform):
+    odds = tuple(weight / sum(weights) for weight in weights)
+    outcome = drawn(odds, uniform)
+    assert sum(odds[:outcome]) - 1e-9 <= uniform <= sum(odds[: outcome + 1]) + 1e-9
+    assert drawn(len(weights), uniform) == int(uniform * len(weights))
+
+
 def test_a_lot_of_one_outcome_is_no_chance():
     assert value("either('a')", lot=None) == "a"
     assert value("random(0)", lot=None) == 0
@@ -320,7 +386,16 @@ def test_facts_tell_what_an_expression_touches():
         ("1 2", "did not expect '2'"),
         ("foo", "'foo' is not known"),
         ("eval('1')", "eval() is not supported"),
-        ("Math.random()", "Math.random() is not supported"),
+        ("Math.random()", "Math.random() is supported only where it is rounded to a whole number or compared"),
+        ("$x = Math.random() * 6", "since its odds are exact only there"),
+        ("[Math.random()][0]", "Math.random() is supported only"),
+        ("!Math.random()", "Math.random() is supported only"),
+        ("Math.random() == 0.5", "Math.random() is supported only"),
+        ("6 / Math.random() < 1", "Math.random() is supported only"),
+        ("Math.floor(Math.random() * 10 % 3)", "Math.random() is supported only"),
+        ("Math.floor(Math.random() + Math.random())", "two of them in one sum"),
+        ("Math.floor(Math.random()" + " + 1" * 50 + ")", "more than 10 operators in a row"),
+        ("Math.floor(" + "(" * 12 + "Math.random()" + " + 1)" * 12 + ")", "more than 10 operators on one"),
         ("$x.constructor", ".constructor is not supported"),
         ("$x.__class__()", ".__class__ is not supported"),
         ("'open", "cannot read"),

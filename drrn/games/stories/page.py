@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from drrn.errors import InputError
+from drrn.games.stories.lots import Chances
 from drrn.games.stories.values import MOST_CHARACTERS, Value
 
 DEEPEST = 60  # displays, <<if>>s and printed markup inside one another
@@ -38,8 +39,8 @@ class Page:
     script: Mapping[str, Node]
     tags: Mapping[str, tuple[str, ...]]
     cells: Mapping[str, Value]
-    lot: Callable[[int], int]  # the one source of chance: a number below n
-    trail: list[tuple[str | int, Value]] = field(default_factory=list)
+    lot: Callable[[Chances], int]  # the one source of chance: the number of an outcome
+    trail: list[tuple[str | Chances, Value]] = field(default_factory=list)
     writes: dict[str, Value] = field(default_factory=dict)
     pieces: list[str | Link] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)  # passages told on this page, displays included
@@ -66,6 +67,14 @@ class Page:
             return 0
         outcome = self.lot(outcomes)
         self.trail.append((outcomes, outcome))
+        return outcome
+
+    def draw_by(self, probabilities: tuple[float, ...]) -> int:
+        """A number from 0 up, each with a probability of its own; none of them is 0."""
+        if len(set(probabilities)) == 1:
+            return self.draw(len(probabilities))
+        outcome = self.lot(probabilities)
+        self.trail.append((probabilities, outcome))
         return outcome
 
     def say(self, text: str) -> None:

@@ -16,6 +16,7 @@ from drrn.games.compiled.reached import Face, States
 from drrn.games.contract import Observation
 from drrn.games.stories.explore import LIMIT, Exploration, explore
 from drrn.games.stories.journey import Journey
+from drrn.games.stories.lots import drawn
 from drrn.games.stories.rules import Rules
 from drrn.games.stories.script import Problem, Script
 from drrn.games.stories.states import search_story
@@ -110,7 +111,7 @@ class StoryGame:
         if self._tracks or move.mark:
             move = self._journey.follow(move, self.teller)
         cells, draw = self._journey.cells, self._random.random
-        self.scene = scene = self.teller.tell(move, cells, lambda outcomes: int(draw() * outcomes))
+        self.scene = scene = self.teller.tell(move, cells, lambda chances: drawn(chances, draw()))
         if scene.writes:
             cells.update(scene.writes)
         count = len(scene.moves)

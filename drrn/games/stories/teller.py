@@ -6,12 +6,12 @@ a tree, so a move that was told before under the same answers costs a few look-u
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from drrn.errors import InputError
 from drrn.games.stories.layout import lay_out
+from drrn.games.stories.lots import Chances, EveryLot
 from drrn.games.stories.page import Expression, Link, Page
 from drrn.games.stories.rules import Rules
 from drrn.games.stories.script import Script
@@ -19,7 +19,7 @@ from drrn.games.stories.values import Value
 
 MOST_REMEMBERED = 200_000  # scenes and questions; past that, pages are told anew each time
 
-Lot = Callable[[int], int]
+Lot = Callable[[Chances], int]
 
 
 @dataclass(eq=False, slots=True)
@@ -46,7 +46,7 @@ class Question:
     """A cell to read or a lot to draw, and where each answer leads."""
 
     cell: str
-    outcomes: int  # of a lot; 0 for a cell
+    chances: Chances  # of a lot; 0 for a cell
     answers: dict[Value, Scene | Question] = field(default_factory=dict)
 
 
@@ -67,38 +67,6 @@ def key_of(value: Value) -> Value:
     return f"\0{value!r}" if isinstance(value, (bool, tuple)) else value
 
 
-class _EveryLot:
-    """A source of chance that gives every sequence of outcomes once, counting up like an odometer."""
-
-    def __init__(self) -> None:
-        self.drawn: list[int] = []
-        self.sizes: list[int] = []
-        self.at = -1  # lots drawn in the present sequence; -1: none begun
-
-    def again(self) -> bool:
-        """Begin the next sequence, if there is one."""
-        if self.at >= 0:
-            while self.drawn and self.drawn[-1] + 1 == self.sizes[-1]:
-                self.drawn.pop()
-                self.sizes.pop()
-            if not self.drawn:
-                return False
-            self.drawn[-1] += 1
-        self.at = 0
-        return True
-
-    def draw(self, outcomes: int) -> int:
-        if self.at == len(self.drawn):  # a lot not met before on this way
-            self.drawn.append(0)
-            self.sizes.append(outcomes)
-        self.at += 1
-        return self.drawn[self.at - 1]
-
-    @property
-    def probability(self) -> float:
-        return 1.0 / math.prod(self.sizes)
-
-
 class Teller:
     """Tells a script's pages under its rules."""
 
@@ -114,8 +82,8 @@ class Teller:
         drawn: list[int] = []
         while node.__class__ is Question:
             answer: Value
-            if node.outcomes:
-                answer = lot(node.outcomes)
+            if node.chances:
+                answer = lot(node.chances)
                 drawn.append(answer)
             else:
                 answer = cells.get(node.cell, 0)
@@ -126,7 +94,7 @@ class Teller:
 
     def outcomes(self, move: Move, cells: Mapping[str, Value]) -> Iterator[tuple[float, Scene]]:
         """Every scene that chance can make of a move, with its probability."""
-        lots = _EveryLot()
+        lots = EveryLot()
         while lots.again():
             scene = self.tell(move, cells, lots.draw)
             yield lots.probability, scene
@@ -134,9 +102,9 @@ class Teller:
     def _tell_anew(self, move: Move, cells: Mapping[str, Value], lot: Lot, drawn: list[int]) -> Scene:
         ahead = iter(drawn)  # lots already drawn on the way here count
 
-        def next_lot(outcomes: int) -> int:
+        def next_lot(chances: Chances) -> int:
             given = next(ahead, None)
-            return lot(outcomes) if given is None else given
+            return lot(chances) if given is None else given
 
         page = Page(move.target, self.script.nodes, self.script.tags, cells, next_lot)
         try:
@@ -196,7 +164,7 @@ class Teller:
         node = first
         for asked, answer in page.trail:
             if not isinstance(node, Question):
-                node = Question("", asked) if isinstance(asked, int) else Question(asked, 0)
+                node = Question(asked, 0) if isinstance(asked, str) else Question("", asked)
                 if first is None:
                     first = node
                 else:

@@ -11,8 +11,10 @@ from drrn.games.stories import values as js
 from drrn.games.stories.page import Expression
 from drrn.games.stories.script import DEFAULT_ANSWER, ExpressionError, Facts
 from drrn.games.stories.twine1 import functions as made
+from drrn.games.stories.twine1 import uniform
 from drrn.games.stories.twine1.functions import FUNCTIONS, METHODS, TRACKED
 from drrn.games.stories.twine1.tokens import tokens
+from drrn.games.stories.twine1.uniform import INEXACT, Uniform
 from drrn.games.stories.values import ASSIGNMENTS, BINARY, Value
 
 DEEPEST = 25  # brackets in brackets
@@ -35,6 +37,7 @@ def parameters(source: str, facts: Facts) -> list[Expression]:
     found = []
     while parser.sign is not None:
         found.append(parser.unary())
+    parser.check_drawn()
     return found
 
 
@@ -48,6 +51,7 @@ class _Parser:
         self.go_to(0)
         self.depth = 0
         self.target = ""  # the variable being set, for prompt()
+        self.undrawn = 0  # Math.random()s that nothing has yet made a lot of
 
     # --- the token stream
 
@@ -69,6 +73,10 @@ class _Parser:
         if not self.accept(sign):
             raise ExpressionError(f"expected {sign!r} before {self.sign or 'the end'!r}")
 
+    def check_drawn(self) -> None:
+        if self.undrawn:
+            raise ExpressionError(INEXACT)
+
     # --- the grammar
 
     def statements(self) -> Expression:
@@ -80,6 +88,7 @@ class _Parser:
                     raise ExpressionError(f"did not expect {self.sign!r}")
         if not steps:
             raise ExpressionError("nothing to evaluate")
+        self.check_drawn()
         return steps[0] if len(steps) == 1 else made.sequence(steps)
 
     def assignment(self) -> Expression:
@@ -129,8 +138,22 @@ class _Parser:
         while (level := LEVELS.get(self.sign or "", -1)) >= loosest:
             rest = []
             while self.sign in BINARY[level]:
-                rest.append((BINARY[level][self.next()], self.binary(level + 1)))
-            left = made.chain(left, rest)
+                rest.append((self.next(), self.binary(level + 1)))
+            left = self._row(left, level, rest)
+        return left
+
+    def _row(self, left: Expression, level: int, rest: list[tuple[str, Expression]]) -> Expression:
+        """Operators of one level, from left to right."""
+        if not any(isinstance(operand, Uniform) for operand in (left, *(right for _, right in rest))):
+            return made.chain(left, [(BINARY[level][sign], right) for sign, right in rest])
+        if len(rest) > MOST_IN_A_ROW:
+            raise ExpressionError(f"more than {MOST_IN_A_ROW} operators in a row with Math.random() among them")
+        for sign, right in rest:
+            if isinstance(left, Uniform) or isinstance(right, Uniform):
+                left = uniform.operated(left, sign, right)
+                self.undrawn -= not isinstance(left, Uniform)
+            else:
+                left = made.chain(left, [(BINARY[level][sign], right)])
         return left
 
     def unary(self) -> Expression:
@@ -144,7 +167,10 @@ class _Parser:
         for sign in reversed(signs):
             if sign in ("++", "--"):
                 raise ExpressionError(f"{sign} needs a variable")
-            found = made.signed(sign, found)
+            if isinstance(found, Uniform) and sign != "!":
+                found = uniform.negated(found) if sign == "-" else found
+            else:
+                found = made.signed(sign, found)
         return found
 
     def postfix(self) -> Expression:
@@ -188,9 +214,14 @@ class _Parser:
             if name in CONSTANTS:
                 return made.constant(CONSTANTS[name])
             raise ExpressionError(f"the name {name!r} is not known")
-        if name in ("Math.floor", "parseInt") and (lot := self._floored_lot()):
-            return lot
         arguments = self._arguments(")")
+        if name == "Math.random":
+            self.facts.chance = True
+            self.undrawn += 1
+            return uniform.math_random()
+        if name in uniform.ROUNDED and arguments and isinstance(arguments[0], Uniform):
+            self.undrawn -= 1
+            return uniform.rounded(name, arguments[0])
         if name == "prompt":
             return self._prompt(arguments)
         if name not in FUNCTIONS:
@@ -198,25 +229,6 @@ class _Parser:
         self.facts.tracked.update(TRACKED.get(name, ()))
         self.facts.chance |= name in ("random", "either")
         return made.call(FUNCTIONS[name], arguments)
-
-    def _floored_lot(self) -> Expression | None:
-        """`Math.floor(Math.random() * n + k)`, however bracketed: a whole number by lot."""
-        start = self.position
-        while self.accept("("):
-            pass
-        opened = self.position - start
-        if self.sign != "Math.random" or self._peek(1) != "(" or self._peek(2) != ")" or self._peek(3) != "*":
-            self.go_to(start)
-            return None
-        self.go_to(self.position + 4)
-        outcomes = self.unary()
-        offset: Expression = made.constant(0)
-        for _ in range(opened + 1):
-            if sign := self.accept("+", "-"):
-                offset = made.chain(offset, [(BINARY[2][sign], self.binary(3))])
-            self.expect(")")
-        self.facts.chance = True
-        return made.lot(outcomes, offset)
 
     def _prompt(self, arguments: list[Expression]) -> Expression:
         """`prompt(question, suggestion)`: the answer of [inputs], else the suggestion, else a name."""

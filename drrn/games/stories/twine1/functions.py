@@ -58,6 +58,7 @@ FUNCTIONS: dict[str, Function] = {
     "Math.floor": lambda _, a: _rounded(math.floor, a),
     "Math.ceil": lambda _, a: _rounded(math.ceil, a),
     "Math.round": lambda _, a: _rounded(lambda x: math.floor(x + 0.5), a),
+    "Math.trunc": lambda _, a: _rounded(math.trunc, a),
     "Math.abs": lambda _, a: js.number(abs(js.numeric(a[0]))) if a else js.NAN,
     "Math.min": lambda _, a: js.number(min(map(js.numeric, a), default=math.inf)),
     "Math.max": lambda _, a: js.number(max(map(js.numeric, a), default=-math.inf)),
@@ -257,13 +258,3 @@ def push(variable: str, arguments: list[Expression]) -> Expression:
         return len(items) + len(arguments)
 
     return write
-
-
-def lot(outcomes: Expression, offset: Expression) -> Expression:
-    """A whole number below `outcomes`, plus the offset."""
-
-    def draw(page: Page) -> Value:
-        count = js.numeric(outcomes(page))
-        return js.add(page.draw(int(count) if 1 <= count < 10**9 else 1), offset(page))
-
-    return draw
