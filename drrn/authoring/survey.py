@@ -64,8 +64,7 @@ def survey(game: Game, limit: int = LIMIT, progress: Callable[[int], None] | Non
     """Explore a story and count, up to so many states."""
     told = authored(game, "a survey of what cannot be compiled")
     found = told.explore(limit, progress)
-    pages = [told.face(scene) for scene in found.scenes]
-    return _survey(told, pages, found.shown, found.stochastic, states=found.states, complete=found.complete)
+    return _survey(told, found.faces, found.shown, found.stochastic, states=found.states, complete=found.complete)
 
 
 def compiled_survey(game: Game, compiled: Compiled) -> Survey:

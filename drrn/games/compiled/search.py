@@ -23,7 +23,7 @@ def breadth_first(game: Game, limit: int, memory: int, progress: Callable[[int],
     search.add_row(search.game.opening(), "the opening", opening=True)
     for done, (state, face) in enumerate(search.keys, 1):  # keys grow as it goes
         search.expand(state, face)
-        if progress and done % 1000 == 0:
+        if progress and done % 20 == 0:
             progress(done)
     search.states.raw_states = len(search.states)
     return search.states
@@ -93,6 +93,10 @@ class _BreadthFirst:
             raise self.refusal(
                 f'look() shows "{first_words(seen.text)}" in two ways: it must depend on the state alone'
             )
+        told = getattr(self.game, "face_at", None)  # a game that has passages tells more than it shows
+        if told is not None:
+            face: Face = told(state)
+            return face
         return Face(seen.text, seen.actions, seen.reward, ending=self._ending(state, seen))
 
     def _ending(self, state: Hashable, seen: Observation) -> EndingPlace | None:

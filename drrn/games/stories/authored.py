@@ -6,14 +6,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from drrn.errors import InputError
-from drrn.games.compiled.reached import Face
 from drrn.games.contract import Game
 from drrn.games.stories.explore import Exploration
 from drrn.games.stories.paraphrases import DEFAULT_SET, read_paraphrases
 from drrn.games.stories.rules import Rules
 from drrn.games.stories.script import Problem
 from drrn.games.stories.story import Story
-from drrn.games.stories.teller import Scene
 
 
 @runtime_checkable
@@ -33,10 +31,6 @@ class Authored(Game, Protocol):
 
     def explore(self, limit: int, progress: Callable[[int], None] | None = None) -> Exploration:
         """Every page that can be reached, up to so many states."""
-        ...
-
-    def face(self, scene: Scene) -> Face:
-        """What a player sees of a scene that was explored."""
         ...
 
 

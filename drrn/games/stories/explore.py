@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from drrn.games.compiled.reached import Face
 from drrn.games.stories.journey import Journey
 from drrn.games.stories.teller import Move, Scene
 
@@ -18,9 +19,10 @@ LIMIT = 100_000
 
 @dataclass
 class Exploration:
-    """What was reached. `scenes` are distinct to a player: by text, actions and ending."""
+    """What was reached. `scenes` are distinct to a player: by text, actions and ending; `faces` are what they show."""
 
     scenes: list[Scene] = field(default_factory=list)
+    faces: list[Face] = field(default_factory=list)
     shown: set[str] = field(default_factory=set)  # passages
     states: int = 0
     complete: bool = False  # every reachable state was seen
@@ -47,6 +49,7 @@ class _Search:
     """A search under way: what was seen, and the states yet to be left, by whether their pages are new or known."""
 
     def __init__(self, game: StoryGame, limit: int) -> None:
+        self.face = game.face
         self.teller, self.tracked, self.limit = game.teller, bool(game.script.facts.tracked), limit
         self.found = Exploration(complete=True)
         self.seen: set[Hashable] = set()
@@ -82,4 +85,5 @@ class _Search:
             return
         self.pages.add(page)
         self.found.scenes.append(scene)
+        self.found.faces.append(self.face(scene))
         self.fresh.append((scene, after))

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from drrn.errors import InputError
-from drrn.games.stories.layout import lay_out
 from drrn.games.stories.lots import Chances, EveryLot
 from drrn.games.stories.page import Expression, Link, Page
 from drrn.games.stories.rules import Rules
 from drrn.games.stories.script import Script
 from drrn.games.stories.values import Value
+from drrn.games.stories.verdict import verdict
 
 MOST_REMEMBERED = 200_000  # scenes and questions; past that, pages are told anew each time
 
@@ -121,28 +121,18 @@ class Teller:
         return scene
 
     def _scene(self, page: Page, move: Move) -> Scene:
-        text, links, hypertext = lay_out(page.pieces)
-        links = [(label, link) for label, link in links if self.rules.is_action(label)]
-        if links and self.rules.stops(page, text):
-            links = []
-        offered: dict[tuple[str, Move], None] = {(label, self.move(link)): None for label, link in links}
-        rule = None if offered else self.rules.ending(page, text)
-        if offered:
-            reward = 0.0 if move.opening else self.rules.step_reward
-        else:
-            reward = self.rules.default_reward if rule is None else self.rules.endings[rule].reward
-        if not move.opening:  # the first page comes before any step, and pays nothing
-            reward += self.rules.event_reward(page, text)
+        judged = verdict(self.rules, page, opening=move.opening)
+        offered: dict[tuple[str, Move], None] = {(label, self.move(link)): None for label, link in judged.links}
         return Scene(
             passage=move.target,
-            text=text,
+            text=judged.text,
             actions=tuple(label for label, _ in offered),
             moves=tuple(onward for _, onward in offered),
-            reward=reward,
+            reward=judged.reward,
             writes=page.writes,
-            rule=rule,
+            rule=judged.rule,
             shown=tuple(dict.fromkeys(page.shown)),
-            hypertext=hypertext,
+            hypertext=judged.hypertext,
         )
 
     def move(self, link: Link) -> Move:

@@ -1,0 +1,102 @@
+"""Search of a hosted story's states: all of them, to be compiled; or as many as time allows, to be looked at."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable
+from typing import TYPE_CHECKING
+
+from drrn.games.compiled.reached import States, TooLargeError, refusal
+from drrn.games.compiled.search import breadth_first
+from drrn.games.hosted.stage import UnlistedError
+from drrn.games.stories.explore import Exploration
+
+if TYPE_CHECKING:
+    from drrn.games.hosted.hosted_game import HostedGame, HostedState
+
+SECONDS = 60.0  # of searching, before a story is played by its engine instead
+SAMPLES = 3  # of what a step leads to, where its outcomes cannot be listed
+
+
+def reachable(game: HostedGame, limit: int, memory: int, progress: Callable[[int], None] | None) -> States:
+    """Every state; `TooLargeError` where there are too many for the time, an `InputError` where chance has no odds."""
+    if game.stage.matters.goes_back:
+        raise refusal(game, "an undo in it makes every way to a page a state of its own")
+    deadline, begun = time.monotonic() + SECONDS, 0
+
+    def watch(done: int) -> None:
+        nonlocal begun
+        begun = done
+        if progress:
+            progress(done)
+        if time.monotonic() > deadline:
+            raise TooLargeError(
+                f"after {SECONDS:.0f} seconds {len(game.stage.moments):,} states were found and more lay ahead"
+            )
+
+    try:
+        states = breadth_first(game, limit, memory, watch)
+    except UnlistedError as error:
+        raise refusal(game, f"{error}; play it uncompiled") from error
+    shown = {face.passage for face in states.faces}
+    states.unreached = tuple(name for name in game.story.pages if name not in shown)
+    return states
+
+
+def explored(game: HostedGame, limit: int, progress: Callable[[int], None] | None) -> Exploration:
+    """What can be reached in so many states and within the time, pages not seen before first."""
+    search = _Search(game, limit)
+    deadline = time.monotonic() + SECONDS
+    search.arrive(game.opening, lambda key: game.opening_by(key))
+    while (search.fresh or search.stale) and len(search.seen) < limit and time.monotonic() < deadline:
+        state = (search.fresh or search.stale).popleft()
+        for index in range(len(game.face_at(state).actions)):
+            search.arrive(
+                lambda at=index, of=state: game.outcomes(of, at),
+                lambda key, at=index, of=state: game.after(of, at, key),
+            )
+        if progress:
+            progress(len(search.seen))
+    search.found.states = len(search.seen)
+    search.found.complete &= not search.fresh and not search.stale
+    return search.found
+
+
+class _Search:
+    """A search under way: what was seen, and the states yet to be left, by whether their pages are new or known."""
+
+    def __init__(self, game: HostedGame, limit: int) -> None:
+        self.game, self.limit = game, limit
+        self.found = Exploration(complete=True)
+        self.seen: set[HostedState] = set()
+        self.pages: set[Hashable] = set()
+        self.fresh: deque[HostedState] = deque()
+        self.stale: deque[HostedState] = deque()
+
+    def arrive(
+        self, listed: Callable[[], Iterable[tuple[float, HostedState]]], sampled: Callable[[int], HostedState]
+    ) -> None:
+        """Meet whatever chance makes of a step; some of it, where that cannot be listed."""
+        try:
+            for chance, state in listed():
+                self.found.stochastic |= chance < 1
+                self._meet(state)
+                if len(self.seen) >= self.limit:
+                    break
+        except UnlistedError:
+            self.found.complete, self.found.stochastic = False, True
+            for key in range(SAMPLES):
+                self._meet(sampled(key))
+
+    def _meet(self, state: HostedState) -> None:
+        if state in self.seen:
+            return
+        self.seen.add(state)
+        face = self.game.face_at(state)
+        self.found.shown.add(face.passage)
+        page = (face.text, face.actions, face.ending)
+        (self.stale if page in self.pages else self.fresh).append(state)
+        if page not in self.pages:
+            self.pages.add(page)
+            self.found.faces.append(face)

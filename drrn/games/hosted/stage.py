@@ -1,0 +1,132 @@
+"""The stage: plays a hosted story by its engine, and remembers every moment, so that the engine is asked once.
+
+A step that was taken before, from an equal state with equal lots, is a look-up. For any other, an engine is brought to
+the state: one that stands there already, else by restoring the engine's own state, else by playing the way again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+
+from drrn.errors import InputError
+from drrn.games.hosted.lots import lots_of
+from drrn.games.hosted.matters import Matters
+from drrn.games.hosted.moments import Moment, Way, grown, walk
+from drrn.games.hosted.session import Session
+from drrn.games.hosted.shown import Shown
+from drrn.games.stories.lots import EveryLot
+
+MOST_SESSIONS = 4  # engines at once; each takes about 30 MB
+MOST_REMEMBERED = 256 * 2**20  # characters of saved states; past that, steps are played anew each time
+
+
+class UnlistedError(Exception):
+    """Why the outcomes of a step cannot be listed."""
+
+
+class Stage:
+    """One story: its engines, and the moments met so far."""
+
+    def __init__(self, open_session: Callable[[], Session], matters: Matters, source: str) -> None:
+        self.open_session, self.matters, self.source = open_session, matters, source
+        self.moments: dict[Hashable, Moment] = {}
+        self.errors: dict[str, None] = {}  # what the story's scripts threw, "passage: message", each once
+        self.users = 0  # games that play here
+        self._before = Moment(Shown("", (), {}))  # what comes before the opening, which is its link 0
+        self._sessions: list[tuple[Session, Moment]] = []  # engines, and where each stands; the last used one last
+        self._kept = 0  # characters of saved states
+
+    def opening(self, key: int) -> Moment:
+        """The first page, by the lots of a key."""
+        return self.follow(self._before, 0, key)
+
+    def openings(self) -> Iterator[tuple[float, Moment]]:
+        """Every first page that chance can make, with its probability."""
+        return self.outcomes(self._before, 0)
+
+    def follow(self, moment: Moment, link: int, key: int) -> Moment:
+        """The moment after a link, by the lots of a key."""
+        found, drawn = walk(moment.onward.get(link), lots_of(key))
+        return found or self._play(moment, link, key, drawn)[0]
+
+    def outcomes(self, moment: Moment, link: int) -> Iterator[tuple[float, Moment]]:
+        """Every moment that chance can make of a link, with its probability."""
+        lots = EveryLot()
+        while lots.again():
+            found, drawn = walk(moment.onward.get(link), lots.draw)
+            if found is None:
+                found, shown = self._play(moment, link, None, drawn)
+                if shown.draws:
+                    raise UnlistedError(
+                        f'passage "{shown.passage}" draws a number by Math.random(), which has no list of outcomes'
+                    )
+                for outcomes, _ in shown.lots[len(drawn) :]:
+                    lots.draw(outcomes)
+            yield lots.probability, found
+
+    def close(self) -> None:
+        """Let go of the engines; what was met is kept."""
+        while self._sessions:
+            self._sessions.pop()[0].close()
+
+    def _play(self, moment: Moment, link: int, key: int | None, drawn: list[int]) -> tuple[Moment, Shown]:
+        """Have an engine take the step, and remember what came of it."""
+        session = self._session_at(moment)
+        try:
+            shown = session.open(key, drawn) if moment is self._before else session.press(link, key, drawn)
+        except BaseException:
+            session.close()
+            raise
+        self.errors.update(dict.fromkeys(shown.errors))
+        lots = tuple(outcome for _, outcome in shown.lots)
+        clicks = () if shown.entered else (*moment.clicks, (link, lots))
+        identity = self.matters.identity(shown, clicks)
+        after = self.moments.get(identity)
+        if after is None:
+            after = Moment(shown, session.save(), Way(moment, link, key, lots), clicks)
+            self._kept += len(after.saved or "") + 1000
+            if self._kept < MOST_REMEMBERED:
+                self.moments[identity] = after
+        if not shown.draws and self._kept < MOST_REMEMBERED:
+            moment.onward[link] = grown(moment.onward.get(link), shown.lots, after)
+        self._sessions.append((session, after))
+        return after, shown
+
+    def _session_at(self, moment: Moment) -> Session:
+        """An engine that stands at a moment; it is the caller's until it is put back."""
+        for number, (_, place) in enumerate(self._sessions):
+            if place is moment:
+                return self._sessions.pop(number)[0]
+        session = self.open_session() if len(self._sessions) < MOST_SESSIONS else self._sessions.pop(0)[0]
+        if moment is self._before or self._restored(session, moment):
+            return session
+        session.close()
+        raise InputError(
+            f'{self.source}: passage "{moment.shown.passage}" cannot be come back to: '
+            "the same clicks show another page the second time, so the story cannot be played here"
+        )
+
+    def _restored(self, session: Session, moment: Moment) -> bool:
+        """Bring an engine to a moment: by its own saved state, else by going the way again."""
+        if moment.saved is not None and _alike(session.restore(moment.saved), moment.shown):
+            return True
+        moment.saved = None  # it holds less than matters
+        shown = moment.shown
+        for way in _ways_to(moment):
+            first = way.before is self._before
+            shown = session.open(way.key, way.lots) if first else session.press(way.link, way.key, way.lots)
+        return _alike(shown, moment.shown)
+
+
+def _ways_to(moment: Moment) -> list[Way]:
+    """The steps from the start to a moment, as they were first taken."""
+    ways: list[Way] = []
+    while moment.way is not None:
+        ways.append(moment.way)
+        moment = moment.way.before
+    return ways[::-1]
+
+
+def _alike(one: Shown, other: Shown) -> bool:
+    """Whether two pages look the same and come from the same passage."""
+    return one.passage == other.passage and one.page == other.page

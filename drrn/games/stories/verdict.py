@@ -1,0 +1,36 @@
+"""What a page comes to under the rules: its text and actions, whether it ends the game, and what arriving there pays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from drrn.games.stories.layout import lay_out
+from drrn.games.stories.page import Link, Page
+from drrn.games.stories.rules import Rules
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A page as the player gets it; the game goes on while there are links."""
+
+    text: str
+    links: tuple[tuple[str, Link], ...]  # the words of each action, and what it does
+    hypertext: bool
+    rule: int | None  # the ending rule that matched
+    reward: float
+
+
+def verdict(rules: Rules, page: Page, *, opening: bool) -> Verdict:
+    """Apply the rules to a page; the opening comes before any step, and pays nothing on the way."""
+    text, links, hypertext = lay_out(page.pieces)
+    links = [(label, link) for label, link in links if rules.is_action(label)]
+    if links and rules.stops(page, text):
+        links = []
+    rule = None if links else rules.ending(page, text)
+    if links:
+        reward = 0.0 if opening else rules.step_reward
+    else:
+        reward = rules.default_reward if rule is None else rules.endings[rule].reward
+    if not opening:
+        reward += rules.event_reward(page, text)
+    return Verdict(text, tuple(links), hypertext, rule, reward)
