@@ -130,5 +130,4 @@
     /** How many timers wait. */
     waiting: () => queue.length,
   };
-  drrn.report = drrn.report || (() => {}); // the driver's own comes later
 })(globalThis.__drrn);
