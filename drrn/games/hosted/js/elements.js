@@ -272,9 +272,6 @@
     checkVisibility() {
       return this.rendered;
     }
-    get [Symbol.toStringTag]() {
-      return this.constructor.name;
-    }
   }
   Object.defineProperty(Element.prototype, "scrollTop", { writable: true, value: 0 });
   Object.defineProperty(Element.prototype, "scrollLeft", { writable: true, value: 0 });

@@ -6,6 +6,9 @@
 
   /** A name of the window: writable, and not listed, as a browser's classes are. */
   drrn.expose = function (name, value) {
+    if (typeof value === "function" && value.prototype && !Object.hasOwn(value.prototype, Symbol.toStringTag)) {
+      Object.defineProperty(value.prototype, Symbol.toStringTag, { value: name, configurable: true }); // "[object NodeList]": jQuery looks
+    }
     Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
   };
 
