@@ -3,7 +3,13 @@
   "use strict";
 
   const BOXES = new Set(["text", "search", "email", "url", "tel", "password", "number", "range", "date", ""]);
-  const ENCHANTED = ["enchantment-link", "enchantment-mouseover", "enchantment-mouseout", "enchantment-clickblock"];
+  const ENCHANTED = { // Harlowe's classes for what reacts to a pointer, and the events that it waits for
+    "enchantment-link": "click", "enchantment-clickblock": "anywhere",
+    "enchantment-mouseover": "over", "enchantment-mouseoverblock": "over",
+    "enchantment-mouseout": "out", "enchantment-mouseoutblock": "out",
+    "enchantment-dblclick": "twice", "enchantment-dblclickblock": "twice",
+  };
+  const POINTER = { over: ["mouseover", "mouseenter"], out: ["mouseout", "mouseleave"], twice: ["dblclick"] };
   const SURE = "a,button,input,select,textarea,tw-link,.enchantment-link"; // a box around these is no link itself
   const WHOLE = "body,main,article,section,tw-story,tw-passage,.passage,#passages,#story,#page,#main"; // listen for their links
   const TARGETS = ["data-passage", "passage-name", "data-cb-go", "data-linkname", "to"];
@@ -36,18 +42,25 @@
     return BOXES.has(type) ? "box" : null;
   }
 
+  /** What jQuery keeps for an element under a name; a jQuery of the engine's own can be seen no other way. */
+  function dataOf(element, name) {
+    for (const key of Object.keys(element)) {
+      const kept = key.startsWith("jQuery") ? element[key] : null;
+      if (kept && kept[name] !== undefined) return kept[name];
+    }
+    return undefined;
+  }
+
   function otherKind(element) {
-    const classes = element.getAttribute("class");
-    if (classes && ENCHANTED.some((name) => element.classList.contains(name))) {
-      if (element.classList.contains("enchantment-clickblock")) return "anywhere";
-      return element.classList.contains("enchantment-mouseover") ? "hover" : "click";
+    if (element.hasAttribute("class")) {
+      for (const name of element.classList) if (ENCHANTED[name]) return ENCHANTED[name];
     }
     const role = element.getAttribute("role");
     if (!handles(element) && role !== "button" && role !== "link") return null;
     return element.matches(WHOLE) || element.querySelector(SURE) ? null : "click";
   }
 
-  /** How an element is used: click, hover, anywhere, check, select or box; null where a player can do nothing with it. */
+  /** How an element is used: click, over, out, twice, anywhere, check, select or box; null where a player can do nothing with it. */
   drrn.kindOf = function kindOf(element) {
     if (element.disabled || element.getAttribute("aria-disabled") === "true") return null;
     switch (element.localName) {
@@ -68,7 +81,8 @@
       const target = element.getAttribute(name);
       if (target) return target;
     }
-    return "";
+    const named = element.localName === "tw-link" && dataOf(element.parentNode, "linkPassageName");
+    return typeof named === "string" ? named : "";
   };
 
   function fire(element, type, Kind, settings) {
@@ -97,9 +111,8 @@
     const { element, kind } = action;
     if (kind === "select") choose(element, action.option);
     else if (kind === "enter") enter(element);
-    else if (kind === "hover") {
-      fire(element, "mouseover", MouseEvent);
-      fire(element, "mouseenter", MouseEvent, { bubbles: false });
+    else if (POINTER[kind]) {
+      for (const type of POINTER[kind]) fire(element, type, MouseEvent, { bubbles: !/(enter|leave)$/.test(type) });
     } else element.click();
   };
 

@@ -100,7 +100,8 @@
   FakeDate.parse = RealDate.parse;
 
   function define(owner, name, value) {
-    Object.defineProperty(owner, name, { value, writable: true, configurable: true, enumerable: true });
+    const fixed = Object.getOwnPropertyDescriptor(owner, name)?.configurable === false; // mini-racer's own timers are
+    Object.defineProperty(owner, name, fixed ? { value } : { value, writable: true, configurable: true, enumerable: true });
   }
 
   define(globalThis, "Date", FakeDate);
@@ -130,5 +131,4 @@
     /** How many timers wait. */
     waiting: () => queue.length,
   };
-  drrn.report = drrn.report || (() => {}); // the driver's own comes later
 })(globalThis.__drrn);

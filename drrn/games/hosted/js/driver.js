@@ -20,10 +20,7 @@
     if (errors.length < MOST_ERRORS && !errors.includes(line)) errors.push(line);
   }
 
-  drrn.report = function report(error) {
-    if (typeof globalThis.reportError === "function") globalThis.reportError(error); // the story may be listening
-    else note(error);
-  };
+  drrn.report = drrn.report || ((error) => globalThis.reportError(error)); // the story may be listening for it
   globalThis.addEventListener("error", (event) => note(event.error || event.message));
   globalThis.addEventListener("unhandledrejection", (event) => note(event.reason));
 
@@ -54,13 +51,15 @@
       const still = await rested(SETTLING);
       let filled = 0;
       for (const box of look().boxes) filled += drrn.fill(box) ? 1 : 0;
-      if (still && !filled) break;
+      if (filled) await rested(SETTLING);
+      if (filled) look();
+      if (still) break;
     }
     for (let round = 0; round < WAITING.rounds; round += 1) {
-      if (drrn.restarted || look().actions.length || !drrn.clock.waiting()) break;
+      if (drrn.restarted || shown.actions.length || !drrn.clock.waiting()) break;
       await rested(WAITING);
+      look();
     }
-    look();
   }
 
   /** The page, as JSON. */

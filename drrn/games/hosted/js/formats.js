@@ -74,7 +74,9 @@
     name: "Harlowe",
     roots: () => {
       const dialogs = document.querySelectorAll("tw-backdrop");
-      return [dialogs.length ? dialogs[dialogs.length - 1] : find("tw-story") || document.body];
+      let root = dialogs.length ? dialogs[dialogs.length - 1] : find("tw-story") || document.body;
+      while (root.parentNode.localName === "tw-enchantment") root = root.parentNode; // the page itself can be pressed
+      return [root];
     },
     passage: () => attempt(() => drrn.harlowe.State.passage, ""),
     variables: () => attempt(() => drrn.harlowe.State.variables, {}),

@@ -164,7 +164,7 @@
       if (!kind || !offer(element, kind, writer)) walkChildren(element, writer, style.display, visible, plain);
       if (kind === "anywhere") {
         writer.line(1);
-        writer.link({ element, kind: "click" }, GO_ON, "");
+        writer.link({ element: element.querySelector("tw-passage") || element, kind: "click" }, GO_ON, "");
       }
     }
     if (block) writer.line(writer.pieces.length ? least : 0);

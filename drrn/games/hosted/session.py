@@ -1,0 +1,92 @@
+"""A session: one hosted story being played in an isolate of its own, page by page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from drrn.errors import InputError
+from drrn.games.hosted.isolate import Isolate, IsolateError
+from drrn.games.hosted.shown import Shown, read_shown
+from drrn.games.hosted.source import load
+
+SECONDS = 10.0  # for one page to be made, before a story is said to run without end
+
+
+class Session:
+    """A hosted story: `open` begins an episode, `press` takes a link of the page shown last.
+
+    An episode is a function of the seed and of the links pressed, whatever was played before.
+    """
+
+    def __init__(self, html: str, *, answers: Mapping[str, str], seconds: float = SECONDS) -> None:
+        self.html, self.answers, self.seconds = html, dict(answers), seconds
+        self.about = ("", "")  # the story format's name and version, once opened
+        self._isolate: Isolate | None = None
+        self._shown: Shown | None = None
+
+    def open(self, seed: int) -> Shown:
+        """Begin an episode, and read its first page."""
+        self.close()
+        self._isolate = Isolate(seconds=self.seconds)
+        begin = json.dumps({"seed": seed, "inputs": self.answers})
+        try:
+            load(self._isolate, self.html, begin=f"__drrn.begin({begin})")
+            shown = self._settled("__drrn.open()")
+            about = json.loads(self._isolate.eval("JSON.stringify(__drrn.format.about())"))
+        except IsolateError as error:
+            raise self._refused(error) from error
+        self.about = (about["name"], about["version"])
+        return shown
+
+    def press(self, index: int) -> Shown:
+        """Press link `index` of the page, and read the page that follows."""
+        if self._shown is None or not 0 <= index < len(self._shown.links):
+            raise IndexError(f"action {index}: the page has {len(self._shown.links) if self._shown else 0} actions")
+        return self._guarded(f"__drrn.step({index})")
+
+    def save(self) -> str | None:
+        """The state, as text, by the engine's own means; None where it has none."""
+        saved = self._opened().eval("__drrn.save()")
+        return saved if isinstance(saved, str) else None
+
+    def restore(self, saved: str) -> Shown:
+        """Go back to a saved state of this story, and read its page."""
+        return self._guarded(f"__drrn.restore({json.dumps(saved)})")
+
+    def close(self) -> None:
+        if self._isolate is not None:
+            self._isolate.close()
+        self._isolate, self._shown = None, None
+
+    def _opened(self) -> Isolate:
+        if self._isolate is None:
+            raise RuntimeError("the session is not open: call open(seed) first")
+        return self._isolate
+
+    def _guarded(self, call: str) -> Shown:
+        try:
+            return self._settled(call)
+        except IsolateError as error:
+            raise self._refused(error) from error
+
+    def _settled(self, call: str) -> Shown:
+        """Start an action and take its page: timers and promises all run before the second call."""
+        isolate = self._opened()
+        isolate.eval(f"void {call}")
+        page = isolate.eval("__drrn.result")
+        if not isinstance(page, str):
+            raise InputError(f"{self._where()}: the page never settled")
+        if page.startswith('{"failed":'):
+            raise InputError(f"{self._where()}: {json.loads(page)['failed']}")
+        self._shown = read_shown(page)
+        return self._shown
+
+    def _refused(self, error: IsolateError) -> InputError:
+        """What stopped the story, in one sentence; its isolate is of no more use."""
+        where = self._where()
+        self.close()
+        return InputError(f"{where}: {error}")
+
+    def _where(self) -> str:
+        return f'after passage "{self._shown.passage}"' if self._shown else "at its start"
