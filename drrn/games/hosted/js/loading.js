@@ -42,4 +42,5 @@
     drrn.dispatch(globalThis, new Event("load"));
     drrn.dispatch(globalThis, new PageTransitionEvent("pageshow"));
   };
+  drrn.passForNative();
 })(globalThis.__drrn);

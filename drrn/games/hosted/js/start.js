@@ -5,7 +5,9 @@
   Object.defineProperty(globalThis, "__drrn", { value: drrn });
 
   /** A name of the window: writable, and not listed, as a browser's classes are. */
+  const exposed = [];
   drrn.expose = function (name, value) {
+    exposed.push(value);
     if (typeof value === "function" && value.prototype && !Object.hasOwn(value.prototype, Symbol.toStringTag)) {
       Object.defineProperty(value.prototype, Symbol.toStringTag, { value: name, configurable: true }); // "[object NodeList]": jQuery looks
     }
@@ -17,6 +19,24 @@
     for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(members))) {
       Object.defineProperty(prototype, name, { ...descriptor, enumerable: true, configurable: true });
     }
+  };
+
+  /** Our methods print as native code: jQuery takes the fast way (querySelectorAll) only where it is native. */
+  drrn.passForNative = function () {
+    const ours = new WeakSet();
+    for (const value of exposed) {
+      if (typeof value !== "function") continue;
+      ours.add(value);
+      for (const { value: method } of Object.values(Object.getOwnPropertyDescriptors(value.prototype ?? {}))) {
+        if (typeof method === "function") ours.add(method);
+      }
+    }
+    const written = Function.prototype.toString;
+    const toString = function toString() {
+      return ours.has(this) ? `function ${this.name}() { [native code] }` : written.call(this);
+    };
+    ours.add(toString);
+    Object.defineProperty(Function.prototype, "toString", { value: toString, writable: true, configurable: true });
   };
 
   drrn.expose("window", globalThis);
