@@ -206,7 +206,7 @@ class HostedGame:
             None if judged.links else EndingPlace(named or shown.passage, judged.rule),
             judged.hypertext,
         )
-        return Staged(face, tuple(numbers[id(link)] for _, link in judged.links), state.paid | page.writes.keys())
+        return Staged(face, tuple(numbers[id(link)] for _, link in judged.links), state.paid.union(page.writes))
 
 
 def plain_value(value: Any) -> Value:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from drrn.errors import InputError
 from drrn.games.hosted.isolate import Isolate, IsolateError
 from drrn.games.hosted.shown import Shown, read_shown
-from drrn.games.hosted.source import load
+from drrn.games.hosted.source import add_browser, load, prepared
 
 SECONDS = 10.0  # for one page to be made, before a story is said to run without end
 
@@ -16,42 +17,46 @@ SECONDS = 10.0  # for one page to be made, before a story is said to run without
 class Session:
     """A hosted story: `open` begins an episode, `press` takes a link of the page shown last.
 
-    An episode is a function of the seed and of the links pressed, whatever was played before.
+    A page is a function of the links pressed and of each step's chance: a key, from which all that is drawn follows,
+    and the outcomes of its first lots. Without a key, lots that are not given fall on their first outcome.
     """
 
     def __init__(self, html: str, *, answers: Mapping[str, str], seconds: float = SECONDS) -> None:
-        self.html, self.answers, self.seconds = html, dict(answers), seconds
+        self.html, self.answers, self.seconds = prepared(html), dict(answers), seconds
         self.about = ("", "")  # the story format's name and version, once opened
         self._isolate: Isolate | None = None
         self._shown: Shown | None = None
 
-    def open(self, seed: int) -> Shown:
+    def open(self, key: int | None, lots: Sequence[int] = ()) -> Shown:
         """Begin an episode, and read its first page."""
         self.close()
-        self._isolate = Isolate(seconds=self.seconds)
-        begin = json.dumps({"seed": seed, "inputs": self.answers})
+        self._isolate = Isolate()
         try:
-            load(self._isolate, self.html, begin=f"__drrn.begin({begin})")
+            add_browser(self._isolate)
+            self._isolate.call("__drrn.begin", {**_chance(key, lots), "inputs": self.answers})
+            load(self._isolate, self.html, seconds=self.seconds)
             shown = self._settled("__drrn.open()")
-            about = json.loads(self._isolate.eval("JSON.stringify(__drrn.format.about())"))
+            about = json.loads(self._evaluate("JSON.stringify(__drrn.format.about())"))
         except IsolateError as error:
             raise self._refused(error) from error
         self.about = (about["name"], about["version"])
         return shown
 
-    def press(self, index: int) -> Shown:
+    def press(self, index: int, key: int | None, lots: Sequence[int] = ()) -> Shown:
         """Press link `index` of the page, and read the page that follows."""
         if self._shown is None or not 0 <= index < len(self._shown.links):
             raise IndexError(f"action {index}: the page has {len(self._shown.links) if self._shown else 0} actions")
-        return self._guarded(f"__drrn.step({index})")
+        return self._guarded(f"__drrn.step({index}, {key or 0}, {json.dumps(list(lots))}, {json.dumps(key is None)})")
 
     def save(self) -> str | None:
         """The state, as text, by the engine's own means; None where it has none."""
-        saved = self._opened().eval("__drrn.save()")
+        saved = self._evaluate("__drrn.save()")
         return saved if isinstance(saved, str) else None
 
     def restore(self, saved: str) -> Shown:
         """Go back to a saved state of this story, and read its page."""
+        if self._isolate is None:
+            self.open(0)
         return self._guarded(f"__drrn.restore({json.dumps(saved)})")
 
     def close(self) -> None:
@@ -59,10 +64,10 @@ class Session:
             self._isolate.close()
         self._isolate, self._shown = None, None
 
-    def _opened(self) -> Isolate:
+    def _evaluate(self, script: str) -> Any:
         if self._isolate is None:
-            raise RuntimeError("the session is not open: call open(seed) first")
-        return self._isolate
+            raise RuntimeError("the session is not open: call open first")
+        return self._isolate.evaluate(script, seconds=self.seconds)
 
     def _guarded(self, call: str) -> Shown:
         try:
@@ -72,9 +77,8 @@ class Session:
 
     def _settled(self, call: str) -> Shown:
         """Start an action and take its page: timers and promises all run before the second call."""
-        isolate = self._opened()
-        isolate.eval(f"void {call}")
-        page = isolate.eval("__drrn.result")
+        self._evaluate(f"void {call}")
+        page = self._evaluate("__drrn.result")
         if not isinstance(page, str):
             raise InputError(f"{self._where()}: the page never settled")
         if page.startswith('{"failed":'):
@@ -90,3 +94,8 @@ class Session:
 
     def _where(self) -> str:
         return f'after passage "{self._shown.passage}"' if self._shown else "at its start"
+
+
+def _chance(key: int | None, lots: Sequence[int]) -> dict[str, Any]:
+    """The chance of a step, as the driver takes it."""
+    return {"key": key or 0, "lots": list(lots), "listing": key is None}

@@ -19,7 +19,10 @@ class Shown:
     pieces: tuple[str | Link, ...]
     variables: Mapping[str, Any]
     errors: tuple[str, ...] = ()  # "passage: message" of what the story's scripts threw since the last page
-    draws: int = 0  # random numbers drawn since the last page
+    history: tuple[str, ...] = ()  # passages shown so far, as the engine remembers them; the last is this one
+    entered: bool = True  # whether the passage was entered by the last click; False: clicks were made within it
+    draws: int = 0  # random numbers drawn since the last page that are no lots
+    lots: tuple[tuple[int, int], ...] = ()  # outcomes and outcome of each lot drawn since the last page
     restarted: bool = False  # the story asked to be begun again
 
     @property
@@ -40,5 +43,13 @@ def read_shown(page: str) -> Shown:
         piece if isinstance(piece, str) else Link(piece["label"], piece["target"]) for piece in told["pieces"]
     )
     return Shown(
-        told["passage"], pieces, told["variables"], tuple(told["errors"]), told["draws"], told.get("restarted", False)
+        passage=told["passage"],
+        pieces=pieces,
+        variables=told["variables"],
+        errors=tuple(told["errors"]),
+        history=tuple(told["history"]),
+        entered=told["entered"],
+        draws=told["draws"],
+        lots=tuple((outcomes, outcome) for outcomes, outcome in told["lots"]),
+        restarted=told["restarted"],
     )

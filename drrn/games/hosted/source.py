@@ -8,6 +8,7 @@ import re
 from functools import cache
 from importlib import resources
 
+from drrn.games.hosted.drawn_lots import with_lots
 from drrn.games.hosted.isolate import SECONDS, Isolate, IsolateError, OutOfMemoryError, TimedOutError
 
 BROWSER = (
@@ -31,7 +32,7 @@ OUTSIDE_SHEET = re.compile(r"<link\b[^>]*\brel\s*=\s*[\"']?stylesheet\b[^>]*>", 
 def prepared(text: str) -> str:
     """A published story that loads nothing from elsewhere, draws no lots for jQuery, and hands out Harlowe's engine."""
     text = OUTSIDE_SHEET.sub("", OUTSIDE_SCRIPT.sub("", text))
-    text = JQUERY_NAME.sub(r"\g<1>0.1", JQUERY_DRAW.sub("0.1", text))
+    text = with_lots(JQUERY_NAME.sub(r"\g<1>0.1", JQUERY_DRAW.sub("0.1", text)))
     text, found = HARLOWE_START.subn(HANDED_OUT, text, count=1)
     return text if found else HARLOWE_ONLY_START.sub(HANDED_OUT, text, count=1)
 

@@ -2,15 +2,21 @@
 (function (drrn) {
   "use strict";
 
+  const MOST_OUTCOMES = 1000000; // of one lot
+  const GOLDEN = 0x9e3779b9; // 2^32 divided by the golden ratio: multiples of it are spread evenly
+
   const chance = {
-    draws: 0, // numbers drawn in this step
-    lots: null, // outcomes given beforehand for `draw`, first come first taken; null: by the generator
-    asked: [], // [outcomes, outcome] of every `draw` in this step
+    draws: 0, // numbers drawn in this step that are no lots
+    lots: [], // [outcomes, outcome] of every lot of this step
     reseed,
     random,
-    draw,
-    key: () => state >>> 0, // what the chance of this step follows from, for an engine with a generator of its own
+    spread,
+    key: () => key,
+    following: () => scrambled(key + GOLDEN), // the key of the next step, where nobody gives one
   };
+  let key = 0; // what the chance of this step follows from
+  let given = []; // outcomes of its first lots, given beforehand
+  let listing = false; // whether the lots after those fall on their first outcome, so that all can be gone through
   let state = 0;
 
   /** Scramble a 32-bit number so that neighbours have nothing in common. */
@@ -22,10 +28,13 @@
   }
 
   /** Begin the chance of one step. */
-  function reseed(seed, step) {
-    state = scrambled(scrambled(seed) + Math.imul(step, 0x9e3779b1));
+  function reseed(number, lots = [], first = false) {
+    key = number >>> 0;
+    given = lots;
+    listing = first;
+    state = scrambled(key);
     chance.draws = 0;
-    chance.asked = [];
+    chance.lots = [];
   }
 
   /** A 32-bit number: the next of a Weyl sequence, scrambled. */
@@ -40,12 +49,19 @@
     return ((next() >>> 5) * 67108864 + (next() >>> 6)) / 9007199254740992;
   }
 
-  /** One of `outcomes` equally likely numbers from 0 up: a lot, which can be given beforehand. */
-  function draw(outcomes) {
-    const place = chance.asked.length;
-    const given = chance.lots && place < chance.lots.length ? chance.lots[place] : Math.floor(random() * outcomes);
-    chance.asked.push([outcomes, given]);
-    return given;
+  /** One of `outcomes` equally likely numbers from 0 up (drrn/games/hosted/lots.py works out the same). */
+  function lot(outcomes) {
+    const place = chance.lots.length;
+    const byKey = () => Math.floor((scrambled(key + Math.imul(place + 1, GOLDEN)) * outcomes) / 4294967296);
+    const outcome = place < given.length ? given[place] : listing ? 0 : byKey();
+    chance.lots.push([outcomes, outcome]);
+    return outcome;
+  }
+
+  /** A number below `outcomes` that is to be rounded down: a lot, if there are so many whole numbers below it. */
+  function spread(outcomes) {
+    if (!Number.isInteger(outcomes) || outcomes < 1 || outcomes > MOST_OUTCOMES) return random() * outcomes;
+    return outcomes === 1 ? 0.5 : lot(outcomes) + 0.5;
   }
 
   function getRandomValues(numbers) {
@@ -59,7 +75,7 @@
     return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-4${digits.slice(13, 16)}-8${digits.slice(17, 20)}-${digits.slice(20)}`;
   }
 
-  reseed(0, 0);
+  reseed(0);
   Math.random = random;
   if (!globalThis.crypto) {
     Object.defineProperty(globalThis, "crypto", { value: {}, writable: true, configurable: true, enumerable: true });

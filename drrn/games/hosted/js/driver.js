@@ -7,8 +7,6 @@
   const THINKING = 1000; // fake milliseconds between two clicks
   const MOST_ERRORS = 20;
 
-  let seed = 0;
-  let step = 0;
   let errors = [];
   let shown = { pieces: [], actions: [], boxes: [] };
 
@@ -24,14 +22,12 @@
   globalThis.addEventListener("error", (event) => note(event.error || event.message));
   globalThis.addEventListener("unhandledrejection", (event) => note(event.reason));
 
-  /** Before the story's scripts: the seed and the answers of an episode. */
+  /** Before the story's scripts: the chance of the opening, and the answers to what the story asks. */
   drrn.begin = function begin(settings) {
-    seed = settings.seed;
-    step = 0;
     errors = [];
     drrn.answers = settings.inputs || {};
     drrn.restarted = false;
-    drrn.chance.reseed(seed, step);
+    drrn.chance.reseed(settings.key, settings.lots, settings.listing);
   };
 
   function look() {
@@ -69,7 +65,10 @@
       pieces: shown.pieces,
       variables: drrn.format.variables(),
       errors,
+      history: drrn.format.history(),
+      entered: visit.clicks.length === 0,
       draws: drrn.chance.draws,
+      lots: drrn.chance.lots,
       restarted: Boolean(drrn.restarted),
     });
   };
@@ -77,8 +76,9 @@
   async function settled(action) {
     drrn.result = null;
     try {
-      if (action) action();
+      action();
       await settle();
+      keepVisit();
       drrn.result = drrn.page();
     } catch (error) {
       drrn.result = JSON.stringify({ failed: `${error.name}: ${error.message}`, stack: String(error.stack) });
@@ -87,56 +87,49 @@
   }
 
   /** After the story's scripts: the opening page. */
-  drrn.open = async () => {
-    await settled(null);
-    entered(0);
-    return drrn.result;
-  };
+  drrn.open = () => settled(() => { visit = null; });
 
-  function press(index) {
+  /** Press the action of this number, by the chance of a key, and read the page that follows. */
+  drrn.step = (index, key = drrn.chance.following(), lots = [], listing = false) => settled(() => {
     const action = shown.actions[index];
     if (!action) throw new RangeError(`the page has no action ${index}`);
-    step += 1;
     errors = [];
-    drrn.chance.reseed(seed, step);
+    pressed = index;
+    drrn.chance.reseed(key, lots, listing);
     drrn.format.reseed();
     drrn.clock.pass(THINKING);
     drrn.use(action);
-  }
+  });
 
-  /** Press the action of this number, and read the page that follows. */
-  drrn.step = async (index) => {
-    await settled(() => press(index));
-    if (drrn.format.moment() !== visit.moment) entered(step);
-    else visit.clicks.push(index);
-    return drrn.result;
-  };
+  let pressed = 0;
+  let visit = null; // the move to this passage, and the clicks made in it since, each with its chance
 
-  let visit = { moment: null, step: 0, clicks: [] }; // the move to this passage, and the clicks made in it since
-
-  function entered(at) {
-    visit = { moment: drrn.format.moment(), step: at, clicks: [] };
+  /** Keep what brings this page back: what was drawn, and whether the last click led to another passage. */
+  function keepVisit() {
+    const moment = drrn.format.moment();
+    const chance = { key: drrn.chance.key(), lots: drrn.chance.lots.map(([, outcome]) => outcome) };
+    if (visit === null || moment === null || moment !== visit.moment) visit = { moment, chance, clicks: [] };
+    else visit.clicks.push({ index: pressed, chance });
   }
 
   /** The state, as text: the engine's own at the move to this passage, and the clicks since; null where it has none. */
   drrn.save = () => {
     const state = drrn.format.save();
-    return state === null ? null : JSON.stringify({ state, seed, step: visit.step, clicks: visit.clicks });
+    return state === null ? null : JSON.stringify({ state, chance: visit.chance, clicks: visit.clicks });
   };
 
   /** Go back to a state that was saved, and read its page. */
   drrn.restore = async (saved) => {
-    const { state, clicks, ...then } = JSON.parse(saved);
-    seed = then.seed;
-    step = then.step;
+    const { state, chance, clicks } = JSON.parse(saved);
     errors = [];
-    drrn.chance.reseed(seed, step);
     await settled(() => {
+      visit = null;
+      drrn.restarted = false;
+      drrn.chance.reseed(chance.key, chance.lots);
       drrn.format.reseed();
       if (!drrn.format.restore(state)) throw new Error("the engine does not take its own state");
     });
-    entered(step);
-    for (const index of clicks) await drrn.step(index);
+    for (const click of clicks) await drrn.step(click.index, click.chance.key, click.chance.lots);
     return drrn.result;
   };
 })(globalThis.__drrn);

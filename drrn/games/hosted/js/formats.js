@@ -64,6 +64,7 @@
     roots: rootsOf(["tw-story", "#passages", "#page", "#story", "body"]),
     passage: () => attempt(() => find("[data-passage-name]").getAttribute("data-passage-name"), ""),
     variables: () => attempt(() => globalThis.story.state, {}),
+    history: () => [], // passages shown so far, this one last
     moment: () => null, // something that is another one after every move to a passage
     save: () => null,
     restore: () => false,
@@ -80,6 +81,10 @@
     },
     passage: () => attempt(() => drrn.harlowe.State.passage, ""),
     variables: () => attempt(() => drrn.harlowe.State.variables, {}),
+    history: () => attempt(() => {
+      const { State } = drrn.harlowe;
+      return [...(State.history ? State.history() : State.pastPassageNames()), State.passage];
+    }, []),
     moment: () => {
       const { pastLength, turns, passage } = drrn.harlowe.State;
       return `${pastLength} ${turns} ${passage}`;
@@ -106,6 +111,7 @@
       const first = !handed;
       handed = parts;
       if (first) reseed(true);
+      if (first) drrn.chance.draws = 0; // what the engine drew for itself
     },
   });
 
@@ -126,6 +132,10 @@
     },
     passage: () => attempt(() => globalThis.SugarCube.State.passage, ""),
     variables: () => attempt(() => globalThis.SugarCube.State.variables, {}),
+    history: () => attempt(() => {
+      const { State } = globalThis.SugarCube;
+      return [...(State.expired || []), ...State.history.slice(0, State.length).map((moment) => moment.title)];
+    }, []),
     moment: () => globalThis.SugarCube.State.variables,
     save: () => attempt(() => JSON.stringify(globalThis.SugarCube.State.marshalForSave()), null),
     restore: (saved) => {
@@ -163,6 +173,7 @@
     roots: rootsOf(["#passages", "body"]),
     passage: () => attempt(() => globalThis.state.history[0].passage.title, ""),
     variables: () => attempt(() => globalThis.state.history[0].variables, {}),
+    history: () => attempt(() => globalThis.state.history.map((moment) => moment.passage?.title || "").reverse(), []),
   };
 
   function detected() {
@@ -201,6 +212,7 @@
     passage: () => String(current().passage()),
     variables: () => members(inherited(current().variables() || {}), 0),
     reseed: () => reseed(false),
+    history: () => Array.from(current().history(), String),
     moment: () => attempt(() => current().moment(), null),
     save: () => current().save(),
     restore: (saved) => current().restore(saved),

@@ -34,6 +34,7 @@
 
   /** The events that tell a page that it is complete. */
   drrn.arrive = function () {
+    if (drrn.chance) drrn.chance.draws = 0; // what the engine drew for itself while it was read
     const document = globalThis.document;
     document.dispatchEvent(new Event("readystatechange"));
     document.dispatchEvent(new Event("DOMContentLoaded", { bubbles: true }));
