@@ -100,7 +100,9 @@
   FakeDate.parse = RealDate.parse;
 
   function define(owner, name, value) {
-    Object.defineProperty(owner, name, { value, writable: true, configurable: true, enumerable: true });
+    const there = Object.getOwnPropertyDescriptor(owner, name);
+    if (there && !there.configurable) owner[name] = value;
+    else Object.defineProperty(owner, name, { value, writable: true, configurable: true, enumerable: true });
   }
 
   define(globalThis, "Date", FakeDate);
