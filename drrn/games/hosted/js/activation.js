@@ -1,0 +1,151 @@
+// What a click does by itself: boxes are ticked, forms sent, labels passed on, links followed; and which element has the focus.
+(function (drrn) {
+  "use strict";
+
+  const form = drrn.elementClass("HTMLFormElement", "form", {
+    get elements() {
+      return drrn.collection(this, (from) => [...from.querySelectorAll("input, select, textarea, button, fieldset, output")]);
+    },
+    get length() {
+      return this.elements.length;
+    },
+    submit() {},
+    requestSubmit(submitter = null) {
+      if (this.hasAttribute("novalidate") || this.checkValidity()) submit(this, submitter);
+    },
+    reset() {
+      if (!this.dispatchEvent(new Event("reset", { bubbles: true, cancelable: true }))) return;
+      for (const element of this.elements) element.typed = element.ticked = undefined;
+      for (const option of this.querySelectorAll("option")) option.chosen = undefined;
+      drrn.tree.version++;
+    },
+    checkValidity() {
+      return [...this.elements].every((element) => !element.checkValidity || element.checkValidity());
+    },
+    reportValidity() {
+      return this.checkValidity();
+    },
+  });
+  drrn.mirror(form.prototype, "action method name target enctype");
+  drrn.mirror(form.prototype, "noValidate", "flag");
+
+  function submit(target, submitter) {
+    target.dispatchEvent(new SubmitEvent("submit", { bubbles: true, cancelable: true, submitter }));
+  }
+
+  /** The nearest element, from the target up, for which a click means something. */
+  function activatable(target) {
+    for (let node = target; node && node.nodeType === 1; node = node.parentNode) {
+      const name = node.localName;
+      if (name === "input" || name === "button" || name === "label" || name === "summary" || name === "option") return node;
+      if ((name === "a" || name === "area") && node.attributeMap.has("href")) return node;
+    }
+    return null;
+  }
+
+  /** Boxes change before the click is told of, and change back where a listener forbids it. */
+  function before(element) {
+    if (!element || element.localName !== "input") return null;
+    if (element.type === "checkbox") {
+      const old = element.checked;
+      element.checked = !old;
+      return () => (element.checked = old);
+    }
+    if (element.type !== "radio" || element.checked) return null;
+    const name = element.getAttribute("name");
+    const old = name ? [...element.getRootNode().querySelectorAll("input")].find((other) => other.type === "radio" && other.name === name && other.checked) : null;
+    element.checked = true;
+    return () => {
+      element.checked = false;
+      if (old) old.checked = true;
+    };
+  }
+
+  function after(element, event) {
+    const name = element.localName;
+    if (name === "a" || name === "area") return drrn.follow(element.getAttribute("href"), element);
+    if (name === "summary") {
+      const details = element.parentNode;
+      if (details && details.localName === "details") {
+        details.open = !details.open;
+        drrn.clock.later(0, () => details.dispatchEvent(new Event("toggle")));
+      }
+    } else if (name === "label") {
+      const control = element.control;
+      if (control && !control.contains(event.target)) {
+        control.focus();
+        control.click();
+      }
+    } else if ((name === "button" || name === "input") && !drrn.disabled(element)) {
+      const owner = element.form;
+      if (!owner) return;
+      if (element.type === "submit" || element.type === "image") owner.requestSubmit(element);
+      else if (element.type === "reset") owner.reset();
+    }
+  }
+
+  drrn.clickWithActivation = function (target, event) {
+    const element = activatable(target);
+    const undo = element === target && !drrn.disabled(element) ? before(element) : null;
+    const allowed = drrn.dispatch(target, event);
+    if (!element) return allowed;
+    if (!allowed) {
+      if (undo) undo();
+    } else if (undo && element.isConnected) {
+      element.dispatchEvent(new Event("input", { bubbles: true, composed: true }));
+      element.dispatchEvent(new Event("change", { bubbles: true }));
+    } else after(element, event);
+    return allowed;
+  };
+
+  /** Follows a link as far as a page that never leaves can: a script, or a place within the page. */
+  drrn.follow = function (address, element) {
+    const text = (address ?? "").trim();
+    if (/^javascript:/i.test(text)) {
+      const code = decodeURIComponent(text.slice(11));
+      if (!/^\s*(?:void\s*\(?\s*0\s*\)?)?\s*;?\s*$/.test(code)) drrn.runScript(code);
+    } else if (text.startsWith("#") || drrn.resolve(text).split("#")[0] === globalThis.location.href.split("#")[0]) {
+      if (text.includes("#")) globalThis.location.hash = text.slice(text.indexOf("#"));
+    } else if (drrn.leaving) drrn.leaving(text, element); // whoever drives the page may wish to know
+  };
+
+  drrn.compileHandler = function (node, source) {
+    try {
+      const made = new Function("node", `with (node.ownerDocument || document) with (node) return function (event) {${source}\n}`);
+      return made(node);
+    } catch (error) {
+      drrn.report(error);
+      return null;
+    }
+  };
+
+  /** Runs a text as a script of the page; an error is told of and goes no further. */
+  drrn.runScript = function (code) {
+    try {
+      (0, eval)(code);
+    } catch (error) {
+      drrn.report(error);
+    }
+  };
+
+  let focused = null;
+  drrn.focused = () => (focused && focused.isConnected ? focused : globalThis.document.body);
+  const tell = (element, type, bubbles, other) =>
+    element.dispatchEvent(new FocusEvent(type, { bubbles, composed: true, relatedTarget: other, view: globalThis }));
+  const focusable = (element) => element.isConnected && !drrn.disabled(element) && (element.tabIndex >= 0 || element.hasAttribute("tabindex") || element.isContentEditable);
+
+  drrn.focus = function (element, blurred = focused) {
+    if (element ? element === focused || !focusable(element) : blurred !== focused || !focused) return;
+    const old = focused && focused.isConnected ? focused : null;
+    focused = element;
+    drrn.tree.version++;
+    if (old) {
+      tell(old, "blur", false, element);
+      tell(old, "focusout", true, element);
+    }
+    if (element && focused === element) {
+      tell(element, "focus", false, old);
+      tell(element, "focusin", true, old);
+    }
+  };
+})(globalThis.__drrn);

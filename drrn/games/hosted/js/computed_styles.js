@@ -1,0 +1,135 @@
+// Computed styles: what is displayed and visible, with the defaults of a browser, and whether an element is rendered.
+(function (drrn) {
+  "use strict";
+  const tree = drrn.tree;
+  const set = (text) => new Set(text.split(" "));
+
+  const hidden = set("area base basefont datalist head link meta noembed noframes noscript param rp script source style template title track");
+  const block = set(
+    "address article aside blockquote body center dd details dialog dir div dl dt fieldset figcaption figure footer form frameset h1 h2 " +
+      "h3 h4 h5 h6 header hgroup hr html legend listing main menu nav ol optgroup option p plaintext pre search section summary ul xmp");
+  const others = {
+    li: "list-item", table: "table", tbody: "table-row-group", thead: "table-header-group", tfoot: "table-footer-group", tr: "table-row",
+    td: "table-cell", th: "table-cell", caption: "table-caption", col: "table-column", colgroup: "table-column-group",
+    button: "inline-block", input: "inline-block", select: "inline-block", textarea: "inline-block", meter: "inline-block",
+    progress: "inline-block", ruby: "ruby", rt: "ruby-text",
+  };
+  const defaults = {
+    opacity: "1", position: "static", float: "none", "animation-duration": "0s", "animation-delay": "0s", "animation-name": "none",
+    "animation-iteration-count": "1", "transition-duration": "0s", "transition-delay": "0s", "transition-property": "all", overflow: "visible",
+    "overflow-x": "visible", "overflow-y": "visible", "z-index": "auto", top: "auto", left: "auto", right: "auto", bottom: "auto",
+    "box-sizing": "content-box", "background-color": "rgba(0, 0, 0, 0)", "background-image": "none", transform: "none", content: "normal",
+    "max-width": "none", "max-height": "none", "min-width": "0px", "min-height": "0px", "text-decoration": "none",
+  };
+  const inherited = {
+    color: "rgb(0, 0, 0)", "font-size": "16px", "font-family": "serif", "font-weight": "400", "font-style": "normal", "line-height": "normal",
+    "text-align": "start", "white-space": "normal", cursor: "auto", direction: "ltr", "list-style-type": "disc", "text-transform": "none",
+    "letter-spacing": "normal", "pointer-events": "auto",
+  };
+
+  function defaultDisplay(element) {
+    const name = element.localName;
+    if (element.attributeMap.has("hidden")) return "none";
+    if (hidden.has(name)) return "none";
+    if (name === "input" && element.attributeMap.get("type") === "hidden") return "none";
+    if (name === "dialog" && !element.attributeMap.has("open")) return "none";
+    if ((name === "audio" || name === "video") && name === "audio" && !element.attributeMap.has("controls")) return "none";
+    const parent = element.parentNode;
+    if (parent && parent.localName === "details" && name !== "summary" && !parent.attributeMap.has("open")) return "none";
+    if (block.has(name)) return "block";
+    return Object.hasOwn(others, name) ? others[name] : "inline";
+  }
+
+  function computeShown(element) {
+    const parent = element.parentNode;
+    const above = parent && parent.nodeType === 1 ? shown(parent) : null;
+    let display = drrn.cascaded(element, "display").toLowerCase() || defaultDisplay(element);
+    if (display === "inherit") display = above ? above.shownDisplay : "block";
+    else if (display === "initial" || display === "unset") display = "inline";
+    else if (display.startsWith("revert")) display = defaultDisplay(element);
+    let visibility = drrn.cascaded(element, "visibility").toLowerCase();
+    if (visibility === "" || visibility === "inherit" || visibility === "unset") visibility = above ? above.shownVisibility : "visible";
+    else if (visibility === "initial" || visibility === "revert") visibility = "visible";
+    element.shownDisplay = display;
+    element.shownVisibility = visibility;
+    element.shownVersion = tree.version;
+  }
+  /** Works out display and visibility once for each state of the tree. */
+  function shown(element) {
+    if (element.shownVersion !== tree.version) computeShown(element);
+    return element;
+  }
+
+  /** Whether an element has a box: it is in the document, and nothing from it upwards has display none. */
+  drrn.rendered = function (element) {
+    let node = element;
+    for (; node && node.nodeType === 1; node = node.parentNode) if (shown(node).shownDisplay === "none") return false;
+    return node !== null && node.nodeType === 9 && node === globalThis.document;
+  };
+
+  function times(element, shorthand, which) {
+    const text = drrn.cascaded(element, shorthand);
+    if (!text) return "0s";
+    const found = text.split(",").map((part) => (part.match(/(?:^|\s)[\d.]+m?s\b/g) || [])[which]?.trim() ?? "0s");
+    return found.map((time) => (time.endsWith("ms") ? parseFloat(time) / 1000 + "s" : time)).join(", ");
+  }
+
+  function computed(element, property) {
+    if (!element.isConnected) return "";
+    if (property === "display") return shown(element).shownDisplay;
+    if (property === "visibility") return shown(element).shownVisibility;
+    const own = drrn.cascaded(element, property);
+    if (own === "inherit" || (own === "" && (property in inherited || property.startsWith("--")))) {
+      const parent = element.parentNode;
+      return parent && parent.nodeType === 1 ? computed(parent, property) : (inherited[property] ?? "");
+    }
+    if (own !== "") return /-(?:duration|delay)$/.test(property) && /^[\d.]+ms$/.test(own) ? parseFloat(own) / 1000 + "s" : own;
+    const timed = /^(animation|transition)-(duration|delay)$/.exec(property);
+    if (timed) return times(element, timed[1], timed[2] === "duration" ? 0 : 1);
+    if (property === "animation-name") return (drrn.cascaded(element, "animation").match(/(?:^|\s)(?!(?:ease|linear|infinite|both|forwards|backwards|alternate|normal|running|paused|none|steps|cubic)\b)[a-z_-][\w-]*/i) || ["none"])[0].trim();
+    if (property === "width") return drrn.rendered(element) ? element.offsetWidth + "px" : "auto";
+    if (property === "height") return drrn.rendered(element) ? element.offsetHeight + "px" : "auto";
+    if (/^(?:margin|padding|border)-(?:top|right|bottom|left)(?:-width)?$/.test(property)) return "0px";
+    return defaults[property] ?? "";
+  }
+
+  class ComputedStyle extends CSSStyleDeclaration {
+    constructor(element) {
+      super(null);
+      Object.defineProperty(this, "element", { value: element });
+    }
+    getPropertyValue(property) {
+      return computed(this.element, property);
+    }
+    setProperty() {
+      throw new DOMException("These styles are computed, and therefore read-only.", "NoModificationAllowedError");
+    }
+    // The two that are read all the time take the short way.
+    get display() {
+      return this.element.isConnected ? shown(this.element).shownDisplay : "";
+    }
+    get visibility() {
+      return this.element.isConnected ? shown(this.element).shownVisibility : "";
+    }
+  }
+
+  class PseudoStyle extends CSSStyleDeclaration {
+    getPropertyValue(property) {
+      return property === "content" ? "none" : "";
+    }
+  }
+
+  const kept = new WeakMap();
+  drrn.expose("getComputedStyle", function getComputedStyle(element, pseudo) {
+    if (pseudo) return new PseudoStyle(null);
+    let style = kept.get(element);
+    if (!style) {
+      if (!element || element.nodeType !== 1) throw new TypeError("Failed to execute 'getComputedStyle' on 'Window': parameter 1 is not of type 'Element'.");
+      kept.set(element, (style = new ComputedStyle(element)));
+    }
+    return style;
+  });
+
+  /** A CSS time in milliseconds: "0.5s", "200ms", the longest of several. */
+  drrn.longestTime = (text) => Math.max(0, ...text.split(",").map((time) => (/ms$/.test(time.trim()) ? parseFloat(time) : parseFloat(time) * 1000) || 0));
+})(globalThis.__drrn);

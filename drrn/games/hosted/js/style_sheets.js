@@ -1,0 +1,168 @@
+// Style sheets: the page's own rules, media queries for a screen of 1280 by 800, and the light cascade of computed styles.
+(function (drrn) {
+  "use strict";
+  const tree = drrn.tree;
+
+  const sizes = { width: 1280, height: 800, "device-width": 1280, "device-height": 800 };
+  const features = {
+    orientation: "landscape", "prefers-color-scheme": "light", "prefers-reduced-motion": "no-preference", hover: "hover",
+    "any-hover": "hover", pointer: "fine", "any-pointer": "fine", "display-mode": "browser", scripting: "enabled", update: "fast",
+    "prefers-contrast": "no-preference", "forced-colors": "none", "inverted-colors": "none",
+  };
+  const pixels = (text) => parseFloat(text) * (/r?em$/.test(text) ? 16 : /pt$/.test(text) ? 4 / 3 : /cm$/.test(text) ? 37.8 : /in$/.test(text) ? 96 : 1);
+
+  function featureHolds(text) {
+    const [name, value] = text.split(":").map((part) => part.trim());
+    const range = /^(?:(\S+)\s*([<>]=?)\s*)?([a-z-]+)(?:\s*([<>]=?|=)\s*(\S+))?$/.exec(text.trim());
+    if (value === undefined && range && (range[2] || range[4]) && sizes[range[3]] !== undefined) {
+      const compare = (a, sign, b) => (sign === "<" ? a < b : sign === "<=" ? a <= b : sign === ">" ? a > b : sign === ">=" ? a >= b : a === b);
+      const size = sizes[range[3]];
+      return (!range[2] || compare(pixels(range[1]), range[2], size)) && (!range[4] || compare(size, range[4], pixels(range[5])));
+    }
+    if (value === undefined) return name in sizes || (name in features && !/^(?:no-preference|none)$/.test(features[name])) || name === "color";
+    const bound = /^(min|max)-(.+)$/.exec(name);
+    if (bound && sizes[bound[2]] !== undefined) return bound[1] === "min" ? sizes[bound[2]] >= pixels(value) : sizes[bound[2]] <= pixels(value);
+    if (bound && /resolution|pixel-ratio/.test(name)) return bound[1] === "min" ? parseFloat(value) <= 1 : parseFloat(value) >= 1;
+    if (bound && /aspect-ratio/.test(name)) {
+      const [wide, high = 1] = value.split("/").map(Number);
+      return bound[1] === "min" ? 1.6 >= wide / high : 1.6 <= wide / high;
+    }
+    if (name in sizes) return sizes[name] === pixels(value);
+    return features[name] === value;
+  }
+
+  function queryHolds(query) {
+    const text = query.trim().toLowerCase();
+    if (text === "") return true;
+    const negated = /^not\s+(?!\()/.test(text);
+    const holds = text.replace(/^(?:not|only)\s+(?!\()/, "").split(/\s+and\s+/).every((part) => {
+      if (part.includes(" or ")) return part.split(/\s+or\s+/).some((each) => featureHolds(each.replace(/[()]/g, "")));
+      if (/^not\s*\(/.test(part)) return !featureHolds(part.replace(/^not\s*/, "").replace(/[()]/g, ""));
+      return part.startsWith("(") ? featureHolds(part.replace(/^\(+|\)+$/g, "")) : part === "screen" || part === "all";
+    });
+    return holds !== negated;
+  }
+  drrn.mediaHolds = (text) => text.split(",").some(queryHolds);
+
+  /** The rules of a sheet as [selector text, declarations text], blocks with conditions opened where they hold. */
+  function rulesOf(text, found) {
+    let start = 0;
+    for (let i = 0; i < text.length; i++) {
+      const char = text[i];
+      if (char === '"' || char === "'") i = closing(text, i, char);
+      else if (char === "\\") i++;
+      else if (char === ";") start = i + 1;
+      else if (char === "}") start = i + 1;
+      else if (char === "{") {
+        const end = block(text, i);
+        const head = text.slice(start, i).trim();
+        const body = text.slice(i + 1, end);
+        if (!head.startsWith("@")) found.push([head, body]);
+        else if (/^@media\b/i.test(head) ? drrn.mediaHolds(head.slice(6)) : /^@(?:supports|layer|container)\b/i.test(head)) rulesOf(body, found);
+        i = end;
+        start = end + 1;
+      }
+    }
+    return found;
+  }
+  function closing(text, from, quote) {
+    for (let i = from + 1; i < text.length; i++) {
+      if (text[i] === "\\") i++;
+      else if (text[i] === quote || text[i] === "\n") return i;
+    }
+    return text.length;
+  }
+  function block(text, from) {
+    let depth = 0;
+    for (let i = from; i < text.length; i++) {
+      const char = text.charCodeAt(i);
+      if (char === 34 || char === 39) i = closing(text, i, text[i]);
+      else if (char === 92) i++;
+      else if (char === 123) depth++;
+      else if (char === 125 && --depth === 0) return i;
+    }
+    return text.length;
+  }
+
+  /** One sheet's text as rules {matches, key, specificity, values: Map property → [value, important]}. */
+  const parsed = new Map();
+  function parseSheet(text) {
+    if (parsed.has(text)) return parsed.get(text);
+    const rules = [];
+    for (const [head, body] of rulesOf(text.replace(/\/\*[\s\S]*?(?:\*\/|$)/g, " ").replace(/<!--|-->/g, " "), [])) {
+      const declared = drrn.declarations(body);
+      if (!declared.length) continue;
+      let selector;
+      try {
+        selector = drrn.compileSelector(head);
+      } catch {
+        continue; // a browser drops a rule whose selector it does not know
+      }
+      for (const { matches, specificity, compound } of selector.list) {
+        if (!compound.pseudoElement) rules.push({ matches, specificity, compound, declared });
+      }
+    }
+    if (parsed.size > 200) parsed.clear();
+    parsed.set(text, rules);
+    return rules;
+  }
+
+  const sheets = (drrn.sheets = new Set()); // every style element there is, weakly
+  drrn.keepSheet = (element) => sheets.add(new WeakRef(element));
+  let checkedVersion = -1;
+  let sources = [];
+  let cascade = new Map(); // property → {id, class, tag, rest}: candidate rules filed by their rightmost key
+
+  function connectedSheets() {
+    const found = [];
+    for (const reference of sheets) {
+      const element = reference.deref();
+      if (!element) sheets.delete(reference);
+      else if (!element.disabled && element.isConnected) found.push(element);
+    }
+    if (found.length > 1) found.sort((one, other) => (one.compareDocumentPosition(other) & 4 ? -1 : 1));
+    return found.filter((element) => /^(?:|text\/css)$/i.test(element.getAttribute("type") ?? "") && drrn.mediaHolds(element.getAttribute("media") ?? ""));
+  }
+
+  function refresh() {
+    if (checkedVersion === tree.version) return;
+    checkedVersion = tree.version;
+    const found = connectedSheets().map((element) => element.textContent + (element.insertedRules ?? ""));
+    if (found.length === sources.length && found.every((text, index) => text === sources[index])) return;
+    sources = found;
+    cascade = new Map();
+    let order = 0;
+    for (const text of found) for (const rule of parseSheet(text)) file(rule, order++);
+  }
+  function file(rule, order) {
+    for (const [property, value, important] of rule.declared) {
+      let filed = cascade.get(property);
+      if (!filed) cascade.set(property, (filed = { id: new Map(), className: new Map(), tag: new Map(), rest: [] }));
+      const kind = rule.compound.id ? "id" : rule.compound.className ? "className" : rule.compound.tag ? "tag" : "";
+      const entry = { matches: rule.matches, value, rank: (important ? 1e12 : 0) + rule.specificity * 1e5 + order };
+      if (!kind) filed.rest.push(entry);
+      else if (filed[kind].has(rule.compound[kind])) filed[kind].get(rule.compound[kind]).push(entry);
+      else filed[kind].set(rule.compound[kind], [entry]);
+    }
+  }
+
+  /** The value that the page's sheets and the element's own style give a property, or "". */
+  drrn.cascaded = function (element, property) {
+    refresh();
+    const inline = element.attributeMap.has("style") ? element.style.kept.get(property) : undefined;
+    if (inline && inline[1]) return inline[0];
+    const filed = cascade.get(property);
+    let best = inline ? { value: inline[0], rank: 9e11 } : { value: "", rank: -1 };
+    const consider = (entries) => {
+      if (!entries) return;
+      for (const entry of entries) if (entry.rank >= best.rank && entry.matches(element, element)) best = entry;
+    };
+    if (!filed) return best.value;
+    const text = element.attributeMap.get("class");
+    if (filed.id.size && element.attributeMap.has("id")) consider(filed.id.get(element.attributeMap.get("id")));
+    if (text && filed.className.size) for (const name of (element.classWords ??= drrn.words(text))) consider(filed.className.get(name));
+    consider(filed.tag.get(element.localName));
+    consider(filed.rest);
+    return best.value;
+  };
+})(globalThis.__drrn);

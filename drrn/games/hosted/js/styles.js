@@ -1,0 +1,165 @@
+// Inline styles: the declarations of an element, by property in either spelling.
+(function (drrn) {
+  "use strict";
+
+  const sides = ["top", "right", "bottom", "left"];
+  const known = new Set(
+    ("align-content align-items align-self all animation animation-delay animation-direction animation-duration animation-fill-mode " +
+      "animation-iteration-count animation-name animation-play-state animation-timing-function appearance aspect-ratio backdrop-filter " +
+      "backface-visibility background background-attachment background-blend-mode background-clip background-color background-image " +
+      "background-origin background-position background-position-x background-position-y background-repeat background-size block-size " +
+      "border border-collapse border-color border-image border-image-outset border-image-repeat border-image-slice border-image-source " +
+      "border-image-width border-radius border-spacing border-style border-width border-top-left-radius border-top-right-radius " +
+      "border-bottom-left-radius border-bottom-right-radius bottom box-shadow box-sizing break-after break-before break-inside caption-side " +
+      "caret-color clear clip clip-path color color-scheme column-count column-fill column-gap column-rule column-span column-width columns " +
+      "contain content counter-increment counter-reset cursor direction display empty-cells fill fill-opacity filter flex flex-basis " +
+      "flex-direction flex-flow flex-grow flex-shrink flex-wrap float font font-family font-feature-settings font-kerning font-size " +
+      "font-stretch font-style font-variant font-variant-caps font-weight gap grid grid-area grid-auto-columns grid-auto-flow " +
+      "grid-auto-rows grid-column grid-column-end grid-column-gap grid-column-start grid-gap grid-row grid-row-end grid-row-gap " +
+      "grid-row-start grid-template grid-template-areas grid-template-columns grid-template-rows height hyphens image-rendering inset " +
+      "isolation justify-content justify-items justify-self left letter-spacing line-height list-style list-style-image " +
+      "list-style-position list-style-type margin mask mask-image max-height max-width min-height min-width mix-blend-mode object-fit " +
+      "object-position opacity order orphans outline outline-color outline-offset outline-style outline-width overflow overflow-anchor " +
+      "overflow-wrap overflow-x overflow-y padding page-break-after page-break-before page-break-inside perspective perspective-origin " +
+      "place-content place-items place-self pointer-events position quotes resize right rotate row-gap scale scroll-behavior " +
+      "stroke stroke-width tab-size table-layout text-align text-align-last text-decoration text-decoration-color text-decoration-line " +
+      "text-decoration-style text-emphasis text-indent text-overflow text-rendering text-shadow text-stroke text-transform " +
+      "text-underline-offset text-underline-position top touch-action transform transform-origin transform-style transition " +
+      "transition-delay transition-duration transition-property transition-timing-function translate unicode-bidi user-select " +
+      "vertical-align visibility white-space widows width will-change word-break word-spacing word-wrap writing-mode z-index zoom " +
+      "-webkit-transform -webkit-animation -webkit-transition -webkit-user-select -webkit-filter -webkit-text-stroke -webkit-appearance " +
+      "-webkit-box-shadow -webkit-background-clip -webkit-text-fill-color -webkit-mask-image -webkit-tap-highlight-color"
+    ).split(" "));
+  for (const side of sides) {
+    for (const what of [`margin-${side}`, `padding-${side}`, `border-${side}`]) known.add(what);
+    for (const what of ["color", "style", "width"]) known.add(`border-${side}-${what}`);
+  }
+  drrn.knownProperties = known;
+
+  const dashed = (name) => (name === "cssFloat" ? "float" : name.replace(/[A-Z]/g, (letter) => "-" + letter.toLowerCase()).replace(/^webkit-/, "-webkit-"));
+  drrn.dashed = dashed;
+
+  /** "a: b; c: d !important" as [property, value, important], minding strings and parentheses. */
+  drrn.declarations = function (text) {
+    const found = [];
+    const plain = text.indexOf("/*") < 0 ? text : text.replace(/\/\*[\s\S]*?(?:\*\/|$)/g, "");
+    for (const piece of plain.match(/(?:[^;"'(]|"(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*'|\((?:[^()"']|"[^"]*"|'[^']*'|\([^()]*\))*\)|["'(])+/g) || []) {
+      const colon = piece.indexOf(":");
+      if (colon < 0) continue;
+      const name = piece.slice(0, colon).trim();
+      const value = piece.slice(colon + 1).trim();
+      const important = /\s*!\s*important$/i.exec(value);
+      const property = name.startsWith("--") ? name : name.toLowerCase();
+      if (property === "") continue;
+      const kept = important ? value.slice(0, important.index) : value;
+      if (valid(property, kept)) found.push([property, kept, !!important]);
+    }
+    return found;
+  };
+
+  const displays =
+    /^(?:none|contents|block|inline|flow-root|inline-block|run-in|list-item|flex|inline-flex|grid|inline-grid|table|inline-table|table-[a-z-]+|ruby(?:-[a-z-]+)?|-webkit-(?:inline-)?box|-webkit-(?:inline-)?flex|math|inherit|initial|unset|revert|revert-layer|var\(.*\)|(?:block|inline|list-item|flow|flow-root)(?: (?:flow|flow-root|flex|grid|table|list-item|block|inline))+)$/i;
+  /** A value that a browser would refuse is not kept; only what can hide text is checked. */
+  function valid(property, value) {
+    if (value === "") return property.startsWith("--");
+    if (property === "display") return displays.test(value);
+    if (property === "visibility") return /^(?:visible|hidden|collapse|inherit|initial|unset|revert|var\(.*\))$/i.test(value);
+    if (property === "opacity") return /^(?:[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?%?|[a-z-]+(?:\(.*\))?)$/i.test(value);
+    return true;
+  }
+
+  class CSSStyleDeclaration {
+    constructor(owner) {
+      Object.defineProperty(this, "owner", { value: owner });
+      Object.defineProperty(this, "kept", { value: new Map() }); // property → [value, important]
+      Object.defineProperty(this, "writing", { value: false, writable: true });
+    }
+    read(text) {
+      this.kept.clear();
+      for (const [property, value, important] of drrn.declarations(text)) this.kept.set(property, [value, important]);
+    }
+    write() {
+      if (!this.owner) return;
+      this.writing = true;
+      if (this.kept.size) this.owner.putAttribute("style", this.cssText);
+      else if (this.owner.attributeMap.has("style")) this.owner.putAttribute("style", "");
+      this.writing = false;
+    }
+    get cssText() {
+      let text = "";
+      for (const [property, [value, important]] of this.kept) text += `${text && " "}${property}: ${value}${important ? " !important" : ""};`;
+      return text;
+    }
+    set cssText(text) {
+      this.read(String(text));
+      this.write();
+    }
+    get length() {
+      return this.kept.size;
+    }
+    get parentRule() {
+      return null;
+    }
+    item(index) {
+      return [...this.kept.keys()][index] ?? "";
+    }
+    getPropertyValue(property) {
+      const found = this.kept.get(property);
+      return found ? found[0] : "";
+    }
+    getPropertyPriority(property) {
+      const found = this.kept.get(property);
+      return found && found[1] ? "important" : "";
+    }
+    setProperty(property, value, priority = "") {
+      const text = value === null || value === undefined ? "" : String(value).trim();
+      if (text === "") return void this.removeProperty(property);
+      const name = property.startsWith("--") ? property : property.toLowerCase();
+      if (!valid(name, text)) return;
+      this.kept.set(name, [text, priority === "important"]);
+      this.write();
+    }
+    removeProperty(property) {
+      const old = this.getPropertyValue(property);
+      if (this.kept.delete(property)) this.write();
+      return old;
+    }
+    [Symbol.iterator]() {
+      return this.kept.keys();
+    }
+  }
+  drrn.expose("CSSStyleDeclaration", CSSStyleDeclaration);
+
+  const property = (name) => ({
+    configurable: true,
+    enumerable: true,
+    get() {
+      return this.getPropertyValue(name);
+    },
+    set(value) {
+      const text = value === null || value === undefined ? "" : String(value);
+      if (/!\s*important\s*$/i.test(text)) return; // a browser refuses a priority in this way of setting
+      this.setProperty(name, text);
+    },
+  });
+  for (const name of known) {
+    const camel = name.replace(/^-webkit-/, "webkit-").replace(/-([a-z])/g, (_, letter) => letter.toUpperCase());
+    Object.defineProperty(CSSStyleDeclaration.prototype, camel, property(name));
+    if (camel !== name) Object.defineProperty(CSSStyleDeclaration.prototype, name, property(name));
+  }
+  Object.defineProperty(CSSStyleDeclaration.prototype, "cssFloat", property("float"));
+
+  drrn.mix(Element.prototype, {
+    get style() {
+      if (!this.styleDeclaration) {
+        this.styleDeclaration = new CSSStyleDeclaration(this);
+        const text = this.attributeMap.get("style");
+        if (text) this.styleDeclaration.read(text);
+      }
+      return this.styleDeclaration;
+    },
+    set style(text) {
+      this.style.cssText = text;
+    },
+  });
+})(globalThis.__drrn);

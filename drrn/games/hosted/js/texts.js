@@ -1,0 +1,233 @@
+// Text, comments, fragments and document types; and the methods that all parents and all children share.
+(function (drrn) {
+  "use strict";
+
+  class CharacterData extends Node {
+    constructor(ownerDocument, data) {
+      super(ownerDocument);
+      this.text = data;
+    }
+    get data() {
+      return this.text;
+    }
+    set data(value) {
+      const old = this.text;
+      this.text = value === null ? "" : String(value);
+      drrn.tree.version++;
+      if (drrn.hooks.observed) drrn.hooks.characterData(this, old);
+    }
+    get length() {
+      return this.text.length;
+    }
+    get nodeValue() {
+      return this.text;
+    }
+    set nodeValue(value) {
+      this.data = value;
+    }
+    get textContent() {
+      return this.text;
+    }
+    set textContent(value) {
+      this.data = value;
+    }
+    appendData(more) {
+      this.data = this.text + more;
+    }
+    substringData(offset, count) {
+      return this.text.substr(offset, count);
+    }
+    insertData(offset, more) {
+      this.data = this.text.slice(0, offset) + more + this.text.slice(offset);
+    }
+    deleteData(offset, count) {
+      this.data = this.text.slice(0, offset) + this.text.slice(offset + count);
+    }
+    replaceData(offset, count, more) {
+      this.data = this.text.slice(0, offset) + more + this.text.slice(offset + count);
+    }
+  }
+
+  class Text extends CharacterData {
+    constructor(data = "", ownerDocument = globalThis.document) {
+      super(ownerDocument, String(data));
+    }
+    get nodeType() {
+      return 3;
+    }
+    get nodeName() {
+      return "#text";
+    }
+    get wholeText() {
+      let first = this;
+      while (first.previousSibling && first.previousSibling.nodeType === 3) first = first.previousSibling;
+      let text = "";
+      for (; first && first.nodeType === 3; first = first.nextSibling) text += first.data;
+      return text;
+    }
+    splitText(offset) {
+      const rest = new Text(this.text.slice(offset), this.ownerDocument);
+      this.data = this.text.slice(0, offset);
+      if (this.parentNode) drrn.insert(this.parentNode, rest, this.nextSibling);
+      return rest;
+    }
+    shallowCopy() {
+      return new Text(this.text, this.ownerDocument);
+    }
+  }
+
+  class Comment extends CharacterData {
+    constructor(data = "", ownerDocument = globalThis.document) {
+      super(ownerDocument, String(data));
+    }
+    get nodeType() {
+      return 8;
+    }
+    get nodeName() {
+      return "#comment";
+    }
+    shallowCopy() {
+      return new Comment(this.text, this.ownerDocument);
+    }
+  }
+
+  class DocumentType extends Node {
+    constructor(ownerDocument, name) {
+      super(ownerDocument);
+      this.name = name;
+      this.publicId = this.systemId = "";
+    }
+    get nodeType() {
+      return 10;
+    }
+    get nodeName() {
+      return this.name;
+    }
+    get textContent() {
+      return null;
+    }
+    set textContent(value) {}
+    shallowCopy() {
+      return new DocumentType(this.ownerDocument, this.name);
+    }
+  }
+
+  class DocumentFragment extends Node {
+    constructor(ownerDocument = globalThis.document) {
+      super(ownerDocument);
+    }
+    get nodeType() {
+      return 11;
+    }
+    get nodeName() {
+      return "#document-fragment";
+    }
+    getElementById(id) {
+      for (const element of drrn.descendants(this)) if (element.id === id) return element;
+      return null;
+    }
+    shallowCopy() {
+      return new DocumentFragment(this.ownerDocument);
+    }
+  }
+  for (const made of [CharacterData, Text, Comment, DocumentType, DocumentFragment]) drrn.expose(made.name, made);
+
+  /** Every element below a node, in document order. */
+  drrn.descendants = function (root) {
+    const found = [];
+    let node = root.firstChild;
+    while (node) {
+      if (node.nodeType === 1) found.push(node);
+      if (node.firstChild) node = node.firstChild;
+      else {
+        while (node && !node.nextSibling) {
+          node = node.parentNode;
+          if (node === root) return found;
+        }
+        node = node && node.nextSibling;
+      }
+    }
+    return found;
+  };
+
+  /** One node for what append, before and their like take: nodes and strings. */
+  function gathered(parent, things) {
+    if (things.length === 1 && typeof things[0] === "object" && things[0]) return things[0];
+    const document = parent.nodeType === 9 ? parent : parent.ownerDocument;
+    const fragment = new DocumentFragment(document);
+    for (const thing of things) fragment.appendChild(thing && thing.nodeType ? thing : new Text(thing, document));
+    return fragment;
+  }
+
+  drrn.mixParent = function (prototype) {
+    drrn.mix(prototype, {
+      get children() {
+        return drrn.collection(this, (parent) => parent.childNodes.filter((child) => child.nodeType === 1));
+      },
+      get firstElementChild() {
+        let child = this.firstChild;
+        while (child && child.nodeType !== 1) child = child.nextSibling;
+        return child;
+      },
+      get lastElementChild() {
+        let child = this.lastChild;
+        while (child && child.nodeType !== 1) child = child.previousSibling;
+        return child;
+      },
+      get childElementCount() {
+        let count = 0;
+        for (let child = this.firstChild; child; child = child.nextSibling) if (child.nodeType === 1) count++;
+        return count;
+      },
+      append(...things) {
+        if (things.length) drrn.insert(this, gathered(this, things), null);
+      },
+      prepend(...things) {
+        if (things.length) drrn.insert(this, gathered(this, things), this.firstChild);
+      },
+      replaceChildren(...things) {
+        drrn.replaceChildren(this, things.length ? gathered(this, things) : null);
+      },
+      querySelector(selector) {
+        return drrn.select(this, String(selector), true);
+      },
+      querySelectorAll(selector) {
+        return drrn.select(this, String(selector), false);
+      },
+    });
+  };
+
+  drrn.mixChild = function (prototype) {
+    drrn.mix(prototype, {
+      get nextElementSibling() {
+        let node = this.nextSibling;
+        while (node && node.nodeType !== 1) node = node.nextSibling;
+        return node;
+      },
+      get previousElementSibling() {
+        let node = this.previousSibling;
+        while (node && node.nodeType !== 1) node = node.previousSibling;
+        return node;
+      },
+      remove() {
+        drrn.detach(this);
+      },
+      before(...things) {
+        if (this.parentNode) drrn.insert(this.parentNode, gathered(this.parentNode, things), this);
+      },
+      after(...things) {
+        if (this.parentNode) drrn.insert(this.parentNode, gathered(this.parentNode, things), this.nextSibling);
+      },
+      replaceWith(...things) {
+        const parent = this.parentNode;
+        if (!parent) return;
+        const next = this.nextSibling;
+        drrn.detach(this);
+        if (things.length) drrn.insert(parent, gathered(parent, things), next && next.parentNode === parent ? next : null);
+      },
+    });
+  };
+  drrn.mixParent(DocumentFragment.prototype);
+  drrn.mixChild(CharacterData.prototype);
+  drrn.mixChild(DocumentType.prototype);
+})(globalThis.__drrn);

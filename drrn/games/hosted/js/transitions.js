@@ -1,0 +1,28 @@
+// The ends of CSS animations and transitions, told by the fake clock to whoever waits for them.
+(function (drrn) {
+  "use strict";
+
+  const kinds = {
+    animationend: { duration: "animation-duration", delay: "animation-delay", made: () => new AnimationEvent("animationend", { bubbles: true }) },
+    transitionend: { duration: "transition-duration", delay: "transition-delay", made: () => new TransitionEvent("transitionend", { bubbles: true }) },
+  };
+
+  /** How long an element's animation or transition lasts, in milliseconds; 0 where it has none. */
+  function lasting(element, kind) {
+    const style = getComputedStyle(element);
+    const duration = drrn.longestTime(style.getPropertyValue(kind.duration));
+    return duration > 0 ? duration + drrn.longestTime(style.getPropertyValue(kind.delay)) : 0;
+  }
+
+  /** Listening for an end is what shows that an element is about to move. */
+  const add = EventTarget.prototype.addEventListener;
+  EventTarget.prototype.addEventListener = function addEventListener(type, callback, options) {
+    add.call(this, type, callback, options);
+    const kind = Object.hasOwn(kinds, type) ? kinds[type] : null;
+    if (!kind || !this || this.nodeType !== 1) return;
+    drrn.clock.later(16, () => {
+      const moving = [this, ...drrn.descendants(this)].find((element) => element.isConnected && lasting(element, kind) > 0);
+      if (moving) drrn.clock.later(lasting(moving, kind), () => moving.isConnected && moving.dispatchEvent(kind.made()));
+    });
+  };
+})(globalThis.__drrn);

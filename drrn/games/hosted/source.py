@@ -1,0 +1,70 @@
+"""From the text of a published story to a page whose scripts have run, in an isolate with a light browser."""
+
+from __future__ import annotations
+
+import html.entities
+import json
+import re
+from functools import cache
+from importlib import resources
+
+from drrn.games.hosted.isolate import SECONDS, Isolate, IsolateError, OutOfMemoryError, TimedOutError
+
+BROWSER = (
+    "start events nodes texts collections elements tokens parser parser_body serialiser selectors pseudo_classes styles style_sheets "
+    "computed_styles html_elements forms activation document observers addresses window absent transitions loading"
+).split()
+DRIVER = "clock chance dialogs reading actions formats driver".split()
+
+JQUERY_DRAW = re.compile(r"Math\.random\(\)\s*\|\|\s*0?\.1")  # the mark by which Sizzle knows one search from the next
+JQUERY_NAME = re.compile(r'("jQuery"\s*\+\s*\(\s*\w+\s*\+\s*)Math\.random\(\)')
+HARLOWE_START = re.compile(r"(Engine\.showPassage\(State\.passage\)\s*:\s*(?:void )?)Engine\.goToPassage\(")
+HARLOWE_ONLY_START = re.compile(r"(\b)Engine\.goToPassage\((?=\w+\)\}*\)*\}?\)?,define\()")
+HANDED_OUT = (
+    r'\1(window.__drrn&&(window.__drrn.harlowe={State:State,Engine:Engine,Section:typeof Section==="undefined"?void 0:'
+    r"Section}),Engine).goToPassage("
+)
+OUTSIDE_SCRIPT = re.compile(r"<script\b[^>]*\ssrc\s*=[^>]*>\s*</script\s*>", re.IGNORECASE)
+OUTSIDE_SHEET = re.compile(r"<link\b[^>]*\brel\s*=\s*[\"']?stylesheet\b[^>]*>", re.IGNORECASE)
+
+
+def prepared(text: str) -> str:
+    """A published story that loads nothing from elsewhere, draws no lots for jQuery, and hands out Harlowe's engine."""
+    text = OUTSIDE_SHEET.sub("", OUTSIDE_SCRIPT.sub("", text))
+    text = JQUERY_NAME.sub(r"\g<1>0.1", JQUERY_DRAW.sub("0.1", text))
+    text, found = HARLOWE_START.subn(HANDED_OUT, text, count=1)
+    return text if found else HARLOWE_ONLY_START.sub(HANDED_OUT, text, count=1)
+
+
+@cache
+def scripts(names: tuple[str, ...]) -> str:
+    """The text of our JavaScript files, one after the other."""
+    folder = resources.files("drrn.games.hosted") / "js"
+    return "\n".join((folder / f"{name}.js").read_text(encoding="utf-8") for name in names)
+
+
+@cache
+def entities() -> str:
+    """HTML's named characters, as JavaScript that makes them known."""
+    return f"__drrn.entities = Object.assign(Object.create(null), {json.dumps(html.entities.html5)});"
+
+
+def add_browser(isolate: Isolate, *, driver: bool = True) -> None:
+    """Put the light browser into an isolate, and, unless told otherwise, the driver of stories."""
+    isolate.evaluate(scripts(tuple(BROWSER)))
+    isolate.evaluate(entities())
+    if driver:
+        isolate.evaluate(scripts(tuple(DRIVER)))
+
+
+def load(isolate: Isolate, text: str, *, seconds: float = SECONDS) -> None:
+    """Read a page and run its scripts in order; one that throws is reported to the page, as in a browser."""
+    isolate.call("__drrn.loadPage", text)
+    while (script := isolate.evaluate("__drrn.nextScript()", seconds=seconds)) is not None:
+        try:
+            isolate.evaluate(script, seconds=seconds)
+        except (TimedOutError, OutOfMemoryError):
+            raise
+        except IsolateError as error:
+            isolate.call("__drrn.scriptThrew", str(error))
+    isolate.evaluate("__drrn.arrive()", seconds=seconds)
