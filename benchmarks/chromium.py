@@ -7,9 +7,8 @@ from types import TracebackType
 
 from playwright.sync_api import BrowserContext, Page, Route, sync_playwright
 
-from drrn.games.hosted.session import DRIVER, script_of
 from drrn.games.hosted.shown import Shown, read_shown
-from drrn.games.hosted.source import prepared
+from drrn.games.hosted.source import DRIVER, prepared, scripts
 
 ADDRESS = "http://story.test/"
 QUIET = ("--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND", "--autoplay-policy=no-user-gesture-required")
@@ -74,4 +73,4 @@ def _script(seed: int) -> str:
     """What stands before the story's own scripts: the driver's files, and the episode's beginning."""
     made = 'Object.defineProperty(globalThis, "__drrn", { value: {} });\nconst realFrame = requestAnimationFrame.bind(window);'
     begin = f"globalThis.__drrn.begin({json.dumps({'seed': seed, 'inputs': {}})});"
-    return "\n".join((made, *(script_of(name) for name in DRIVER), STILL, begin))
+    return "\n".join((made, scripts(tuple(DRIVER)), STILL, begin))
