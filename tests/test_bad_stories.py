@@ -143,6 +143,11 @@ def test_things_with_one_cause_are_one_line_with_a_count_and_the_first_places(co
     ]
 
 
+def test_the_end_of_an_unknown_block_is_no_thing_of_its_own(complaint):
+    said = complaint(":: Start\n<<once>>a<<becomes>>b<<endonce>> <<linkreplace 'x'>>c<</linkreplace>> <<endless>>\n")
+    assert said.startswith(": 4 things") and "<<endless>>" in said and "<<endonce>>" not in said
+
+
 def test_the_line_of_a_published_story_of_twine_1_is_that_of_its_file(complaint):
     page = "<html>\n<div id=storeArea><div tiddler='Start'>One\\nTwo &lt;&lt;wobble&gt;&gt;</div></div>"
     assert 'line 2, line 2 of passage "Start": the macro <<wobble>>' in complaint(page, "tale.html")

@@ -4,6 +4,7 @@ import pytest
 
 import drrn
 from drrn.errors import InputError
+from drrn.games.stories.script import MEANINGS
 
 FORK = """\
 :: Start

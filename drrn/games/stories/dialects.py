@@ -28,8 +28,8 @@ def _plain(title: str, foreign: str, *, refused: bool, macros: str = "") -> Dial
 # Macros that SugarCube has and no script for Twine 1 is known to bring.
 SUGARCUBE = (
     "= - run script capture unset include link linkappend linkprepend linkreplace append prepend copy switch case "
-    "default for do redo widget createplaylist playlist audio cacheaudio masteraudio timed repeat textbox textarea numberbox "
-    "listbox radiobutton cycle done type addclass removeclass toggleclass"
+    "default for do redo widget createplaylist playlist audio cacheaudio masteraudio timed repeat textbox textarea "
+    "numberbox listbox radiobutton cycle done type addclass removeclass toggleclass"
 )
 VARIABLE = r"(?<![\w$])\$[A-Za-z_]\w*"
 DIALECTS = (

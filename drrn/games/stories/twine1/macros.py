@@ -37,15 +37,19 @@ def macro(reader: Reader, source: str) -> None:
         display_short(reader, name, arguments, source)
     elif name.lower() in MACROS:
         MACROS[name.lower()](reader, arguments, source)
-    else:
+    elif _block(name.lower()) not in reader.script.unknown:  # of one that is unknown, the end goes without saying
         reader.script.unknown.add(name.lower())
         reader.problem(f"the macro <<{shortened(name)}>> is not supported")
 
 
 def _meaning(given: Mapping[str, str], name: str) -> str | None:
     """What the [macros] of the rules say of a macro; the end of a block that is left out is left out, too."""
-    block = next((name.removeprefix(mark) for mark in ("/", "end") if name.startswith(mark)), "")
-    return given.get(name) or (IGNORE if given.get(block) == IGNORE else None)
+    return given.get(name) or (IGNORE if given.get(_block(name)) == IGNORE else None)
+
+
+def _block(name: str) -> str:
+    """The macro whose block `/name` or `endname` ends, if it is such an end."""
+    return next((name.removeprefix(mark) for mark in ("/", "end") if name.startswith(mark)), "")
 
 
 # --- values
