@@ -74,14 +74,15 @@ def test_a_line_of_ten_megabytes_is_refused(complaint):
 def test_a_missing_target_is_named_with_the_nearest_passage(complaint):
     said = complaint(":: Start\nHere.\n\n[[Go|Cellr]]\n<<display 'Atic'>>\n\n:: Cellar\nx\n\n:: Attic\nx\n")
     assert (
-        'line 4, passage "Start": [[Go|Cellr]] leads to no passage: there is no "Cellr". Did you mean "Cellar"?' in said
+        'line 4, line 3 of passage "Start": [[Go|Cellr]] leads to no passage: there is no "Cellr". '
+        'Did you mean "Cellar"?' in said
     )
-    assert "line 5, passage \"Start\": <<display 'Atic'>> shows no passage" in said
+    assert "line 5, line 4 of passage \"Start\": <<display 'Atic'>> shows no passage" in said
 
 
 def test_conditions_in_ten_thousand_conditions_are_refused(complaint):
     said = complaint(":: Start\n" + "<<if true>>\n" * 10_000 + "x" + "<<endif>>" * 10_000)
-    assert said.startswith(', line 42, passage "Start": more than 40 blocks')
+    assert said.startswith(', line 42, line 41 of passage "Start": more than 40 blocks')
 
 
 def test_bytes_that_are_no_text_are_refused(complaint):
@@ -114,19 +115,66 @@ def test_a_file_without_a_story_says_what_it_lacks(complaint, content, name, sai
     assert said in complaint(content, name)
 
 
-UNSUPPORTED = ":: Start\nHi.\n<<replace>>x\n<<print foo()>>\n\n[[On]]\n\n:: On\n<<timed 2s>>\nDone.\n"
+UNSUPPORTED = ":: Start\nHi.\n<<replace>>x\n<<print foo()>>\n\n[[On]]\n\n:: On\n<<timedreplace 2s>>\nDone.\n"
 PROBLEMS = [
-    'line 3, passage "Start": the macro <<replace>> is not supported',
-    'line 4, passage "Start": <<print foo()>>: the function foo() is not supported',
-    'line 9, passage "On": the macro <<timed>> is not supported',
+    'line 3, line 2 of passage "Start": the macro <<replace>> is not supported',
+    'line 4, line 3 of passage "Start": <<print foo()>>: the function foo() is not supported',
+    'line 9, line 1 of passage "On": the macro <<timedreplace>> is not supported',
 ]
 
 
 def test_everything_unsupported_is_listed_in_one_error(complaint):
     assert complaint(UNSUPPORTED).split("\n  ") == [
-        ": 3 things in this story cannot be played (lenient play leaves them out):",
+        ": 3 things in this story cannot be played (lenient play leaves them out; [macros] in a TOML can say what an "
+        "unknown macro means):",
         *PROBLEMS,
     ]
+
+
+def test_things_with_one_cause_are_one_line_with_a_count_and_the_first_places(complaint):
+    twee = ":: Start\nHi.\n<<setback a.jpg>>\n<<print foo(1)>>\n[[On]]\n\n"
+    twee += ":: On\n<<setback>>\n<<setback>><<if foo(2)>>x<<endif>>\n"
+    twee += "\n:: Other\n<<setback b.png>>\n"
+    assert complaint(twee).split("\n  ")[1:] == [
+        'the macro <<setback>> is not supported: 4 times: line 3, line 2 of passage "Start"; '
+        'line 8, line 1 of passage "On"; line 9, line 2 of passage "On"; and 1 more',
+        'the function foo() is not supported: 2 times: line 4, line 3 of passage "Start"; '
+        'line 9, line 2 of passage "On"',
+    ]
+
+
+def test_the_end_of_an_unknown_block_is_no_thing_of_its_own(complaint):
+    said = complaint(":: Start\n<<once>>a<<becomes>>b<<endonce>> <<linkreplace 'x'>>c<</linkreplace>> <<endless>>\n")
+    assert said.startswith(": 4 things") and "<<endless>>" in said and "<<endonce>>" not in said
+
+
+def test_the_line_of_a_published_story_of_twine_1_is_that_of_its_file(complaint):
+    page = "<html>\n<div id=storeArea><div tiddler='Start'>One\\nTwo &lt;&lt;wobble&gt;&gt;</div></div>"
+    assert 'line 2, line 2 of passage "Start": the macro <<wobble>>' in complaint(page, "tale.html")
+
+
+@pytest.mark.parametrize("macro", ["link 'On'", "run $x.y()", "= $x", "linkreplace 'x'", "Widget 'x'"])
+def test_a_story_that_names_no_format_is_called_sugarcube_by_its_macros(complaint, macro):
+    assert "in this SugarCube story cannot be played" in complaint(f":: Start\n<<{macro}>>\n")
+    assert "SugarCube" not in complaint(":: Start\n<<wobble>>\n")
+
+
+@pytest.mark.parametrize(
+    ("opening", "lacks"),
+    [
+        ("<<wobble [[On]]>>", "without text and without any action, so that the other 1 cannot be reached"),
+        ("Hi. <<wobble [[On]]>>", "without any action, so that the other 1 cannot be reached"),
+        ("<<wobble 'Hi.'>>\n[[On]]", "without text"),
+    ],
+)
+def test_lenient_play_never_gives_an_empty_opening_without_a_word(story, opening, lacks):
+    game = story(f":: Start\n{opening}\n\n:: On\nDone.\n", lenient=True)
+    assert str(game.problems[-1]) == f'line 2, passage "Start": what was left out leaves the opening page {lacks}'
+
+
+def test_an_opening_that_is_empty_by_itself_is_the_authors_own(story):
+    assert not story(":: Start\n[[On]]\n\n:: On\nDone.\n", lenient=True).problems
+    assert len(story(":: Start\nHi.\n[[On]]\n\n:: On\n<<wobble>>Done.\n", lenient=True).problems) == 1
 
 
 def test_lenient_play_leaves_out_what_is_unsupported_and_lists_it(story):
@@ -139,11 +187,11 @@ def test_lenient_play_leaves_out_what_is_unsupported_and_lists_it(story):
     ("twee", "said"),
     [
         (":: Start\nx\n\n:: StoryIncludes\nother.twee\n", 'line 5, passage "StoryIncludes": including other files'),
-        (":: Start\na\n<<if true>>\nb\n", 'line 3, passage "Start": <<if>> has no <<endif>>'),
+        (":: Start\na\n<<if true>>\nb\n", 'line 3, line 2 of passage "Start": <<if>> has no <<endif>>'),
         (":: Start\n<<nobr>>\n", "<<nobr>> has no <<endnobr>>"),
         (":: Start\n<<silently>>\n", "<<silently>> has no <<endsilently>>"),
         (":: Start\n<<else>>\n", "<<else>> stands outside an <<if>>"),
-        (':: Start\n<<print "a>>\n', 'line 2, passage "Start": <<print "a>>: cannot read'),
+        (':: Start\n<<print "a>>\n', 'line 2, line 1 of passage "Start": <<print "a>>: cannot read'),
         (":: Start\n<<set $x = 'it's'>>\n", "cannot read"),
         (":: Start\n<<print 1\n", "<<print 1 has no >> that closes it"),
         (":: Start\n[[Start\n", "[[Start has no ]] that closes it"),
@@ -172,14 +220,14 @@ def test_code_of_another_format_is_not_read_aloud(complaint, format_, code):
     passages = f'<tw-passagedata pid="1" name="Start">One\n{code.replace("<", "&lt;")}</tw-passagedata>'
     page = f'<tw-storydata startnode="1" format="{format_}">\n{passages}</tw-storydata>'
     said = complaint(page, "tale.html")
-    assert 'line 3, passage "Start": ' in said
-    assert f"({format_.lower()} code) is not supported" in said
+    assert 'line 3, line 2 of passage "Start": ' in said
+    assert f"a {format_} story" in said and f"({format_} code) is not supported" in said
 
 
 @pytest.mark.parametrize(
     ("growing", "where"),
     [
-        ("<<set $x = $x + $x>>", 'line 5, passage "Loop": <<set $x = $x + $x>> makes a text'),
+        ("<<set $x = $x + $x>>", 'line 5, line 1 of passage "Loop": <<set $x = $x + $x>> makes a text'),
         ("<<set $x = [$x, $x]>>", "makes"),
         ("<<Two $x.concat($x)>>", "makes"),
         ("<<set $x = '<<print $x>>' + $x + $x>>", "makes a text"),

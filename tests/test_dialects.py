@@ -74,7 +74,7 @@ def test_plain_sugarcube_is_played_and_what_is_not_plain_is_listed(tmp_path):
     path.write_text(head + "<<set $x to 2>>Here: <<print $x>>.\n")
     assert drrn.make(path).reset(0).text == "Here: 2."
     path.write_text(head + "Hello $name and $other.\n")
-    with pytest.raises(drrn.InputError, match="2 things in this story cannot be played"):
+    with pytest.raises(drrn.InputError, match="2 things in this SugarCube story cannot be played"):
         drrn.make(path)
 
 

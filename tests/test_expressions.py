@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drrn.games.stories import values as js
-from drrn.games.stories.lots import EveryLot, drawn
+from drrn.games.stories.lots import EveryLot, outcome_of
 from drrn.games.stories.page import Page
 from drrn.games.stories.twine1.expressions import DEFAULT_ANSWER, Facts, parse
 from drrn.games.stories.twine1.tokens import LONGEST, ExpressionError
@@ -285,9 +285,9 @@ def test_a_lot_of_a_million_equal_outcomes_is_drawn_and_one_of_unequal_ones_is_r
 @given(st.lists(st.floats(0.01, 1), min_size=1, max_size=8), st.floats(0, 1, exclude_max=True))
 def test_a_number_drawn_evenly_finds_its_outcome(weights, uniform):
     odds = tuple(weight / sum(weights) for weight in weights)
-    outcome = drawn(odds, uniform)
+    outcome = outcome_of(odds, uniform)
     assert sum(odds[:outcome]) - 1e-9 <= uniform <= sum(odds[: outcome + 1]) + 1e-9
-    assert drawn(len(weights), uniform) == int(uniform * len(weights))
+    assert outcome_of(len(weights), uniform) == int(uniform * len(weights))
 
 
 def test_a_lot_of_one_outcome_is_no_chance():

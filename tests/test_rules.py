@@ -4,6 +4,7 @@ import pytest
 
 import drrn
 from drrn.errors import InputError
+from drrn.games.stories.script import MEANINGS
 
 FORK = """\
 :: Start
@@ -110,6 +111,33 @@ def test_inputs_answer_what_a_story_asks(story):
     assert story(twee, '[inputs]\nname = "Ines"\n').reset(0).text == "Hello, Ines."
 
 
+def test_macros_says_what_an_unknown_macro_means_however_it_is_written(story):
+    twee = (
+        ":: Start\n<<loadJS 'x.js'>>Hi.<<once>> There.<<endonce>>\n\n[[On]]\n\n:: On\n<<delayedgoto 'End' 40s>>On.\n\n"
+    )
+    twee += ":: End\n<<say 1 + 1>>\n"
+    meanings = '[macros]\nloadjs = "ignore"\n"<<Once>>" = "ignore"\ndelayedgoto = "goto"\nSAY = "print"\n'
+    game = story(twee, meanings)
+    assert (game.reset(0).text, game.step(0).text) == ("Hi. There.", "2")
+
+
+def test_what_macros_says_goes_before_what_the_dialect_knows(story):
+    assert story(":: Start\n<<print 1>>Hi.\n", '[macros]\nprint = "ignore"\n').reset(0).text == "Hi."
+
+
+def test_every_meaning_that_macros_may_name_is_known_to_the_dialect(story):
+    for meaning in set(MEANINGS) - {"ignore"}:
+        game = story(":: Start\n<<wobble 'Start'>>Hi.\n", f'[macros]\nwobble = "{meaning}"\n', lenient=True)
+        assert not [problem for problem in game.problems if "is not supported" in problem.what]
+
+
+def test_a_story_without_macros_in_its_rules_keeps_its_fingerprint(story):
+    rules = "step_reward = -0.5\n"
+    plain = story(FORK, rules).fingerprint
+    assert plain == story(FORK, rules + "[macros]\n").fingerprint
+    assert plain != story(FORK, rules + '[macros]\nx = "ignore"\n').fingerprint
+
+
 def test_paraphrased_play_shows_other_words_and_leads_the_same_way(story, tmp_path):
     (tmp_path / "other.tsv").write_text("original\tparaphrase\nLeft.\tTo the left hand.\n", encoding="utf-8")
     game = story(FORK, 'paraphrases = "other.tsv"\n', paraphrased=True)
@@ -146,6 +174,11 @@ ENDING = '[[ending]]\npassage = "Left"\n'
         (ENDING + 'reward = "ten"\n', "it needs a reward that is a number"),
         (ENDING + "reward = 1\n" + ENDING + "reward = 2\n", "[[ending]] 2 can never match: [[ending]] 1 always comes"),
         (ENDING + 'reward = 1\ncontain = "x"\n', 'unknown key "contain". Did you mean "contains"?'),
+        ('[macros]\nx = "gotoo"\n', "[macros]: x = 'gotoo' is no meaning. Did you mean \"goto\"? Known: ignore, goto"),
+        ("[macros]\nx = 1\n", "[macros]: x = 1 is no meaning. Known: ignore"),
+        ('[macros]\nx = "ignore"\nX = "goto"\n', "[macros]: X stands twice, since capitals do not matter"),
+        ('[macros]\n"two words" = "ignore"\n', '"two words" is no name of a macro'),
+        ('macros = "ignore"\n', "macros must be dict, not str"),
         ('drop = ["("]\n', "drop: the pattern '(' cannot be read"),
         ('paraphrases = "none.tsv"\n', 'paraphrases names "none.tsv", but there is no such file'),
     ],

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from drrn.games import Game, Recipe, recipe_for
 from drrn.games.stories.authored import Authored
 from drrn.games.stories.explore import LIMIT
+from drrn.games.stories.script import grouped
 
 T = TypeVar("T")
 POLICIES = ("softmax", "greedy", "best")  # of an agent; said here too, since PyTorch takes a second to import
@@ -32,8 +33,8 @@ def open_named(options: argparse.Namespace, *, lenient: bool = False, **choices:
     recipe = recipe_for(options.game, lenient=lenient or options.lenient, encoding=options.encoding, **choices)
     game = recipe.open()
     if options.lenient and isinstance(game, Authored):
-        for problem in game.problems:
-            print(f"left out: {problem}", file=sys.stderr)
+        for line in grouped(game.problems):
+            print(f"left out: {line}", file=sys.stderr)
     return game, recipe
 
 

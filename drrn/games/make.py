@@ -14,6 +14,7 @@ from drrn.games.authors import place
 from drrn.games.contract import Game, looks_like_a_game
 from drrn.games.gymnasium_game import GymnasiumGame, is_environment
 from drrn.games.stories.dialects import read_script
+from drrn.games.stories.emptied import note_an_empty_opening
 from drrn.games.stories.paraphrases import paraphrase_file, read_paraphrases
 from drrn.games.stories.reading import HTML, TWEE, read_story
 from drrn.games.stories.rules import Rules, check_rules, read_rules
@@ -151,13 +152,16 @@ def _story(recipe: Recipe) -> StoryGame:
     toml = path if path.suffix.lower() == ".toml" else _toml_beside(path)
     rules = read_rules(toml) if toml else Rules()
     story = read_story(rules.story or path, recipe.encoding)
-    script = read_script(story, dict(rules.inputs), lenient=recipe.lenient)
+    script = read_script(story, dict(rules.inputs), lenient=recipe.lenient, macros=rules.macros)
     if toml:
         check_rules(rules, script, toml)
     file = paraphrase_file(rules.paraphrases, recipe.paraphrased, toml or path)
     said = read_paraphrases(file) if file else None
     sources = place.story_sources(rules.story) if rules.story else None
-    return StoryGame(path.stem, script, rules, shuffle=recipe.shuffle, paraphrases=said, sources=sources)
+    game = StoryGame(path.stem, script, rules, shuffle=recipe.shuffle, paraphrases=said, sources=sources)
+    if recipe.lenient:
+        note_an_empty_opening(game)
+    return game
 
 
 def _is_file(name: str) -> bool:

@@ -8,29 +8,37 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
 from drrn.errors import InputError
-from drrn.games.stories.script import Dialect, Problem, Script
+from drrn.games.stories.script import Dialect, Problem, Script, grouped
 from drrn.games.stories.story import Story
 from drrn.games.stories.twine1 import TWINE_1
 
 
-def _plain(name: str, foreign: str, *, refused: bool) -> Dialect:
+def _plain(title: str, foreign: str, *, refused: bool, macros: str = "") -> Dialect:
     """A format of Twine 2 whose stories are read like those of Twine 1, as long as they hold none of its own code."""
-    return replace(TWINE_1, name=name, formats=(name,), foreign=re.compile(foreign), refused=refused)
+    name, code = title.lower(), re.compile(foreign)
+    known_by = frozenset(macros.split())
+    return replace(TWINE_1, name=name, formats=(name,), foreign=code, refused=refused, title=title, macros=known_by)
 
 
+# Macros that SugarCube has and no script for Twine 1 is known to bring.
+SUGARCUBE = (
+    "= - run script capture unset include link linkappend linkprepend linkreplace append prepend copy switch case "
+    "default for do redo widget createplaylist playlist audio cacheaudio masteraudio timed repeat textbox textarea "
+    "numberbox listbox radiobutton cycle done type addclass removeclass toggleclass"
+)
 VARIABLE = r"(?<![\w$])\$[A-Za-z_]\w*"
 DIALECTS = (
     TWINE_1,
-    _plain("sugarcube", VARIABLE, refused=False),
-    _plain("harlowe", rf"\([A-Za-z][\w-]*:|{VARIABLE}|\|\w+>\[", refused=True),
-    _plain("snowman", r"<%=?.{0,20}", refused=True),
+    _plain("SugarCube", VARIABLE, refused=False, macros=SUGARCUBE),
+    _plain("Harlowe", rf"\([A-Za-z][\w-]*:|{VARIABLE}|\|\w+>\[", refused=True),
+    _plain("Snowman", r"<%=?.{0,20}", refused=True),
     _plain(
-        "chapbook",
+        "Chapbook",
         r"^--$|^\[(?:if|unless|else|after|JavaScript|cont)\b[^\]\n]*\]|\{[a-z][\w. ]*(?::[^}\n]*)?\}",
         refused=True,
     ),
@@ -45,14 +53,19 @@ def dialect_of(story: Story) -> Dialect:
     return next((dialect for dialect in DIALECTS if story.format.startswith(dialect.formats)), DEFAULT)
 
 
-def read_script(story: Story, answers: dict[str, str], *, lenient: bool = False) -> Script:
-    """Parse every passage once. What cannot be played is one error that lists it all, or, if lenient, left out."""
-    script = Script(story, dialect_of(story), answers, lenient)
+def read_script(
+    story: Story, answers: dict[str, str], *, lenient: bool = False, macros: Mapping[str, str] | None = None
+) -> Script:
+    """Parse every passage once. What cannot be played is one error that lists it all, or, if lenient, left out.
+
+    `macros` are the meanings that the rules give to macros, by their names in lower case.
+    """
+    script = Script(story, dialect_of(story), answers, lenient, macros or {})
     names = frozenset(story.pages)
     _foreign_code(script)
     if script.problems and script.dialect.refused:
         first = script.problems[0]
-        raise InputError(f"{story.source}: a {story.format} story, which is not supported yet ({first})")
+        raise InputError(f"{story.source}: a {script.dialect.title} story, which is not supported yet ({first})")
     with _no_collection():
         for name in (*story.pages, *({"StoryInit"} & story.passages.keys())):
             script.tags[name] = story.passages[name].tags
@@ -67,10 +80,22 @@ def read_script(story: Story, answers: dict[str, str], *, lenient: bool = False)
 
 
 def complaint(script: Script) -> str:
-    """Every problem, one a line, under a sentence that names the cure."""
+    """Every problem, those with one cause in one line, under a sentence that names the cure."""
     many = len(script.problems)
-    head = f"{script.story.source}: {many} thing{'s' * (many > 1)} in this story cannot be played"
-    return "\n  ".join([f"{head} (lenient play leaves them out):", *map(str, script.problems)])
+    title = _known_by_macros(script) or script.dialect.title
+    kind = f"{title} story" if title else "story"
+    head = f"{script.story.source}: {many} thing{'s' * (many > 1)} in this {kind} cannot be played"
+    cure = "lenient play leaves them out"
+    if script.unknown:
+        cure += "; [macros] in a TOML can say what an unknown macro means"
+    return "\n  ".join([f"{head} ({cure}):", *grouped(script.problems)])
+
+
+def _known_by_macros(script: Script) -> str:
+    """The format that a story without one seems to be in, by macros that no other has."""
+    if script.story.format:
+        return ""
+    return next((dialect.title for dialect in DIALECTS if script.unknown & frozenset(dialect.macros)), "")
 
 
 @contextmanager
@@ -89,6 +114,7 @@ def _foreign_code(script: Script) -> None:
     """Code of a format that we do not speak would otherwise be read aloud as text."""
     story, pattern = script.story, script.dialect.foreign
     for name, passage in story.pages.items() if pattern else ():
-        for number, line in enumerate(passage.text.split("\n"), passage.line):
+        for number, line in enumerate(passage.text.split("\n"), 1):
             for match in pattern.finditer(MACROS_AND_LINKS.sub("", line)) if pattern else ():
-                script.problems.append(Problem(number, name, f"{match.group()} ({story.format} code) is not supported"))
+                what = f"{match.group()} ({script.dialect.title} code) is not supported"
+                script.problems.append(Problem(passage.line_in_file(number), name, what, number))

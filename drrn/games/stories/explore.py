@@ -74,7 +74,7 @@ class _Search:
     def _meet(self, scene: Scene, journey: Journey) -> None:
         """Keep a state that was not seen before, to be left in its turn."""
         self.found.shown.update(scene.shown)
-        after = Journey({**journey.cells, **scene.writes}, journey.history) if scene.writes else journey
+        after = journey.after(scene)
         state = (scene.text, scene.moves, scene.rule, after.identity)
         if state in self.seen:
             return

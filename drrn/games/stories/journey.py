@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from drrn.games.stories.teller import Move, Teller, key_of
+from drrn.games.stories.teller import Move, Scene, Teller, key_of
 from drrn.games.stories.values import Value
 
 
@@ -31,6 +31,8 @@ class Journey:
 
     def follow(self, move: Move, teller: Teller) -> Move:
         """Before a page is told, keep what its functions may ask for; a move back becomes a move to that page."""
+        if move.so_far is not None:  # it stays on the page
+            return move
         tracked, cells = teller.script.facts.tracked, self.cells
         if move.back is not None:
             move = self._go_back(move)
@@ -52,6 +54,22 @@ class Journey:
                 cells["previous"] = here
             cells["here"] = move.target
         return move
+
+    def arrive(self, scene: Scene) -> None:
+        """After a page was told, keep what it wrote; a passage that it went on to by itself is a step on the way."""
+        for move, writes in scene.onward:
+            self.history.append((move, {**self.cells, **writes}))
+        self.cells.update(scene.writes)
+
+    def after(self, scene: Scene) -> Journey:
+        """Another journey that has arrived at the scene; one that writes nothing leaves this as it is."""
+        if not scene.writes:
+            return self
+        journey = Journey({**self.cells, **scene.writes}, self.history)
+        if scene.onward:
+            journey = self.copy()
+            journey.arrive(scene)
+        return journey
 
     def _go_back(self, move: Move) -> Move:
         """Restore what was there before an earlier move, and make that move again, its setter and all."""

@@ -72,6 +72,8 @@ class LiveCells:
 
     def _before(self, move: Move, matters: set[str]) -> set[str]:
         """What matters before a journey follows a move, given what matters once it did (see `Journey.follow`)."""
+        if move.so_far is not None:
+            return matters
         before = matters - {move.mark or ""}
         if "last" in self.tracked or "previous" in self.tracked:
             before.discard("here")

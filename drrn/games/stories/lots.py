@@ -8,7 +8,7 @@ from typing import Union
 Chances = Union[int, "tuple[float, ...]"]  # so many outcomes that are equally likely, or the probability of each
 
 
-def drawn(chances: Chances, uniform: float) -> int:
+def outcome_of(chances: Chances, uniform: float) -> int:
     """The outcome that a number drawn evenly from 0 to 1 stands for."""
     if isinstance(chances, int):
         return int(uniform * chances)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from drrn.errors import InputError
 from drrn.games.stories.lots import Chances
 from drrn.games.stories.values import MOST_CHARACTERS, Value
+
+if TYPE_CHECKING:
+    from drrn.games.stories.cycles import Cycle
 
 DEEPEST = 60  # displays, <<if>>s and printed markup inside one another
 MOST_DISPLAYS = 2_000  # on one page
@@ -25,6 +29,7 @@ class Link:
     setter: tuple[str, Expression] | None = None  # its source and what it does when taken
     mark: str | None = None  # a cell that becomes true when taken
     back: int | None = None  # so many pages back, variables and all
+    cycle: Cycle | None = None  # of a link that stays on the page and shows other words
 
 
 @dataclass(eq=False, slots=True)
@@ -45,6 +50,7 @@ class Page:
     pieces: list[str | Link] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)  # passages told on this page, displays included
     parameters: tuple[Value, ...] = ()
+    onward: str = ""  # the passage that takes this page's place once it is told, as <<goto>> does
     depth: int = 0
     length: int = 0
     _known: dict[str, Value] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from drrn.errors import InputError, did_you_mean
 from drrn.games.stories.page import Expression, Page
 from drrn.games.stories.paraphrases import DEFAULT_SET
 from drrn.games.stories.reading import read_text
-from drrn.games.stories.script import ExpressionError, Facts, Script
+from drrn.games.stories.script import MEANINGS, ExpressionError, Facts, Script
 from drrn.games.stories.story import decoded
 from drrn.games.stories.values import truth
 
@@ -91,6 +91,7 @@ class Rules:
     drop: tuple[str, ...] = ()  # patterns of links that are no actions
     restart: tuple[str, ...] = ()
     inputs: Mapping[str, str] = field(default_factory=dict)
+    macros: Mapping[str, str] = field(default_factory=dict)  # what macros mean, by name in lower case
     training: Mapping[str, Any] = field(default_factory=dict)  # settings that suit the game
     endings: tuple[Payment, ...] = ()
     events: tuple[Payment, ...] = ()
@@ -125,7 +126,8 @@ def read_rules(path: Path) -> Rules:
     types: dict[str, tuple[type, ...]] = {
         "title": (str,), "story": (str,), "paraphrases": (str, dict), "step_reward": (int, float),
         "max_steps": (int,), "default_reward": (int, float), "ends": (dict, list), "drop": (list, str),
-        "restart": (list, str), "inputs": (dict,), "training": (dict,), "ending": (list,), "event": (list,),
+        "restart": (list, str), "inputs": (dict,), "macros": (dict,), "training": (dict,), "ending": (list,),
+        "event": (list,),
     }  # fmt: skip
     _check_keys(table, types, str(path))
     if "story" not in table:
@@ -142,6 +144,7 @@ def read_rules(path: Path) -> Rules:
     for key in ("drop", "restart"):
         table[key] = _patterns(table.get(key, ()), f"{path}: {key}")
     table["inputs"] = {name.lstrip("$"): str(answer) for name, answer in table.get("inputs", {}).items()}
+    table["macros"] = _macros(table.get("macros", {}), f"{path}: [macros]")
     table["endings"] = _payments(table.pop("ending", []), f"{path}: [[ending]]")
     table["events"] = _payments(table.pop("event", []), f"{path}: [[event]]")
     return Rules(**table)
@@ -251,6 +254,22 @@ def _condition(table: Any, place: str) -> Condition:
         return Condition(**table)
     except re.error as error:
         raise InputError(f"{place}: regex {table['regex']!r} cannot be read: {error}") from error
+
+
+def _macros(given: dict[str, Any], place: str) -> dict[str, str]:
+    """What macros mean, by name; how a name is written, `loadJS` or `<<loadjs>>`, does not matter."""
+    found: dict[str, str] = {}
+    for name, meaning in given.items():
+        known = name.strip("<> ").lower()
+        if not known or len(known.split()) > 1:
+            raise InputError(f'{place}: "{name}" is no name of a macro: write it as one word, such as loadJS')
+        if known in found:
+            raise InputError(f"{place}: {name} stands twice, since capitals do not matter: leave one out")
+        if not isinstance(meaning, str) or meaning.lower() not in MEANINGS:
+            near = did_you_mean(meaning.lower(), MEANINGS) if isinstance(meaning, str) else ""
+            raise InputError(f"{place}: {name} = {meaning!r} is no meaning.{near} Known: {', '.join(MEANINGS)}")
+        found[known] = meaning.lower()
+    return found
 
 
 def _patterns(patterns: Any, place: str) -> tuple[str, ...]:

@@ -29,6 +29,11 @@ class Passage:
     text: str
     tags: tuple[str, ...] = ()
     line: int = 1  # of its first line of text, in the file
+    on_one_line: bool = False  # whether the file writes its line breaks as \\n
+
+    def line_in_file(self, within: int) -> int:
+        """The line of the file that a line of the passage, from 1, stands on."""
+        return self.line if self.on_one_line else self.line + within - 1
 
     @property
     def is_page(self) -> bool:

@@ -16,7 +16,7 @@ from drrn.games.compiled.reached import Face, States
 from drrn.games.contract import Observation
 from drrn.games.stories.explore import LIMIT, Exploration, explore
 from drrn.games.stories.journey import Journey
-from drrn.games.stories.lots import drawn
+from drrn.games.stories.lots import outcome_of
 from drrn.games.stories.rules import Rules
 from drrn.games.stories.script import Problem, Script
 from drrn.games.stories.states import search_story
@@ -111,9 +111,9 @@ class StoryGame:
         if self._tracks or move.mark:
             move = self._journey.follow(move, self.teller)
         cells, draw = self._journey.cells, self._random.random
-        self.scene = scene = self.teller.tell(move, cells, lambda chances: drawn(chances, draw()))
+        self.scene = scene = self.teller.tell(move, cells, lambda chances: outcome_of(chances, draw()))
         if scene.writes:
-            cells.update(scene.writes)
+            self._journey.arrive(scene)
         count = len(scene.moves)
         if count < len(ORDERS):
             orders = ORDERS[count]
@@ -179,7 +179,7 @@ class StoryGame:
         journey = before.copy()
         move = journey.follow(move, self.teller)
         for probability, scene in self.teller.outcomes(move, journey.cells):
-            yield probability, StoryState(scene, Journey({**journey.cells, **scene.writes}, journey.history))
+            yield probability, StoryState(scene, journey.after(scene))
 
 
 class StoryState:
@@ -202,6 +202,8 @@ class StoryState:
 def fingerprint_of_story(story: Story, rules: Rules) -> str:
     """A hash of the passages and the rules; the paths in the rules, and what was made of them, are left out."""
     told = asdict(rules) | {"story": "", "paraphrases": ""}
+    if not rules.macros:  # so that stories from before there were any keep their hash
+        del told["macros"]
     payments = (payment["condition"] for payment in (*told["endings"], *told["events"]))
     for condition in (*told["ends"], *payments):
         condition["_where"] = None  # a closure, which differs in each process; its source stands in `where`

@@ -6,10 +6,12 @@ a tree, so a move that was told before under the same answers costs a few look-u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from drrn.errors import InputError
+from drrn.games.stories import values as js
+from drrn.games.stories.cycles import PageSoFar, key_of_page, turned
 from drrn.games.stories.lots import Chances, EveryLot
 from drrn.games.stories.page import Expression, Link, Page
 from drrn.games.stories.rules import Rules
@@ -18,6 +20,8 @@ from drrn.games.stories.values import Value
 from drrn.games.stories.verdict import verdict
 
 MOST_REMEMBERED = 200_000  # scenes and questions; past that, pages are told anew each time
+
+MOST_ONWARD = 100  # <<goto>>s from page to page without the player's doing
 
 Lot = Callable[[Chances], int]
 
@@ -35,6 +39,7 @@ class Scene:
     rule: int | None  # the ending rule that matched
     shown: tuple[str, ...]
     hypertext: bool
+    onward: tuple[Onward, ...] = ()  # the way here by <<goto>>, where a story goes back
 
     @property
     def ended(self) -> bool:
@@ -59,7 +64,11 @@ class Move:
     mark: str | None = None
     back: int | None = None
     opening: bool = False  # the first page of an episode
+    so_far: PageSoFar | None = None  # the page as it then stands, where the move stays on it
     told: Scene | Question | None = None
+
+
+Onward = tuple[Move, "dict[str, Value]"]  # a passage gone on to without a link, and what was written before
 
 
 def key_of(value: Value) -> Value:
@@ -74,7 +83,7 @@ class Teller:
         self.script, self.rules = script, rules
         self.opening = Move(script.story.start, opening=True)
         self.remembered = 0
-        self._moves: dict[tuple[str, str | None, str | None, int | None], Move] = {}
+        self._moves: dict[Hashable, Move] = {}
 
     def tell(self, move: Move, cells: Mapping[str, Value], lot: Lot) -> Scene:
         """The scene a move leads to; `cells` are left as they are, the scene's `writes` tell what changes."""
@@ -108,23 +117,59 @@ class Teller:
 
         page = Page(move.target, self.script.nodes, self.script.tags, cells, next_lot)
         try:
-            if move.setter is not None:
-                move.setter(page)
-            if move.opening and "StoryInit" in self.script.nodes:
-                page.muted(self.script.nodes["StoryInit"])
-            page.show(move.target)
-            scene = self._scene(page, move)
+            onward = self._tell_page(page, move)
+            scene = self._scene(page, move, onward)
         except InputError as error:
             source = self.script.story.source
             raise error if str(error).startswith(source) else InputError(f"{source}, {error}") from error
         self._remember(move, page, scene)
         return scene
 
-    def _scene(self, page: Page, move: Move) -> Scene:
+    def _tell_page(self, page: Page, move: Move) -> tuple[Onward, ...]:
+        """Fill the page; what came between, where a <<goto>> took the place of what was told."""
+        if move.so_far is not None:
+            move.so_far.put_on(page)
+            return ()
+        if move.setter is not None:
+            move.setter(page)
+        if move.opening and "StoryInit" in self.script.nodes:
+            page.muted(self.script.nodes["StoryInit"])
+            page.onward = ""  # nothing is shown yet that could be left
+        page.show(move.target)
+        gone: list[Onward] = []
+        while page.onward:
+            gone.append(self._go_on(page, len(gone)))
+        return tuple(gone)
+
+    def _go_on(self, page: Page, times: int) -> Onward:
+        """Tell the passage that takes the page's place, and keep what a journey keeps of a move (`Journey.follow`)."""
+        target, page.onward = page.onward, ""
+        if times >= MOST_ONWARD:
+            raise InputError(
+                f'passage "{page.passage}" goes on to "{target}" and so without end: '
+                "a <<goto>> that comes back to itself needs an <<if>> that stops it"
+            )
+        tracked, before = self.script.facts.tracked, dict(page.writes)
+        if "history" in tracked:
+            page.write("moved", True)
+        for cell in ("turns", f"visited {target}"):
+            if cell.split(" ")[0] in tracked:
+                page.write(cell, js.add(page.read(cell), 1))
+        if "last" in tracked or "previous" in tracked:
+            page.write("last", page.passage)
+            if page.passage != target:
+                page.write("previous", page.passage)
+            page.write("here", target)
+        page.pieces.clear()
+        page.length, page.passage = 0, target
+        page.show(target)
+        return self.move(Link("", target)), before | {"moved": True} if "history" in tracked else before
+
+    def _scene(self, page: Page, move: Move, onward: tuple[Onward, ...]) -> Scene:
         judged = verdict(self.rules, page, opening=move.opening)
-        offered: dict[tuple[str, Move], None] = {(label, self.move(link)): None for label, link in judged.links}
+        offered = {(label, self._move_on(page, link)): None for label, link in judged.links}
         return Scene(
-            passage=move.target,
+            passage=page.passage,
             text=judged.text,
             actions=tuple(label for label, _ in offered),
             moves=tuple(onward for _, onward in offered),
@@ -133,10 +178,21 @@ class Teller:
             rule=judged.rule,
             shown=tuple(dict.fromkeys(page.shown)),
             hypertext=judged.hypertext,
+            onward=onward if "history" in self.script.facts.tracked else (),
         )
 
+    def _move_on(self, page: Page, link: Link) -> Move:
+        """The one move for all links that do the same; that of a cycling link leads to the page as it then stands."""
+        if link.cycle is None:
+            return self.move(link)
+        so_far = turned(page, link, link.cycle)
+        key = (page.passage, key_of_page(so_far))
+        if key not in self._moves:
+            self._moves[key] = Move(page.passage, so_far=so_far)
+        return self._moves[key]
+
     def move(self, link: Link) -> Move:
-        """The one move for all links that do the same."""
+        """The one move for all links that lead alike."""
         setter = link.setter
         key = (link.target, setter[0] if setter else None, link.mark, link.back)
         if key not in self._moves:

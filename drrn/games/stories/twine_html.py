@@ -71,7 +71,7 @@ def _twine_1(text: str, position: int, source: str) -> Story:
         if name != "StorySettings" and "Twine.image" not in tags:
             name, tags, body = reveal(name), reveal(tags), reveal(body)
         if name != "StoryIncludes":  # what it names was put in when the story was published
-            passages.append(Passage(name.strip(), body, tuple(tags.split()), element.line))
+            passages.append(Passage(name.strip(), body, tuple(tags.split()), element.line, "\n" not in element.text))
     return story_of(source, passages, start="Start")
 
 

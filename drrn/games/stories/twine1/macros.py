@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from drrn.games.stories import values as js
 from drrn.games.stories.page import Link, Node, Page
-from drrn.games.stories.script import DEFAULT_ANSWER, ExpressionError, Script
+from drrn.games.stories.script import DEFAULT_ANSWER, IGNORE, ExpressionError, Script
 from drrn.games.stories.story import Passage
+from drrn.games.stories.twine1 import wild
 from drrn.games.stories.twine1.expressions import parameters
 from drrn.games.stories.twine1.markup import PLAIN, Reader, discard, shortened
 from drrn.games.stories.twine1.scanner import link_at, split_link
@@ -25,14 +26,30 @@ def macro(reader: Reader, source: str) -> None:
     """Add what one <<macro>> does: a known macro, a bare variable, or a passage's name."""
     inside = source[2:-2].strip()
     name, arguments = (*inside.split(None, 1), "", "")[:2]
-    if name in MACROS:
+    if meaning := _meaning(reader.script.macros, name.lower()):
+        if meaning != IGNORE:
+            MACROS[meaning](reader, arguments, source)
+    elif name in MACROS:
         MACROS[name](reader, arguments, source)
     elif name.startswith("$"):
         print_value(reader, inside, source)
     elif name in reader.names:
         display_short(reader, name, arguments, source)
-    else:
+    elif name.lower() in MACROS:
+        MACROS[name.lower()](reader, arguments, source)
+    elif _block(name.lower()) not in reader.script.unknown:  # of one that is unknown, the end goes without saying
+        reader.script.unknown.add(name.lower())
         reader.problem(f"the macro <<{shortened(name)}>> is not supported")
+
+
+def _meaning(given: Mapping[str, str], name: str) -> str | None:
+    """What the [macros] of the rules say of a macro; the end of a block that is left out is left out, too."""
+    return given.get(name) or (IGNORE if given.get(_block(name)) == IGNORE else None)
+
+
+def _block(name: str) -> str:
+    """The macro whose block `/name` or `endname` ends, if it is such an end."""
+    return next((name.removeprefix(mark) for mark in ("/", "end") if name.startswith(mark)), "")
 
 
 # --- values
@@ -84,11 +101,7 @@ def _told_while_playing(reader: Reader, text: str) -> Node:
 
 
 def display(reader: Reader, arguments: str, source: str) -> None:
-    quoted = re.fullmatch(r"\"([^\"]*)\"|'([^']*)'", arguments)
-    name = (quoted[1] or quoted[2] or "") if quoted else arguments
-    where = reader.where(name, source, "shows") if quoted or name in reader.names else None
-    if where is None and not quoted:
-        where = reader.where(f"({arguments})", source, "shows")
+    where = wild.passage_named(reader, arguments, source, "shows")
     if where is not None:
         target = where
         reader.add(lambda page: _show(page, target(page)))
@@ -99,7 +112,7 @@ def display_short(reader: Reader, name: str, arguments: str, source: str) -> Non
     try:
         given = [reader.guarded(argument, source) for argument in parameters(arguments, reader.script.facts)]
     except ExpressionError as error:
-        reader.problem(f"{shortened(source)}: {error}")
+        reader.problem(f"{shortened(source)}: {error}", cause=str(error))
         return
     reader.add(lambda page: page.show(name, tuple(argument(page) for argument in given)))
 
@@ -247,6 +260,10 @@ MACROS: dict[str, Callable[[Reader, str, str], None]] = {
     "endsilently": end("silently"),
     "nobr": lambda reader, arguments, source: reader.open("nobr"),
     "endnobr": end("nobr"),
+    "goto": wild.goto,
+    "timedgoto": wild.timed_goto,
+    "cyclinglink": lambda reader, arguments, source: wild.cycling_link(reader, _words(arguments), source),
+    **dict.fromkeys(wild.SOUNDS, wild.ignore),
     **{f"/{kind}": end(kind) for kind in ("if", "silently", "nobr")},
 }
 

@@ -43,7 +43,7 @@ class Reader:
         self, script: Script, passage: Passage, names: frozenset[str], macro: Callable[[Reader, str], None]
     ) -> None:
         self.script, self.passage, self.names, self.macro = script, passage, names, macro
-        self.line = passage.line
+        self.line = 1  # of the passage
         self.glued = "nobr" in passage.tags
         self.blocks: list[OpenBlock] = []
         self.nodes: list[Node] = []
@@ -98,8 +98,12 @@ class Reader:
         node, self.nodes = in_sequence(self.nodes), outer
         return node
 
-    def problem(self, what: str, line: int | None = None) -> None:
-        self.script.problems.append(Problem(line or self.line, self.passage.name, what))
+    def problem(self, what: str, line: int | None = None, cause: str = "") -> None:
+        self.script.problems.append(self.place(what, line or self.line, cause))
+
+    def place(self, what: str, line: int, cause: str = "") -> Problem:
+        """What is to be said of a line of the passage."""
+        return Problem(self.passage.line_in_file(line), self.passage.name, what, line, cause)
 
     def expression(self, source: str, macro: str) -> Expression | None:
         """The closure, or None with a problem noted."""
@@ -109,7 +113,7 @@ class Reader:
                 known[source] = parse(source, self.script.facts, self.script.answers)
             return self.guarded(known[source], macro)
         except ExpressionError as error:
-            self.problem(f"{shortened(macro)}: {error}")
+            self.problem(f"{shortened(macro)}: {error}", cause=str(error))
             return None
 
     def guarded(self, expression: Expression, macro: str) -> Expression:
@@ -120,7 +124,7 @@ class Reader:
             try:
                 return expression(page)
             except js.GrowthError as error:
-                place = Problem(line, self.passage.name, shortened(macro))
+                place = self.place(shortened(macro), line)
                 raise InputError(f"{place} makes {error}: give it a bound") from error
 
         return guarded
@@ -200,7 +204,7 @@ class Reader:
         return None
 
     def _computed(self, expression: Expression, source: str, verb: str) -> Words:
-        place = Problem(self.line, self.passage.name, "")
+        place = self.place("", self.line)
 
         def target(page: Page) -> str:
             name = js.string(expression(page))
@@ -225,7 +229,7 @@ class Reader:
 
     def open(self, kind: str, condition: Expression | None = None) -> None:
         if len(self.blocks) >= DEEPEST:
-            place = Problem(self.line, self.passage.name, f"more than {DEEPEST} blocks stand in one another")
+            place = self.place(f"more than {DEEPEST} blocks stand in one another", self.line)
             raise InputError(f"{self.script.story.source}, {place}: use <<elseif>> or <<display>>")
         self.flush()
         block = OpenBlock(kind, self.line, self.nodes, self.glued)
