@@ -78,7 +78,9 @@ def format_in(text: str, place: str) -> StoryFormat:
             found.setdefault(key, value)
     except _MalformedError as error:
         if not {"name", "version", "source"} <= found.keys():  # beyond them stands code, which need not be understood
-            raise InputError(f"{place}: a damaged story format: {error}: copy it again from where Twine has it") from error
+            raise InputError(
+                f"{place}: a damaged story format: {error}: copy it again from where Twine has it"
+            ) from error
     return _checked_format(found, place)
 
 

@@ -26,10 +26,10 @@ HOW = (
 )
 # What a story that names no format is written in, by how its code looks.
 CODE = {
-    "harlowe": r"\((?:set|put|if|unless|else|else-if|print|display|link[\w-]*|click[\w-]*|either|random|go-?to|a|dm|text-\w+):",
+    "harlowe": r"\((?:set|put|(?:else-)?if|unless|else|print|display|link|click|either|random|a|go-?to|text)[\w-]*:",
     "sugarcube": r"<</?[A-Za-z$=-]",
     "snowman": r"<%",
-    "chapbook": r"^\[(?:if|unless|else|after|cont|JavaScript)\b[^\]\n]*\]$|^--$|\{(?:embed|reveal|cycling|text input)\b",
+    "chapbook": r"^\[(?:if|unless|else|after|cont|JavaScript)\b[^\]\n]*\]$|^--$|\{(?:embed|reveal|cycling)\b",
 }
 
 

@@ -52,7 +52,7 @@ def read_files(files: Sequence[Path], source: str, encoding: str | None = None) 
 
 
 def story_files(folder: Path) -> list[Path]:
-    """The Twee files in a folder and below it, sorted, and the scripts and style sheets that lie in the same folders."""
+    """The Twee files in a folder and below it, sorted; then the scripts and style sheets that lie beside them."""
     twee: list[Path] = []
     beside: list[Path] = []
     for place, folders, names in os.walk(folder):
