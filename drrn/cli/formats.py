@@ -32,7 +32,7 @@ def add_command(commands: Any) -> None:
     )
     add.add_argument("path", type=Path, metavar="FILE_OR_FOLDER", help="a format.js, or a folder that holds some")
     add.add_argument("--replace", action="store_true", help="take a file in place of another of the same version")
-    add.set_defaults(run=run_add)
+    add.set_defaults(run=run_add_formats)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -51,7 +51,7 @@ def _name(kept: KeptFormat) -> str:
         return kept.key
 
 
-def run_add(options: argparse.Namespace) -> None:
+def run_add_formats(options: argparse.Namespace) -> None:
     additions = add_formats(options.path, replace=options.replace)
     for addition in additions:
         if addition.story_format is None:

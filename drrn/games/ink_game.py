@@ -20,13 +20,13 @@ from typing import Any
 from drrn.errors import InputError, require
 from drrn.games.contract import Observation
 from drrn.games.ink_file import OPENING, InkFile, read_ink
+from drrn.games.stories.dialects import DEFAULT
 from drrn.games.stories.layout import tidy
 from drrn.games.stories.page import Page
 from drrn.games.stories.rules import Rules, check_rules
 from drrn.games.stories.script import Facts, Script
 from drrn.games.stories.story import decoded
 from drrn.games.stories.story_game import fingerprint_of_story
-from drrn.games.stories.twine1 import TWINE_1
 from drrn.games.stories.values import Value
 
 MOST_MILLISECONDS = 2_000.0  # for one line of text
@@ -47,7 +47,7 @@ def open_ink(
     """The game of a compiled story, under the rules of the TOML beside it."""
     ink, rules = read_ink(path, encoding), rules or Rules()
     if toml is not None:
-        check_rules(rules, Script(ink.story, TWINE_1, {}, facts=Facts(written=set(ink.variables))), toml)
+        check_rules(rules, Script(ink.story, DEFAULT, {}, facts=Facts(written=set(ink.variables))), toml)
     kind = InkGame if ink.has_chance else EnumerableInkGame
     return kind(path.stem.removesuffix(".ink"), ink, rules, shuffle=shuffle, paraphrases=paraphrases)
 
@@ -213,8 +213,8 @@ class InkGame:
         while self._story.can_continue():
             if not self._story.continue_async(MOST_MILLISECONDS) or len(lines) >= MOST_LINES:
                 self._begin()  # the runtime is in the middle of a line
-                place = self._page.text[-60:] if self._page else ""
-                raise InputError(f"{self.ink.story.source}: the story goes on without end after {place!r}")
+                place = f"after {self._page.text[-60:]!r}" if self._page else "on its first page"
+                raise InputError(f"{self.ink.story.source}: the story comes to no choice and no end {place}")
             lines.append(_line(self._story.get_current_text()))
             tags += self._story.get_current_tags()
         return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip(), tuple(tags)

@@ -19,14 +19,14 @@ OPENING = re.compile(r"\bstoryFormat\s*\(\s*\{")
 VERSION = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,3}(?:[-+][\w.+-]{1,40})?")
 NAME = re.compile(r"[^\W_](?:[\w .+'-]{0,60}\w)?")
 TOKEN = re.compile(
-    r"""(?P<blank>\s+|//[^\n]*|/\*.*?\*/)
+    r"""(?P<blank>\s+|//[^\n]*|/\*.*?(?:\*/|\Z))
     | (?P<string>"[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*'|`[^`\\]*(?:\\.[^`\\]*)*`)
     | (?P<open>[\[{(]) | (?P<close>[\]})])
     | (?P<word>[\w$]+)
     | (?P<sign>.)""",
     re.X | re.S,
 )
-REGEX = re.compile(r"/(?!\*)(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]*")
+REGEX = re.compile(r"/(?!\*)(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.){0,2000}\]){1,2000}/[a-z]*")
 BEFORE_A_REGEX = frozenset("return typeof case in of void delete".split())
 JAVASCRIPT_ESCAPE = re.compile(r"\\(u\{[\da-fA-F]{1,6}\}|u[\da-fA-F]{4}|x[\da-fA-F]{2}|\r\n|.)", re.S)
 ONE_CHARACTER = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": "", "\r\n": ""}
@@ -115,6 +115,8 @@ def _tokens(text: str, position: int) -> Iterator[Token]:
         if match.lastgroup == "blank":
             continue
         token = Token(match.lastgroup, match.group())
+        if token.text in ('"', "'", "`"):
+            raise _MalformedError("it is cut short")
         divides = token.kind in ("string", "close") or (token.kind == "word" and token.text not in BEFORE_A_REGEX)
         yield token
     raise _MalformedError("it is cut short")
