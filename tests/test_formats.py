@@ -8,9 +8,10 @@ import pytest
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.games.formats import format_file, kept
+from drrn.games.formats.archive import with_engine
 from drrn.games.formats.format_file import StoryFormat, format_in, read_format
 from drrn.games.formats.kept import add_formats, format_for, formats_folder, kept_formats, wanted_format
-from drrn.games.formats.publishing import ifid, publish
+from drrn.games.formats.publishing import ifid, publish, story_data
 from drrn.games.stories.reading import read_story
 from drrn.games.stories.rules import read_rules
 from drrn.games.stories.twee import read_twee
@@ -111,6 +112,13 @@ def test_a_huge_or_binary_file_is_refused(tmp_path, monkeypatch):
         read_format(path)
 
 
+def test_a_file_of_brackets_without_end_is_given_up(monkeypatch):
+    monkeypatch.setattr(format_file, "MOST_TOKENS", 1_000)
+    for part in ("{", "+a", "`${`"):
+        with pytest.raises(InputError, match="there is no end to it"):
+            format_in("window.storyFormat({a:" + part * 5_000, "format.js")
+
+
 @pytest.mark.skipif(not REAL_FORMATS, reason=f"{SHARED_FORMATS} has no story formats")
 def test_the_real_formats_are_read_and_kept():
     additions = add_formats(SHARED_FORMATS)
@@ -134,7 +142,7 @@ def test_versions_are_kept_side_by_side_and_listed(tmp_path, capsys):
     assert [line.split()[:2] for line in lines] == [
         ["name", "version"], ["Harlowe", "2.1.0"], ["Harlowe", "3.3.9"], ["Harlowe", "3.3.10"],
     ]  # fmt: skip
-    assert lines[1].endswith(str(formats_folder() / "harlowe-2.1.0.js"))
+    assert lines[1].endswith(str(formats_folder() / "harlowe_2.1.0.js"))
 
 
 def test_without_formats_the_list_says_where_twine_has_them(capsys):
@@ -179,18 +187,18 @@ def test_another_file_of_the_same_version_replaces_nothing_unasked(tmp_path, cap
     assert kept_formats()[0].read().source == PAGE
     assert main(["formats", "add", str(second), "--replace"]) == 0
     assert kept_formats()[0].read().source.startswith("<p>other</p>")
-    assert [path.name for path in formats_folder().iterdir()] == ["harlowe-3.3.9.js"]
+    assert [path.name for path in formats_folder().iterdir()] == ["harlowe_3.3.9.js"]
 
 
 def test_a_kept_file_that_was_damaged_is_told_and_the_others_are_listed(tmp_path, capsys):
     add_formats(write_format(tmp_path, version="2.0.0"))
     add_formats(write_format(tmp_path, version="3.0.0"))
-    (formats_folder() / "harlowe-2.0.0.js").write_text("gone")
+    (formats_folder() / "harlowe_2.0.0.js").write_text("gone")
     (formats_folder() / "notes.txt").write_text("mine")
     assert main(["formats"]) == 0
     told = capsys.readouterr()
     assert len(told.out.splitlines()) == 3 and "cannot be used" in told.err
-    (formats_folder() / "harlowe-2.0.0.js").write_text(format_js(version="2.1.0"))
+    (formats_folder() / "harlowe_2.0.0.js").write_text(format_js(version="2.1.0"))
     with pytest.raises(InputError, match=r"it holds Harlowe 2\.1\.0, not what its name says"):
         kept_formats()[0].read()
 
@@ -272,6 +280,18 @@ def test_the_published_page_has_what_twine_writes():
 def test_a_story_without_an_identifier_gets_the_same_one_each_time():
     one, two = (read_twee(f":: Start\n{text}\n", "tale.twee") for text in ("Here.", "There."))
     assert ifid(one) == ifid(one) != ifid(two) and re.fullmatch(r"[0-9A-F-]{36}", ifid(one))
+
+
+def test_an_archive_is_published_and_a_page_with_an_engine_stays_as_it_is(tmp_path):
+    data = story_data(read_twee(TWEE, "tale.twee"), StoryFormat("Harlowe", "3.1.0", PAGE))
+    with pytest.raises(InputError, match=r"archive\.html: its story format, harlowe 3\.1\.0, is not here"):
+        with_engine(data, "archive.html")
+    add_formats(write_format(tmp_path, version="3.3.9", source=f"{PAGE}<script>run()</script>"))
+    page = with_engine(f"{data}\n", "archive.html")
+    assert page.startswith("<html><head><title>Salt &amp;") and data in page and page.endswith("<script>run()</script>")
+    assert with_engine(page, "page.html") == page and with_engine("<p>none</p>", "x.html") == "<p>none</p>"
+    with pytest.raises(InputError, match="an archive of 2 stories"):
+        with_engine(data + data, "archive.html")
 
 
 # --- a folder of files

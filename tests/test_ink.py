@@ -10,8 +10,8 @@ import drrn
 from drrn.errors import InputError
 from drrn.games import check_outcomes
 from drrn.games.compiled.compile import can_be_compiled
-from drrn.games.ink_file import read_ink
-from drrn.games.ink_game import open_ink
+from drrn.games.ink import open_ink
+from drrn.games.ink.ink_file import read_ink
 from drrn.games.optional import another, ending_of, fingerprint_of, title_of
 from drrn.games.stories.rules import read_rules
 from tests.small_ink import STALL, TOWER
@@ -211,7 +211,7 @@ def test_a_story_that_the_runtime_cannot_play_is_told_so(ink, table, sentence):
     "loop", [[{"->": "round"}, None], ["^On ", {"->": "round"}, None], ["^On", "\n", {"->": "round"}, None]]
 )
 def test_a_story_that_never_comes_to_a_choice_is_stopped_and_can_be_reset(ink, loop, monkeypatch):
-    monkeypatch.setattr("drrn.games.ink_game.MOST_MILLISECONDS", 50.0)
+    monkeypatch.setattr("drrn.games.ink.ink_game.MOST_MILLISECONDS", 50.0)
     game = ink(tiny("^Here.", "\n", *choice("Go.", "round"), round=loop))
     first = game.reset(0)
     with pytest.raises(InputError, match=r"comes to no choice and no end after 'Here\.'"):

@@ -15,6 +15,7 @@ from drrn.errors import InputError
 from drrn.games.stories.reading import decode, read_bytes
 
 LARGEST_FORMAT = 32 * 2**20  # bytes; the largest known has one million
+MOST_TOKENS = 400_000  # read in one file
 OPENING = re.compile(r"\bstoryFormat\s*\(\s*\{")
 VERSION = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,3}(?:[-+][\w.+-]{1,40})?")
 NAME = re.compile(r"[^\W_](?:[\w .+'-]{0,60}\w)?")
@@ -26,7 +27,7 @@ TOKEN = re.compile(
     | (?P<sign>.)""",
     re.X | re.S,
 )
-REGEX = re.compile(r"/(?!\*)(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.){0,2000}\]){1,2000}/[a-z]*")
+REGEX = re.compile(r"/(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.){0,2000}\]){1,2000}/[a-z]*")
 BEFORE_A_REGEX = frozenset("return typeof case in of void delete".split())
 JAVASCRIPT_ESCAPE = re.compile(r"\\(u\{[\da-fA-F]{1,6}\}|u[\da-fA-F]{4}|x[\da-fA-F]{2}|\r\n|.)", re.S)
 ONE_CHARACTER = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": "", "\r\n": ""}
@@ -104,8 +105,13 @@ class _MalformedError(Exception):
 def _tokens(text: str, position: int) -> Iterator[Token]:
     """The tokens of JavaScript source; a slash after a value divides, any other begins a regular expression."""
     divides = False
-    while position < len(text):
-        if text[position] == "/" and not divides and (literal := REGEX.match(text, position)):
+    for _ in range(MOST_TOKENS):
+        if position >= len(text):
+            raise _MalformedError("it is cut short")
+        if text[position] == "/" and not divides and text[position + 1 : position + 2] not in ("/", "*"):
+            literal = REGEX.match(text, position)
+            if literal is None:
+                raise _MalformedError("a slash stands where none can")
             position, divides = literal.end(), True
             yield Token("regex", "")
             continue
@@ -119,7 +125,7 @@ def _tokens(text: str, position: int) -> Iterator[Token]:
             raise _MalformedError("it is cut short")
         divides = token.kind in ("string", "close") or (token.kind == "word" and token.text not in BEFORE_A_REGEX)
         yield token
-    raise _MalformedError("it is cut short")
+    raise _MalformedError("there is no end to it")
 
 
 def _members(tokens: Iterator[Token]) -> Iterator[tuple[str, str]]:

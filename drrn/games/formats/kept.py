@@ -18,7 +18,7 @@ from drrn.home import home
 
 FILE_NAME = "format.js"  # as Twine and Tweego name it
 MOST_FOLDERS = 20_000  # searched for formats
-KEPT = re.compile(r"([a-z0-9][a-z0-9.-]*?)-(\d[\w.+-]*)\.js")
+KEPT = re.compile(r"([a-z0-9][a-z0-9.-]*)_(\d[\w.+-]*)\.js")
 FAMILY = re.compile(r"(.+?)[ -]v?(\d+)(?:\.[\d.x]*)?")  # "sugarcube-2", as Tweego names formats
 HOW = (
     "drrn formats add FILE_OR_FOLDER: Twine's formats are the files format.js in the folder public/story-formats of "
@@ -140,7 +140,7 @@ def _add_or_tell(path: Path, replace: bool) -> Addition:
 def _add(path: Path, replace: bool) -> Addition:
     data = read_bytes(path, LARGEST_FORMAT)
     made = format_in(decode(data, str(path), "utf-8-sig"), str(path))
-    target = formats_folder() / f"{made.key}-{made.version}.js"
+    target = formats_folder() / f"{made.key}_{made.version}.js"
     try:
         before = target.read_bytes() if target.exists() else None
         if before == data:

@@ -20,7 +20,12 @@ PLACES = re.compile(r"\{\{STORY_(NAME|DATA)\}\}")
 
 def publish(story: Story, story_format: StoryFormat) -> str:
     """The text of the published page."""
-    parts = {"NAME": html.escape(_title(story)), "DATA": story_data(story, story_format)}
+    return filled(story_format, html.escape(_title(story)), story_data(story, story_format))
+
+
+def filled(story_format: StoryFormat, name: str, data: str) -> str:
+    """The format's page with a name and a story's data in their places."""
+    parts = {"NAME": name, "DATA": data}
     return PLACES.sub(lambda place: parts[place[1]], story_format.source)
 
 

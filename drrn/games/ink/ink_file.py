@@ -88,10 +88,11 @@ def _named(container: list[Any]) -> dict[str, list[Any]]:
     return {name: part for name, part in last.items() if isinstance(part, list)} if isinstance(last, dict) else {}
 
 
-def _containers(node: Any) -> Iterator[list[Any]]:
-    if isinstance(node, list):
-        yield node
-    for inner in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+def _containers(container: list[Any]) -> Iterator[list[Any]]:
+    """A container and those inside it, with and without names."""
+    yield container
+    unnamed = (part for part in container if isinstance(part, list))
+    for inner in (*unnamed, *(_named(container).values() if container else ())):
         yield from _containers(inner)
 
 

@@ -1,7 +1,6 @@
 """A compiled Ink story as a game, played by the runtime of PyPI's `bink`.
 
-Ink draws its lots by a generator of its own, whose seed is part of the state. A story that draws none can be compiled:
-a state that was saved is loaded again, and each choice leads to one state.
+Ink draws its lots by a generator of its own, whose seed is part of the state: each episode has one of the game's.
 """
 
 from __future__ import annotations
@@ -12,19 +11,16 @@ import json
 import operator
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError, require
 from drrn.games.contract import Observation
-from drrn.games.ink_file import OPENING, InkFile, read_ink
-from drrn.games.stories.dialects import DEFAULT
+from drrn.games.ink.ink_file import OPENING, InkFile
 from drrn.games.stories.layout import tidy
 from drrn.games.stories.page import Page
-from drrn.games.stories.rules import Rules, check_rules
-from drrn.games.stories.script import Facts, Script
+from drrn.games.stories.rules import Rules
 from drrn.games.stories.story import decoded
 from drrn.games.stories.story_game import fingerprint_of_story
 from drrn.games.stories.values import Value
@@ -33,23 +29,6 @@ MOST_MILLISECONDS = 2_000.0  # for one line of text
 MOST_LINES = 5_000  # on one page
 SEEDS = 10**6
 HTML_TAG = re.compile(r"</?[A-Za-z][^<>]*>")
-
-
-def open_ink(
-    path: Path,
-    rules: Rules | None = None,
-    toml: Path | None = None,
-    *,
-    shuffle: bool = True,
-    paraphrases: Mapping[str, str] | None = None,
-    encoding: str | None = None,
-) -> InkGame:
-    """The game of a compiled story, under the rules of the TOML beside it."""
-    ink, rules = read_ink(path, encoding), rules or Rules()
-    if toml is not None:
-        check_rules(rules, Script(ink.story, DEFAULT, {}, facts=Facts(written=set(ink.variables))), toml)
-    kind = InkGame if ink.has_chance else EnumerableInkGame
-    return kind(path.stem.removesuffix(".ink"), ink, rules, shuffle=shuffle, paraphrases=paraphrases)
 
 
 @dataclass(frozen=True)
@@ -235,63 +214,6 @@ class InkGame:
         return InputError(
             f"{self.ink.story.source}: the Ink runtime cannot play it: {what}: mend the story, compile it again"
         )
-
-
-@dataclass(frozen=True)
-class InkState:
-    """A state of a story without chance; two are equal where they go on alike."""
-
-    key: str
-    page: InkPage = field(compare=False)
-
-
-class EnumerableInkGame(InkGame):
-    """A story that draws no lots, so that it can be compiled."""
-
-    def opening(self) -> Iterator[tuple[float, InkState]]:
-        yield 1.0, self._state(self._first(0))
-
-    def outcomes(self, state: InkState, index: int) -> Iterator[tuple[float, InkState]]:
-        self._story.load_state(state.page.saved)
-        yield 1.0, self._state(self._next(state.page, index))
-
-    def look(self, state: InkState) -> Observation:
-        return self._observation(state.page, tuple(range(len(state.page.choices))))
-
-    def ending_at(self, state: InkState) -> str:
-        return state.page.ending
-
-    def _state(self, page: InkPage) -> InkState:
-        """A state known by what the page shows and, while it goes on, by what the runtime saved."""
-        shown = (page.text, page.choices, page.reward, page.knot if page.choices else page.ending)
-        behind = self._identity(json.loads(page.saved)) if page.choices else ""
-        return InkState(repr((*shown, sorted(page.paid), behind)), page)
-
-    def _identity(self, saved: dict[str, Any]) -> str:
-        """The saved state without what nothing reads again: seeds, the last page's text, the numbers of threads."""
-        idle = {"storySeed", "previousRandom"} | (set() if self.ink.reads_turns else {"turnIdx", "turnIndices"})
-        told = {key: value for key, value in saved.items() if key not in idle}
-        told["visitCounts"] = {k: n for k, n in saved["visitCounts"].items() if k not in self.ink.uncounted}
-        threads: dict[str, int] = {}
-        return json.dumps(_without_numbers(told, threads), sort_keys=True)
-
-
-def _without_numbers(node: Any, threads: dict[str, int]) -> Any:
-    """The same with threads numbered as they come: their own numbers grow with every choice."""
-    if isinstance(node, list):
-        return [_without_numbers(part, threads) for part in node]
-    if not isinstance(node, dict):
-        return node
-    found: dict[str, Any] = {}
-    for key, part in node.items():
-        if key in ("threadIndex", "originalThreadIndex"):
-            found[key] = threads.setdefault(str(part), len(threads))
-        elif key == "choiceThreads":
-            renamed = {threads.setdefault(number, len(threads)): inside for number, inside in part.items()}
-            found[key] = {str(number): _without_numbers(inside, threads) for number, inside in renamed.items()}
-        elif key not in ("threadCounter", "outputStream"):
-            found[key] = _without_numbers(part, threads)
-    return found
 
 
 def _line(text: str) -> str:
