@@ -9,7 +9,7 @@ from typing import Any
 
 from drrn.cli.show import table
 from drrn.errors import InputError
-from drrn.games.formats.kept import HOW, KeptFormat, add_formats, formats_folder, kept_formats
+from drrn.games.formats.kept import HOW, WHERE, KeptFormat, add_formats, formats_folder, kept_formats
 
 
 def add_command(commands: Any) -> None:
@@ -28,7 +28,7 @@ def add_command(commands: Any) -> None:
         help="keep the format in a format.js, or all formats below a folder",
         description="Keep story formats in DRRN's home folder (~/.drrn/formats, or $DRRN_HOME/formats), versions side "
         "by side. Give a file format.js as Twine has it, or a folder to be searched for such files. The files are "
-        f"copied and read, never run. How to get them: {HOW}.",
+        f"copied and read, never run. {WHERE}.",
     )
     add.add_argument("path", type=Path, metavar="FILE_OR_FOLDER", help="a format.js, or a folder that holds some")
     add.add_argument("--replace", action="store_true", help="take a file in place of another of the same version")
@@ -38,7 +38,7 @@ def add_command(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     kept = kept_formats()
     if not kept:
-        print(f"no story formats in {formats_folder()} yet: {HOW}")
+        print(f"no story formats in {formats_folder()} yet: add some by {HOW}")
         return
     print(table([[_name(one), one.version, one.path] for one in kept], header=["name", "version", "file"]))
 

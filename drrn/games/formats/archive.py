@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import re
 
-from drrn.errors import InputError
 from drrn.games.formats.kept import format_for
 from drrn.games.formats.publishing import filled
 from drrn.games.stories.twine_html import TWINE_2, TWINE_2_END, read_twine_html
@@ -14,14 +13,12 @@ SCRIPT = re.compile(r"<script\b", re.I)
 
 
 def with_engine(page: str, source: str) -> str:
-    """The page as it stands or, where it is an archive of one story, published with the format that the story names."""
-    data = archived_data(page)
-    if not data:
+    """The page as it stands or, where it is an archive, its first story published with the format that it names."""
+    data = next(iter(archived_data(page)), None)
+    if data is None:
         return page
-    if len(data) > 1:
-        raise InputError(f"{source}: an archive of {len(data)} stories: in Twine, publish the one you mean to a file")
-    story = read_twine_html(data[0], source)
-    return filled(format_for(story), html.escape(story.title), data[0])
+    story = read_twine_html(data, source)
+    return filled(format_for(story), html.escape(story.title), data)
 
 
 def archived_data(page: str) -> list[str]:

@@ -20,10 +20,11 @@ FILE_NAME = "format.js"  # as Twine and Tweego name it
 MOST_FOLDERS = 20_000  # searched for formats
 KEPT = re.compile(r"([a-z0-9][a-z0-9.-]*)_(\d[\w.+-]*)\.js")
 FAMILY = re.compile(r"(.+?)[ -]v?(\d+)(?:\.[\d.x]*)?")  # "sugarcube-2", as Tweego names formats
-HOW = (
-    "drrn formats add FILE_OR_FOLDER: Twine's formats are the files format.js in the folder public/story-formats of "
-    "github.com/klembot/twinejs, Tweego's in its folder storyformats, and each format's own site has it as well"
+WHERE = (
+    "Twine has its formats as files format.js in the folder public/story-formats of github.com/klembot/twinejs, Tweego "
+    "in its folder storyformats, and each format's own site offers it as well"
 )
+HOW = f"drrn formats add FILE_OR_FOLDER ({WHERE})"
 # What a story that names no format is written in, by how its code looks.
 CODE = {
     "harlowe": r"\((?:set|put|(?:else-)?if|unless|else|print|display|link|click|either|random|a|go-?to|text)[\w-]*:",
