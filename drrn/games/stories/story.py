@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from drrn.errors import InputError
 
@@ -50,13 +52,20 @@ class Story:
     start: str = "Start"
     format: str = ""
     notes: tuple[str, ...] = field(default=())  # what a reader found odd but could live with
+    data: Mapping[str, Any] = field(default_factory=dict)  # Twee 3's StoryData as it stands
+
+    @property
+    def format_version(self) -> str:
+        """The version of the story format that StoryData names, or ''."""
+        version = self.data.get("format-version")
+        return version.strip() if isinstance(version, str) else ""
 
     @property
     def pages(self) -> dict[str, Passage]:
         return {name: passage for name, passage in self.passages.items() if passage.is_page}
 
 
-def story_of(source: str, passages: list[Passage], **details: str) -> Story:
+def story_of(source: str, passages: list[Passage], **details: Any) -> Story:
     """A story of the passages, checked for what no reader can mend."""
     found: dict[str, Passage] = {}
     notes = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 from drrn.errors import InputError
 from drrn.games.stories.story import Passage, Story, check_passage_name, story_of
@@ -14,6 +15,16 @@ TAGS = re.compile(r"(?<!\\)\[([^\[\]]*)\]$")
 
 def read_twee(text: str, source: str) -> Story:
     """A story of the passages in Twee notation; `source` names the file in messages."""
+    return twee_story(twee_passages(text, source), source)
+
+
+def twee_story(passages: list[Passage], source: str) -> Story:
+    """A story of passages that were read from Twee, out of one file or several."""
+    return story_of(source, passages, **_story_data(passages, source))
+
+
+def twee_passages(text: str, source: str) -> list[Passage]:
+    """The passages in Twee notation, in their order."""
     passages: list[Passage] = []
     name, first = "", 0
     tags: tuple[str, ...] = ()
@@ -28,7 +39,7 @@ def read_twee(text: str, source: str) -> Story:
             body.append(line[1:] if line.startswith("\\::") else line)
     if first:
         passages.append(_passage(name, tags, body, first))
-    return story_of(source, passages, **_story_data(passages, source))
+    return passages
 
 
 def _header(line: str, place: str) -> tuple[str, tuple[str, ...]]:
@@ -45,7 +56,7 @@ def _passage(name: str, tags: tuple[str, ...], body: list[str], first: int) -> P
     return Passage(name, "\n".join(body[blank:]).rstrip(), tags, first + blank)
 
 
-def _story_data(passages: list[Passage], source: str) -> dict[str, str]:
+def _story_data(passages: list[Passage], source: str) -> dict[str, Any]:
     """Start and format out of Twee 3's StoryData; the format of Twee 1's StorySettings does not matter."""
     data = next((passage for passage in passages if passage.name == "StoryData"), None)
     if data is None or not data.text.strip():
@@ -59,4 +70,4 @@ def _story_data(passages: list[Passage], source: str) -> dict[str, str]:
     found = {key: table[key] for key in ("start", "format") if isinstance(table.get(key), str) and table[key]}
     if "format" in found:
         found["format"] = found["format"].lower()
-    return found
+    return {**found, "data": table}

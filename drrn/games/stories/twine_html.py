@@ -57,6 +57,7 @@ def _twine_2(text: str, position: int, source: str) -> Story:
         title=root.get("name", ""),
         start=start or (passages[0].name if passages else "Start"),
         format=root.get("format", "").lower(),
+        data={key: root[key] for key in ("ifid", "format-version") if key in root},
     )
 
 

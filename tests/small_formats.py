@@ -1,0 +1,24 @@
+"""A story format of our own, as small as one can be, in the ways that format files are written; and the real ones."""
+
+import json
+import os
+from pathlib import Path
+
+PAGE = "<html><head><title>{{STORY_NAME}}</title></head><body>{{STORY_DATA}}</body></html>"
+SHARED_FORMATS = Path(
+    os.environ.get("DRRN_STORY_FORMATS") or Path(__file__).resolve().parents[2] / "shared" / "formats"
+)
+REAL_FORMATS = sorted(SHARED_FORMATS.glob("*/*/format.js"))
+
+
+def format_js(name="Harlowe", version="3.3.9", source=PAGE, **others):
+    """A format.js that is plain JSON inside."""
+    return f"window.storyFormat({json.dumps({'name': name, 'version': version, 'source': source, **others})});"
+
+
+def write_format(folder, name="Harlowe", version="3.3.9", **others):
+    """The same in a folder of its own, as Twine has it."""
+    path = folder / f"{name.lower()}-{version}" / "format.js"
+    path.parent.mkdir(parents=True)
+    path.write_text(format_js(name, version, **others), encoding="utf-8")
+    return path
