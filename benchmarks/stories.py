@@ -60,7 +60,15 @@ class Row:
         agreed, pages = sum(e.agreed for e in self.episodes), sum(e.pages for e in self.episodes)
         first = next((e.difference for e in self.episodes if e.difference), self.refusal)
         share = f"{equal} of {len(self.episodes)}"
-        return [self.story, *self.about, share, f"{agreed} of {pages}", f"{self.rate(0):.0f}", f"{self.rate(1):.0f}", first]
+        return [
+            self.story,
+            *self.about,
+            share,
+            f"{agreed} of {pages}",
+            f"{self.rate(0):.0f}",
+            f"{self.rate(1):.0f}",
+            first,
+        ]
 
 
 def main() -> None:
@@ -107,7 +115,9 @@ def episode(ours: Session, chromium: Chromium, html: str, seed: int, clicks: int
     shown, theirs = ours.open(seed), chromium.open(html, seed)
     for click in range(clicks + 1):
         if wrong := difference(shown, theirs):
-            return Episode(click + 1, click, f"page {click + 1} ({theirs.passage or '?'}): {wrong}", (seconds[0], seconds[1]))
+            return Episode(
+                click + 1, click, f"page {click + 1} ({theirs.passage or '?'}): {wrong}", (seconds[0], seconds[1])
+            )
         if click == clicks or not shown.links or shown.restarted:
             break
         index = chance.randrange(len(shown.links))

@@ -20,6 +20,12 @@ def add_game_options(command: argparse.ArgumentParser, *, optional: bool = False
     explanation = "a name, the path of a story or its .toml, or module:factory"
     command.add_argument("game", metavar="GAME", nargs="?" if optional else None, help=explanation)
     command.add_argument("--lenient", action="store_true", help="leave out what is not supported, and play on")
+    command.add_argument(
+        "--engine",
+        choices=("native", "hosted"),
+        help="read a Twine story by our own dialect, or play it by the engine it was published with "
+        "(default: our own where it understands the story whole)",
+    )
     command.add_argument("--encoding", help="of the story file, if it is not UTF-8 (old stories: cp1252)")
 
 
@@ -30,7 +36,9 @@ def open_game(options: argparse.Namespace, *, lenient: bool = False, **choices: 
 
 def open_named(options: argparse.Namespace, *, lenient: bool = False, **choices: Any) -> tuple[Game, Recipe]:
     """The same, with the recipe by which it can be opened again."""
-    recipe = recipe_for(options.game, lenient=lenient or options.lenient, encoding=options.encoding, **choices)
+    recipe = recipe_for(
+        options.game, lenient=lenient or options.lenient, encoding=options.encoding, engine=options.engine, **choices
+    )
     game = recipe.open()
     if options.lenient and isinstance(game, Authored):
         for line in grouped(game.problems):

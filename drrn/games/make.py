@@ -13,12 +13,8 @@ from drrn.errors import InputError, did_you_mean
 from drrn.games.authors import place
 from drrn.games.contract import Game, looks_like_a_game
 from drrn.games.gymnasium_game import GymnasiumGame, is_environment
-from drrn.games.stories.dialects import read_script
-from drrn.games.stories.emptied import note_an_empty_opening
-from drrn.games.stories.paraphrases import paraphrase_file, read_paraphrases
-from drrn.games.stories.reading import HTML, TWEE, read_story
-from drrn.games.stories.rules import Rules, check_rules, read_rules
-from drrn.games.stories.story_game import StoryGame
+from drrn.games.open_story import ENGINES, INK, StoryOptions, open_story
+from drrn.games.stories.reading import HTML, TWEE
 
 BUILT_IN = ("long-watch", "night-market")  # the first is the default
 RECIPE = "_drrn_recipe"  # the attribute that `make` leaves on a game
@@ -33,6 +29,7 @@ class Recipe:
     paraphrased: bool | str = False  # or the name of a set of paraphrases
     lenient: bool = False
     encoding: str | None = None
+    engine: str | None = None  # of a Twine story: native or hosted
     folder: str | None = None  # where to look for the module of a `module:factory` that is not installed
 
     def open(self) -> Game:
@@ -50,26 +47,31 @@ def make(
     paraphrased: bool | str = False,
     lenient: bool = False,
     encoding: str | None = None,
+    engine: str | None = None,
     folder: str | Path | None = None,
 ) -> Game:
-    """Open a game by name (built in, added, or registered by a package), a Twee file, a published Twine page, the TOML
-    beside a story, or a game of one's own as `module:factory`, where the factory is a class or function that returns a
-    game when called without arguments.
+    """Open a game: a name (built in, added, or registered by a package), a Twee file or a folder of them, a published
+    Twine page, compiled Ink, the TOML beside a story, or a game of one's own as `module:factory`, where the factory is a
+    class or function that returns a game when called without arguments.
 
     `shuffle` shows the actions in a new order each time; `paraphrased` shows them in other words, where the game has
     them (a name chooses among its sets of them); `lenient` plays on without what is not supported; `encoding` is the
-    story file's, if it is not UTF-8; `folder` is where to look for a module that is not installed (default: the current
-    one).
+    story file's, if it is not UTF-8; `engine` insists on our own reading of a Twine story ("native") or on the engine
+    that it was published with ("hosted"); `folder` is where to look for a module that is not installed (default: the
+    current one).
     """
     options = {"shuffle": shuffle, "paraphrased": paraphrased, "lenient": lenient, "encoding": encoding}
+    options["engine"] = engine
     return recipe_for(name_or_path, folder=folder, **options).open()
 
 
 def recipe_for(name_or_path: str | Path, *, folder: str | Path | None = None, **options: Any) -> Recipe:
     """What `make` is asked for, in names that hold in every folder; the options are those of `make`."""
     name = str(name_or_path)
+    if options.get("engine") not in (None, *ENGINES):
+        raise InputError(f"engine {options['engine']!r}: name one of {', '.join(ENGINES)}")
     where = str(Path(folder or ".").resolve()) if _is_module(name) else None
-    source = lasting_name(name) if _is_file(name) or _is_name(name) else name  # what is neither is refused as it stands
+    source = lasting_name(name) if _is_there(name) or _is_name(name) else name  # what is neither is refused
     return Recipe(source, folder=where, **options)
 
 
@@ -121,6 +123,7 @@ def _made(recipe: Recipe) -> Game:
     """The game that a factory of the user's returns; what goes wrong in it is told in a sentence."""
     name = recipe.source
     refused = {"paraphrased": recipe.paraphrased, "encoding": recipe.encoding, "no shuffling": not recipe.shuffle}
+    refused["engine"] = recipe.engine
     for option, given in refused.items():
         if given:
             raise InputError(f"{name}: {option} is for stories, and this game is made by Python code: leave it out")
@@ -147,26 +150,22 @@ def _named(game: Game, source: str) -> Game:
     return game
 
 
-def _story(recipe: Recipe) -> StoryGame:
-    path = _path(recipe.source)
-    toml = path if path.suffix.lower() == ".toml" else _toml_beside(path)
-    rules = read_rules(toml) if toml else Rules()
-    story = read_story(rules.story or path, recipe.encoding)
-    script = read_script(story, dict(rules.inputs), lenient=recipe.lenient, macros=rules.macros)
-    if toml:
-        check_rules(rules, script, toml)
-    file = paraphrase_file(rules.paraphrases, recipe.paraphrased, toml or path)
-    said = read_paraphrases(file) if file else None
-    sources = place.story_sources(rules.story) if rules.story else None
-    game = StoryGame(path.stem, script, rules, shuffle=recipe.shuffle, paraphrases=said, sources=sources)
-    if recipe.lenient:
-        note_an_empty_opening(game)
-    return game
+def _story(recipe: Recipe) -> Game:
+    chosen = (recipe.shuffle, recipe.paraphrased, recipe.lenient, recipe.encoding, recipe.engine)
+    return open_story(_path(recipe.source), StoryOptions(*chosen))
 
 
 def _is_file(name: str) -> bool:
     try:
         return Path(name).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _is_there(name: str) -> bool:
+    """Whether it is a file, or a folder, which holds a story in several files."""
+    try:
+        return bool(name) and Path(name).exists()
     except (OSError, ValueError):
         return False
 
@@ -190,13 +189,11 @@ def _path(name: str) -> Path:
         return place.toml_of(name)
     path = Path(name)
     try:
-        if path.is_file():
+        if path.is_file() or (name and path.is_dir()):
             return path
-        if name and path.is_dir():
-            raise InputError(f"{name}: a folder; name the story in it")
     except (OSError, ValueError) as error:
         raise InputError(f"{name[:60]}: no such file or game") from error
-    if path.suffix.lower() in (*TWEE, *HTML, ".toml") or "/" in name:
+    if path.suffix.lower() in (*TWEE, *HTML, *INK, ".toml") or "/" in name:
         beside = [str(other) for other in path.parent.glob("*") if other.is_file()] if path.parent.is_dir() else []
         raise InputError(f"{name}: no such file.{did_you_mean(name, beside)}")
     others = tuple(registry.registered("game"))
@@ -206,12 +203,3 @@ def _path(name: str) -> Path:
         f'no game is named "{name}".{near} Built in: {", ".join(BUILT_IN)}; of the paper: {", ".join(place.NAMES)}'
         f"{installed}; or give the path of a story, or a game of your own as module:factory"
     )
-
-
-def _toml_beside(path: Path) -> Path | None:
-    """`story.toml` beside `story.twee`, if it speaks of this story."""
-    toml = path.with_suffix(".toml")
-    if not toml.is_file():
-        return None
-    rules = read_rules(toml)
-    return toml if rules.story and rules.story.resolve() == path.resolve() else None

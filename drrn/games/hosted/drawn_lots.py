@@ -1,4 +1,4 @@
-"""Random whole numbers as lots: `floor(random() * n)` in the engine's or the author's code becomes a call of the driver's.
+"""Random whole numbers as lots: `floor(random() * n)` in an engine's or author's code becomes a call of the driver's.
 
 Engines draw a whole number below n as a random number times n, rounded down. Rewritten so, each draw tells how many
 outcomes it has, and chance can be listed with its exact odds.

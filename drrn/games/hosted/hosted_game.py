@@ -141,7 +141,13 @@ class HostedGame:
 
     @property
     def problems(self) -> Sequence[Problem]:
-        return self.script.problems
+        """What the story's own scripts threw so far."""
+        thrown = (error.partition(": ") for error in self.stage.errors)
+        return [Problem(self._line(passage), passage, what) for passage, _, what in thrown]
+
+    def _line(self, passage: str) -> int:
+        found = self.story.passages.get(passage)
+        return found.line if found else 1
 
     @property
     def asked(self) -> Collection[str]:

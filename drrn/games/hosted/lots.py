@@ -1,4 +1,4 @@
-"""The lots of one step, by a key: the driver's chance.js works out the same numbers, so neither has to ask the other."""
+"""The lots of one step, by a key: chance.js works out the same numbers, so neither has to ask the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can matter of a hosted story's state: the variables that some page ahead names, and what is asked of its history.
+"""What can matter of a hosted story's state: variables that some page ahead names, and what is asked of its history.
 
 The passages are read as text, not run: a passage may lead to every passage whose name stands in it, and to all where it
 works a name out. So more is kept than need be, and never less.
@@ -53,6 +53,12 @@ class Matters:
         self.turns = any(TURNS.search(text) for text in texts)
         self.previous = any(PREVIOUS.search(text) for text in texts)
         self.most_visits = _most_compared(texts)
+
+    @cached_property
+    def variables(self) -> frozenset[str]:
+        """Every name that may be a variable's."""
+        texts = (passage.text for passage in self.story.passages.values())
+        return frozenset(name for text in texts for name in (VARIABLE if self.reads_names else WORD).findall(text))
 
     @cached_property
     def goes_back(self) -> bool:

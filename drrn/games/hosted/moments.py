@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Union
 
 from drrn.games.hosted.shown import Shown
 
@@ -40,7 +39,7 @@ class Fork:
     answers: dict[int, Branch] = field(default_factory=dict)
 
 
-Branch = Union[Moment, Fork]
+Branch = Moment | Fork
 
 
 def walk(branch: Branch | None, lot: LotOf) -> tuple[Moment | None, list[int]]:

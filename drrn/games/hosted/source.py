@@ -12,8 +12,9 @@ from drrn.games.hosted.drawn_lots import with_lots
 from drrn.games.hosted.isolate import SECONDS, Isolate, IsolateError, OutOfMemoryError, TimedOutError
 
 BROWSER = (
-    "start events nodes texts collections elements tokens parser parser_body serialiser selectors pseudo_classes styles style_sheets "
-    "computed_styles html_elements forms activation document observers addresses window absent transitions loading"
+    "start events nodes texts collections elements tokens parser parser_body serialiser selectors pseudo_classes "
+    "styles style_sheets computed_styles html_elements forms activation document observers addresses window absent "
+    "transitions loading"
 ).split()
 DRIVER = "clock chance dialogs reading actions formats driver".split()
 

@@ -74,6 +74,9 @@ class Stage:
         session = self._session_at(moment)
         try:
             shown = session.open(key, drawn) if moment is self._before else session.press(link, key, drawn)
+        except InputError as error:
+            session.close()
+            raise InputError(f"{self.source}, {error}") from error
         except BaseException:
             session.close()
             raise

@@ -48,6 +48,10 @@ MACROS_AND_LINKS = re.compile(r"<<[^<>]*>>|\[\[[^\[\]]*\]\]")
 INCLUDES = "StoryIncludes"
 
 
+class ForeignError(InputError):
+    """A story in the code of a format that no dialect here reads."""
+
+
 def dialect_of(story: Story) -> Dialect:
     """The dialect that the story's format chooses; the default one where it names none, or none that is known."""
     return next((dialect for dialect in DIALECTS if story.format.startswith(dialect.formats)), DEFAULT)
@@ -65,7 +69,7 @@ def read_script(
     _foreign_code(script)
     if script.problems and script.dialect.refused:
         first = script.problems[0]
-        raise InputError(f"{story.source}: a {script.dialect.title} story, which is not supported yet ({first})")
+        raise ForeignError(f"{story.source}: a {script.dialect.title} story, which only its own engine plays ({first})")
     with _no_collection():
         for name in (*story.pages, *({"StoryInit"} & story.passages.keys())):
             script.tags[name] = story.passages[name].tags

@@ -1,4 +1,4 @@
-"""What a page comes to under the rules: its text and actions, whether it ends the game, and what arriving there pays."""
+"""What a page comes to under the rules: text and actions, whether it ends the game, and what arriving there pays."""
 
 from __future__ import annotations
 

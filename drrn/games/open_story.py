@@ -1,0 +1,164 @@
+"""From a story's file to its game: by our reading of Twine 1 where that understands it whole, else by its engine."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from drrn.errors import InputError
+from drrn.games.authors import place
+from drrn.games.contract import Game
+from drrn.games.formats.archive import with_engine
+from drrn.games.formats.kept import format_for
+from drrn.games.formats.publishing import publish
+from drrn.games.hosted.hosted_game import HostedGame
+from drrn.games.hosted.matters import Matters
+from drrn.games.hosted.session import Session
+from drrn.games.hosted.stage import Stage
+from drrn.games.ink import open_ink
+from drrn.games.stories.dialects import DEFAULT, ForeignError, complaint, read_script
+from drrn.games.stories.emptied import note_an_empty_opening
+from drrn.games.stories.paraphrases import paraphrase_file, read_paraphrases
+from drrn.games.stories.reading import HTML, decode, read_bytes, read_story
+from drrn.games.stories.rules import Rules, check_rules, read_rules
+from drrn.games.stories.script import Facts, Script
+from drrn.games.stories.story import Story
+from drrn.games.stories.story_game import StoryGame
+
+NATIVE, HOSTED = ENGINES = ("native", "hosted")
+INK = (".json", ".ink")
+CURE = "pip install 'drrn[twine]'"
+
+
+@dataclass(frozen=True)
+class StoryOptions:
+    """How a story is to be opened."""
+
+    shuffle: bool = True
+    paraphrased: bool | str = False
+    lenient: bool = False
+    encoding: str | None = None
+    engine: str | None = None  # native or hosted; None: whichever understands the story
+
+
+def open_story(path: Path, options: StoryOptions) -> Game:
+    """The game of a story file, of the TOML beside one, or of a folder of Twee."""
+    toml = path if path.suffix.lower() == ".toml" else _toml_beside(path)
+    rules = read_rules(toml) if toml else Rules()
+    file = rules.story or path
+    said_in = paraphrase_file(rules.paraphrases, options.paraphrased, toml or path)
+    said = read_paraphrases(said_in) if said_in else None
+    if file.suffix.lower() in INK:
+        return open_ink(file, rules, toml, shuffle=options.shuffle, paraphrases=said, encoding=options.encoding)
+    return _Opening(path, toml, rules, file, said, options).game()
+
+
+@dataclass(frozen=True)
+class _Opening:
+    """A Twine story about to be opened."""
+
+    path: Path
+    toml: Path | None
+    rules: Rules
+    file: Path
+    said: Mapping[str, str] | None
+    options: StoryOptions
+
+    def game(self) -> Game:
+        story = read_story(self.file, self.options.encoding)
+        if self.options.engine == HOSTED:
+            return self.hosted(story)
+        try:
+            script = read_script(story, dict(self.rules.inputs), lenient=True, macros=self.rules.macros)
+        except ForeignError as error:
+            return self._foreign(story, error)
+        whole = not script.problems and not _has_scripts(story)
+        if self.options.engine != NATIVE and not whole and self._can_be_hosted(story):
+            return self.hosted(story)
+        if script.problems and not self.options.lenient:
+            raise InputError(complaint(script) + self._how_to_host(story))
+        return self.native(script)
+
+    def _foreign(self, story: Story, error: ForeignError) -> Game:
+        if self.options.engine == NATIVE:
+            raise InputError(f"{error}: leave out --engine native") from error
+        if not _mini_racer():
+            raise InputError(f"{error}{self._how_to_host(story)}") from error
+        return self.hosted(story)
+
+    def _can_be_hosted(self, story: Story) -> bool:
+        """Whether the story has an engine: a published page carries one, a source must name a format that is kept."""
+        if not _mini_racer():
+            return False
+        if _is_page(self.file):
+            return True
+        try:
+            return bool(story.format) and format_for(story) is not None
+        except InputError:
+            return False
+
+    def _how_to_host(self, story: Story) -> str:
+        if _is_page(self.file) and not _mini_racer():
+            return f"\n  Its own engine can play it whole: {CURE}"
+        return ""
+
+    def native(self, script: Script) -> StoryGame:
+        """Told by our own reading of Twine 1."""
+        rules, options = self.rules, self.options
+        script.lenient = options.lenient
+        if self.toml:
+            check_rules(rules, script, self.toml)
+        sources = place.story_sources(rules.story) if rules.story else None
+        game = StoryGame(self.path.stem, script, rules, shuffle=options.shuffle, paraphrases=self.said, sources=sources)
+        if options.lenient:
+            note_an_empty_opening(game)
+        return game
+
+    def hosted(self, story: Story) -> HostedGame:
+        """Played by the engine that the page carries, or by the kept format that the source names."""
+        page = self._page(story)
+        matters = Matters(story)
+        script = Script(story, DEFAULT, dict(self.rules.inputs), facts=Facts(written=set(matters.variables)))
+        script.tags.update((name, passage.tags) for name, passage in story.pages.items())
+        if self.toml:
+            check_rules(self.rules, script, self.toml)
+            if script.facts.tracked:
+                raise InputError(
+                    f"{self.toml}: where may compare the story's variables only, since its own engine plays it: "
+                    f"leave out {', '.join(sorted(script.facts.tracked))}"
+                )
+        source = str(self.file)
+        stage = Stage(lambda: Session(page, answers=script.answers), matters, source)
+        return HostedGame(
+            self.path.stem, stage, script, self.rules, page=page, shuffle=self.options.shuffle, paraphrases=self.said
+        )
+
+    def _page(self, story: Story) -> str:
+        if _is_page(self.file):
+            text = decode(read_bytes(self.file), str(self.file), self.options.encoding)
+            return with_engine(text, str(self.file))
+        return publish(story, format_for(story))
+
+
+def _is_page(file: Path) -> bool:
+    return file.suffix.lower() in HTML
+
+
+def _has_scripts(story: Story) -> bool:
+    """Whether the author wrote JavaScript, which our reading of a story leaves out."""
+    return any("script" in passage.tags and passage.text.strip() for passage in story.passages.values())
+
+
+def _mini_racer() -> bool:
+    return importlib.util.find_spec("py_mini_racer") is not None
+
+
+def _toml_beside(path: Path) -> Path | None:
+    """`story.toml` beside `story.twee`, if it speaks of this story."""
+    toml = path.with_suffix(".toml")
+    if not toml.is_file():
+        return None
+    rules = read_rules(toml)
+    return toml if rules.story and rules.story.resolve() == path.resolve() else None
