@@ -45,7 +45,7 @@
       if (target !== old) moved(old, false);
     }
     reload() {
-      if (drrn.reloading) drrn.reloading();
+      drrn.restarted = true; // the page stays; whoever drives it begins it anew
     }
     toString() {
       return this.href;
