@@ -39,7 +39,8 @@ def macro(reader: Reader, source: str) -> None:
         MACROS[name.lower()](reader, arguments, source)
     elif _block(name.lower()) not in reader.script.unknown:  # of one that is unknown, the end goes without saying
         reader.script.unknown.add(name.lower())
-        reader.problem(f"the macro <<{shortened(name)}>> is not supported")
+        what = "the macro <<{}>> is not supported".format
+        reader.problem(what(shortened(name)), cause=what(shortened(name.lower())))
 
 
 def _meaning(given: Mapping[str, str], name: str) -> str | None:
