@@ -133,7 +133,7 @@ def test_everything_unsupported_is_listed_in_one_error(complaint):
 
 def test_things_with_one_cause_are_one_line_with_a_count_and_the_first_places(complaint):
     twee = ":: Start\nHi.\n<<setback a.jpg>>\n<<print foo(1)>>\n[[On]]\n\n"
-    twee += ":: On\n<<setback>>\n<<setback>><<if foo(2)>>x<<endif>>\n"
+    twee += ":: On\n<<setback>>\n<<setBack>><<if foo(2)>>x<<endif>>\n"
     twee += "\n:: Other\n<<setback b.png>>\n"
     assert complaint(twee).split("\n  ")[1:] == [
         'the macro <<setback>> is not supported: 4 times: line 3, line 2 of passage "Start"; '
@@ -162,8 +162,8 @@ def test_a_story_that_names_no_format_is_called_sugarcube_by_its_macros(complain
 @pytest.mark.parametrize(
     ("opening", "lacks"),
     [
-        ("<<wobble [[On]]>>", "without text and without any action, so that the other 1 cannot be reached"),
-        ("Hi. <<wobble [[On]]>>", "without any action, so that the other 1 cannot be reached"),
+        ("<<wobble [[On]]>>", "without text and without any action, so that no other passage can be reached"),
+        ("Hi. <<wobble [[On]]>>", "without any action, so that no other passage can be reached"),
         ("<<wobble 'Hi.'>>\n[[On]]", "without text"),
     ],
 )

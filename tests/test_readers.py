@@ -193,5 +193,5 @@ def test_code_of_another_format_is_never_read_aloud(tmp_path, style, code):
     path = tmp_path / "tale.twee"
     code = f"{code}\n--\nText" if style == "Chapbook" else code
     path.write_text(f':: StoryData\n{{"format": "{style}"}}\n\n:: Start\n{code}\n', encoding="utf-8")
-    with pytest.raises(drrn.InputError, match=style.lower()):
+    with pytest.raises(drrn.InputError, match=style):
         drrn.make(path)

@@ -190,8 +190,8 @@ def test_an_action_vanishes_once_taken(play):
 def test_return_keeps_the_variables(play):
     rest = ":: Look\n<<set $x = 1>>Seen.\n\n<<return>>\n"
     seen = play("<<$x>>\n\n[[Look]]", "Look", rest=rest)
-    assert seen.actions == ("return",)
-    assert play("<<$x>>\n\n[[Look]]", "Look", "return", rest=rest).text == "1"
+    assert seen.actions == ("« return",)
+    assert play("<<$x>>\n\n[[Look]]", "Look", "« return", rest=rest).text == "1"
 
 
 def test_back_takes_the_variables_back(play):
@@ -202,7 +202,7 @@ def test_back_takes_the_variables_back(play):
 def test_back_can_name_steps_or_a_passage(play):
     for ways in ("<<back 2 steps>>", "<<back 'Start'>>"):
         rest = f":: One\n1\n\n[[Two]]\n\n:: Two\n2\n\n{ways}\n"
-        assert play("0\n\n[[One]]", "One", "Two", "back", rest=rest).text == "0"
+        assert play("0\n\n[[One]]", "One", "Two", "« back", rest=rest).text == "0"
 
 
 def test_there_is_no_way_back_from_the_first_page(play):
@@ -305,9 +305,9 @@ def test_back_leads_to_the_page_that_went_on_which_goes_on_again(play):
     rest = ":: On\n<<set $x += 1>><<goto 'Here'>>\n\n"
     rest += ":: Here\nHere: <<$x>>.\n\n<<back>>\n<<back label 'Two' 2 steps>>\n"
     assert play("Go.\n\n[[On]]", "On", rest=rest).text == "Here: 1."
-    assert play("Go.\n\n[[On]]", "On", "back", rest=rest).text == "Here: 1."
+    assert play("Go.\n\n[[On]]", "On", "« back", rest=rest).text == "Here: 1."
     assert play("Go.\n\n[[On]]", "On", "Two", rest=rest).text == "Go."
-    assert play("<<goto 'Here'>>", "back", rest=rest).text == "Here: 0."
+    assert play("<<goto 'Here'>>", "« back", rest=rest).text == "Here: 0."
 
 
 @pytest.mark.parametrize(
@@ -356,7 +356,7 @@ def test_turning_a_link_counts_no_visit_and_is_no_way_back(play):
     text = "Visit <<print visited()>>: <<cyclinglink $x 'a' 'b'>>.\n\n[[On]]"
     rest = ":: On\nTurn <<print turns()>>, from <<print previous()>>.\n\n<<back>>\n"
     assert play(text, "a", "b", "On", rest=rest).text == "Turn 2, from Start."
-    assert play(text, "a", "On", "back", rest=rest).text == "Visit 1: a."
+    assert play(text, "a", "On", "« back", rest=rest).text == "Visit 1: a."
 
 
 def test_two_cycling_links_turn_each_for_itself_and_compile_to_all_that_they_can_show(story):

@@ -21,7 +21,7 @@ def note_an_empty_opening(game: StoryGame) -> None:
         return
     has = {"text": any(scene.text for scene in openings), "any action": any(scene.moves for scene in openings)}
     if lacks := [what for what, found in has.items() if not found]:
-        start, others = game.story.passages[game.story.start], len(game.story.pages) - 1
+        start = game.story.passages[game.story.start]
         what = f"what was left out leaves the opening page without {' and without '.join(lacks)}"
-        lost = f", so that the other {others:,} cannot be reached" if "any action" in lacks else ""
+        lost = ", so that no other passage can be reached" if "any action" in lacks else ""
         game.script.problems.append(Problem(start.line, start.name, what + lost))

@@ -13,19 +13,7 @@ DEFAULT_ANSWER = "Alex"  # what the player is called where a story asks and no [
 
 IGNORE = "ignore"
 # What the rules may say that an unknown macro means: nothing, or the same as one that is known.
-MEANINGS = (
-    IGNORE,
-    "goto",
-    "timedgoto",
-    "display",
-    "print",
-    "set",
-    "choice",
-    "button",
-    "cyclinglink",
-    "textinput",
-    "back",
-)
+MEANINGS = (IGNORE, *"goto display print set choice button cyclinglink textinput back return".split())
 FIRST_PLACES = 3  # that a line of a complaint names
 
 

@@ -126,7 +126,7 @@ class Teller:
         return scene
 
     def _tell_page(self, page: Page, move: Move) -> tuple[Onward, ...]:
-        """Fill the page; what came between, where a <<goto>> took the place of what was told."""
+        """Fill the page, and go on where it has a <<goto>>; the moves that were made so."""
         if move.so_far is not None:
             move.so_far.put_on(page)
             return ()

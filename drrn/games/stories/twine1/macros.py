@@ -39,7 +39,8 @@ def macro(reader: Reader, source: str) -> None:
         MACROS[name.lower()](reader, arguments, source)
     elif _block(name.lower()) not in reader.script.unknown:  # of one that is unknown, the end goes without saying
         reader.script.unknown.add(name.lower())
-        reader.problem(f"the macro <<{shortened(name)}>> is not supported")
+        what = "the macro <<{}>> is not supported".format
+        reader.problem(what(shortened(name)), cause=what(shortened(name.lower())))
 
 
 def _meaning(given: Mapping[str, str], name: str) -> str | None:
@@ -168,14 +169,14 @@ def text_input(reader: Reader, arguments: str, source: str) -> None:
 
 def back(reader: Reader, arguments: str, source: str) -> None:
     """To an earlier page, with the variables it had."""
-    label, steps, target = _way_back(reader, arguments, "back")
+    label, steps, target = _way_back(reader, arguments, "« back")
     reader.script.facts.tracked.add("history")
     reader.add(lambda page: page.offer(Link(label, target, back=steps)) if page.read("moved") else None)
 
 
 def return_(reader: Reader, arguments: str, source: str) -> None:
     """To an earlier page, with the variables of now."""
-    label, steps, target = _way_back(reader, arguments, "return")
+    label, steps, target = _way_back(reader, arguments, "« return")
     if steps != 1:
         reader.problem("<<return>> by several steps is not supported: name the passage")
         return
