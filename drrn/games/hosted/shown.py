@@ -36,7 +36,9 @@ class Shown:
 def read_shown(page: str) -> Shown:
     """The page of the driver's JSON."""
     told = json.loads(page)
-    pieces = tuple(piece if isinstance(piece, str) else Link(piece["label"], piece["target"]) for piece in told["pieces"])
+    pieces = tuple(
+        piece if isinstance(piece, str) else Link(piece["label"], piece["target"]) for piece in told["pieces"]
+    )
     return Shown(
         told["passage"], pieces, told["variables"], tuple(told["errors"]), told["draws"], told.get("restarted", False)
     )

@@ -26,15 +26,19 @@ HANDED_OUT = (
 )
 # What an engine writes down at each move, in case the page is loaded again: most of the time of a click in a long game.
 HARLOWE_SESSION = re.compile(r"(\.hasSessionStorage)(?=\)\s*\{\s*var \w+\s*=\s*\w+\.serialise\(\))")
+# SugarCube copies its whole history, packed, into the browser's session at every turn, in case the page is reloaded: it never is.
+SUGARCUBE_SESSION = re.compile(r',\s*session\.set\("state",')
+SUGARCUBE_PACKING = re.compile(r"\bLZString\.(?:compressToUTF16|decompressFromUTF16)\(")
 OUTSIDE_SCRIPT = re.compile(r"<script\b[^>]*\ssrc\s*=[^>]*>\s*</script\s*>", re.IGNORECASE)
 OUTSIDE_SHEET = re.compile(r"<link\b[^>]*\brel\s*=\s*[\"']?stylesheet\b[^>]*>", re.IGNORECASE)
 
 
 def prepared(text: str) -> str:
-    """A published story that loads nothing from elsewhere, draws no lots for jQuery, and hands out Harlowe's engine."""
+    """A published story that loads nothing from elsewhere, draws no lots for jQuery, packs no sessions, and hands out Harlowe's engine."""
     text = OUTSIDE_SHEET.sub("", OUTSIDE_SCRIPT.sub("", text))
     text = JQUERY_NAME.sub(r"\g<1>0.1", JQUERY_DRAW.sub("0.1", text))
     text = HARLOWE_SESSION.sub(r"\1&&!1", text)
+    text = SUGARCUBE_PACKING.sub("(", SUGARCUBE_SESSION.sub(',0&&session.set("state",', text))
     text, found = HARLOWE_START.subn(HANDED_OUT, text, count=1)
     return text if found else HARLOWE_ONLY_START.sub(HANDED_OUT, text, count=1)
 

@@ -45,7 +45,7 @@
       if (target !== old) moved(old, false);
     }
     reload() {
-      if (drrn.reloading) drrn.reloading();
+      drrn.restarted = true; // the page stays; whoever drives it begins it anew
     }
     toString() {
       return this.href;
@@ -68,6 +68,11 @@
   const location = new Location();
   Object.defineProperty(window, "location", { enumerable: true, configurable: true, get: () => location, set: (address) => go(address) });
 
+  const entry = (state, address) => ({
+    url: address === undefined || address === null ? entries[place].url : drrn.resolve(String(address)),
+    state: state === undefined ? null : structuredClone(state),
+  });
+
   class History {
     get length() {
       return entries.length;
@@ -76,12 +81,11 @@
       return entries[place].state;
     }
     pushState(state, _, address) {
-      const copied = state === undefined ? null : structuredClone(state);
-      entries.splice(++place, Infinity, { url: address === undefined || address === null ? entries[place - 1].url : drrn.resolve(String(address)), state: copied });
+      entries.splice(place + 1, Infinity, entry(state, address));
+      place += 1;
     }
     replaceState(state, _, address) {
-      const copied = state === undefined ? null : structuredClone(state);
-      entries[place] = { url: address === undefined || address === null ? entries[place].url : drrn.resolve(String(address)), state: copied };
+      entries[place] = entry(state, address);
     }
     go(steps = 0) {
       const to = place + Number(steps);

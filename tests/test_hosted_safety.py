@@ -1,0 +1,161 @@
+"""A hosted story has no way out of its isolate, and cannot hang, crash or fill the process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("py_mini_racer")
+
+from drrn.games.hosted.isolate import Isolate, IsolateError, OutOfMemoryError, TimedOutError
+from drrn.games.hosted.source import add_browser, load
+
+
+def opened(page, **limits):
+    isolate = Isolate(**limits)
+    add_browser(isolate)
+    load(isolate, page, seconds=2)
+    return isolate
+
+
+def test_an_endless_loop_is_stopped_and_the_isolate_lives_on():
+    with Isolate() as isolate:
+        with pytest.raises(TimedOutError, match=r"did not end within 0\.2 seconds"):
+            isolate.evaluate("for (;;);", seconds=0.2)
+        assert isolate.evaluate("1 + 1") == 2
+
+
+def test_a_page_that_loops_while_it_loads_is_stopped():
+    with Isolate() as isolate:
+        add_browser(isolate)
+        with pytest.raises(TimedOutError):
+            load(isolate, "<script>while (true) document.title = 'x'</script>", seconds=0.3)
+
+
+def test_a_page_that_allocates_without_end_is_stopped():
+    with Isolate(megabytes=64) as isolate:
+        with pytest.raises(OutOfMemoryError, match="more memory"):
+            isolate.evaluate("const kept = []; for (;;) kept.push(new Array(1000).fill(0.5))")
+        with pytest.raises(OutOfMemoryError):
+            isolate.evaluate("1")
+
+
+def test_a_string_that_doubles_without_end_is_an_error_of_the_story():
+    with Isolate(megabytes=64) as isolate, pytest.raises(IsolateError):
+        isolate.evaluate("let text = 'x'; for (;;) text += text", seconds=5)
+
+
+def test_endless_recursion_is_an_error_of_the_story():
+    with Isolate() as isolate, pytest.raises(IsolateError, match="Maximum call stack"):
+        isolate.evaluate("(function deeper() { deeper() })()")
+
+
+def test_a_page_that_throws_at_start_is_told_and_the_rest_of_it_runs():
+    page = "<script>addEventListener('error', (e) => { globalThis.told = e.message })</script><script>nothing.here()</script><p id=p>"
+    with opened(page) as isolate:
+        assert "nothing is not defined" in isolate.evaluate("told")
+        assert isolate.evaluate("document.getElementById('p') !== null") is True
+
+
+HOSTILE = """
+const found = [];
+const attempt = (name, act) => { try { if (act() !== undefined) found.push(name); } catch {} };
+attempt("require", () => require("fs"));
+attempt("process", () => process.env);
+attempt("import", () => Function("return import.meta")());
+attempt("read", () => read("/etc/passwd"));
+attempt("load", () => load("/etc/passwd"));
+attempt("d8", () => d8.file.read("/etc/passwd"));
+attempt("os", () => os.system("id"));
+attempt("Deno", () => Deno.readTextFileSync("/etc/passwd"));
+attempt("socket", () => new WebSocket("ws://localhost"));
+attempt("worker", () => new Worker("x.js"));
+attempt("wasm", () => WebAssembly.Module);
+attempt("shared memory", () => new SharedArrayBuffer(8));
+attempt("host", () => Function("return this")().constructor.constructor("return process")());
+let told = [];
+fetch("file:///etc/passwd").then(() => told.push("fetched"), () => told.push("fetch refused"));
+import("/etc/passwd").then(() => told.push("imported"), () => told.push("import refused"));
+const request = new XMLHttpRequest();
+request.onload = () => told.push("requested");
+request.onerror = () => told.push("request refused");
+request.open("GET", "file:///etc/passwd");
+request.send();
+const frame = document.createElement("iframe");
+frame.src = "file:///etc/passwd";
+document.documentElement.appendChild(frame);
+attempt("frame", () => frame.contentWindow ?? undefined);
+"""
+
+
+def test_a_hostile_page_finds_no_file_no_socket_and_no_environment():
+    with opened(f"<script>{HOSTILE}</script>") as isolate:
+        isolate.evaluate("void __drrn.begin({ seed: 1, inputs: {} }), void __drrn.open()")
+        assert isolate.evaluate("found.join()") == ""
+        assert sorted(isolate.evaluate("told.join()").split(",")) == [
+            "fetch refused",
+            "import refused",
+            "request refused",
+        ]
+
+
+def test_dialogs_leaving_and_reloading_do_not_stop_a_page():
+    page = """<script>alert("a"); globalThis.yes = confirm("b"); prompt("c"); open("https://x.y"); location.href = "https://x.y";
+        location.reload(); print(); window.close(); globalThis.done = true</script>"""
+    with opened(page) as isolate:
+        assert isolate.evaluate("yes && done") is True
+        assert isolate.evaluate("location.hostname") == "story.invalid"
+
+
+@pytest.mark.parametrize(
+    "page", ["", "<", "<html", "<!--", "<script>", "<p>cut in ha", "\0\0", "<table><td><table><a><p><a>" * 50]
+)
+def test_a_page_that_is_cut_or_broken_still_loads(page):
+    with opened(page) as isolate:
+        assert isolate.evaluate("document.body !== null") is True
+
+
+def test_an_isolate_can_be_closed_twice_and_is_of_no_use_then():
+    isolate = Isolate()
+    isolate.close()
+    isolate.close()
+    with pytest.raises(IsolateError, match="closed"):
+        isolate.evaluate("1")
+
+
+def test_without_mini_racer_one_sentence_names_the_cure(monkeypatch):
+    from drrn.errors import InputError
+
+    monkeypatch.setitem(sys.modules, "py_mini_racer", None)
+    with pytest.raises(InputError, match=r"pip install 'drrn\[twine\]'"):
+        Isolate()
+
+
+MANY = """
+import resource, threading
+from drrn.games.hosted.isolate import Isolate
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+def several(count):
+    for _ in range(count):
+        with Isolate() as isolate:
+            isolate.evaluate("globalThis.kept = new Array(20000).fill({}); 1")
+
+several(100)
+before = peak()
+several(900)
+assert peak() - before < 100, (before, peak())
+assert threading.active_count() < 10
+Isolate().evaluate("1")  # left open, to be closed by the interpreter's end
+left = Isolate()
+print("done")
+"""
+
+
+def test_a_thousand_isolates_in_turn_leave_nothing_behind_and_the_interpreter_ends():
+    done = subprocess.run([sys.executable, "-c", MANY], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout.strip()) == (0, "done"), done.stderr
