@@ -25,6 +25,7 @@ from drrn.home import home
 
 FIELDS = dataclasses.fields(StateGraph)
 UNREADABLE = (OSError, EOFError, LookupError, TypeError, ValueError, AttributeError, NotImplementedError)
+REFUSED = ".refused.json"  # beside the file that a compiled game would have
 TABLES = "tables"  # what is no array, as JSON in bytes
 
 log = logging.getLogger("drrn")
@@ -46,7 +47,8 @@ def place(game: Game, folder: Path) -> Path:
 def _code() -> str:
     """A hash of the code of this room, so that nothing told by an older version is taken for today's."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+    room = Path(__file__).parents[1]
+    for path in sorted((*room.rglob("*.py"), *room.rglob("*.js"))):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -115,3 +117,19 @@ def _narrow(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def _wide(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return array.astype(np.intp) if array.dtype == np.int32 else array
+
+
+def kept_refusal(path: Path, seconds: float) -> str | None:
+    """Why a search of at least so many seconds did not compile a game; None where none is kept."""
+    try:
+        kept = json.loads(path.with_suffix(REFUSED).read_text(encoding="utf-8"))
+        return str(kept["why"]) if float(kept["seconds"]) >= seconds else None
+    except UNREADABLE:
+        return None
+
+
+def keep_refusal(path: Path, seconds: float, why: str) -> None:
+    """Keep why a search of so many seconds failed, so that nobody waits for it twice."""
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.with_suffix(REFUSED).write_text(json.dumps({"seconds": seconds, "why": why}), encoding="utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from drrn.errors import InputError
 from drrn.games.compiled.assemble import assemble
-from drrn.games.compiled.cache import cache_folder, load_compiled, place, save_compiled
+from drrn.games.compiled.cache import cache_folder, keep_refusal, kept_refusal, load_compiled, place, save_compiled
 from drrn.games.compiled.game import Compiled
 from drrn.games.compiled.reached import States, TooLargeError, refusal
 from drrn.games.compiled.search import breadth_first
@@ -44,10 +44,24 @@ def compile_game(
     path = place(game, folder) if folder and has_fingerprint(game) else None
     compiled = load_compiled(path, bool(getattr(game, "shuffle", False))) if path else None
     if compiled is None:
-        compiled = assemble(game, _states(game, limit, memory * 2**20, progress))
+        compiled = assemble(game, _searched(game, path, limit, memory * 2**20, progress))
         if path:
             save_compiled(compiled, path)
     return compiled
+
+
+def _searched(game: Game, path: Path | None, limit: int, memory: int, progress: Callable[[int], None] | None) -> States:
+    """The game's states. A game that is searched for a time (`search_seconds`) is not searched in vain twice."""
+    seconds = getattr(game, "search_seconds", None)
+    if path is None or seconds is None:
+        return _states(game, limit, memory, progress)
+    if why := kept_refusal(path, seconds):
+        raise InputError(why)
+    try:
+        return _states(game, limit, memory, progress)
+    except InputError as error:
+        keep_refusal(path, seconds, str(error))
+        raise
 
 
 def can_be_compiled(game: Game) -> bool:

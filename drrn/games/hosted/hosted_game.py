@@ -48,6 +48,7 @@ class HostedGame:
     """Plays a story by its own engine, under the rules of its TOML."""
 
     most_copies = 4  # as many as there are engines: each stands on a page of its own
+    search_seconds = 60.0  # in which its states are searched; what takes longer is played by the engine
 
     def __init__(
         self,

@@ -15,7 +15,6 @@ from drrn.games.stories.explore import Exploration
 if TYPE_CHECKING:
     from drrn.games.hosted.hosted_game import HostedGame, HostedState
 
-SECONDS = 60.0  # of searching, before a story is played by its engine instead
 SAMPLES = 3  # of what a step leads to, where its outcomes cannot be listed
 
 
@@ -23,16 +22,14 @@ def reachable(game: HostedGame, limit: int, memory: int, progress: Callable[[int
     """Every state; `TooLargeError` where there are too many for the time, an `InputError` where chance has no odds."""
     if game.stage.matters.goes_back:
         raise refusal(game, "an undo in it makes every way to a page a state of its own")
-    deadline, begun = time.monotonic() + SECONDS, 0
+    deadline = time.monotonic() + game.search_seconds
 
     def watch(done: int) -> None:
-        nonlocal begun
-        begun = done
         if progress:
             progress(done)
         if time.monotonic() > deadline:
             raise TooLargeError(
-                f"after {SECONDS:.0f} seconds {len(game.stage.moments):,} states were found and more lay ahead"
+                f"after {game.search_seconds:.0f} seconds {len(game.stage.moments):,} states were found and more lay ahead"
             )
 
     try:
@@ -47,7 +44,7 @@ def reachable(game: HostedGame, limit: int, memory: int, progress: Callable[[int
 def explored(game: HostedGame, limit: int, progress: Callable[[int], None] | None) -> Exploration:
     """What can be reached in so many states and within the time, pages not seen before first."""
     search = _Search(game, limit)
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + game.search_seconds
     search.arrive(game.opening, lambda key: game.opening_by(key))
     while (search.fresh or search.stale) and len(search.seen) < limit and time.monotonic() < deadline:
         state = (search.fresh or search.stale).popleft()

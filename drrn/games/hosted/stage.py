@@ -17,6 +17,7 @@ from drrn.games.hosted.shown import Shown
 from drrn.games.stories.lots import EveryLot
 
 MOST_SESSIONS = 4  # engines at once; each takes about 30 MB
+MOST_WAYS = 2_000  # in which chance may make one step come out, to be listed
 MOST_REMEMBERED = 256 * 2**20  # characters of saved states; past that, steps are played anew each time
 
 
@@ -51,8 +52,13 @@ class Stage:
 
     def outcomes(self, moment: Moment, link: int) -> Iterator[tuple[float, Moment]]:
         """Every moment that chance can make of a link, with its probability."""
-        lots = EveryLot()
+        lots, ways = EveryLot(), 0
         while lots.again():
+            ways += 1
+            if ways > MOST_WAYS:
+                raise UnlistedError(
+                    f'a step from passage "{moment.shown.passage}" comes out in over {MOST_WAYS:,} ways'
+                )
             found, drawn = walk(moment.onward.get(link), lots.draw)
             if found is None:
                 found, shown = self._play(moment, link, None, drawn)
