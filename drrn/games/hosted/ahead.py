@@ -45,6 +45,10 @@ class Ahead:
             return True
         return variable in self._live_after[passage] or variable in self._everywhere or variable in self.kept
 
+    def is_named_in_code(self, variable: str) -> bool:
+        """Whether code, or something outside the story, may do with a variable what no macro tells."""
+        return self._any or variable in self.kept or variable in self._coded
+
     def reached_from(self, passage: str) -> frozenset[str]:
         """The passages that may be shown from here on, this one and those shown beside every page among them."""
         if passage not in self._named_by:
@@ -74,6 +78,11 @@ class Ahead:
     def _beside(self) -> tuple[str, ...]:
         """Passages that may be told beside any page: headers, widgets, scripts."""
         return tuple(name for name, passage in self.story.passages.items() if _is_beside(passage))
+
+    @cached_property
+    def _coded(self) -> frozenset[str]:
+        coded = (passage.text for passage in self.story.passages.values() if _has_code(passage))
+        return frozenset(word for text in coded for word in WORD.findall(text))
 
     @cached_property
     def _any(self) -> bool:
@@ -126,9 +135,13 @@ class Ahead:
 def _uses_of(passage: Passage) -> Uses:
     """What a passage does with variables; code may name them without a dollar sign, and may run at any time."""
     used = uses(passage.text)
-    if "script" not in passage.tags and not CODE.search(passage.text):
+    if not _has_code(passage):
         return used
     return Uses(used.read.union(WORD.findall(passage.text), VARIABLE.findall(passage.text)), (), frozenset(), True)
+
+
+def _has_code(passage: Passage) -> bool:
+    return "script" in passage.tags or CODE.search(passage.text) is not None
 
 
 def _is_beside(passage: Passage) -> bool:

@@ -66,6 +66,21 @@ def uses(text: str) -> Uses:
     return Uses(read, tuple(settings), frozenset(overwritten), LATER.search(text) is not None)
 
 
+def settings_in(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """The text without its plain settings; and of each the variable, and what is done to it, operator and all."""
+    rest, done, found = [], 0, []
+    for start, end, parts in _set_macros(text):
+        rest.append(text[done:start])
+        for part in parts:
+            setting = TARGET.fullmatch(part)
+            if setting:
+                found.append((setting[1], setting[2] + setting[3]))
+            else:
+                rest.append(part)
+        done = end
+    return "\n".join([*rest, text[done:]]), found
+
+
 def _straight(text: str) -> int:
     """How far the text runs before its first hook or block, which may be left out."""
     found = BLOCK.search(text)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Mapping
 from functools import cached_property
 from typing import Any
 
 from drrn.games.hosted.ahead import VARIABLE, WORD, Ahead
 from drrn.games.hosted.assignments import LATER
+from drrn.games.hosted.counters import counters
 from drrn.games.hosted.moments import Clicks
 from drrn.games.hosted.past import Past
 from drrn.games.hosted.shown import Shown
@@ -49,27 +50,54 @@ class Matters:
         return (
             shown.passage,
             shown.seen,
-            _text({name: value for name, value in shown.variables.items() if self._may_be_read(shown.passage, name)}),
+            _text(self._read_ahead(shown)),
             shown.beyond,
             self.past.of(shown.passage, shown.history),
             self._within(shown.passage, clicks),
         )
 
-    def _may_be_read(self, passage: str, variable: str) -> bool:
-        return not self.reads_names or self.ahead.may_be_read(passage, variable)
+    def _read_ahead(self, shown: Shown) -> Mapping[str, Any]:
+        """The variables that may yet be read; counters only as far as they are counted."""
+        if not self.reads_names:
+            return shown.variables
+        return {
+            name: min(value, self._counters[name]) if name in self._counters and _is_number(value) else value
+            for name, value in shown.variables.items()
+            if self.ahead.may_be_read(shown.passage, name)
+        }
+
+    @cached_property
+    def _counters(self) -> dict[str, float]:
+        found = counters(passage.text for passage in self.story.passages.values())
+        return {name: most for name, most in found.items() if not self.ahead.is_named_in_code(name)}
 
     def _within(self, passage: str, clicks: Clicks) -> Hashable:
         """What the page may hold that does not show: by what was pressed in it, and by the lots it was made with."""
         known = self.story.passages.get(passage)
-        if known is None or not self.reads_names or WITHIN.search(known.text):
+        if known is None or not self.reads_names:
             return clicks
+        if WITHIN.search(known.text):
+            return clicks[0].lots if clicks else (), _told_apart(clicks, known.text, twice=False)
         if not LATER.search(known.text):
             return ()
-        pressed = Counter(click.label for click in clicks[1:])
         # Two links of the same words, one after the other, look alike: which of them it is was counted.
-        again = {label: min(count, known.text.count(label)) for label, count in pressed.items() if label}
-        return clicks[0].lots if clicks else (), tuple(sorted((a, n) for a, n in again.items() if known.text.count(a) > 1))
+        return clicks[0].lots if clicks else (), _told_apart(clicks, known.text, twice=True)
 
 
-def _text(variables: dict[str, Any]) -> str:
+def _told_apart(clicks: Clicks, text: str, *, twice: bool) -> Hashable:
+    """The clicks in a page, each link as often as its words stand in the text: more of it changes nothing hidden."""
+    left = Counter({click.label: max(1, text.count(click.label)) for click in clicks[1:]})
+    told = []
+    for click in clicks[1:]:
+        if left[click.label] and not (twice and text.count(click.label) < 2):
+            told.append((click.label, click.lots))
+        left[click.label] -= left[click.label] > 0
+    return tuple(sorted(told) if twice else told)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _text(variables: Mapping[str, Any]) -> str:
     return json.dumps(variables, sort_keys=True, separators=(",", ":"))

@@ -11,11 +11,11 @@ from drrn.games.stories.story import Passage, Story
 
 HERE = re.compile(r"\([\w-]+:[^\n]*\b(?:visits?|exits?)\b|\bvisited\s*\(\s*\)|\bpassage\.visits\b")  # how often this one was shown
 NAMED = re.compile(r"\b(?:hasVisited|visited)\s*\(\s*((?:\"[^\"]*\"|'[^']*')(?:\s*,\s*(?:\"[^\"]*\"|'[^']*'))*)\s*\)")
-NAMED_IN_HARLOWE = re.compile(r"\(visited:\s*(\"[^\"]*\"|'[^']*')\s*\)")
+NAMED_IN_HARLOWE = re.compile(r"(?:\(visited:|\(history:\s*\)\s*contains)\s*(\"[^\"]*\"|'[^']*')\s*\)")
 ANY = re.compile(r"\(history:|\(visited:|\b(?:hasVisited|visited|visitedTags?|lastVisited)\s*\(")  # unless it is one of those
 WHOLE = re.compile(r"\btrail\b|\bstory\.history\b|\bstate\.history\b", re.I)  # the history itself, in code
 TURNS = re.compile(r"\([\w-]+:[^\n]*\bturns?\b|\bturns\s*\(|\blastVisited\s*\(|State\s*\.\s*turns")
-PREVIOUS = re.compile(r"\bprevious\s*\(|<<return|\(history:")
+PREVIOUS = re.compile(r"\bprevious\s*\(|<<return|\(history:\s*\)\s*'s")
 BACK = re.compile(
     r"<<back\b|\((?:link-|icon-)?undo:|State\s*\.\s*(?:history|peek|index|backward)|Engine\s*\.\s*(?:back|go)\b", re.I
 )
