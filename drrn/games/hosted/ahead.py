@@ -36,12 +36,13 @@ class Ahead:
 
     def __init__(self, story: Story) -> None:
         self.story = story
+        self.understood = _is_understood(story)
         self.kept: Collection[str] = ()  # variables that are read from outside, such as by rules
         self._named_by: dict[str, frozenset[str]] = {}
 
     def may_be_read(self, passage: str, variable: str) -> bool:
         """Whether a variable may still make a difference while this passage is shown."""
-        if self._any or passage not in self._live_after:
+        if not self.understood or self._any or passage not in self._live_after:
             return True
         return variable in self._live_after[passage] or variable in self._everywhere or variable in self.kept
 
@@ -65,6 +66,8 @@ class Ahead:
     def leads_to(self) -> dict[str, frozenset[str]]:
         passages = self.story.passages
         every = frozenset(name for name in passages if name)
+        if not self.understood:
+            return dict.fromkeys(passages, every)
         beside = [passages[name] for name in self._beside]
         if any((MOVES if "script" in passage.tags else WORKED_OUT).search(passage.text) for passage in beside):
             return dict.fromkeys(passages, every)
@@ -130,6 +133,13 @@ class Ahead:
             name: set[str]().union(*(live[to] for to in after), self._needs[name] if self._uses[name].later else ())
             for name, after in self.leads_to.items()
         }
+
+
+def _is_understood(story: Story) -> bool:
+    """Whether variables begin with a dollar sign wherever they are named: in Harlowe, SugarCube and Twine 1."""
+    if story.format:
+        return story.format.startswith(("harlowe", "sugarcube"))
+    return not any("<%" in passage.text for passage in story.passages.values())
 
 
 def _uses_of(passage: Passage) -> Uses:

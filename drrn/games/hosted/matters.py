@@ -17,7 +17,6 @@ from drrn.games.hosted.past import Past
 from drrn.games.hosted.shown import Shown
 from drrn.games.stories.story import Story
 
-KNOWN = ("harlowe", "sugarcube")  # formats whose variables begin with a dollar sign, wherever they are named
 WITHIN = re.compile(r"(?<![\w$])_[A-Za-z]\w*|<<script|<script|<<run|<<do\b", re.I)  # what a page may keep to itself
 
 
@@ -26,8 +25,8 @@ class Matters:
 
     def __init__(self, story: Story) -> None:
         self.story = story
-        self.reads_names = story.format.startswith(KNOWN)
         self.ahead = Ahead(story)
+        self.reads_names = self.ahead.understood
         self.past = Past(story, self.ahead)
 
     def keep(self, variables: Collection[str]) -> None:

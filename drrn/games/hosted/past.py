@@ -9,11 +9,12 @@ from functools import cached_property
 from drrn.games.hosted.ahead import Ahead
 from drrn.games.stories.story import Passage, Story
 
-HERE = re.compile(r"\([\w-]+:[^\n]*\b(?:visits?|exits?)\b|\bvisited\s*\(\s*\)|\bpassage\.visits\b")  # how often this one was shown
+HERE = re.compile(r"\([\w-]+:[^\n]*\b(?:visits?|exits?)\b|\bvisited\s*\(\s*(?:passage\s*\(\s*\)\s*)?\)|\bpassage\.visits\b")  # how often this one was shown
 NAMED = re.compile(r"\b(?:hasVisited|visited)\s*\(\s*((?:\"[^\"]*\"|'[^']*')(?:\s*,\s*(?:\"[^\"]*\"|'[^']*'))*)\s*\)")
 NAMED_IN_HARLOWE = re.compile(r"(?:\(visited:|\(history:\s*\)\s*contains)\s*(\"[^\"]*\"|'[^']*')\s*\)")
 ANY = re.compile(r"\(history:|\(visited:|\b(?:hasVisited|visited|visitedTags?|lastVisited)\s*\(")  # unless it is one of those
-WHOLE = re.compile(r"\btrail\b|\bstory\.history\b|\bstate\.history\b", re.I)  # the history itself, in code
+WHOLE = re.compile(r"\bstory\.history\b|\bstate\.history\b(?!\s*\[\s*0\s*\])")  # the history itself, in code
+TRAIL = re.compile(r"\btrail\b")  # as Chapbook calls it
 TURNS = re.compile(r"\([\w-]+:[^\n]*\bturns?\b|\bturns\s*\(|\blastVisited\s*\(|State\s*\.\s*turns")
 PREVIOUS = re.compile(r"\bprevious\s*\(|<<return|\(history:\s*\)\s*'s")
 BACK = re.compile(
@@ -31,7 +32,8 @@ class Past:
     def __init__(self, story: Story, ahead: Ahead) -> None:
         self.story, self.ahead = story, ahead
         texts = [passage.text for passage in story.passages.values()]
-        self.whole = any(WHOLE.search(text) for text in texts) and not story.format.startswith(("harlowe", "sugarcube"))
+        whole = TRAIL if story.format.startswith("chapbook") else WHOLE
+        self.whole = any(whole.search(text) for text in texts) and not story.format.startswith(("harlowe", "sugarcube"))
         self.turns = any(TURNS.search(text) for text in texts)
         self.previous = any(PREVIOUS.search(text) for text in texts)
         self.goes_back = any(BACK.search(text) for text in texts)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from drrn.games.compiled.reached import States, TooLargeError, refusal
 from drrn.games.compiled.search import breadth_first
-from drrn.games.hosted.stage import UnlistedError
+from drrn.games.hosted.stage import OutOfTimeError, UnlistedError
 from drrn.games.stories.explore import Exploration
 
 if TYPE_CHECKING:
@@ -22,23 +22,42 @@ def reachable(game: HostedGame, limit: int, memory: int, progress: Callable[[int
     """Every state; `TooLargeError` where there are too many for the time, an `InputError` where chance has no odds."""
     if game.stage.matters.goes_back:
         raise refusal(game, "an undo in it makes every way to a page a state of its own")
-    deadline = time.monotonic() + game.search_seconds
-
-    def watch(done: int) -> None:
-        if progress:
-            progress(done)
-        if time.monotonic() > deadline:
-            raise TooLargeError(
-                f"after {game.search_seconds:.0f} seconds {len(game.stage.moments):,} states were found and more lay ahead"
-            )
-
+    game.stage.until = time.monotonic() + game.search_seconds
     try:
-        states = breadth_first(game, limit, memory, watch)
+        _go_everywhere(game, limit, progress)
+        states = breadth_first(game, limit, memory, progress)
     except UnlistedError as error:
         raise refusal(game, f"{error}; play it uncompiled") from error
+    except OutOfTimeError as error:
+        found = len(game.stage.moments)
+        raise TooLargeError(
+            f"after {game.search_seconds:.0f} seconds {found:,} states were found and more lay ahead"
+        ) from error
+    finally:
+        game.stage.until = None
     shown = {face.passage for face in states.faces}
     states.unreached = tuple(name for name in game.story.pages if name not in shown)
     return states
+
+
+def _go_everywhere(game: HostedGame, limit: int, progress: Callable[[int], None] | None) -> None:
+    """Meet every state depth first: the engine then goes on from where it stands, and is put back half as often."""
+    seen: set[HostedState] = set()
+    waiting: list[Iterator[tuple[float, HostedState]]] = [iter(game.opening())]
+    while waiting and len(seen) <= limit:
+        state = next((state for _, state in waiting[-1] if state not in seen), None)
+        if state is None:
+            waiting.pop()
+            continue
+        seen.add(state)
+        waiting.append(_after(game, state))
+        if progress and len(seen) % 20 == 0:
+            progress(len(seen))
+
+
+def _after(game: HostedGame, state: HostedState) -> Iterator[tuple[float, HostedState]]:
+    for index in range(len(game.face_at(state).actions)):
+        yield from game.outcomes(state, index)
 
 
 def explored(game: HostedGame, limit: int, progress: Callable[[int], None] | None) -> Exploration:

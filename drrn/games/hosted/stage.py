@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from collections.abc import Callable, Hashable, Iterator
 
 from drrn.errors import InputError
@@ -27,6 +28,10 @@ class UnlistedError(Exception):
     """Why the outcomes of a step cannot be listed."""
 
 
+class OutOfTimeError(Exception):
+    """The time for a search is over."""
+
+
 class Stage:
     """One story: its engines, and the moments met so far."""
 
@@ -35,6 +40,7 @@ class Stage:
         self.moments: dict[Hashable, Moment] = {}
         self.errors: dict[str, None] = {}  # what the story's scripts threw, "passage: message", each once
         self.users = 0  # games that play here
+        self.until: float | None = None  # when a search must be over, by the monotonic clock
         self._before = Moment(Shown("", (), {}))  # what comes before the opening, which is its link 0
         self._sessions: list[tuple[Session, Moment]] = []  # engines, and where each stands; the last used one last
         self._kept = 0  # characters of saved states
@@ -63,6 +69,8 @@ class Stage:
                 )
             found, drawn = walk(moment.onward.get(link), lots.draw)
             if found is None:
+                if self.until is not None and time.monotonic() > self.until:
+                    raise OutOfTimeError
                 found, shown = self._play(moment, link, None, drawn)
                 if shown.draws:
                     raise UnlistedError(
@@ -125,25 +133,22 @@ class Stage:
                     moment.saved = saved
                     return True
         moment.saved = None  # it holds less than matters
-        shown = moment.shown
-        for way in _ways_to(moment):
-            first = way.before is self._before
-            shown = session.open(way.key, way.lots) if first else session.press(way.link, way.key, way.lots)
+        return self._replayed(session, moment)
+
+    def _replayed(self, session: Session, moment: Moment) -> bool:
+        """Go the way to a moment again, from the last one before it that can be restored."""
+        if moment.way is None or moment.way.before is self._before:
+            shown = session.open(moment.way.key, moment.way.lots) if moment.way else moment.shown
+        elif self._restored(session, moment.way.before):
+            shown = session.press(moment.way.link, moment.way.key, moment.way.lots)
+        else:
+            return False
         return _alike(shown, moment.shown)
 
 
 def _label(moment: Moment, link: int) -> str:
     links = moment.shown.links
     return links[link].label if link < len(links) else ""
-
-
-def _ways_to(moment: Moment) -> list[Way]:
-    """The steps from the start to a moment, as they were first taken."""
-    ways: list[Way] = []
-    while moment.way is not None:
-        ways.append(moment.way)
-        moment = moment.way.before
-    return ways[::-1]
 
 
 def _ways_to_restore(saved: str | None) -> Iterator[str]:

@@ -104,6 +104,22 @@
     },
   };
 
+  /** State as text and back, with what JSON has no words for: NaN, endless numbers, undefined. */
+  const UNSAID = "drrn unsaid";
+  const UNSAID_VALUES = { NaN, Infinity, "-Infinity": -Infinity };
+  const unsaid = (value) => value === undefined || (typeof value === "number" && !Number.isFinite(value));
+  const asText = (state) => JSON.stringify(state, (_, value) => (unsaid(value) ? { [UNSAID]: String(value) } : value));
+  const fromText = (text) => said(JSON.parse(text));
+
+  function said(value) {
+    if (value === null || typeof value !== "object") return value;
+    if (Object.prototype.hasOwnProperty.call(value, UNSAID)) return UNSAID_VALUES[value[UNSAID]];
+    if (Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype) {
+      for (const name of Object.keys(value)) value[name] = said(value[name]);
+    }
+    return value;
+  }
+
   const OURS = "drrn "; // how a seed begins that the driver set, not the story
 
   let handed = null; // the parts of Harlowe, which the prepared source hands out before the first passage
@@ -144,11 +160,11 @@
       const kept = [setup, settings, State.temporary].map((part) => plain(part, 0) || {});
       return kept.some((part) => Object.keys(part).length) ? kept : null;
     },
-    save: () => attempt(() => JSON.stringify(globalThis.SugarCube.State.marshalForSave()), null),
+    save: () => attempt(() => asText(globalThis.SugarCube.State.marshalForSave()), null),
     restore: (saved) => {
       const { State, Engine, Dialog } = globalThis.SugarCube;
       if (Dialog && Dialog.isOpen()) Dialog.close();
-      State.unmarshalForSave(JSON.parse(saved));
+      State.unmarshalForSave(fromText(saved));
       Engine.show();
       return true;
     },
@@ -185,6 +201,20 @@
     variables: () => attempt(() => globalThis.state.history[0].variables, {}),
     history: () => attempt(() => globalThis.state.history.map((moment) => moment.passage?.title || "").reverse(), []),
     moment: () => globalThis.state.history.length,
+    // The past as it was when this passage was come to; the move to it is then made again.
+    save: () => attempt(() => {
+      const [present, ...past] = globalThis.state.history;
+      return asText([present.passage.title, past.map(({ passage, variables }) => [passage && passage.title, variables])]);
+    }, null),
+    restore: (saved) => {
+      const [title, past] = fromText(saved);
+      const { state, tale } = globalThis;
+      const root = find("#passages");
+      if (root) root.textContent = "";
+      state.history = past.map(([name, variables]) => ({ passage: name === null ? null : tale.get(name), variables }));
+      state.display(title, null, "quietly");
+      return true;
+    },
   };
 
   function detected() {
