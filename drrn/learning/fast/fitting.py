@@ -1,7 +1,8 @@
 """DRRN with the inner product fitted to targets by Adam, differentiated by hand: `ReturnLearning.fit`, faster.
 
-Where texts are few, every text of a side is encoded once an update: the words of all of them lie ready in one array, so
-that the sparse first layer, its gradient and noise are a few large operations, whatever the batch.
+Where texts are few, every text of a side that the updates read is encoded once an update: the words of all of them lie
+ready in one array, so that the sparse first layer, its gradient and noise are a few large operations, whatever the
+batch. `benchmarks/strong.py` measures it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from drrn.models.base import Model, texts_of
 from drrn.models.drrn import DRRN
 from drrn.models.encoders import BagAndVectors, BagOfWords, MeanOfVectors
 from drrn.models.encoders.text_vectors import scaled
-from drrn.text import Ids
+from drrn.text import Ids, ranges
 
 MOST_WORDS = 400_000  # of all texts of a side, repeated ones counted: beyond, only those of a batch are encoded
 
@@ -41,25 +42,38 @@ def _few_words(model: Model) -> bool:
 
 
 class Tower:
-    """One side, forwards and backwards, for all its texts at once: [R, T, H]."""
+    """One side, forwards and backwards, for all texts at once that are asked for: [R, T, H]."""
 
-    def __init__(self, model: DRRN, name: str) -> None:
+    def __init__(self, model: DRRN, name: str, asked: Ids | None = None) -> None:
+        """`asked` are the ids of the texts that are read, in any shape; None: all."""
         self.model, self.name, self.layers = model, name, model.shape.layers
         encoder = model.encoders[name]
         texts = texts_of(model.store, encoder)
-        self.texts, self.replicas = len(texts), len(model.seeds)
+        self.all_texts, self.replicas = len(texts), len(model.seeds)
+        chosen = np.arange(len(texts)) if asked is None else np.unique(asked)
+        self.chosen, self.texts = chosen, len(chosen)
+        self.place = np.full(len(texts), -1, np.int64)  # of each text among the chosen
+        self.place[chosen] = np.arange(len(chosen))
+        self.spreads: dict[str, Tensor] = {}
         self.table = model.tables.get(name)
         self.matrix = encoder.weight if isinstance(encoder, MeanOfVectors) else None
-        self.features = model.vectors.features(texts).to(model.device) if self.matrix and model.vectors else None
+        self.features = None
+        if self.matrix and model.vectors:
+            self.features = model.vectors.features(texts)[torch.from_numpy(chosen)].to(model.device)
         self.seen = self.features  # the vectors, as they are read in an update: [T, D], or with noise [R, T, D]
         self.put_in: tuple[Tensor, Tensor] | None = None  # rows of texts, and words that they get beside their own
         if self.table is not None:
             self._lay_out(texts.bags().starts, texts.bags().word_ids.astype(np.int64), texts.bags().counts)
 
     def _lay_out(self, starts: Ids, words: Ids, counts: NDArray[np.float32]) -> None:
-        """The words of all texts, for each replica; and the same entries sorted by word, for the way back."""
+        """The words of the chosen texts, for each replica; and the same entries sorted by word, for the way back."""
         assert self.table is not None
         self.table.make_room()
+        self.lengths, self.all_words = np.diff(starts), len(words)
+        lengths = self.lengths[self.chosen]
+        self.entries = ranges(starts[self.chosen], lengths)  # among the words of all texts
+        words, self.counts = words[self.entries], counts[self.entries]
+        self.known = [np.flatnonzero(known) for known in self.table.known]
         room, count = self.table.weight.shape[1], len(words)
         order = np.argsort(words, kind="stable")
         found = np.bincount(words, minlength=room)
@@ -68,11 +82,15 @@ class Tower:
         def laid(array: Ids, step: int) -> Tensor:
             return torch.from_numpy((array + replica * step).ravel()).to(self.model.device)
 
-        self.counts, self.lengths = counts, np.diff(starts)
-        self.words, self.starts = laid(words, room), laid(starts[:-1], count)
+        self.words, self.starts = laid(words, room), laid(np.cumsum(lengths) - lengths, count)
         self.order = laid(order, count)
-        self.owners = laid(np.repeat(np.arange(self.texts), np.diff(starts))[order], self.texts)
+        self.owners = laid(np.repeat(np.arange(self.texts), lengths)[order], self.texts)
         self.word_starts = laid(np.cumsum(found) - found, count)
+
+    def rows(self, ids: Ids) -> Tensor:
+        """Of texts [K, R, B]: their rows among the chosen ones of all replicas end to end, [K, R · B]."""
+        found = self.place[ids] + np.arange(self.replicas)[:, None] * self.texts
+        return torch.from_numpy(found.reshape(len(ids), -1)).to(self.model.device)
 
     def alter(self, noise: Noise, generators: Generators) -> None:
         """Leave out words, put in others and blur vectors, anew for each replica."""
@@ -81,24 +99,28 @@ class Tower:
             self._alter_words(noise, generators)
         if self.features is not None and self.model.vectors and noise.blur:
             width = self.features.shape[1]
-            drawn = np.stack([by.standard_normal((self.texts, width), np.float32) for by in generators])
+            size = (self.all_texts, width)
+            drawn = np.stack([by.standard_normal(size, np.float32)[self.chosen] for by in generators])
             blur = torch.from_numpy(drawn).to(self.model.device) * (noise.blur / width**0.5)
             length = self.model.vectors.scale
             known = self.features.norm(dim=1, keepdim=True) > 0
             self.seen = torch.where(known, scaled(self.features / length + blur, length), 0.0)
 
     def _alter_words(self, noise: Noise, generators: Generators) -> None:
+        """Noise is drawn for the words of all texts, chosen or not, so that what is drawn does not rest on the batches
+        of other replicas."""
         assert self.table is not None
         kept = np.tile(self.counts, (self.replicas, 1))
         into, words = [], []
         for replica, by in enumerate(generators):
             if noise.out:
-                kept[replica] *= np.frombuffer(by.bytes(2 * len(self.counts)), np.uint16) >= round(noise.out * 2**16)
+                drawn = np.frombuffer(by.bytes(2 * self.all_words), np.uint16)[self.entries]
+                kept[replica] *= drawn >= round(noise.out * 2**16)
             if noise.put_in:
-                own = np.repeat(np.arange(self.texts), by.binomial(self.lengths, noise.put_in))
-                known = np.flatnonzero(self.table.known[replica])
-                into.append(own + replica * self.texts)
-                words.append(by.choice(known, len(own)) + replica * self.table.weight.shape[1])
+                place = np.repeat(self.place, by.binomial(self.lengths, noise.put_in))
+                which = by.choice(self.known[replica], len(place))
+                into.append(place[place >= 0] + replica * self.texts)
+                words.append(which[place >= 0] + replica * self.table.weight.shape[1])
         self.kept = torch.from_numpy(kept.ravel()).to(self.model.device)
         if noise.put_in:
             rows, which = (torch.from_numpy(np.concatenate(part)).to(self.model.device) for part in (into, words))
@@ -126,21 +148,34 @@ class Tower:
         found: Gradients = {}
         for layer in range(self.layers, 0, -1):
             delta = tanh_backward(back, self.hidden[layer - 1])
-            found[f"{self.name} b{layer}"] = delta.sum(1, keepdim=True)
+            spread = self._spread(delta, "delta")
+            found[f"{self.name} b{layer}"] = spread.sum(1, keepdim=True)
             if layer > 1:
-                found[f"{self.name} W{layer}"] = torch.bmm(self.hidden[layer - 2].transpose(1, 2), delta)
+                below = self._spread(self.hidden[layer - 2], "hidden")
+                found[f"{self.name} W{layer}"] = torch.bmm(below.transpose(1, 2), spread)
                 back = torch.bmm(delta, self.model.weights[f"{self.name} W{layer}"].transpose(1, 2))
         if self.seen is not None and self.matrix is not None:
             found[self.matrix] = torch.matmul(self.seen.transpose(-2, -1), delta)
         if self.table is not None:
             flat = delta.reshape(-1, delta.shape[2])
             summed = functional.embedding_bag(
-                self.owners, flat, self.word_starts, mode="sum", per_sample_weights=self.kept[self.order]
+                self.owners, flat, self.word_starts, mode="sum", per_sample_weights=self.kept.index_select(0, self.order)
             )
             if self.put_in is not None:
                 summed.index_add_(0, self.put_in[1], flat.index_select(0, self.put_in[0]))
             found[f"table {self.name}"] = summed.view(self.table.weight.shape)
         return found
+
+
+    def _spread(self, rows: Tensor, what: str) -> Tensor:
+        """Rows of the chosen texts [R, T, H] among those of all texts, the others zero: summed over all, they are
+        rounded the same way whatever texts are chosen, so a replica's sums do not rest on what the others read."""
+        if self.texts == self.all_texts:
+            return rows
+        if what not in self.spreads:
+            self.spreads[what] = rows.new_zeros(len(rows), self.all_texts, rows.shape[2])
+            self.at = torch.from_numpy(self.chosen).to(rows.device)
+        return self.spreads[what].index_copy_(1, self.at, rows)
 
 
 class FusedAdam:
@@ -175,9 +210,10 @@ class FusedAdam:
 class Fitting:
     """Updates of a DRRN, one after the other; the texts that it reads must not change meanwhile."""
 
-    def __init__(self, model: DRRN, optimiser: Adam) -> None:
+    def __init__(self, model: DRRN, optimiser: Adam, states: Ids, actions: Ids) -> None:
+        """`states` and `actions` are the texts that the updates read."""
         self.model = model
-        self.state, self.action = Tower(model, "state"), Tower(model, "action")
+        self.state, self.action = Tower(model, "state", states), Tower(model, "action", actions)
         self.adam = FusedAdam(optimiser)
 
     @torch.no_grad()
