@@ -25,7 +25,7 @@ from drrn.text import Ids, ranges
 MOST_WORDS = 400_000  # of all texts of a side, repeated ones counted: beyond, only those of a batch are encoded
 
 Gradients = dict[str, Tensor]  # by the names under which Adam keeps its slots
-tanh_backward = torch.ops.aten.tanh_backward
+tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
 
 def can_fit(model: Model) -> bool:
@@ -136,18 +136,18 @@ class Tower:
             bags = functional.embedding_bag(self.words, flat, self.starts, mode="sum", per_sample_weights=self.kept)
             if self.put_in is not None:
                 bags.index_add_(0, self.put_in[0], flat.index_select(0, self.put_in[1]))
-            first = first + bags.view(self.replicas, self.texts, width)
-        self.hidden = [torch.tanh(first)]
+            first = bags.view(self.replicas, self.texts, width).add_(first)
+        self.hidden = [first.tanh_()]
         for layer in range(2, self.layers + 1):
             bias, product = weights[f"{self.name} b{layer}"], weights[f"{self.name} W{layer}"]
             self.hidden.append(torch.baddbmm(bias, self.hidden[-1], product).tanh_())
         return self.hidden[-1]
 
     def backward(self, back: Tensor) -> Gradients:
-        """For what comes back to the last layer [R, T, H]."""
+        """For what comes back to the last layer [R, T, H], which is overwritten."""
         found: Gradients = {}
         for layer in range(self.layers, 0, -1):
-            delta = tanh_backward(back, self.hidden[layer - 1])
+            delta = tanh_backward(back, self.hidden[layer - 1], grad_input=back)  # in place
             spread = self._spread(delta, "delta")
             found[f"{self.name} b{layer}"] = spread.sum(1, keepdim=True)
             if layer > 1:
@@ -174,8 +174,11 @@ class Tower:
             return rows
         if what not in self.spreads:
             self.spreads[what] = rows.new_zeros(len(rows), self.all_texts, rows.shape[2])
-            self.at = torch.from_numpy(self.chosen).to(rows.device)
-        return self.spreads[what].index_copy_(1, self.at, rows)
+            at = self.chosen + np.arange(len(rows))[:, None] * self.all_texts
+            self.at = torch.from_numpy(at.ravel()).to(rows.device)
+        spread, width = self.spreads[what], rows.shape[2]
+        spread.view(-1, width).index_copy_(0, self.at, rows.view(-1, width))
+        return spread
 
 
 class FusedAdam:
@@ -224,7 +227,7 @@ class Fitting:
         s, a = flat_s.index_select(0, states), flat_a.index_select(0, actions)
         error = targets - (s * a).sum(1).view(targets.shape)
         delta = error.view(-1, 1).neg()  # of ½ (y - Q)², by Q
-        back_s = torch.zeros_like(flat_s).index_add_(0, states, delta * a).view(h_s.shape)
-        back_a = torch.zeros_like(flat_a).index_add_(0, actions, delta * s).view(h_a.shape)
+        back_s = torch.zeros_like(flat_s).index_add_(0, states, a.mul_(delta)).view(h_s.shape)
+        back_a = torch.zeros_like(flat_a).index_add_(0, actions, s.mul_(delta)).view(h_a.shape)
         self.adam.move({**self.state.backward(back_s), **self.action.backward(back_a)})
         return error
