@@ -50,8 +50,7 @@ class EpisodeMemory:
         """Keep episodes."""
         if not len(new):
             return
-        followed = monte_carlo(Backwards.of(new.last), new.rewards, np.zeros(len(new)), 1.0)
-        self.best_return = max(self.best_return, float(followed.max()))
+        self.best_return = max(self.best_return, new.best_return)
         pages, order = self._page_ids(
             np.concatenate([new.states, new.end_states]), _joined(new.actions, new.end_actions)
         )
