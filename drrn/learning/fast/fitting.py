@@ -79,8 +79,8 @@ class Tower:
         found = np.bincount(words, minlength=room)
         replica = np.arange(self.replicas)[:, None]
 
-        def laid(array: Ids, step: int) -> Tensor:
-            return torch.from_numpy((array + replica * step).ravel()).to(self.model.device)
+        def laid(array: Ids, step: int) -> Tensor:  # small numbers: they are read through at every update
+            return torch.from_numpy((array + replica * step).astype(np.int32).ravel()).to(self.model.device)
 
         self.words, self.starts = laid(words, room), laid(np.cumsum(lengths) - lengths, count)
         self.order = laid(order, count)
