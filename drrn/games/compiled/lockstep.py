@@ -121,9 +121,8 @@ class _Lanes:
         if idle.size:  # no more to begin: the lanes grow fewer
             left = np.ones(self.state.size, bool)
             left[idle] = False
-            self.number, self.episode, self.steps, self.total, self.state = (
-                lane[left] for lane in (self.number, self.episode, self.steps, self.total, self.state)
-            )
+            self.number, self.episode, self.state = self.number[left], self.episode[left], self.state[left]
+            self.steps, self.total = self.steps[left], self.total[left]
 
 
 class _Shown:

@@ -50,16 +50,15 @@ class Tower:
         encoder = model.encoders[name]
         texts = texts_of(model.store, encoder)
         self.all_texts, self.replicas = len(texts), len(model.seeds)
-        chosen = np.arange(len(texts)) if asked is None else np.unique(asked)
+        self.matrix = encoder.weight if isinstance(encoder, MeanOfVectors) else None
+        # Where vectors are read, all texts are: the gradient of their matrix is summed over texts, and so rounded.
+        chosen = np.arange(len(texts)) if asked is None or self.matrix else np.unique(asked)
         self.chosen, self.texts = chosen, len(chosen)
         self.place = np.full(len(texts), -1, np.int64)  # of each text among the chosen
         self.place[chosen] = np.arange(len(chosen))
         self.spreads: dict[str, Tensor] = {}
         self.table = model.tables.get(name)
-        self.matrix = encoder.weight if isinstance(encoder, MeanOfVectors) else None
-        self.features = None
-        if self.matrix and model.vectors:
-            self.features = model.vectors.features(texts)[torch.from_numpy(chosen)].to(model.device)
+        self.features = model.vectors.features(texts).to(model.device) if self.matrix and model.vectors else None
         self.seen = self.features  # the vectors, as they are read in an update: [T, D], or with noise [R, T, D]
         self.put_in: tuple[Tensor, Tensor] | None = None  # rows of texts, and words that they get beside their own
         if self.table is not None:
@@ -99,8 +98,7 @@ class Tower:
             self._alter_words(noise, generators)
         if self.features is not None and self.model.vectors and noise.blur:
             width = self.features.shape[1]
-            size = (self.all_texts, width)
-            drawn = np.stack([by.standard_normal(size, np.float32)[self.chosen] for by in generators])
+            drawn = np.stack([by.standard_normal((self.texts, width), np.float32) for by in generators])
             blur = torch.from_numpy(drawn).to(self.model.device) * (noise.blur / width**0.5)
             length = self.model.vectors.scale
             known = self.features.norm(dim=1, keepdim=True) > 0
@@ -118,9 +116,9 @@ class Tower:
                 kept[replica] *= drawn >= round(noise.out * 2**16)
             if noise.put_in:
                 place = np.repeat(self.place, by.binomial(self.lengths, noise.put_in))
-                which = by.choice(self.known[replica], len(place))
+                put_in = by.choice(self.known[replica], len(place))
                 into.append(place[place >= 0] + replica * self.texts)
-                words.append(which[place >= 0] + replica * self.table.weight.shape[1])
+                words.append(put_in[place >= 0] + replica * self.table.weight.shape[1])
         self.kept = torch.from_numpy(kept.ravel()).to(self.model.device)
         if noise.put_in:
             rows, which = (torch.from_numpy(np.concatenate(part)).to(self.model.device) for part in (into, words))
@@ -158,14 +156,12 @@ class Tower:
             found[self.matrix] = torch.matmul(self.seen.transpose(-2, -1), delta)
         if self.table is not None:
             flat = delta.reshape(-1, delta.shape[2])
-            summed = functional.embedding_bag(
-                self.owners, flat, self.word_starts, mode="sum", per_sample_weights=self.kept.index_select(0, self.order)
-            )
+            kept = self.kept.index_select(0, self.order)
+            summed = functional.embedding_bag(self.owners, flat, self.word_starts, mode="sum", per_sample_weights=kept)
             if self.put_in is not None:
                 summed.index_add_(0, self.put_in[1], flat.index_select(0, self.put_in[0]))
             found[f"table {self.name}"] = summed.view(self.table.weight.shape)
         return found
-
 
     def _spread(self, rows: Tensor, what: str) -> Tensor:
         """Rows of the chosen texts [R, T, H] among those of all texts, the others zero: summed over all, they are
