@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from drrn.errors import InputError
 from drrn.games.authors import place
 from drrn.games.contract import Game
-from drrn.games.formats.archive import with_engine
+from drrn.games.formats.archive import SCRIPT, with_engine
 from drrn.games.formats.kept import format_for
 from drrn.games.formats.publishing import publish
 from drrn.games.hosted.hosted_game import HostedGame
@@ -55,7 +56,7 @@ def open_story(path: Path, options: StoryOptions) -> Game:
     return _Opening(path, toml, rules, file, said, options).game()
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Opening:
     """A Twine story about to be opened."""
 
@@ -92,12 +93,20 @@ class _Opening:
         """Whether the story has an engine: a published page carries one, a source must name a format that is kept."""
         if not _mini_racer():
             return False
-        if _is_page(self.file):
+        if _is_page(self.file) and self._carries_engine:
             return True
         try:
             return bool(story.format) and format_for(story) is not None
         except InputError:
             return False
+
+    @cached_property
+    def _carries_engine(self) -> bool:
+        return SCRIPT.search(self._text) is not None
+
+    @cached_property
+    def _text(self) -> str:
+        return decode(read_bytes(self.file), str(self.file), self.options.encoding)
 
     def _how_to_host(self, story: Story) -> str:
         if _is_page(self.file) and not _mini_racer():
@@ -137,8 +146,7 @@ class _Opening:
 
     def _page(self, story: Story) -> str:
         if _is_page(self.file):
-            text = decode(read_bytes(self.file), str(self.file), self.options.encoding)
-            return with_engine(text, str(self.file))
+            return with_engine(self._text, str(self.file))
         return publish(story, format_for(story))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from drrn.games.compiled.reached import States, TooLargeError, refusal
@@ -45,14 +46,11 @@ def explored(game: HostedGame, limit: int, progress: Callable[[int], None] | Non
     """What can be reached in so many states and within the time, pages not seen before first."""
     search = _Search(game, limit)
     deadline = time.monotonic() + game.search_seconds
-    search.arrive(game.opening, lambda key: game.opening_by(key))
+    search.arrive(game.opening, game.opening_by)
     while (search.fresh or search.stale) and len(search.seen) < limit and time.monotonic() < deadline:
         state = (search.fresh or search.stale).popleft()
         for index in range(len(game.face_at(state).actions)):
-            search.arrive(
-                lambda at=index, of=state: game.outcomes(of, at),
-                lambda key, at=index, of=state: game.after(of, at, key),
-            )
+            search.arrive(partial(game.outcomes, state, index), partial(game.after, state, index))
         if progress:
             progress(len(search.seen))
     search.found.states = len(search.seen)

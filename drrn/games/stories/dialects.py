@@ -69,7 +69,7 @@ def read_script(
     _foreign_code(script)
     if script.problems and script.dialect.refused:
         first = script.problems[0]
-        raise ForeignError(f"{story.source}: a {script.dialect.title} story, which only its own engine plays ({first})")
+        raise ForeignError(f"{story.source}: a {script.dialect.title} story, which its own engine plays ({first})")
     with _no_collection():
         for name in (*story.pages, *({"StoryInit"} & story.passages.keys())):
             script.tags[name] = story.passages[name].tags
