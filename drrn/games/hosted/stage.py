@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 
 from drrn.errors import InputError
-from drrn.games.hosted.lots import lots_of
+from drrn.games.hosted.keyed_lots import lots_of
 from drrn.games.hosted.matters import Matters
 from drrn.games.hosted.moments import Moment, Way, grown, walk
 from drrn.games.hosted.session import Session
