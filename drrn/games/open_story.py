@@ -19,7 +19,7 @@ from drrn.games.hosted.matters import Matters
 from drrn.games.hosted.session import Session
 from drrn.games.hosted.stage import Stage
 from drrn.games.ink import open_ink
-from drrn.games.stories.dialects import DEFAULT, ForeignError, complaint, read_script
+from drrn.games.stories.dialects import DEFAULT, ForeignError, complaint, knows_format, read_script
 from drrn.games.stories.emptied import note_an_empty_opening
 from drrn.games.stories.paraphrases import paraphrase_file, read_paraphrases
 from drrn.games.stories.reading import HTML, decode, read_bytes, read_story
@@ -27,6 +27,7 @@ from drrn.games.stories.rules import Rules, check_rules, read_rules
 from drrn.games.stories.script import Facts, Script
 from drrn.games.stories.story import Story
 from drrn.games.stories.story_game import StoryGame
+from drrn.games.stories.twine_html import TWINE_2
 
 NATIVE, HOSTED = ENGINES = ("native", "hosted")
 INK = (".json", ".ink")
@@ -75,7 +76,7 @@ class _Opening:
             script = read_script(story, dict(self.rules.inputs), lenient=True, macros=self.rules.macros)
         except ForeignError as error:
             return self._foreign(story, error)
-        whole = not script.problems and not _has_scripts(story)
+        whole = not script.problems and not _has_scripts(story) and self._names_our_kind(story)
         if self.options.engine != NATIVE and not whole and self._can_be_hosted(story):
             return self.hosted(story)
         if script.problems and not self.options.lenient:
@@ -99,6 +100,10 @@ class _Opening:
             return bool(story.format) and format_for(story) is not None
         except InputError:
             return False
+
+    def _names_our_kind(self, story: Story) -> bool:
+        """Whether its format is one that we read: a page of Twine 2 that names another, or none, may hold any code."""
+        return not _is_page(self.file) or TWINE_2.search(self._text) is None or knows_format(story)
 
     @cached_property
     def _carries_engine(self) -> bool:

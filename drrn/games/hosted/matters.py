@@ -45,7 +45,7 @@ class Matters:
     def __init__(self, story: Story) -> None:
         self.story = story
         self.reads_names = story.format.startswith(KNOWN)
-        every = [passage for passage in story.passages.values() if _everywhere(passage)]
+        every = [passage for passage in story.passages.values() if told_everywhere(passage)]
         self._everywhere = frozenset(name for passage in every for name in _mentions(passage))
         self._ahead: dict[str, frozenset[str]] = {}
         texts = [passage.text for passage in story.passages.values()]
@@ -99,9 +99,14 @@ class Matters:
         names = [name for name in self.story.passages if name]
         every = set(names)
         shared = {
-            name for passage in self.story.passages.values() if _everywhere(passage) for name in _named(passage, names)
+            name
+            for passage in self.story.passages.values()
+            if told_everywhere(passage)
+            for name in _named(passage, names)
         }
-        if any(_everywhere(passage) and WORKED_OUT.search(passage.text) for passage in self.story.passages.values()):
+        if any(
+            told_everywhere(passage) and WORKED_OUT.search(passage.text) for passage in self.story.passages.values()
+        ):
             return dict.fromkeys(names, every)
         return {
             name: every if WORKED_OUT.search(passage.text) else _named(passage, names) | shared
@@ -123,7 +128,7 @@ class Matters:
         return tuple(past)
 
 
-def _everywhere(passage: Passage) -> bool:
+def told_everywhere(passage: Passage) -> bool:
     """Whether it may be told beside any page: a header, a widget, a script."""
     return not passage.is_page or not EVERYWHERE_TAGS.isdisjoint(passage.tags)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from drrn.games.compiled.reached import States, TooLargeError, refusal
 from drrn.games.compiled.search import breadth_first
+from drrn.games.hosted.matters import told_everywhere
 from drrn.games.hosted.stage import UnlistedError
 from drrn.games.stories.explore import Exploration
 
@@ -29,8 +30,9 @@ def reachable(game: HostedGame, limit: int, memory: int, progress: Callable[[int
         if progress:
             progress(done)
         if time.monotonic() > deadline:
+            found = len(game.stage.moments)
             raise TooLargeError(
-                f"after {game.search_seconds:.0f} seconds {len(game.stage.moments):,} states were found and more lay ahead"
+                f"after {game.search_seconds:.0f} seconds {found:,} states were found, and more lay ahead"
             )
 
     try:
@@ -38,7 +40,9 @@ def reachable(game: HostedGame, limit: int, memory: int, progress: Callable[[int
     except UnlistedError as error:
         raise refusal(game, f"{error}; play it uncompiled") from error
     shown = {face.passage for face in states.faces}
-    states.unreached = tuple(name for name in game.story.pages if name not in shown)
+    states.unreached = tuple(
+        name for name, passage in game.story.pages.items() if name not in shown and not told_everywhere(passage)
+    )
     return states
 
 

@@ -36,7 +36,7 @@ OUTSIDE_SHEET = re.compile(r"<link\b[^>]*\brel\s*=\s*[\"']?stylesheet\b[^>]*>", 
 
 
 def prepared(text: str) -> str:
-    """A published story that loads nothing from elsewhere, draws by lots, packs no sessions, hands out Harlowe's parts."""
+    """A published story that loads nothing from elsewhere, draws by lots and hands out Harlowe's parts."""
     text = OUTSIDE_SHEET.sub("", OUTSIDE_SCRIPT.sub("", text))
     text = with_lots(JQUERY_NAME.sub(r"\g<1>0.1", JQUERY_DRAW.sub("0.1", text)))
     text = HARLOWE_SESSION.sub(r"\1&&!1", text)

@@ -57,6 +57,11 @@ def dialect_of(story: Story) -> Dialect:
     return next((dialect for dialect in DIALECTS if story.format.startswith(dialect.formats)), DEFAULT)
 
 
+def knows_format(story: Story) -> bool:
+    """Whether a dialect is made for the format that the story names."""
+    return any(story.format.startswith(dialect.formats) for dialect in DIALECTS)
+
+
 def read_script(
     story: Story, answers: dict[str, str], *, lenient: bool = False, macros: Mapping[str, str] | None = None
 ) -> Script:
