@@ -76,10 +76,10 @@ class Chromium:
 
         self.page.route(ADDRESS, answer)
         self.page.goto(ADDRESS, wait_until="networkidle")
-        shown = read_shown(self.page.evaluate("__drrn.open()"))
+        shown = read_shown(self.page.evaluate(f"__drrn.opened({seed})"))
         if not shown.links:  # it may wait for a sound that will never come, and be told so a little later
             self.page.wait_for_timeout(1000)
-            shown = read_shown(self.page.evaluate("__drrn.open()"))
+            shown = read_shown(self.page.evaluate(f"__drrn.opened({seed})"))
         return shown
 
     def press(self, index: int) -> Shown:

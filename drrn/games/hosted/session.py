@@ -28,18 +28,30 @@ class Session:
 
     def open(self, seed: int) -> Shown:
         """Begin an episode, and read its first page."""
+        if self._isolate is not None and (shown := self._again(seed)):
+            return shown
         self.close()
         self._isolate = Isolate()
         try:
             add_browser(self._isolate)
             self._isolate.call("__drrn.begin", {"seed": seed, "inputs": self.answers})
             load(self._isolate, self.html, seconds=self.seconds)
-            shown = self._settled("__drrn.open()")
+            shown = self._settled(f"__drrn.opened({seed})")
             about = json.loads(self._evaluate("JSON.stringify(__drrn.format.about())"))
         except IsolateError as error:
             raise self._refused(error) from error
         self.about = (about["name"], about["version"])
         return shown
+
+    def _again(self, seed: int) -> Shown | None:
+        """Begin an episode in the page that is there, which is warm; None where only a new one will do."""
+        try:
+            self._evaluate(f"void __drrn.again({seed})")
+            page = self._evaluate("__drrn.result")
+        except IsolateError:
+            return None
+        self._shown = read_shown(page) if isinstance(page, str) and not page.startswith('{"failed":') else None
+        return self._shown
 
     def press(self, index: int) -> Shown:
         """Press link `index` of the page, and read the page that follows."""

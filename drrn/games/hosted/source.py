@@ -15,7 +15,7 @@ BROWSER = (
     "computed_styles html_elements forms activation document observers addresses window absent transitions loading "
     "markup_cache"
 ).split()
-DRIVER = "clock chance dialogs reading actions formats driver".split()
+DRIVER = "clock chance dialogs reading actions formats driver rewind".split()
 
 JQUERY_DRAW = re.compile(r"Math\.random\(\)\s*\|\|\s*0?\.1")  # the mark by which Sizzle knows one search from the next
 JQUERY_NAME = re.compile(r'("jQuery"\s*\+\s*\(\s*\w+\s*\+\s*)Math\.random\(\)')

@@ -65,6 +65,7 @@
     passage: () => attempt(() => find("[data-passage-name]").getAttribute("data-passage-name"), ""),
     variables: () => attempt(() => globalThis.story.state, {}),
     moment: () => null, // something that is another one after every move to a passage
+    fresh: () => false, // whether the story has made no move yet
     save: () => null,
     restore: () => false,
   };
@@ -84,6 +85,7 @@
       const { pastLength, turns, passage } = drrn.harlowe.State;
       return `${pastLength} ${turns} ${passage}`;
     },
+    fresh: () => drrn.harlowe.State.pastLength === 0,
     save: () => attempt(() => {
       const saved = drrn.harlowe.State.serialise(false);
       return typeof saved === "object" ? saved.pastAndPresent : saved;
@@ -127,6 +129,7 @@
     passage: () => attempt(() => globalThis.SugarCube.State.passage, ""),
     variables: () => attempt(() => globalThis.SugarCube.State.variables, {}),
     moment: () => globalThis.SugarCube.State.variables,
+    fresh: () => globalThis.SugarCube.State.length === 1,
     save: () => attempt(() => JSON.stringify(globalThis.SugarCube.State.marshalForSave()), null),
     restore: (saved) => {
       const { State, Engine, Dialog } = globalThis.SugarCube;
@@ -202,6 +205,7 @@
     variables: () => members(inherited(current().variables() || {}), 0),
     reseed: () => reseed(false),
     moment: () => attempt(() => current().moment(), null),
+    fresh: () => attempt(() => current().fresh(), false),
     save: () => current().save(),
     restore: (saved) => current().restore(saved),
   };
