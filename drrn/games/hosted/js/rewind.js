@@ -3,7 +3,7 @@
   "use strict";
 
   const CHANCE = /\b(random|either|shuffle|shuffled|pluck|prng|seed)/i;
-  const CODE = /<script|<<script|<<run\b|\bon[a-z]+\s*=\s*["']|\bsetup\b|\bwindow\b|localStorage|settings\b|\bSave\.|<<(remember|forget|widget|cacheaudio)|\((save-game|load-game|seed|metadata)\s*:/i;
+  const CODE = /<script|<<script|<<run\b|\bon[a-z]+\s*=\s*["']|\b(setup|window|localStorage|settings|Save)\.\w|<<(remember|forget)\b|\((save-game|load-game|seed|metadata)\s*:/;
   const LEFT_OUT = new Set(["script", "style", "tw-storydata"]);
 
   let opening = null; // {saved, storage, signature} of a page that can be rewound
@@ -31,10 +31,10 @@
     });
   }
 
-  /** The whole page as text, hidden parts too, without the story's data. */
+  /** The whole page as text, hidden parts too, without the story's data and the format's own bars. */
   function signature() {
     const tops = [document.documentElement, document.body].map((element) => element.cloneNode(false).outerHTML);
-    const parts = Array.from(document.body.children).filter((element) => !LEFT_OUT.has(element.localName));
+    const parts = Array.from(document.body.children).filter((element) => !LEFT_OUT.has(element.localName) && !drrn.format.own(element));
     const styles = document.querySelectorAll("style").length;
     return [...tops, ...parts.map((element) => element.outerHTML), styles, document.title, drrn.result, stored()].join("\n");
   }
