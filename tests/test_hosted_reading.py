@@ -30,7 +30,9 @@ def test_blocks_and_breaks_end_lines_and_white_space_collapses():
 
 
 def test_what_is_hidden_is_not_read():
-    style = ".gone { display: none } #veiled { visibility: hidden } @media (max-width: 500px) { .wide { display: none } }"
+    style = (
+        ".gone { display: none } #veiled { visibility: hidden } @media (max-width: 500px) { .wide { display: none } }"
+    )
     text, actions = page_of(
         '<i class="gone">a</i><i id="veiled">b <a data-passage="Next">no</a><u style="visibility: visible">c</u></i>'
         '<i style="display: none">d</i><i hidden>e</i><i class="wide">f</i><script>g</script><style>h</style>',
@@ -56,7 +58,9 @@ def test_a_link_inside_a_sentence_stays_in_the_text_as_hypertext():
 
 
 def test_a_link_that_is_a_picture_shows_its_alternative_text_or_the_name_of_its_file():
-    pictures = '<a data-passage="Next"><img src="x.png" alt="A key"></a><br><a data-passage="Next"><img src="old_map.png"></a>'
+    pictures = (
+        '<a data-passage="Next"><img src="x.png" alt="A key"></a><br><a data-passage="Next"><img src="old_map.png"></a>'
+    )
     assert page_of(pictures)[1] == ("A key", "old map")
 
 
@@ -117,7 +121,9 @@ def test_timed_text_and_promises_settle_before_the_page_is_read():
 
 
 def test_an_endless_timer_does_not_keep_a_page_from_being_read():
-    script = "let n = 0; setInterval(() => { story.state.n = ++n; }, 1); (function again() { setTimeout(again, 0); })();"
+    script = (
+        "let n = 0; setInterval(() => { story.state.n = ++n; }, 1); (function again() { setTimeout(again, 0); })();"
+    )
     session, shown = opened("Here. [[on->Next]]", script=script)
     assert shown.page == ("Here.\non".splitlines()[0] + " on", ("on",))
     session.close()
@@ -133,7 +139,7 @@ def test_errors_are_kept_with_their_passage_and_the_story_goes_on():
 
 
 def test_chance_follows_from_seed_and_step_alone():
-    passage = "{{Math.random()}} <button onclick=\"for (let i = 0; i < {n}; i += 1) Math.random()\">wait</button>[[again->Start]]"
+    passage = '{{Math.random()}} <button onclick="for (let i = 0; i < {n}; i += 1) Math.random()">wait</button>[[again->Start]]'
     once = passage.replace("{n}", "1")
     twice = passage.replace("{n}", "2")
     pages = []

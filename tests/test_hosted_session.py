@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(importlib.util.find_spec("py_mini_racer") is Non
 FORMATS = Path(__file__).parents[2] / "shared" / "formats"
 STORIES = {  # the same little story in each format: a coin, a lamp that is counted, an ending
     "harlowe": {
-        "Start": "(set: $lamps to 0)A hall. [[Take the lamp->Lamp]]\n\n(link: \"Look\")[You see dust.]",
+        "Start": '(set: $lamps to 0)A hall. [[Take the lamp->Lamp]]\n\n(link: "Look")[You see dust.]',
         "Lamp": "(set: $lamps to it + 1)You have (print: $lamps) lamp.\n\n[[Again->Lamp]]\n\n[[Leave->End]]",
         "End": "The end.",
     },

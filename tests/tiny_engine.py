@@ -35,7 +35,8 @@ ENGINE = r"""
 def tiny_story(passages: Mapping[str, str], *, script: str = "", style: str = "", body: str = "") -> str:
     """A published file of the tiny format; it begins with the first passage."""
     told = "".join(
-        f'<tw-passagedata name="{escape(name)}" tags="">{escape(text)}</tw-passagedata>' for name, text in passages.items()
+        f'<tw-passagedata name="{escape(name)}" tags="">{escape(text)}</tw-passagedata>'
+        for name, text in passages.items()
     )
     start = escape(next(iter(passages), ""))
     return (

@@ -41,7 +41,9 @@ def prepared(text: str) -> str:
     text = JQUERY_NAME.sub(r"\g<1>0.1", JQUERY_DRAW.sub("0.1", text))
     text = HARLOWE_SESSION.sub(r"\1&&!1", text)
     text = SUGARCUBE_PACKING.sub("(", SUGARCUBE_SESSION.sub(',0&&session.set("state",', text))
-    text = HARLOWE_LEXER.sub(r"(window.__drrn&&window.__drrn.lexed||function(lex,token,whole){return lex(token,whole)})(\1,", text)
+    text = HARLOWE_LEXER.sub(
+        r"(window.__drrn&&window.__drrn.lexed||function(lex,token,whole){return lex(token,whole)})(\1,", text
+    )
     text, found = HARLOWE_START.subn(HANDED_OUT, text, count=1)
     return text if found else HARLOWE_ONLY_START.sub(HANDED_OUT, text, count=1)
 
