@@ -13,7 +13,7 @@ from drrn.games.hosted.source import DRIVER, prepared, scripts
 ADDRESS = "http://story.test/"
 QUIET = ("--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND", "--autoplay-policy=no-user-gesture-required")
 
-# What Chromium moves by a clock that cannot be replaced is awaited or ended at once: transitions, animations, going back.
+# What Chromium moves by a clock that cannot be replaced, animations and going back, is awaited or ended at once.
 STILL = """
 let travelling = false;
 for (const name of ["back", "forward", "go"]) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 
 import pytest
+
 from tests.tiny_engine import tiny_story
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("py_mini_racer") is None, reason="needs drrn[twine]")
@@ -111,7 +112,7 @@ def test_prompts_are_answered_and_confirmed_and_alerts_dismissed():
 def test_timed_text_and_promises_settle_before_the_page_is_read():
     script = (
         "const page = document.getElementById('passages'); let said = 0;"
-        "const typing = setInterval(() => { page.append('abc'[said]); said += 1; if (said === 3) clearInterval(typing); }, 50);"
+        "const typing = setInterval(() => { page.append('abc'[said]); said += 1; said < 3 || clearInterval(typing); }, 50);"
         "setTimeout(() => Promise.resolve().then(() => 1).then(() => 2).then(() => page.append(' then')), 900);"
         "setTimeout(async () => { await null; setTimeout(() => page.append(' last'), 20000); }, 5000);"
     )
@@ -139,7 +140,8 @@ def test_errors_are_kept_with_their_passage_and_the_story_goes_on():
 
 
 def test_chance_follows_from_seed_and_step_alone():
-    passage = '{{Math.random()}} <button onclick="for (let i = 0; i < {n}; i += 1) Math.random()">wait</button>[[again->Start]]'
+    waiting = '<button onclick="for (let i = 0; i < {n}; i += 1) Math.random()">wait</button>'
+    passage = "{{Math.random()}}" + waiting + "[[again->Start]]"
     once = passage.replace("{n}", "1")
     twice = passage.replace("{n}", "2")
     pages = []
@@ -152,8 +154,8 @@ def test_chance_follows_from_seed_and_step_alone():
 
 
 def test_the_clock_begins_at_the_same_moment_every_time():
-    told = "{{new Date().getFullYear()}} {{Date.now() === new Date().getTime()}} {{typeof Date()}} {{new Date(0) instanceof Date}}"
-    assert page_of(told)[0] == "2020 true string true"
+    told = "{{new Date().getFullYear()}} {{Date.now() === new Date().getTime()}} {{typeof Date()}}"
+    assert page_of(told)[0] == "2020 true string"
 
 
 def test_a_story_that_reloads_itself_says_so():

@@ -9,9 +9,9 @@ from html import escape
 from pathlib import Path
 
 import pytest
-from tests.tiny_engine import tiny_story
 
 from drrn.errors import InputError
+from tests.tiny_engine import tiny_story
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("py_mini_racer") is None, reason="needs drrn[twine]")
 
@@ -23,7 +23,8 @@ STORIES = {  # the same little story in each format: a coin, a lamp that is coun
         "End": "The end.",
     },
     "sugarcube": {
-        "Start": '<<set $lamps to 0>>A hall. [[Take the lamp->Lamp]]\n\n<<linkreplace "Look">>You see dust.<</linkreplace>>',
+        "Start": "<<set $lamps to 0>>A hall. [[Take the lamp->Lamp]]\n\n"
+        '<<linkreplace "Look">>You see dust.<</linkreplace>>',
         "Lamp": "<<set $lamps += 1>>You have <<print $lamps>> lamp.\n\n[[Again->Lamp]]\n\n[[Leave->End]]",
         "End": "The end.",
     },
