@@ -53,7 +53,8 @@ def test_endless_recursion_is_an_error_of_the_story():
 
 
 def test_a_page_that_throws_at_start_is_told_and_the_rest_of_it_runs():
-    page = "<script>addEventListener('error', (e) => { globalThis.told = e.message })</script><script>nothing.here()</script><p id=p>"
+    page = """<script>addEventListener('error', (event) => { globalThis.told = event.message })</script>
+        <script>nothing.here()</script><p id=p>"""
     with opened(page) as isolate:
         assert "nothing is not defined" in isolate.evaluate("told")
         assert isolate.evaluate("document.getElementById('p') !== null") is True

@@ -11,8 +11,9 @@ from importlib import resources
 from drrn.games.hosted.isolate import SECONDS, Isolate, IsolateError, OutOfMemoryError, TimedOutError
 
 BROWSER = (
-    "start events nodes texts collections elements tokens parser parser_body serialiser selectors pseudo_classes styles style_sheets "
-    "computed_styles html_elements forms activation document observers addresses window absent transitions loading"
+    "start events nodes texts collections elements tokens parser parser_body serialiser selectors pseudo_classes "
+    "styles style_sheets computed_styles html_elements forms activation document observers "
+    "addresses window absent transitions loading"
 ).split()
 DRIVER = "clock chance dialogs reading actions formats driver".split()
 
@@ -24,7 +25,7 @@ HANDED_OUT = (
     r'\1(window.__drrn&&(window.__drrn.harlowe={State:State,Engine:Engine,Section:typeof Section==="undefined"?void 0:'
     r"Section}),Engine).goToPassage("
 )
-# SugarCube copies its whole history, packed, into the browser's session at every turn, in case the page is reloaded: it never is.
+# SugarCube packs its whole history into the browser's session at every turn, in case the page is reloaded: it never is.
 SUGARCUBE_SESSION = re.compile(r',\s*session\.set\("state",')
 SUGARCUBE_PACKING = re.compile(r"\bLZString\.(?:compressToUTF16|decompressFromUTF16)\(")
 OUTSIDE_SCRIPT = re.compile(r"<script\b[^>]*\ssrc\s*=[^>]*>\s*</script\s*>", re.IGNORECASE)
@@ -32,7 +33,7 @@ OUTSIDE_SHEET = re.compile(r"<link\b[^>]*\brel\s*=\s*[\"']?stylesheet\b[^>]*>", 
 
 
 def prepared(text: str) -> str:
-    """A published story that loads nothing from elsewhere, draws no lots for jQuery, packs no sessions, and hands out Harlowe's engine."""
+    """A story that loads nothing, draws no lots for jQuery, packs no session, and hands out Harlowe's engine."""
     text = OUTSIDE_SHEET.sub("", OUTSIDE_SCRIPT.sub("", text))
     text = JQUERY_NAME.sub(r"\g<1>0.1", JQUERY_DRAW.sub("0.1", text))
     text = SUGARCUBE_PACKING.sub("(", SUGARCUBE_SESSION.sub(',0&&session.set("state",', text))
