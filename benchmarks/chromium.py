@@ -7,17 +7,26 @@ from types import TracebackType
 
 from playwright.sync_api import BrowserContext, Page, Route, sync_playwright
 
-from drrn.games.hosted.session import DRIVER, script_of
 from drrn.games.hosted.shown import Shown, read_shown
-from drrn.games.hosted.source import prepared
+from drrn.games.hosted.source import DRIVER, prepared, scripts
 
 ADDRESS = "http://story.test/"
 QUIET = ("--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND", "--autoplay-policy=no-user-gesture-required")
 
-# Chromium moves transitions and animations by a clock that cannot be replaced: they are finished at once instead.
+# What Chromium moves by a clock that cannot be replaced is awaited or ended at once: transitions, animations, going back.
 STILL = """
+let travelling = false;
+for (const name of ["back", "forward", "go"]) {
+  const travel = history[name].bind(history);
+  history[name] = (...given) => { travelling = true; travel(...given); };
+}
 globalThis.__drrn.still = async () => {
   let finished = 0;
+  if (travelling) {
+    await new Promise((done) => { addEventListener("popstate", done, { once: true }); realTimeout(done, 500); });
+    travelling = false;
+    finished = 1;
+  }
   for (const animation of document.getAnimations()) {
     try { animation.finish(); finished += 1; } catch { /* an endless one has no end */ }
   }
@@ -30,6 +39,10 @@ navigation.addEventListener("navigate", (event) => {
   globalThis.__drrn.restarted = true;  // a story that loads itself anew has ended here
   event.preventDefault();
 });
+"""
+MADE = """
+Object.defineProperty(globalThis, "__drrn", { value: {} });
+const realFrame = requestAnimationFrame.bind(window), realTimeout = setTimeout.bind(window);
 """
 
 
@@ -63,7 +76,11 @@ class Chromium:
 
         self.page.route(ADDRESS, answer)
         self.page.goto(ADDRESS, wait_until="networkidle")
-        return read_shown(self.page.evaluate("__drrn.open()"))
+        shown = read_shown(self.page.evaluate("__drrn.open()"))
+        if not shown.links:  # it may wait for a sound that will never come, and be told so a little later
+            self.page.wait_for_timeout(1000)
+            shown = read_shown(self.page.evaluate("__drrn.open()"))
+        return shown
 
     def press(self, index: int) -> Shown:
         assert self.page is not None
@@ -72,6 +89,5 @@ class Chromium:
 
 def _script(seed: int) -> str:
     """What stands before the story's own scripts: the driver's files, and the episode's beginning."""
-    made = 'Object.defineProperty(globalThis, "__drrn", { value: {} });\nconst realFrame = requestAnimationFrame.bind(window);'
     begin = f"globalThis.__drrn.begin({json.dumps({'seed': seed, 'inputs': {}})});"
-    return "\n".join((made, *(script_of(name) for name in DRIVER), STILL, begin))
+    return "\n".join((MADE, scripts(tuple(DRIVER)), STILL, begin))

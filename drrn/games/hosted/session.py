@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from drrn.errors import InputError
 from drrn.games.hosted.isolate import Isolate, IsolateError
 from drrn.games.hosted.shown import Shown, read_shown
-from drrn.games.hosted.source import load
+from drrn.games.hosted.source import add_browser, load, prepared
 
 SECONDS = 10.0  # for one page to be made, before a story is said to run without end
 
@@ -20,7 +21,7 @@ class Session:
     """
 
     def __init__(self, html: str, *, answers: Mapping[str, str], seconds: float = SECONDS) -> None:
-        self.html, self.answers, self.seconds = html, dict(answers), seconds
+        self.html, self.answers, self.seconds = prepared(html), dict(answers), seconds
         self.about = ("", "")  # the story format's name and version, once opened
         self._isolate: Isolate | None = None
         self._shown: Shown | None = None
@@ -28,12 +29,13 @@ class Session:
     def open(self, seed: int) -> Shown:
         """Begin an episode, and read its first page."""
         self.close()
-        self._isolate = Isolate(seconds=self.seconds)
-        begin = json.dumps({"seed": seed, "inputs": self.answers})
+        self._isolate = Isolate()
         try:
-            load(self._isolate, self.html, begin=f"__drrn.begin({begin})")
+            add_browser(self._isolate)
+            self._isolate.call("__drrn.begin", {"seed": seed, "inputs": self.answers})
+            load(self._isolate, self.html, seconds=self.seconds)
             shown = self._settled("__drrn.open()")
-            about = json.loads(self._isolate.eval("JSON.stringify(__drrn.format.about())"))
+            about = json.loads(self._evaluate("JSON.stringify(__drrn.format.about())"))
         except IsolateError as error:
             raise self._refused(error) from error
         self.about = (about["name"], about["version"])
@@ -47,7 +49,7 @@ class Session:
 
     def save(self) -> str | None:
         """The state, as text, by the engine's own means; None where it has none."""
-        saved = self._opened().eval("__drrn.save()")
+        saved = self._evaluate("__drrn.save()")
         return saved if isinstance(saved, str) else None
 
     def restore(self, saved: str) -> Shown:
@@ -59,10 +61,10 @@ class Session:
             self._isolate.close()
         self._isolate, self._shown = None, None
 
-    def _opened(self) -> Isolate:
+    def _evaluate(self, script: str) -> Any:
         if self._isolate is None:
             raise RuntimeError("the session is not open: call open(seed) first")
-        return self._isolate
+        return self._isolate.evaluate(script, seconds=self.seconds)
 
     def _guarded(self, call: str) -> Shown:
         try:
@@ -72,9 +74,8 @@ class Session:
 
     def _settled(self, call: str) -> Shown:
         """Start an action and take its page: timers and promises all run before the second call."""
-        isolate = self._opened()
-        isolate.eval(f"void {call}")
-        page = isolate.eval("__drrn.result")
+        self._evaluate(f"void {call}")
+        page = self._evaluate("__drrn.result")
         if not isinstance(page, str):
             raise InputError(f"{self._where()}: the page never settled")
         if page.startswith('{"failed":'):

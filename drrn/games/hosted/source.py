@@ -25,6 +25,8 @@ HANDED_OUT = (
     r'\1(window.__drrn&&(window.__drrn.harlowe={State:State,Engine:Engine,Section:typeof Section==="undefined"?void 0:'
     r"Section}),Engine).goToPassage("
 )
+# What an engine writes down at each move, in case the page is loaded again: most of the time of a click in a long game.
+HARLOWE_SESSION = re.compile(r"(\.hasSessionStorage)(?=\)\s*\{\s*var \w+\s*=\s*\w+\.serialise\(\))")
 # SugarCube packs its whole history into the browser's session at every turn, in case the page is reloaded: it never is.
 SUGARCUBE_SESSION = re.compile(r',\s*session\.set\("state",')
 SUGARCUBE_PACKING = re.compile(r"\bLZString\.(?:compressToUTF16|decompressFromUTF16)\(")
@@ -36,6 +38,7 @@ def prepared(text: str) -> str:
     """A story that loads nothing, draws no lots for jQuery, packs no session, and hands out Harlowe's engine."""
     text = OUTSIDE_SHEET.sub("", OUTSIDE_SCRIPT.sub("", text))
     text = JQUERY_NAME.sub(r"\g<1>0.1", JQUERY_DRAW.sub("0.1", text))
+    text = HARLOWE_SESSION.sub(r"\1&&!1", text)
     text = SUGARCUBE_PACKING.sub("(", SUGARCUBE_SESSION.sub(',0&&session.set("state",', text))
     text, found = HARLOWE_START.subn(HANDED_OUT, text, count=1)
     return text if found else HARLOWE_ONLY_START.sub(HANDED_OUT, text, count=1)

@@ -100,8 +100,9 @@
   FakeDate.parse = RealDate.parse;
 
   function define(owner, name, value) {
-    const fixed = Object.getOwnPropertyDescriptor(owner, name)?.configurable === false; // mini-racer's own timers are
-    Object.defineProperty(owner, name, fixed ? { value } : { value, writable: true, configurable: true, enumerable: true });
+    const there = Object.getOwnPropertyDescriptor(owner, name);
+    if (there && !there.configurable) owner[name] = value;
+    else Object.defineProperty(owner, name, { value, writable: true, configurable: true, enumerable: true });
   }
 
   define(globalThis, "Date", FakeDate);

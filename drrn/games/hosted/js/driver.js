@@ -39,10 +39,12 @@
     return shown;
   }
 
-  /** Let timers run, and finish what a real browser moves by a clock of its own (`drrn.still`, if it has one). */
+  /** Let timers run; what a real browser moves by a clock of its own (`drrn.still`, if it has one) is ended before. */
   async function rested(patience) {
+    if (drrn.still) await drrn.still();
     const done = await drrn.clock.run(patience.span, patience.firings);
-    return drrn.still && (await drrn.still()) ? drrn.clock.run(patience.span, patience.firings) : done;
+    if (drrn.still && (await drrn.still())) await drrn.clock.run(0, patience.firings);
+    return done;
   }
 
   /** Let timers run until the page stands still, text boxes are filled and, if possible, something can be pressed. */

@@ -3,7 +3,7 @@
   "use strict";
 
   const identifier = /^(?:--|-?(?:[_a-zA-Z\u0080-\uFFFF]|\\[\s\S]))(?:[-\w\u0080-\uFFFF]|\\[0-9a-fA-F]{1,6}\s?|\\[\s\S])*|^-?\\[0-9a-fA-F]{1,6}\s?(?:[-\w\u0080-\uFFFF]|\\[0-9a-fA-F]{1,6}\s?|\\[\s\S])*/;
-  const attribute = /^\[\s*((?:[-\w\u0080-\uFFFF|:.]|\\[\s\S])+)\s*(?:([~|^$*]?=)\s*(?:"((?:[^"\\]|\\[\s\S])*)"|'((?:[^'\\]|\\[\s\S])*)'|((?:[-\w\u0080-\uFFFF]|\\[\s\S])+))\s*([iIsS])?\s*)?\]/;
+  const attribute = /^\[\s*((?:[-\w\u0080-\uFFFF:.]|\|(?!=)|\\[\s\S])+)\s*(?:([~|^$*]?=)\s*(?:"((?:[^"\\]|\\[\s\S])*)"|'((?:[^'\\]|\\[\s\S])*)'|((?:[-\w\u0080-\uFFFF]|\\[\s\S])+))\s*([iIsS])?\s*)?\]/;
   const unescape = (text) =>
     text.indexOf("\\") < 0 ? text : text.replace(/\\([0-9a-fA-F]{1,6})\s?|\\([\s\S])/g, (_, hex, char) => (hex ? String.fromCodePoint(parseInt(hex, 16) || 0xfffd) : char));
 
