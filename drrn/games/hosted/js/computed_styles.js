@@ -93,23 +93,24 @@
     return defaults[property] ?? "";
   }
 
+  const of = Symbol("element");
   class ComputedStyle extends CSSStyleDeclaration {
     constructor(element) {
       super(null);
-      Object.defineProperty(this, "element", { value: element });
+      this[of] = element;
     }
     getPropertyValue(property) {
-      return computed(this.element, property);
+      return computed(this[of], property);
     }
     setProperty() {
       throw new DOMException("These styles are computed, and therefore read-only.", "NoModificationAllowedError");
     }
     // The two that are read all the time take the short way.
     get display() {
-      return this.element.isConnected ? shown(this.element).shownDisplay : "";
+      return this[of].isConnected ? shown(this[of]).shownDisplay : "";
     }
     get visibility() {
-      return this.element.isConnected ? shown(this.element).shownVisibility : "";
+      return this[of].isConnected ? shown(this[of]).shownVisibility : "";
     }
   }
 
@@ -119,15 +120,10 @@
     }
   }
 
-  const kept = new WeakMap();
   drrn.expose("getComputedStyle", function getComputedStyle(element, pseudo) {
     if (pseudo) return new PseudoStyle(null);
-    let style = kept.get(element);
-    if (!style) {
-      if (!element || element.nodeType !== 1) throw new TypeError("Failed to execute 'getComputedStyle' on 'Window': parameter 1 is not of type 'Element'.");
-      kept.set(element, (style = new ComputedStyle(element)));
-    }
-    return style;
+    if (!element || element.nodeType !== 1) throw new TypeError("Failed to execute 'getComputedStyle' on 'Window': parameter 1 is not of type 'Element'.");
+    return (element.computedStyle ??= new ComputedStyle(element));
   });
 
   /** A CSS time in milliseconds: "0.5s", "200ms", the longest of several. */
