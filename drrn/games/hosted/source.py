@@ -13,7 +13,7 @@ from drrn.games.hosted.isolate import SECONDS, Isolate, IsolateError, OutOfMemor
 BROWSER = (
     "start events nodes texts collections elements tokens parser parser_body serialiser selectors pseudo_classes "
     "styles style_sheets computed_styles html_elements forms activation document observers "
-    "addresses window absent transitions loading"
+    "addresses window absent transitions loading markup_cache"
 ).split()
 DRIVER = "clock chance dialogs reading actions formats driver".split()
 
@@ -27,13 +27,11 @@ HANDED_OUT = (
 )
 # What an engine writes down at each move, in case the page is loaded again: most of the time of a click in a long game.
 HARLOWE_SESSION = re.compile(r"(\.hasSessionStorage)(?=\)\s*\{\s*var \w+\s*=\s*\w+\.serialise\(\))")
-# Harlowe parses a passage anew at each visit: from 3.3 on it keeps the last 16, before that the last one. It may keep all.
-HARLOWE_TREES = re.compile(r",16<(\w+)\.length&&\1\.pop\(\)")
-HARLOWE_RENDERED = re.compile(r"(\w+)===(\w+)\?(\w+):\(\2=\1,\3=(\w+\.render\(\w+\.lex\(\1\)\.children\))\)")
-KEPT_RENDERED = r"(\2=\2||new Map,\2.has(\1)||\2.set(\1,\4),\2.get(\1))"
 # SugarCube packs its whole history into the browser's session at every turn, in case the page is reloaded: it never is.
 SUGARCUBE_SESSION = re.compile(r',\s*session\.set\("state",')
 SUGARCUBE_PACKING = re.compile(r"\bLZString\.(?:compressToUTF16|decompressFromUTF16)\(")
+HARLOWE_LEXER = re.compile(r'(?<=\breturn )(\w+)\((?=new \w+\(\{type:\s*"root",)')
+KEPT_LEXED = r"(window.__drrn&&window.__drrn.lexed||function(lex,token,whole){return lex(token,whole)})(\1,"
 OUTSIDE_SCRIPT = re.compile(r"<script\b[^>]*\ssrc\s*=[^>]*>\s*</script\s*>", re.IGNORECASE)
 OUTSIDE_SHEET = re.compile(r"<link\b[^>]*\brel\s*=\s*[\"']?stylesheet\b[^>]*>", re.IGNORECASE)
 
@@ -43,8 +41,8 @@ def prepared(text: str) -> str:
     text = OUTSIDE_SHEET.sub("", OUTSIDE_SCRIPT.sub("", text))
     text = JQUERY_NAME.sub(r"\g<1>0.1", JQUERY_DRAW.sub("0.1", text))
     text = HARLOWE_SESSION.sub(r"\1&&!1", text)
-    text = HARLOWE_RENDERED.sub(KEPT_RENDERED, HARLOWE_TREES.sub("", text))
     text = SUGARCUBE_PACKING.sub("(", SUGARCUBE_SESSION.sub(',0&&session.set("state",', text))
+    text = HARLOWE_LEXER.sub(KEPT_LEXED, text)
     text, found = HARLOWE_START.subn(HANDED_OUT, text, count=1)
     return text if found else HARLOWE_ONLY_START.sub(HANDED_OUT, text, count=1)
 
