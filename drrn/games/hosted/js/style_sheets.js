@@ -147,7 +147,7 @@
   }
 
   function better(entries, element, best) {
-    for (const entry of entries) if (entry.rank >= best.rank && entry.matches(element, element)) best = entry;
+    for (const entry of entries) if (entry.rank >= best.rank && entry.matches(element, globalThis.document.documentElement)) best = entry;
     return best;
   }
   const unset = { value: "", rank: -1 };
