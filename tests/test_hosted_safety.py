@@ -47,6 +47,21 @@ def test_a_string_that_doubles_without_end_is_an_error_of_the_story():
         isolate.evaluate("let text = 'x'; for (;;) text += text", seconds=5)
 
 
+@pytest.mark.parametrize(
+    "make", ["new Uint8Array(1e7)", "new ArrayBuffer(1e7)", "kept[0].slice()", "Float64Array.from(kept[0])"]
+)
+def test_binary_buffers_without_end_are_an_error_of_the_story(make):
+    with opened("<body>") as isolate, pytest.raises(IsolateError, match="allocation failed"):
+        isolate.evaluate(f"const kept = [new Uint8Array(1e6)]; for (;;) kept.push({make})", seconds=10)
+
+
+def test_promises_without_end_are_stopped():
+    with Isolate() as isolate:
+        isolate.evaluate("void (async () => { for (;;) await 0 })()", seconds=0.3)
+        with pytest.raises(TimedOutError):
+            isolate.evaluate("1", seconds=0.3)
+
+
 def test_endless_recursion_is_an_error_of_the_story():
     with Isolate() as isolate, pytest.raises(IsolateError, match="Maximum call stack"):
         isolate.evaluate("(function deeper() { deeper() })()")

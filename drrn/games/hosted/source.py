@@ -11,8 +11,8 @@ from importlib import resources
 from drrn.games.hosted.isolate import SECONDS, Isolate, IsolateError, OutOfMemoryError, TimedOutError
 
 BROWSER = (
-    "start events nodes texts collections elements tokens parser parser_body serialiser selectors pseudo_classes "
-    "styles style_sheets computed_styles html_elements forms activation document observers "
+    "start buffers events nodes texts collections elements tokens parser parser_body serialiser selectors "
+    "pseudo_classes styles style_sheets computed_styles html_elements forms activation document observers "
     "addresses window absent transitions loading markup_cache"
 ).split()
 DRIVER = "clock chance dialogs reading actions formats driver".split()
