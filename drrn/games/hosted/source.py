@@ -11,9 +11,9 @@ from importlib import resources
 from drrn.games.hosted.isolate import SECONDS, Isolate, IsolateError, OutOfMemoryError, TimedOutError
 
 BROWSER = (
-    "start events nodes texts collections elements tokens parser parser_body serialiser selectors pseudo_classes styles style_sheets "
-    "computed_styles html_elements forms activation document observers addresses window absent transitions loading "
-    "markup_cache"
+    "start buffers events nodes texts collections elements tokens parser parser_body serialiser selectors "
+    "pseudo_classes styles style_sheets computed_styles html_elements forms activation document observers "
+    "addresses window absent transitions loading markup_cache"
 ).split()
 DRIVER = "clock chance dialogs reading actions formats driver rewind".split()
 
@@ -27,23 +27,22 @@ HANDED_OUT = (
 )
 # What an engine writes down at each move, in case the page is loaded again: most of the time of a click in a long game.
 HARLOWE_SESSION = re.compile(r"(\.hasSessionStorage)(?=\)\s*\{\s*var \w+\s*=\s*\w+\.serialise\(\))")
-# SugarCube copies its whole history, packed, into the browser's session at every turn, in case the page is reloaded: it never is.
+# SugarCube packs its whole history into the browser's session at every turn, in case the page is reloaded: it never is.
 SUGARCUBE_SESSION = re.compile(r',\s*session\.set\("state",')
 SUGARCUBE_PACKING = re.compile(r"\bLZString\.(?:compressToUTF16|decompressFromUTF16)\(")
 HARLOWE_LEXER = re.compile(r'(?<=\breturn )(\w+)\((?=new \w+\(\{type:\s*"root",)')
+KEPT_LEXED = r"(window.__drrn&&window.__drrn.lexed||function(lex,token,whole){return lex(token,whole)})(\1,"
 OUTSIDE_SCRIPT = re.compile(r"<script\b[^>]*\ssrc\s*=[^>]*>\s*</script\s*>", re.IGNORECASE)
 OUTSIDE_SHEET = re.compile(r"<link\b[^>]*\brel\s*=\s*[\"']?stylesheet\b[^>]*>", re.IGNORECASE)
 
 
 def prepared(text: str) -> str:
-    """A published story that loads nothing from elsewhere, draws no lots for jQuery, packs no sessions, and hands out Harlowe's engine."""
+    """A story that loads nothing, draws no lots for jQuery, packs no session, and hands out Harlowe's engine."""
     text = OUTSIDE_SHEET.sub("", OUTSIDE_SCRIPT.sub("", text))
     text = JQUERY_NAME.sub(r"\g<1>0.1", JQUERY_DRAW.sub("0.1", text))
     text = HARLOWE_SESSION.sub(r"\1&&!1", text)
     text = SUGARCUBE_PACKING.sub("(", SUGARCUBE_SESSION.sub(',0&&session.set("state",', text))
-    text = HARLOWE_LEXER.sub(
-        r"(window.__drrn&&window.__drrn.lexed||function(lex,token,whole){return lex(token,whole)})(\1,", text
-    )
+    text = HARLOWE_LEXER.sub(KEPT_LEXED, text)
     text, found = HARLOWE_START.subn(HANDED_OUT, text, count=1)
     return text if found else HARLOWE_ONLY_START.sub(HANDED_OUT, text, count=1)
 
