@@ -3,7 +3,7 @@
     python benchmarks/stories.py FOLDER LIST.tsv [--episodes 2] [--clicks 40] [--only NAME ...]
 
 FOLDER holds one folder for each story of the list, by its name, with the published HTML file in it. Needs
-`pip install 'drrn[twine]' playwright` and a Chromium of the system (--chromium PATH).
+`pip install 'drrn[stories-benchmark]'` and a Chromium of the system (--chromium PATH).
 """
 
 from __future__ import annotations

@@ -88,6 +88,13 @@ def test_a_check_box_is_an_action_that_shows_whether_it_is_ticked():
     session.close()
 
 
+def test_what_is_folded_away_is_read_when_it_is_unfolded():
+    session, shown = opened("<details><summary>More</summary>It was a cat.</details>")
+    assert shown.page == ("", ("More",))
+    assert session.press(0).page == ("It was a cat.", ("More",))
+    session.close()
+
+
 def test_a_text_box_takes_the_answer_of_its_name_and_else_a_name():
     box = '<input type="text" name="{name}" onchange="story.state.{name} = this.value"> [[on->Next]]'
     for answers, wanted in (({"hero": "Ada"}, "Ada"), ({}, "Alex")):

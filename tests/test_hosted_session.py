@@ -140,6 +140,21 @@ def test_the_tiny_engine_plays_and_begins_again():
     session.close()
 
 
+@pytest.mark.skipif(not PUBLISHED, reason="the story formats are not there (../shared/formats)")
+@pytest.mark.parametrize("kind", ["harlowe/3", "sugarcube/2.37"])
+def test_a_story_without_code_of_its_own_is_rewound_in_the_same_isolate(kind: str):
+    path = next(path for path, name in zip(PUBLISHED, NAMES, strict=True) if name.startswith(kind))
+    session, other = session_of(published(path)), session_of(published(path))
+    session.open(1)
+    isolate = session._isolate
+    pressed(session, session.open(2), "Take the lamp")
+    rewound, fresh = session.open(3), other.open(3)
+    assert session._isolate is isolate
+    assert (rewound.page, rewound.variables, rewound.draws) == (fresh.page, fresh.variables, fresh.draws)
+    session.close()
+    other.close()
+
+
 def test_an_action_that_the_page_does_not_have_is_an_index_error():
     session = session_of(tiny_story({"Start": "[[on->Start]]"}))
     session.open(1)

@@ -67,6 +67,7 @@
       case "tw-link": return "click";
       case "a": return anchorActs(element) ? "click" : null;
       case "button": return "click";
+      case "summary": return element.parentNode.localName === "details" ? "click" : otherKind(element);
       case "input": return inputKind(element);
       case "select": return "select";
       case "textarea": return "box";
