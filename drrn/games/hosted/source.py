@@ -20,10 +20,10 @@ DRIVER = "clock chance dialogs reading actions formats driver rewind".split()
 JQUERY_DRAW = re.compile(r"Math\.random\(\)\s*\|\|\s*0?\.1")  # the mark by which Sizzle knows one search from the next
 JQUERY_NAME = re.compile(r'("jQuery"\s*\+\s*\(\s*\w+\s*\+\s*)Math\.random\(\)')
 HARLOWE_START = re.compile(r"(Engine\.showPassage\(State\.passage\)\s*:\s*(?:void )?)Engine\.goToPassage\(")
-HARLOWE_ONLY_START = re.compile(r"(\b)Engine\.goToPassage\((?=\w+\)\}*\)*\}?\)?,define\()")
+HARLOWE_ONLY_START = re.compile(r"(\b)Engine\.goToPassage\((?=[\w.]+\)[\s;})]*[,;]\s*define\()")
 HANDED_OUT = (
-    r'\1(window.__drrn&&(window.__drrn.harlowe={State:State,Engine:Engine,Section:typeof Section==="undefined"?void 0:'
-    r"Section}),Engine).goToPassage("
+    r'\1(window.__drrn&&(window.__drrn.harlowe={State:typeof State==="undefined"?void 0:State,Engine:Engine,'
+    r'Section:typeof Section==="undefined"?void 0:Section}),Engine).goToPassage('
 )
 # What an engine writes down at each move, in case the page is loaded again: most of the time of a click in a long game.
 HARLOWE_SESSION = re.compile(r"(\.hasSessionStorage)(?=\)\s*\{\s*var \w+\s*=\s*\w+\.serialise\(\))")
