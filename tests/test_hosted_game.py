@@ -13,11 +13,12 @@ from drrn.games.stories.story_game import StoryGame
 from tests.tiny_engine import tiny_story
 
 FORK = {
-    "Start": "{{(s.gold = 0, '')}}A fork in the road.<p>[[Climb the hill->Hill]]</p><p>[[Go down to the lake->Lake]]</p>",
+    "Start": "{{(s.gold = 0, '')}}A fork.<p>[[Climb the hill->Hill]]</p><p>[[Go down to the lake->Lake]]</p>",
     "Hill": "{{(s.gold = 5, '')}}Wind, and a purse of gold.<p>[[Go on->Gate]]</p>",
     "Lake": "Water.<p>[[Go on->Gate]]</p><p>[[Turn back->Start]]</p>",
     "Gate": "{{s.gold >= 5 ? 'The gate opens.' : 'The gate stays shut.'}}",
 }
+ENGINE = "</tw-storydata><script>1</script>"
 RULES = """
 story = "fork.html"
 step_reward = -0.1
@@ -68,7 +69,7 @@ def test_rules_speak_of_passages_and_of_the_engines_variables(game):
 
 def test_a_hosted_story_is_compiled_and_solved(game):
     compiled = drrn.compile_game(game, cache=False)
-    assert drrn.best(compiled).score == pytest.approx(9.9)
+    assert drrn.best(compiled).score == 10.0
     # From the fork: up with 1/2; else the lake, from where the gate and the fork are equally likely: p = 1/2 + p/4.
     assert drrn.random_play(compiled).final_reward == pytest.approx(10 * (2 / 3) - 10 * (1 / 3))
 
@@ -125,9 +126,9 @@ def weights(trainer):
 
 
 def test_our_reading_is_chosen_where_it_understands_a_story_whole(tmp_path):
-    page = '<tw-storydata name="t" format="SugarCube" startnode="1"><tw-passagedata pid="1" name="Start">{}</tw-passagedata></tw-storydata>'
-    (tmp_path / "plain.html").write_text(page.format("Here.") + "<script>1</script>", encoding="utf-8")
-    (tmp_path / "odd.html").write_text(page.format("&lt;&lt;wobble&gt;&gt;") + "<script>1</script>", encoding="utf-8")
+    page = '<tw-storydata format="SugarCube" startnode="1"><tw-passagedata pid="1" name="Start">{}</tw-passagedata>'
+    (tmp_path / "plain.html").write_text(page.format("Here.") + ENGINE, encoding="utf-8")
+    (tmp_path / "odd.html").write_text(page.format("&lt;&lt;wobble&gt;&gt;") + ENGINE, encoding="utf-8")
     assert isinstance(drrn.make(tmp_path / "plain.html"), StoryGame)
     assert isinstance(drrn.make(tmp_path / "odd.html"), HostedGame)
     with pytest.raises(InputError, match="wobble"):

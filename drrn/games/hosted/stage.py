@@ -79,7 +79,7 @@ class Stage:
         """Have an engine take the step, and remember what came of it."""
         session = self._session_at(moment)
         try:
-            shown = session.open(key, drawn) if moment is self._before else session.press(link, key, drawn)
+            shown = self._taken(session, Way(moment, link, key, tuple(drawn)))
         except InputError as error:
             session.close()
             raise InputError(f"{self.source}, {error}") from error
@@ -100,6 +100,13 @@ class Stage:
             moment.onward[link] = grown(moment.onward.get(link), shown.lots, after)
         self._sessions.append((session, after))
         return after, shown
+
+    def _taken(self, session: Session, way: Way) -> Shown:
+        """The page that an engine shows after a step; without a key, lots that are not given are listed."""
+        key, listing = way.key or 0, way.key is None
+        if way.before is self._before:
+            return session.open(key, way.lots, listing=listing)
+        return session.press(way.link, key, way.lots, listing=listing)
 
     def _session_at(self, moment: Moment) -> Session:
         """An engine that stands at a moment; it is the caller's until it is put back."""
@@ -122,8 +129,7 @@ class Stage:
         moment.saved = None  # it holds less than matters
         shown = moment.shown
         for way in _ways_to(moment):
-            first = way.before is self._before
-            shown = session.open(way.key, way.lots) if first else session.press(way.link, way.key, way.lots)
+            shown = self._taken(session, way)
         return _alike(shown, moment.shown)
 
 

@@ -66,6 +66,7 @@
     variables: () => attempt(() => globalThis.story.state, {}),
     history: () => [], // passages shown so far, this one last
     moment: () => null, // something that is another one after every move to a passage
+    fresh: () => false, // whether the story has made no move yet
     save: () => null,
     restore: () => false,
   };
@@ -89,6 +90,7 @@
       const { pastLength, turns, passage } = drrn.harlowe.State;
       return `${pastLength} ${turns} ${passage}`;
     },
+    fresh: () => drrn.harlowe.State.pastLength === 0,
     save: () => attempt(() => {
       const saved = drrn.harlowe.State.serialise(false);
       return typeof saved === "object" ? saved.pastAndPresent : saved;
@@ -137,6 +139,7 @@
       return [...(State.expired || []), ...State.history.slice(0, State.length).map((moment) => moment.title)];
     }, []),
     moment: () => globalThis.SugarCube.State.variables,
+    fresh: () => globalThis.SugarCube.State.length === 1,
     save: () => attempt(() => JSON.stringify(globalThis.SugarCube.State.marshalForSave()), null),
     restore: (saved) => {
       const { State, Engine, Dialog } = globalThis.SugarCube;
@@ -214,6 +217,7 @@
     reseed: () => reseed(false),
     history: () => Array.from(current().history(), String),
     moment: () => attempt(() => current().moment(), null),
+    fresh: () => attempt(() => current().fresh(), false),
     save: () => current().save(),
     restore: (saved) => current().restore(saved),
   };
