@@ -8,6 +8,7 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
+from drrn.exact.solve import best, random_play
 from drrn.games.hosted.hosted_game import HostedGame
 from drrn.games.stories.story_game import StoryGame
 from tests.tiny_engine import tiny_story
@@ -69,9 +70,9 @@ def test_rules_speak_of_passages_and_of_the_engines_variables(game):
 
 def test_a_hosted_story_is_compiled_and_solved(game):
     compiled = drrn.compile_game(game, cache=False)
-    assert drrn.best(compiled).score == 10.0
+    assert best(compiled).score == 10.0
     # From the fork: up with 1/2; else the lake, from where the gate and the fork are equally likely: p = 1/2 + p/4.
-    assert drrn.random_play(compiled).final_reward == pytest.approx(10 * (2 / 3) - 10 * (1 / 3))
+    assert random_play(compiled).final_reward == pytest.approx(10 * (2 / 3) - 10 * (1 / 3))
 
 
 def test_the_engine_runs_once_for_a_story_in_the_cache(fork, tmp_path, monkeypatch):
