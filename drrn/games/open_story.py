@@ -143,6 +143,7 @@ class _Opening:
                     f"{self.toml}: where may compare the story's variables only, since its own engine plays it: "
                     f"leave out {', '.join(sorted(script.facts.tracked))}"
                 )
+        matters.keep(script.facts.read)
         source = str(self.file)
         stage = Stage(lambda: Session(page, answers=script.answers), matters, source)
         return HostedGame(

@@ -10,6 +10,18 @@ from drrn.games.hosted.shown import Shown
 LotOf = Callable[[int], int]  # so many outcomes that are equally likely → one of them
 
 
+@dataclass(frozen=True, slots=True)
+class Click:
+    """A link that was pressed, its words, and the lots that fell."""
+
+    link: int
+    label: str
+    lots: tuple[int, ...]
+
+
+Clicks = tuple[Click, ...]
+
+
 @dataclass(eq=False, slots=True)
 class Way:
     """How a moment was first reached: from which one, by which link, and by which chance."""
@@ -27,7 +39,7 @@ class Moment:
     shown: Shown
     saved: str | None = None  # the engine's own state; None where it cannot give one
     way: Way | None = None  # None: nothing was shown yet
-    clicks: tuple[tuple[int, tuple[int, ...]], ...] = ()  # made since the passage was entered: links and their lots
+    clicks: Clicks = ()  # the one by which the passage was entered, and those made in it since
     onward: dict[int, Branch] = field(default_factory=dict)  # link → what came of it
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from drrn.games.compiled.reached import States, TooLargeError, refusal
 from drrn.games.compiled.search import breadth_first
-from drrn.games.hosted.matters import told_everywhere
+from drrn.games.hosted.ahead import is_beside
 from drrn.games.hosted.stage import UnlistedError
 from drrn.games.stories.explore import Exploration
 
@@ -41,7 +41,7 @@ def reachable(game: HostedGame, limit: int, memory: int, progress: Callable[[int
         raise refusal(game, f"{error}; play it uncompiled") from error
     shown = {face.passage for face in states.faces}
     states.unreached = tuple(
-        name for name, passage in game.story.pages.items() if name not in shown and not told_everywhere(passage)
+        name for name, passage in game.story.pages.items() if name not in shown and not is_beside(passage)
     )
     return states
 

@@ -19,6 +19,7 @@ class Shown:
     pieces: tuple[str | Link, ...]
     variables: Mapping[str, Any]
     errors: tuple[str, ...] = ()  # "passage: message" of what the story's scripts threw since the last page
+    beyond: str = ""  # what the story keeps outside its variables: globals of its scripts, settings
     history: tuple[str, ...] = ()  # passages shown so far, as the engine remembers them; the last is this one
     entered: bool = True  # whether the passage was entered by the last click; False: clicks were made within it
     draws: int = 0  # random numbers drawn since the last page that are no lots
@@ -28,6 +29,11 @@ class Shown:
     @property
     def links(self) -> tuple[Link, ...]:
         return tuple(piece for piece in self.pieces if isinstance(piece, Link))
+
+    @property
+    def seen(self) -> tuple[str | tuple[str, str], ...]:
+        """The pieces as plain values, to compare and to look up by."""
+        return tuple(piece if isinstance(piece, str) else (piece.label, piece.target) for piece in self.pieces)
 
     @property
     def page(self) -> tuple[str, tuple[str, ...]]:
@@ -47,6 +53,7 @@ def read_shown(page: str) -> Shown:
         pieces=pieces,
         variables=told["variables"],
         errors=tuple(told["errors"]),
+        beyond=told["beyond"],
         history=tuple(told["history"]),
         entered=told["entered"],
         draws=told["draws"],

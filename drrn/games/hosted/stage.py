@@ -6,12 +6,14 @@ the state: one that stands there already, else by restoring the engine's own sta
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections.abc import Callable, Hashable, Iterator
 
 from drrn.errors import InputError
 from drrn.games.hosted.keyed_lots import lots_of
 from drrn.games.hosted.matters import Matters
-from drrn.games.hosted.moments import Moment, Way, grown, walk
+from drrn.games.hosted.moments import Click, Moment, Way, grown, walk
 from drrn.games.hosted.session import Session
 from drrn.games.hosted.shown import Shown
 from drrn.games.stories.lots import EveryLot
@@ -88,7 +90,7 @@ class Stage:
             raise
         self.errors.update(dict.fromkeys(shown.errors))
         lots = tuple(outcome for _, outcome in shown.lots)
-        clicks = () if shown.entered else (*moment.clicks, (link, lots))
+        clicks = (Click(-1, "", lots),) if shown.entered else (*moment.clicks, Click(link, _label(moment, link), lots))
         identity = self.matters.identity(shown, clicks)
         after = self.moments.get(identity)
         if after is None:
@@ -124,13 +126,21 @@ class Stage:
 
     def _restored(self, session: Session, moment: Moment) -> bool:
         """Bring an engine to a moment: by its own saved state, else by going the way again."""
-        if moment.saved is not None and _alike(session.restore(moment.saved), moment.shown):
-            return True
+        for saved in _ways_to_restore(moment.saved):
+            with contextlib.suppress(InputError):
+                if _alike(session.restore(saved), moment.shown):
+                    moment.saved = saved
+                    return True
         moment.saved = None  # it holds less than matters
         shown = moment.shown
         for way in _ways_to(moment):
             shown = self._taken(session, way)
         return _alike(shown, moment.shown)
+
+
+def _label(moment: Moment, link: int) -> str:
+    links = moment.shown.links
+    return links[link].label if link < len(links) else ""
 
 
 def _ways_to(moment: Moment) -> list[Way]:
@@ -142,6 +152,17 @@ def _ways_to(moment: Moment) -> list[Way]:
     return ways[::-1]
 
 
+def _ways_to_restore(saved: str | None) -> Iterator[str]:
+    """A saved state, and as it would be if the first of its lots were drawn before the passage was entered."""
+    if saved is None:
+        return
+    yield saved
+    state = json.loads(saved)
+    while state["chance"]["lots"]:
+        state["chance"]["lots"].pop(0)
+        yield json.dumps(state)
+
+
 def _alike(one: Shown, other: Shown) -> bool:
-    """Whether two pages look the same and come from the same passage."""
-    return one.passage == other.passage and one.page == other.page
+    """Whether two pages look the same, come from the same passage, and have the same state behind them."""
+    return all(getattr(one, part) == getattr(other, part) for part in ("passage", "seen", "variables", "beyond"))

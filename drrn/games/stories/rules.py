@@ -211,6 +211,7 @@ def _bind_where(condition: Condition, where: str, place: str, script: Script) ->
     if facts.written or facts.chance:
         raise InputError(f"{place}: where may only compare: write `is` instead of `=`, and draw no lots")
     script.facts.tracked |= facts.tracked
+    script.facts.read |= facts.read
     for variable in sorted(facts.read - script.facts.written):
         near = did_you_mean(variable, script.facts.written)
         raise InputError(f"{place}: no passage sets ${variable}, so it can never match.{near}")

@@ -27,6 +27,7 @@
     errors = [];
     drrn.answers = inputs;
     drrn.restarted = false;
+    drrn.noteGlobals();
     drrn.chance.reseed(key, lots, listing);
   };
 
@@ -67,6 +68,7 @@
       pieces: shown.pieces,
       variables: drrn.format.variables(),
       errors,
+      beyond: drrn.beyond(),
       history: drrn.format.history(),
       entered: visit.clicks.length === 0,
       draws: drrn.chance.draws,
@@ -110,7 +112,7 @@
   function keepVisit() {
     const moment = drrn.format.moment();
     const chance = { key: drrn.chance.key(), lots: drrn.chance.lots.map(([, outcome]) => outcome) };
-    if (visit === null || moment === null || moment !== visit.moment) visit = { moment, chance, clicks: [] };
+    if (visit === null || moment !== visit.moment) visit = { moment, chance, clicks: [] };
     else visit.clicks.push({ index: pressed, chance });
   }
 
@@ -131,7 +133,10 @@
       drrn.format.reseed();
       if (!drrn.format.restore(state)) throw new Error("the engine does not take its own state");
     });
-    for (const click of clicks) await drrn.step(click.index, click.chance.key, click.chance.lots);
+    for (const click of clicks) {
+      if (drrn.result.startsWith('{"failed":')) break;
+      await drrn.step(click.index, click.chance.key, click.chance.lots);
+    }
     return drrn.result;
   };
 })(globalThis.__drrn);

@@ -65,8 +65,10 @@
     passage: () => attempt(() => find("[data-passage-name]").getAttribute("data-passage-name"), ""),
     variables: () => attempt(() => globalThis.story.state, {}),
     history: () => [], // passages shown so far, this one last
-    moment: () => null, // something that is another one after every move to a passage
     fresh: () => false, // whether the story has made no move yet
+    // Something that is another one after every move to a passage.
+    moment: () => attempt(() => globalThis.story.history.length, null) ?? drrn.format.passage(),
+    beyond: () => null, // plain data of the engine's that is no variable, and changes what comes
     save: () => null,
     restore: () => false,
   };
@@ -140,6 +142,11 @@
     }, []),
     moment: () => globalThis.SugarCube.State.variables,
     fresh: () => globalThis.SugarCube.State.length === 1,
+    beyond: () => {
+      const { setup, settings, State } = globalThis.SugarCube;
+      const kept = [setup, settings, State.temporary].map((part) => plain(part, 0) || {});
+      return kept.some((part) => Object.keys(part).length) ? kept : null;
+    },
     save: () => attempt(() => JSON.stringify(globalThis.SugarCube.State.marshalForSave()), null),
     restore: (saved) => {
       const { State, Engine, Dialog } = globalThis.SugarCube;
@@ -160,6 +167,8 @@
       const saved = globalThis.engine.state.saveToObject();
       return Object.fromEntries(Object.entries(saved).filter(([name]) => !/^(config|engine|trail|browser)\b/.test(name)));
     }, {}),
+    history: () => attempt(() => globalThis.engine.state.get("trail"), []),
+    moment: () => attempt(() => globalThis.engine.state.get("trail").length, null) ?? drrn.format.passage(),
   };
 
   const snowman = {
@@ -168,6 +177,7 @@
     roots: rootsOf(["tw-story", "#main", "#passage", ".passage", "body"]),
     passage: () => attempt(() => globalThis.passage.name, ""),
     variables: () => attempt(() => globalThis.s, null) || attempt(() => globalThis.story.state, {}),
+    history: () => attempt(() => globalThis.story.history.map(String), []),
   };
 
   const twine1 = {
@@ -177,6 +187,7 @@
     passage: () => attempt(() => globalThis.state.history[0].passage.title, ""),
     variables: () => attempt(() => globalThis.state.history[0].variables, {}),
     history: () => attempt(() => globalThis.state.history.map((moment) => moment.passage?.title || "").reverse(), []),
+    moment: () => globalThis.state.history.length,
   };
 
   function detected() {
@@ -218,6 +229,8 @@
     history: () => Array.from(current().history(), String),
     moment: () => attempt(() => current().moment(), null),
     fresh: () => attempt(() => current().fresh(), false),
+    beyond: () => attempt(() => current().beyond(), null),
+    plain: (value) => plain(value, 0),
     save: () => current().save(),
     restore: (saved) => current().restore(saved),
   };

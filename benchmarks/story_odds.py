@@ -1,0 +1,190 @@
+"""Exact odds of hosted stories against play: each story is compiled, then played at random by its own engine.
+
+    python benchmarks/story_odds.py STORY ... [--games 2000] [--straight 50] [--seed 0]
+
+Each ending's share of the games is compared with its exact odds, in standard errors. Some games are played straight
+through, in an engine that restores nothing and remembers nothing: every page they show must be one that the compiled
+game can show there. Needs `pip install 'drrn[twine]'`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import drrn
+from drrn.errors import InputError
+from drrn.exact.solve import random_play
+from drrn.games import Compiled, compile_game
+from drrn.games.compiled.graph import EndingPlace
+from drrn.games.contract import Observation
+from drrn.games.hosted.hosted_game import HostedGame
+from drrn.games.hosted.moments import Moment
+from drrn.games.hosted.session import Session
+from drrn.games.hosted.stage import Stage
+
+
+class StraightStage(Stage):
+    """A stage that plays each episode in one engine from beginning to end, and remembers nothing."""
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(stage.open_session, stage.matters, stage.source)
+        self.session: Session | None = None
+
+    def opening(self, key: int) -> Moment:
+        self.close()
+        self.session = self.open_session()
+        return Moment(self.session.open(key))
+
+    def follow(self, moment: Moment, link: int, key: int) -> Moment:
+        assert self.session is not None
+        return Moment(self.session.press(link, key))
+
+    def close(self) -> None:
+        if self.session is not None:
+            self.session.close()
+
+
+class Follower:
+    """Follows a game's pages through the compiled game: the states that it may be in."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        self.compiled = compiled
+        opening = slice(0, int(compiled.row_first[1]))
+        self.first = {int(state) for state in compiled.successor[opening]}
+        self.states: set[int] = set()
+
+    def begin(self, seen: Observation) -> bool:
+        self.states = {state for state in self.first if self._shows(state, seen)}
+        return bool(self.states)
+
+    def step(self, action: str, seen: Observation) -> bool:
+        """Whether the compiled game can show this page after this action."""
+        compiled, found = self.compiled, set()
+        for state in self.states:
+            for slot in range(int(compiled.first[state]), int(compiled.first[state + 1])):
+                if compiled.actions[compiled.action[slot]] == action:
+                    found |= {int(after) for after in compiled.successor[compiled.outcomes(slot)]}
+        self.states = {state for state in found if self._shows(state, seen)}
+        return bool(self.states)
+
+    def _shows(self, state: int, seen: Observation) -> bool:
+        compiled, page = self.compiled, self.compiled.page[state]
+        actions = compiled.page_action[compiled.page_first[page] : compiled.page_first[page + 1]]
+        same_text = compiled.texts[compiled.page_text[page]] == seen.text
+        return same_text and sorted(compiled.actions[action] for action in actions) == sorted(seen.actions)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the games of one story came to."""
+
+    states: int
+    seconds: float  # to compile it
+    endings: int
+    deviation: float  # the largest of any ending's share from its odds, in standard errors
+    of: str  # that ending
+    strayed: int  # straight games that showed a page the compiled game does not
+    first: str  # where the first of them did
+
+
+def play(
+    game: HostedGame, seed: int, watch: Callable[[str | None, Observation], bool]
+) -> tuple[EndingPlace | None, bool]:
+    """One random game: its ending, None where the step limit stopped it; and whether the watcher agreed throughout."""
+    choose = random.Random(seed)
+    seen = game.reset(seed)
+    agreed = watch(None, seen)
+    for _ in range(game.max_steps):
+        if seen.ended or not agreed:
+            break
+        index = choose.randrange(len(seen.actions))
+        action = seen.actions[index]
+        seen = game.step(index)
+        agreed = watch(action, seen)
+    assert game.state is not None
+    return game.face_at(game.state).ending, agreed
+
+
+def deviation(compiled: Compiled, ended: Counter[EndingPlace | None], games: int) -> tuple[float, str]:
+    """The largest distance of an ending's share from its exact odds, in standard errors; and which ending's."""
+    odds = dict(zip(compiled.endings, random_play(compiled, compiled.max_steps).endings, strict=True))
+    odds |= {ending: 0.0 for ending in ended if ending is not None and ending not in odds}
+    worst = (0.0, "")
+    for ending, chance in odds.items():
+        chance = min(float(chance), 1.0)
+        error = math.sqrt(chance * (1 - chance) / games)
+        apart = abs(ended[ending] / games - chance)
+        told = f"{ending.passage}: {ended[ending]:,} of {games:,}, odds {chance:.4f}"
+        worst = max(worst, (apart / error if error > 1e-9 else 0.0 if apart < 1e-6 else math.inf, told))
+    return worst
+
+
+def examined(path: str, games: int, straight: int, seed: int, seconds: float) -> Finding:
+    """Compile a story, and play it."""
+    start = time.perf_counter()
+    searched = _opened(path)
+    compiled = compile_game(searched, cache=False)
+    took = time.perf_counter() - start
+    searched.close()
+    game = _opened(path)
+    ended: Counter[EndingPlace | None] = Counter(play(game, seed + n, lambda *_: True)[0] for n in range(games))
+    game.close()
+    strayed, first = _strayed(path, compiled, straight, seed, seconds)
+    worst, of = deviation(compiled, ended, games)
+    return Finding(len(compiled), took, len(compiled.endings), worst, of, strayed, first)
+
+
+def _strayed(path: str, compiled: Compiled, games: int, seed: int, seconds: float) -> tuple[int, str]:
+    """Play games straight through; how many showed what the compiled game does not, and where the first did."""
+    game, follower, places = _opened(path), Follower(compiled), []
+    game.stage, start = StraightStage(game.stage), time.perf_counter()
+
+    def watch(action: str | None, seen: Observation) -> bool:
+        if follower.begin(seen) if action is None else follower.step(action, seen):
+            return True
+        places.append(f"after {action!r}: {seen.text[:60]!r} {list(seen.actions)}")
+        return False
+
+    for number in range(games):
+        if time.perf_counter() - start > seconds:
+            break
+        play(game, seed + number, watch)
+    game.close()
+    return len(places), places[0] if places else ""
+
+
+def _opened(path: str) -> HostedGame:
+    game = drrn.make(path, engine="hosted")
+    assert isinstance(game, HostedGame)
+    return game
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Exact odds of hosted stories against play.")
+    parser.add_argument("stories", nargs="+", metavar="STORY")
+    parser.add_argument("--games", type=int, default=2000, help="played with pages remembered (default: %(default)s)")
+    parser.add_argument("--straight", type=int, default=50, help="played straight through (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=60, help="for those, at most (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    print("| story | states | compiled in s | endings | largest deviation | of | pages that strayed |", flush=True)
+    print("| --- " * 7 + "|", flush=True)
+    for path in asked.stories:
+        try:
+            found = examined(path, asked.games, asked.straight, asked.seed, asked.seconds)
+        except InputError as error:
+            print(f"| {path} | {' '.join(str(error).split())} |", flush=True)
+            continue
+        strayed = f"{found.strayed} {found.first}".strip()
+        cells = [path, f"{found.states:,}", f"{found.seconds:.1f}", str(found.endings), f"{found.deviation:.2f}"]
+        print("| " + " | ".join([*cells, found.of, strayed]) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""What lies ahead of each passage of a hosted story: which passages may follow, and which variables they may yet read.
+
+The passages are read as text, not run: a passage may lead to every passage whose name stands in it, and to all where it
+works a name out. So more is kept than need be, and never less.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from functools import cached_property
+
+from drrn.games.hosted.assignments import VARIABLE, Uses, uses
+from drrn.games.stories.story import Passage, Story
+
+WORD = re.compile(r"[A-Za-z_]\w*")
+EVERYWHERE_TAGS = frozenset("header footer startup debug-header debug-footer debug-startup script widget init".split())
+CODE = re.compile(
+    r"<<script|<script|<<run\b|<<do\b|State\s*\.|\bvariables\b|\son\w+\s*=", re.I
+)  # may leave the dollar out
+# Variables by names that are worked out: then any may be read anywhere.
+ANY = re.compile(
+    r"variables\s*(?:\(\s*\))?\s*\[\s*(?![\"'])|[gs]etVar\s*\(\s*(?![\"'])|[\"'`]\$[\"'`]\s*\+|\$\{\w+\}.{0,9}getVar",
+    re.I,
+)
+# Macros and links that may lead to a passage whose name does not stand there.
+WORKED_OUT = re.compile(
+    r"\((?:go-?to|link-?goto|link-reveal-goto|click-goto|mouseover-goto|mouseout-goto|redirect|display|link-undo|undo"
+    r"|icon-undo)\s*:(?!\s*(?:\"[^\"]*\"|'[^']*')\s*(?:,\s*(?:\"[^\"]*\"|'[^']*')\s*)?\))"
+    r"|<<(?:goto|include|display|actions|return|back|choice)\b(?!\s+(?:\"[^\"]*\"|'[^']*'|\[\[))"
+    r"|<<(?:link|button|click)\b(?!\s+(?:\"[^\"]*\"|'[^']*'|\[\[[^\[\]$_]*\]\])\s*(?:\"[^\"]*\"|'[^']*')?\s*>>)"
+    r"|\[\[(?:[^\[\]]*(?:\||->))?\s*[$_]|\[\[\s*[$_][^\[\]]*<-|Engine\s*\.|data-passage\s*=\s*[\"'][$_]|@data-passage",
+    re.I,
+)
+# Code that moves to a passage.
+MOVES = re.compile(r"Engine\s*\.\s*(?:play|display|go|back)|goToPassage|state\s*\.\s*display|story\s*\.\s*show", re.I)
+
+
+class Ahead:
+    """The passages and variables that may yet come, from each passage of a story in Harlowe or SugarCube."""
+
+    def __init__(self, story: Story) -> None:
+        self.story = story
+        self.kept: Collection[str] = ()  # variables that are read from outside, such as by rules
+        self._named_by: dict[str, frozenset[str]] = {}
+
+    def may_be_read(self, passage: str, variable: str) -> bool:
+        """Whether a variable may still make a difference while this passage is shown."""
+        if self._any or passage not in self._live_after:
+            return True
+        return variable in self._live_after[passage] or variable in self._everywhere or variable in self.kept
+
+    def reached_from(self, passage: str) -> frozenset[str]:
+        """The passages that may be shown from here on, this one and those shown beside every page among them."""
+        if passage not in self._named_by:
+            reached = {passage, *self._beside}
+            waiting = list(reached)
+            while waiting:
+                for name in self.leads_to.get(waiting.pop(), frozenset()) - reached:
+                    reached.add(name)
+                    waiting.append(name)
+            self._named_by[passage] = frozenset(reached)
+        return self._named_by[passage]
+
+    @cached_property
+    def leads_to(self) -> dict[str, frozenset[str]]:
+        passages = self.story.passages
+        every = frozenset(name for name in passages if name)
+        beside = [passages[name] for name in self._beside]
+        if any((MOVES if "script" in passage.tags else WORKED_OUT).search(passage.text) for passage in beside):
+            return dict.fromkeys(passages, every)
+        shared = frozenset[str]().union(*(_named(passage, every) for passage in beside))
+        return {
+            name: every if WORKED_OUT.search(passage.text) else _named(passage, every) | shared
+            for name, passage in passages.items()
+        }
+
+    @cached_property
+    def _beside(self) -> tuple[str, ...]:
+        """Passages that may be told beside any page: headers, widgets, scripts."""
+        return tuple(name for name, passage in self.story.passages.items() if is_beside(passage))
+
+    @cached_property
+    def _any(self) -> bool:
+        return any(ANY.search(passage.text) for passage in self.story.passages.values())
+
+    @cached_property
+    def _uses(self) -> dict[str, Uses]:
+        return {name: _uses_of(passage) for name, passage in self.story.passages.items()}
+
+    @cached_property
+    def _wanted(self) -> frozenset[str]:
+        """Variables that are read for more than to set others that nobody reads."""
+        wanted = set(self.kept).union(*(used.read for used in self._uses.values()))
+        settings = [setting for used in self._uses.values() for setting in used.settings]
+        while more := {name for target, names in settings if target in wanted for name in names} - wanted:
+            wanted |= more
+        return frozenset(wanted)
+
+    @cached_property
+    def _needs(self) -> dict[str, set[str]]:
+        return {name: used.needs(self._wanted) for name, used in self._uses.items()}
+
+    @cached_property
+    def _everywhere(self) -> frozenset[str]:
+        return frozenset(name for passage in self._beside for name in self._needs[passage])
+
+    @cached_property
+    def _live_before(self) -> dict[str, set[str]]:
+        """The variables that may be read from a passage on, if it is entered now (a fixed point)."""
+        live = {name: needed - self._uses[name].overwritten for name, needed in self._needs.items()}
+        changed = True
+        while changed:
+            changed = False
+            for name, after in self.leads_to.items():
+                more = set[str]().union(*(live[to] for to in after)) - self._uses[name].overwritten - live[name]
+                live[name] |= more
+                changed |= bool(more)
+        return live
+
+    @cached_property
+    def _live_after(self) -> dict[str, set[str]]:
+        """The variables that may be read once a passage stands on the page."""
+        live = self._live_before
+        return {
+            name: set[str]().union(*(live[to] for to in after), self._needs[name] if self._uses[name].later else ())
+            for name, after in self.leads_to.items()
+        }
+
+
+def _uses_of(passage: Passage) -> Uses:
+    """What a passage does with variables; code may name them without a dollar sign, and may run at any time."""
+    used = uses(passage.text)
+    if "script" not in passage.tags and not CODE.search(passage.text):
+        return used
+    return Uses(used.read.union(WORD.findall(passage.text), VARIABLE.findall(passage.text)), (), frozenset(), True)
+
+
+def is_beside(passage: Passage) -> bool:
+    return not passage.is_page or not EVERYWHERE_TAGS.isdisjoint(passage.tags)
+
+
+def _named(passage: Passage, names: Iterable[str]) -> frozenset[str]:
+    return frozenset(name for name in names if name in passage.text)

@@ -1,0 +1,62 @@
+// What a story keeps outside its engine's variables: globals of the author's scripts, SugarCube's setup and settings.
+(function (drrn) {
+  "use strict";
+
+  const WORD = /[A-Za-z_$][\w$]*/g;
+  const LONGEST = 4000; // characters that are kept as they are; of longer ones a hash is
+  // What engines put there themselves: it changes with every page, and their states hold it already.
+  const ENGINES = new Set(["SugarCube", "State", "Engine", "Story", "Config", "Macro", "Save", "UI", "jQuery", "$", "_",
+    "story", "state", "tale", "passage", "engine", "s", "p", "setup", "settings", "window", "marked", "Harlowe",
+    "onpopstate", "onerror", "onresize", "testplay", "version", "macros", "params", "prerender", "postrender"]);
+
+  let before = new Set(); // names of globals that were there before the story
+  let names = null; // that the author's code may use as globals
+
+  /** Before the story's scripts: whatever is there now is the browser's. */
+  drrn.noteGlobals = () => {
+    before = new Set(Object.getOwnPropertyNames(globalThis));
+    names = null;
+  };
+
+  function authorsCode() {
+    const scripts = document.querySelectorAll("tw-storydata script,tw-passagedata[tags~=script],[tiddler][tags~=script]");
+    const pages = document.querySelectorAll("tw-passagedata,[tiddler]");
+    const within = Array.from(pages, (page) => page.textContent).filter((text) => /<script|<<script|<<run|<%|\bwindow\b/i.test(text));
+    return [...Array.from(scripts, (script) => script.textContent), ...within].join("\n");
+  }
+
+  function candidates() {
+    const words = new Set(authorsCode().match(WORD) || []);
+    return Array.from(words).filter((word) => !before.has(word) && !ENGINES.has(word)).sort();
+  }
+
+  /** Plain data as it stands; undefined for anything of an engine's or a browser's own making. */
+  function data(value) {
+    if (value === null || ["string", "number", "boolean"].includes(typeof value)) return value;
+    if (typeof value !== "object") return undefined;
+    const kind = Object.getPrototypeOf(value);
+    if (kind !== null && kind !== Object.prototype && kind !== Array.prototype) return undefined;
+    return drrn.format.plain(value);
+  }
+
+  function hashed(text) {
+    let hash = 2166136261;
+    for (let place = 0; place < text.length; place += 1) hash = Math.imul(hash ^ text.charCodeAt(place), 16777619);
+    return `${text.length} ${hash >>> 0}`;
+  }
+
+  /** All of it as text, short. */
+  drrn.beyond = () => {
+    if (names === null) names = candidates();
+    const kept = {};
+    for (const name of names) {
+      if (!Object.prototype.hasOwnProperty.call(globalThis, name)) continue;
+      const value = data(globalThis[name]);
+      if (value !== undefined) kept[name] = value;
+    }
+    const more = drrn.format.beyond();
+    if (!Object.keys(kept).length && !more) return "";
+    const text = JSON.stringify([kept, more]);
+    return text.length > LONGEST ? hashed(text) : text;
+  };
+})(globalThis.__drrn);
