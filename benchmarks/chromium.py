@@ -37,7 +37,7 @@ delete Document.prototype.startViewTransition;  // it waits for real frames; eng
 navigation.addEventListener("navigate", (event) => {
   if (event.destination.sameDocument) return;
   event.preventDefault();
-  if (!event.downloadRequest && event.downloadRequest !== "") globalThis.__drrn.restarted = true;  // it loads itself anew
+  if (event.downloadRequest === null) globalThis.__drrn.restarted = true;  // the story loads itself anew
 });
 """
 MADE = """
