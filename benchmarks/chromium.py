@@ -35,8 +35,8 @@ globalThis.__drrn.still = async () => {
 delete Document.prototype.startViewTransition;  // it waits for real frames; engines do without where it is missing
 navigation.addEventListener("navigate", (event) => {
   if (event.destination.sameDocument) return;
-  globalThis.__drrn.restarted = true;  // a story that loads itself anew has ended here
   event.preventDefault();
+  if (event.downloadRequest === null) globalThis.__drrn.restarted = true;  // the story loads itself anew
 });
 """
 MADE = """

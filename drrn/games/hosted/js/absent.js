@@ -178,6 +178,7 @@
   }
   drrn.expose("Blob", Blob);
   drrn.expose("File", class File extends Blob {});
+  drrn.expose("FileList", class FileList {}); // SugarCube offers to save to the disk where all of these are there
   class FileReader extends EventTarget {
     readAsText() {
       later(() => this.dispatchEvent(new Event("error")));
