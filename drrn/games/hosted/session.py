@@ -43,6 +43,10 @@ class Session:
         except IsolateError as error:
             raise self._refused(error) from error
         self.about = (about["name"], about["version"])
+        if shown.restarted:
+            raise self._refused(
+                IsolateError("the page asks to be loaded anew as soon as it is there, so it never begins")
+            )
         return shown
 
     def _again(self, chance: str) -> Shown | None:
