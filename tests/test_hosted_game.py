@@ -126,6 +126,18 @@ def weights(trainer):
     return np.concatenate([tensor.numpy().ravel() for tensor in trainer.model.weights.values()])
 
 
+def test_a_link_that_loads_the_page_anew_leads_back_to_the_opening(tmp_path):
+    again = '<p><button onclick="location.reload()">Again</button></p>'
+    page = tiny_story(
+        {"Start": "Here.<p>[[On->Next]]</p>", "Next": "There." + again + "<p>[[End->End]]</p>", "End": "Out."}
+    )
+    (tmp_path / "tale.html").write_text(page, encoding="utf-8")
+    game = drrn.make(tmp_path / "tale.html")
+    assert walked(game, "On", "Again", "On", "End").text == "Out."
+    assert len(drrn.compile_game(game, cache=False).texts) == 3
+    game.close()
+
+
 def test_our_reading_is_chosen_where_it_understands_a_story_whole(tmp_path):
     page = '<tw-storydata format="SugarCube" startnode="1"><tw-passagedata pid="1" name="Start">{}</tw-passagedata>'
     (tmp_path / "plain.html").write_text(page.format("Here.") + ENGINE, encoding="utf-8")

@@ -63,10 +63,7 @@ class Session:
         """Press link `index` of the page, and read the page that follows."""
         if self._shown is None or not 0 <= index < len(self._shown.links):
             raise IndexError(f"action {index}: the page has {len(self._shown.links) if self._shown else 0} actions")
-        shown = self._guarded(f"__drrn.step({index}, {_arguments(key, lots, listing)})")
-        if not shown.restarted:
-            return shown
-        return self.open(key or 0, lots, listing=listing)  # the page was to be loaded anew
+        return self._guarded(f"__drrn.step({index}, {_arguments(key, lots, listing)})")
 
     def save(self) -> str | None:
         """The state, as text, by the engine's own means; None where it has none."""

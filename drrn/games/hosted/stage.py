@@ -106,9 +106,11 @@ class Stage:
     def _taken(self, session: Session, way: Way) -> Shown:
         """The page that an engine shows after a step; without a key, lots that are not given are listed."""
         key, listing = way.key or 0, way.key is None
-        if way.before is self._before:
-            return session.open(key, way.lots, listing=listing)
-        return session.press(way.link, key, way.lots, listing=listing)
+        if way.before is not self._before:
+            shown = session.press(way.link, key, way.lots, listing=listing)
+            if not shown.restarted:
+                return shown
+        return session.open(key, way.lots, listing=listing)  # also where the page asks to be loaded anew
 
     def _session_at(self, moment: Moment) -> Session:
         """An engine that stands at a moment; it is the caller's until it is put back."""
