@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from types import TracebackType
 
 from playwright.sync_api import BrowserContext, Page, Route, sync_playwright
@@ -13,7 +12,7 @@ from drrn.games.hosted.source import DRIVER, prepared, scripts
 ADDRESS = "http://story.test/"
 QUIET = ("--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND", "--autoplay-policy=no-user-gesture-required")
 
-# What Chromium moves by a clock that cannot be replaced is awaited or ended at once: transitions, animations, going back.
+# What Chromium moves by a clock that cannot be replaced, animations and going back, is awaited or ended at once.
 STILL = """
 let travelling = false;
 for (const name of ["back", "forward", "go"]) {
@@ -36,8 +35,8 @@ globalThis.__drrn.still = async () => {
 delete Document.prototype.startViewTransition;  // it waits for real frames; engines do without where it is missing
 navigation.addEventListener("navigate", (event) => {
   if (event.destination.sameDocument) return;
-  globalThis.__drrn.restarted = true;  // a story that loads itself anew has ended here
   event.preventDefault();
+  if (event.downloadRequest === null) globalThis.__drrn.restarted = true;  // the story loads itself anew
 });
 """
 MADE = """
@@ -76,10 +75,10 @@ class Chromium:
 
         self.page.route(ADDRESS, answer)
         self.page.goto(ADDRESS, wait_until="networkidle")
-        shown = read_shown(self.page.evaluate("__drrn.open()"))
+        shown = read_shown(self.page.evaluate(f"__drrn.opened({seed})"))
         if not shown.links:  # it may wait for a sound that will never come, and be told so a little later
             self.page.wait_for_timeout(1000)
-            shown = read_shown(self.page.evaluate("__drrn.open()"))
+            shown = read_shown(self.page.evaluate(f"__drrn.opened({seed})"))
         return shown
 
     def press(self, index: int) -> Shown:
@@ -89,5 +88,5 @@ class Chromium:
 
 def _script(seed: int) -> str:
     """What stands before the story's own scripts: the driver's files, and the episode's beginning."""
-    begin = f"globalThis.__drrn.begin({json.dumps({'seed': seed, 'inputs': {}})});"
+    begin = f"globalThis.__drrn.begin({{}}, {seed});"
     return "\n".join((MADE, scripts(tuple(DRIVER)), STILL, begin))

@@ -3,7 +3,7 @@
     python benchmarks/stories.py FOLDER LIST.tsv [--episodes 2] [--clicks 40] [--only NAME ...]
 
 FOLDER holds one folder for each story of the list, by its name, with the published HTML file in it. Needs
-`pip install 'drrn[twine]' playwright` and a Chromium of the system (--chromium PATH).
+`pip install 'drrn[stories-benchmark]'` and a Chromium of the system (--chromium PATH).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from drrn.errors import InputError
 from drrn.games.hosted.session import Session
 from drrn.games.hosted.shown import Shown
 
+WARMING, MEASURED = 150, 150  # clicks
 PLAYED = ("harlowe", "sugarcube", "chapbook", "snowman", "twine1")  # formats of the list that are in HTML
 
 
@@ -33,7 +34,7 @@ class Episode:
     pages: int
     agreed: int
     difference: str = ""
-    seconds: tuple[float, float] = (0.0, 0.0)  # for the clicks alone: ours, Chromium's
+    seconds: float = 0.0  # that Chromium took for the clicks
 
     @property
     def clicks(self) -> int:
@@ -48,10 +49,11 @@ class Row:
     about: tuple[str, str] = ("", "")
     episodes: list[Episode] = field(default_factory=list)
     refusal: str = ""
+    rate: float = 0.0  # clicks a second of ours, once warm
 
-    def rate(self, which: int) -> float:
-        """Clicks a second: of ours (0) or of Chromium (1)."""
-        seconds = sum(episode.seconds[which] for episode in self.episodes)
+    @property
+    def chromiums_rate(self) -> float:
+        seconds = sum(episode.seconds for episode in self.episodes)
         return sum(episode.clicks for episode in self.episodes) / seconds if seconds else 0.0
 
     @property
@@ -65,8 +67,8 @@ class Row:
             *self.about,
             share,
             f"{agreed} of {pages}",
-            f"{self.rate(0):.0f}",
-            f"{self.rate(1):.0f}",
+            f"{self.rate:.0f}",
+            f"{self.chromiums_rate:.0f}",
             first,
         ]
 
@@ -102,6 +104,7 @@ def compare(name: str, path: Path, chromium: Chromium, arguments: argparse.Names
         for seed in range(1, arguments.episodes + 1):
             row.episodes.append(episode(ours, chromium, html, seed, arguments.clicks))
             row.about = ours.about
+        row.rate = warm_rate(ours)
         ours.close()
     except InputError as error:
         row.refusal = f"does not start: {error}"
@@ -111,22 +114,36 @@ def compare(name: str, path: Path, chromium: Chromium, arguments: argparse.Names
 def episode(ours: Session, chromium: Chromium, html: str, seed: int, clicks: int) -> Episode:
     """The same clicks in both, until they differ, the story ends, or so many clicks are done."""
     chance = random.Random(seed)
-    seconds = [0.0, 0.0]
+    seconds = 0.0
     shown, theirs = ours.open(seed), chromium.open(html, seed)
     for click in range(clicks + 1):
         if wrong := difference(shown, theirs):
-            return Episode(
-                click + 1, click, f"page {click + 1} ({theirs.passage or '?'}): {wrong}", (seconds[0], seconds[1])
-            )
+            return Episode(click + 1, click, f"page {click + 1} ({theirs.passage or '?'}): {wrong}", seconds)
         if click == clicks or not shown.links or shown.restarted:
             break
         index = chance.randrange(len(shown.links))
-        begun = time.perf_counter()
         shown = ours.press(index)
-        between = time.perf_counter()
+        begun = time.perf_counter()
         theirs = chromium.press(index)
-        seconds = [seconds[0] + between - begun, seconds[1] + time.perf_counter() - between]
-    return Episode(click + 1, click + 1, "", (seconds[0], seconds[1]))
+        seconds += time.perf_counter() - begun
+    return Episode(click + 1, click + 1, "", seconds)
+
+
+def warm_rate(session: Session) -> float:
+    """Clicks a second after some to get warm; a story that ends goes on from its opening."""
+    chance = random.Random(0)
+    shown = session.open(0)
+    opening, times = session.save(), []
+    for click in range(WARMING + MEASURED):
+        if not shown.links or shown.restarted:
+            shown = session.open(click) if opening is None or shown.restarted else session.restore(opening)
+            if not shown.links:
+                break
+        begun = time.perf_counter()
+        shown = session.press(chance.randrange(len(shown.links)))
+        times.append(time.perf_counter() - begun)
+    measured = times[WARMING:]
+    return len(measured) / sum(measured) if measured else 0.0
 
 
 def difference(ours: Shown, theirs: Shown) -> str:
@@ -159,7 +176,7 @@ def summary(rows: list[Row]) -> None:
     print(f"\n{equal} of {len(episodes)} episodes equal ({100 * equal / max(len(episodes), 1):.1f} %), ", end="")
     print(f"{sum(e.agreed for e in episodes)} of {sum(e.pages for e in episodes)} pages.")
     for prefix in ("Harlowe 3", "SugarCube 2"):
-        rates = [row.rate(0) for row in rows if " ".join(row.about).startswith(prefix) and row.rate(0)]
+        rates = [row.rate for row in rows if " ".join(row.about).startswith(prefix) and row.rate]
         if rates:
             print(f"{prefix}: median {statistics.median(rates):.0f} clicks/s over {len(rates)} stories.")
 

@@ -93,7 +93,9 @@ class Finding:
     first: str  # where the first of them did
 
 
-def play(game: HostedGame, seed: int, watch: Callable[[str | None, Observation], bool]) -> tuple[EndingPlace | None, bool]:
+def play(
+    game: HostedGame, seed: int, watch: Callable[[str | None, Observation], bool]
+) -> tuple[EndingPlace | None, bool]:
     """One random game: its ending, None where the step limit stopped it; and whether the watcher agreed throughout."""
     choose = random.Random(seed)
     seen = game.reset(seed)

@@ -47,13 +47,29 @@ def test_a_string_that_doubles_without_end_is_an_error_of_the_story():
         isolate.evaluate("let text = 'x'; for (;;) text += text", seconds=5)
 
 
+@pytest.mark.parametrize(
+    "make", ["new Uint8Array(1e7)", "new ArrayBuffer(1e7)", "kept[0].slice()", "Float64Array.from(kept[0])"]
+)
+def test_binary_buffers_without_end_are_an_error_of_the_story(make):
+    with opened("<body>") as isolate, pytest.raises(IsolateError, match="allocation failed"):
+        isolate.evaluate(f"const kept = [new Uint8Array(1e6)]; for (;;) kept.push({make})", seconds=10)
+
+
+def test_promises_without_end_are_stopped():
+    with Isolate() as isolate:
+        isolate.evaluate("void (async () => { for (;;) await 0 })()", seconds=0.3)
+        with pytest.raises(TimedOutError):
+            isolate.evaluate("1", seconds=0.3)
+
+
 def test_endless_recursion_is_an_error_of_the_story():
     with Isolate() as isolate, pytest.raises(IsolateError, match="Maximum call stack"):
         isolate.evaluate("(function deeper() { deeper() })()")
 
 
 def test_a_page_that_throws_at_start_is_told_and_the_rest_of_it_runs():
-    page = "<script>addEventListener('error', (e) => { globalThis.told = e.message })</script><script>nothing.here()</script><p id=p>"
+    page = """<script>addEventListener('error', (event) => { globalThis.told = event.message })</script>
+        <script>nothing.here()</script><p id=p>"""
     with opened(page) as isolate:
         assert "nothing is not defined" in isolate.evaluate("told")
         assert isolate.evaluate("document.getElementById('p') !== null") is True
@@ -92,7 +108,7 @@ attempt("frame", () => frame.contentWindow ?? undefined);
 
 def test_a_hostile_page_finds_no_file_no_socket_and_no_environment():
     with opened(f"<script>{HOSTILE}</script>") as isolate:
-        isolate.evaluate("void __drrn.begin({ seed: 1, inputs: {} }), void __drrn.open()")
+        isolate.evaluate("void __drrn.begin({}, 1), void __drrn.open()")
         assert isolate.evaluate("found.join()") == ""
         assert sorted(isolate.evaluate("told.join()").split(",")) == [
             "fetch refused",

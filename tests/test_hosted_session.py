@@ -9,9 +9,9 @@ from html import escape
 from pathlib import Path
 
 import pytest
-from tests.tiny_engine import tiny_story
 
 from drrn.errors import InputError
+from tests.tiny_engine import tiny_story
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("py_mini_racer") is None, reason="needs drrn[twine]")
 
@@ -23,7 +23,8 @@ STORIES = {  # the same little story in each format: a coin, a lamp that is coun
         "End": "The end.",
     },
     "sugarcube": {
-        "Start": '<<set $lamps to 0>>A hall. [[Take the lamp->Lamp]]\n\n<<linkreplace "Look">>You see dust.<</linkreplace>>',
+        "Start": "<<set $lamps to 0>>A hall. [[Take the lamp->Lamp]]\n\n"
+        '<<linkreplace "Look">>You see dust.<</linkreplace>>',
         "Lamp": "<<set $lamps += 1>>You have <<print $lamps>> lamp.\n\n[[Again->Lamp]]\n\n[[Leave->End]]",
         "End": "The end.",
     },
@@ -137,6 +138,21 @@ def test_the_tiny_engine_plays_and_begins_again():
     assert session.open(3).variables == {"n": 1}
     assert session.save() is None
     session.close()
+
+
+@pytest.mark.skipif(not PUBLISHED, reason="the story formats are not there (../shared/formats)")
+@pytest.mark.parametrize("kind", ["harlowe/3", "sugarcube/2.37"])
+def test_a_story_without_code_of_its_own_is_rewound_in_the_same_isolate(kind: str):
+    path = next(path for path, name in zip(PUBLISHED, NAMES, strict=True) if name.startswith(kind))
+    session, other = session_of(published(path)), session_of(published(path))
+    session.open(1)
+    isolate = session._isolate
+    pressed(session, session.open(2), "Take the lamp")
+    rewound, fresh = session.open(3), other.open(3)
+    assert session._isolate is isolate
+    assert (rewound.page, rewound.variables, rewound.draws) == (fresh.page, fresh.variables, fresh.draws)
+    session.close()
+    other.close()
 
 
 def test_an_action_that_the_page_does_not_have_is_an_index_error():

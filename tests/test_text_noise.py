@@ -186,6 +186,20 @@ def test_a_share_of_zero_alters_nothing(with_vectors):
     assert torch.equal(tower.forward(), plain)
 
 
+def test_texts_that_are_not_asked_for_leave_no_trace():
+    built, asked = model(seeds=(0, 1)), np.array([[2], [0]])
+    found = []
+    for tower in (Tower(built, "action"), Tower(built, "action", asked)):
+        tower.alter(Noise(0.3, 0.5), generators(2))
+        hidden = tower.forward()
+        rows = tower.rows(np.array([[[0, 2], [2, 0]]]))[0]
+        read = hidden.view(-1, hidden.shape[2])[rows]
+        back = torch.zeros_like(hidden)
+        back.view(-1, hidden.shape[2])[rows] = 1 - read
+        found.append({"read": read, **tower.backward(back)})
+    assert found[1]["read"].any() and all(torch.equal(found[0][name], found[1][name]) for name in found[0])
+
+
 def test_the_gradient_with_noise_is_the_derivative(with_vectors):
     tower = Tower(with_vectors, "action")
     tower.alter(Noise(0.3, 0.5, 1.0), generators(2))

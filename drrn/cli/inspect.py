@@ -42,12 +42,20 @@ def add_command(commands: Any) -> None:
     command.add_argument(
         "--plot", nargs="?", const=Path(), type=Path, metavar="FILE", help="draw the game's map, as SVG and PNG"
     )
+    command.add_argument(
+        "--seconds",
+        type=positive,
+        help="how long to search a story that its own engine plays (default: 60); what was found is kept, "
+        "so that nothing searches it again",
+    )
     command.add_argument("--walkthrough", action="store_true", help="print the best play, page by page, instead")
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
     game = open_game(options, lenient=True)
+    if options.seconds and hasattr(game, "search_seconds"):
+        game.search_seconds = float(options.seconds)
     maps = _free_stem(options.plot, game.name) if options.plot else None
     compiled, why_not = _compiled(game, options)
     if sys.stderr.isatty():

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from drrn.errors import InputError
 from drrn.games.authors import place
 from drrn.games.contract import Game
-from drrn.games.formats.archive import with_engine
+from drrn.games.formats.archive import SCRIPT, with_engine
 from drrn.games.formats.kept import format_for
 from drrn.games.formats.publishing import publish
 from drrn.games.hosted.hosted_game import HostedGame
@@ -18,7 +19,7 @@ from drrn.games.hosted.matters import Matters
 from drrn.games.hosted.session import Session
 from drrn.games.hosted.stage import Stage
 from drrn.games.ink import open_ink
-from drrn.games.stories.dialects import DEFAULT, ForeignError, complaint, read_script
+from drrn.games.stories.dialects import DEFAULT, ForeignError, complaint, knows_format, read_script
 from drrn.games.stories.emptied import note_an_empty_opening
 from drrn.games.stories.paraphrases import paraphrase_file, read_paraphrases
 from drrn.games.stories.reading import HTML, decode, read_bytes, read_story
@@ -26,6 +27,7 @@ from drrn.games.stories.rules import Rules, check_rules, read_rules
 from drrn.games.stories.script import Facts, Script
 from drrn.games.stories.story import Story
 from drrn.games.stories.story_game import StoryGame
+from drrn.games.stories.twine_html import TWINE_2
 
 NATIVE, HOSTED = ENGINES = ("native", "hosted")
 INK = (".json", ".ink")
@@ -55,7 +57,7 @@ def open_story(path: Path, options: StoryOptions) -> Game:
     return _Opening(path, toml, rules, file, said, options).game()
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Opening:
     """A Twine story about to be opened."""
 
@@ -74,7 +76,7 @@ class _Opening:
             script = read_script(story, dict(self.rules.inputs), lenient=True, macros=self.rules.macros)
         except ForeignError as error:
             return self._foreign(story, error)
-        whole = not script.problems and not _has_scripts(story)
+        whole = not script.problems and not _has_scripts(story) and self._names_our_kind(story)
         if self.options.engine != NATIVE and not whole and self._can_be_hosted(story):
             return self.hosted(story)
         if script.problems and not self.options.lenient:
@@ -92,12 +94,24 @@ class _Opening:
         """Whether the story has an engine: a published page carries one, a source must name a format that is kept."""
         if not _mini_racer():
             return False
-        if _is_page(self.file):
+        if _is_page(self.file) and self._carries_engine:
             return True
         try:
             return bool(story.format) and format_for(story) is not None
         except InputError:
             return False
+
+    def _names_our_kind(self, story: Story) -> bool:
+        """Whether its format is one that we read: a page of Twine 2 that names another, or none, may hold any code."""
+        return not _is_page(self.file) or TWINE_2.search(self._text) is None or knows_format(story)
+
+    @cached_property
+    def _carries_engine(self) -> bool:
+        return SCRIPT.search(self._text) is not None
+
+    @cached_property
+    def _text(self) -> str:
+        return decode(read_bytes(self.file), str(self.file), self.options.encoding)
 
     def _how_to_host(self, story: Story) -> str:
         if _is_page(self.file) and not _mini_racer():
@@ -138,8 +152,7 @@ class _Opening:
 
     def _page(self, story: Story) -> str:
         if _is_page(self.file):
-            text = decode(read_bytes(self.file), str(self.file), self.options.encoding)
-            return with_engine(text, str(self.file))
+            return with_engine(self._text, str(self.file))
         return publish(story, format_for(story))
 
 

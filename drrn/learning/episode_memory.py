@@ -50,8 +50,7 @@ class EpisodeMemory:
         """Keep episodes."""
         if not len(new):
             return
-        followed = monte_carlo(Backwards.of(new.last), new.rewards, np.zeros(len(new)), 1.0)
-        self.best_return = max(self.best_return, float(followed.max()))
+        self.best_return = max(self.best_return, new.best_return)
         pages, order = self._page_ids(
             np.concatenate([new.states, new.end_states]), _joined(new.actions, new.end_actions)
         )
@@ -150,7 +149,12 @@ class EpisodeMemory:
 
     @cached_property
     def pair_of_step(self) -> Ids:
-        found: Ids = self.pairs[self.steps["page"], self.steps["taken"]]
+        found: Ids = self.pairs.take(self._place_of_step())
+        return found
+
+    def _place_of_step(self) -> Ids:
+        """Where the action that each step took stands among those of all pages, [P · A]."""
+        found: Ids = self.steps["page"] * np.int64(self.actions.shape[1]) + self.steps["taken"]
         return found
 
     @cached_property
@@ -200,13 +204,13 @@ class EpisodeMemory:
         policy = np.zeros(mask.shape)
         policy[going_on] = softmax(q[going_on], mask[going_on], alpha)
         values = np.einsum("pa,pa->p", policy, q)
-        page, taken = self.steps["page"], self.steps["taken"]
-        rewards, after = self.steps["reward"].astype(np.float64), values[self.steps["after"]]
+        at = self._place_of_step()
+        rewards, after = self.steps["reward"].astype(np.float64), values.take(self.steps["after"])
         if trace is None:
             found = monte_carlo(self.backwards, rewards, after, discount)
         else:
-            trust = trust_in(policy[page, taken], self.steps["probability"].astype(np.float64), trace)
-            found = retrace(self.backwards, rewards, after, q[page, taken], trust, discount)
+            trust = trust_in(policy.take(at), self.steps["probability"].astype(np.float64), trace)
+            found = retrace(self.backwards, rewards, after, q.take(at), trust, discount)
         sums = np.bincount(self.pair_of_step, found, minlength=len(self.pair_keys))
         self.means = sums / np.maximum(self.counts, 1)
 

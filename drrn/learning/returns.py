@@ -29,8 +29,10 @@ class Backwards:
         rank[np.argsort(-lengths, kind="stable")] = np.arange(len(ends))
         episode = np.repeat(np.arange(len(ends)), lengths)
         distance = ends[episode] - np.arange(len(last))
-        order = np.lexsort((rank[episode], distance))
-        return Backwards(order, np.concatenate([[0], np.cumsum(np.bincount(distance))]))
+        begins = np.concatenate([[0], np.cumsum(np.bincount(distance))])
+        order = np.empty(len(last), np.int64)
+        order[begins[distance] + rank[episode]] = np.arange(len(last))  # no shorter episode stands before a longer one
+        return Backwards(order, begins)
 
     @property
     def ends(self) -> Ids:
@@ -41,7 +43,9 @@ class Backwards:
         """G_t = own_t + share_t G_{t+1} within each episode; after the last step there is nothing."""
         sums, shares, begins = own[self.order], share[self.order], self.begins.tolist()
         for before, begin, end in zip(begins, begins[1:], begins[2:], strict=False):
-            sums[begin:end] += shares[begin:end] * sums[before : before + end - begin]
+            here, more = sums[begin:end], shares[begin:end]  # views, changed in place
+            more *= sums[before : before + end - begin]
+            here += more
         found = np.empty_like(sums)
         found[self.order] = sums
         return found
@@ -61,19 +65,23 @@ def retrace(steps: Backwards, rewards: Floats, value: Floats, q: Floats, trust: 
     and c of the action that each step itself took. After an episode's last step only V is left, so that an episode that
     was stopped bootstraps.
     """
-    own = rewards + discount * value
-    share = np.zeros(len(rewards))
-    inner = np.ones(len(rewards), bool)
-    inner[steps.ends] = False
-    before = np.flatnonzero(inner)
-    own[before] -= discount * trust[before + 1] * q[before + 1]
-    share[before] = discount * trust[before + 1]
+    own = discount * value
+    own += rewards
+    share = np.empty(len(rewards))
+    np.multiply(trust[1:], discount, out=share[:-1])
+    share[steps.ends] = 0.0  # the step after it is another episode's
+    own[:-1] -= share[:-1] * q[1:]
     return steps.accumulate(own, share)
 
 
 def trust_in(policy: Floats, behaviour: Floats, trace: float) -> Floats:
     """Retrace's cut: c = λ min(1, π / μ), for π and μ of the actions taken. An action that was taken though its
     probability was noted as zero counts as one that π would take as readily, unless π never takes it."""
-    ratio = np.divide(policy, behaviour, out=np.where(policy > 0, 1.0, 0.0), where=behaviour > 0)
-    found: Floats = trace * np.minimum(1.0, ratio)
+    if behaviour.all():
+        ratio = policy / behaviour
+    else:
+        ratio = np.divide(policy, behaviour, out=np.where(policy > 0, 1.0, 0.0), where=behaviour > 0)
+    np.minimum(1.0, ratio, out=ratio)
+    ratio *= trace
+    found: Floats = ratio
     return found

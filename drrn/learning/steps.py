@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from drrn.learning.replay import Transitions
+from drrn.learning.returns import Backwards, monte_carlo
 from drrn.text import Ids
 
 
@@ -29,6 +31,12 @@ class Steps:
 
     def __len__(self) -> int:
         return len(self.states)
+
+    @cached_property
+    def best_return(self) -> float:
+        """The largest sum of rewards that followed a step."""
+        followed = monte_carlo(Backwards.of(self.last), self.rewards, np.zeros(len(self)), 1.0)
+        return float(followed.max())
 
     def transitions(self, discount: float, n_steps: int) -> Transitions:
         """Every step, with the rewards of `n_steps` steps, or of those before the end."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,6 +105,11 @@ class CompiledRollout(GraphRollout):
 
     def steps(self) -> Steps:
         """Every step, in the order of the episodes, if it was played to learn."""
+        return self._steps
+
+    @cached_property
+    def _steps(self) -> Steps:
+        """Made once: a learner and an explorer may both ask."""
         game, shown, taken = self.rollouts.game, self.rollouts, self.played.transitions
         assert taken is not None
         order = np.argsort(taken.episode, kind="stable")

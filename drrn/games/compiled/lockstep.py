@@ -93,7 +93,7 @@ class _Lanes:
 
     def playing(self) -> bool:
         """Record what is over and begin anew in its place; False when there is nothing left to play."""
-        while (over := np.flatnonzero(self.graph.ended[self.state] | (self.steps >= self.limit))).size:
+        while (over := (self.graph.ended[self.state] | (self.steps >= self.limit)).nonzero()[0]).size:
             self._record(over)
             self._begin_anew(over)
             if not self.may_end_at_once:
@@ -119,9 +119,10 @@ class _Lanes:
         self.steps[again], self.total[again] = 0, 0.0
         self.state[again] = self.arrive(np.zeros(again.size, int))
         if idle.size:  # no more to begin: the lanes grow fewer
-            self.number, self.episode, self.steps, self.total, self.state = (
-                np.delete(lane, idle) for lane in (self.number, self.episode, self.steps, self.total, self.state)
-            )
+            left = np.ones(self.state.size, bool)
+            left[idle] = False
+            self.number, self.episode, self.state = self.number[left], self.episode[left], self.state[left]
+            self.steps, self.total = self.steps[left], self.total[left]
 
 
 class _Shown:
@@ -147,13 +148,13 @@ def _choices(graph: StateGraph, policy: SlotPolicy, chance: np.random.Generator,
     if policy is None:
         return lambda state: first[state] + (chance.random(state.size) * count[state]).astype(np.intp)
     if not callable(policy):
-        bounds = _bounds(graph, policy)  # [S, most actions - 1]
+        bounds = _bounds(graph, policy)  # [S, most actions]
         if again is not None:
             bounds, first = np.concatenate([bounds, _bounds(graph, again)]), np.tile(first[:-1], 2)
 
         def by_table(state: Ints) -> Ints:
             drawn = chance.random(state.size, np.float32)[:, None]
-            slot: Ints = first[state] + np.count_nonzero(bounds[state] <= drawn, axis=1)
+            slot: Ints = first[state] + (bounds.take(state, axis=0) <= drawn).argmin(axis=1)  # the first that is above
             return slot
 
         return by_table
@@ -178,7 +179,7 @@ def _bounds(graph: StateGraph, probabilities: Floats) -> NDArray[np.float32]:
     inner = np.ones(len(graph.row), bool)
     inner[graph.first[1:][~graph.ended] - 1] = False
     bounds[places] = (reached - before[graph.slot_state])[inner]
-    return np.ascontiguousarray(bounds[:, :-1])
+    return bounds
 
 
 def arrivals(graph: StateGraph, chance: np.random.Generator) -> Draw:
@@ -191,7 +192,7 @@ def arrivals(graph: StateGraph, chance: np.random.Generator) -> Draw:
 
     def arrive(row: Ints) -> Ints:
         state: Ints = only[row]
-        open_rows = np.flatnonzero(state < 0)
+        open_rows = (state < 0).nonzero()[0]
         if open_rows.size:
             drawn = row[open_rows]
             place = np.searchsorted(reached, drawn + chance.random(drawn.size), side="right")

@@ -15,9 +15,14 @@ from drrn.games.stories.story import Passage, Story
 
 WORD = re.compile(r"[A-Za-z_]\w*")
 EVERYWHERE_TAGS = frozenset("header footer startup debug-header debug-footer debug-startup script widget init".split())
-CODE = re.compile(r"<<script|<script|<<run\b|<<do\b|State\s*\.|\bvariables\b|\son\w+\s*=", re.I)  # may leave the dollar out
+CODE = re.compile(
+    r"<<script|<script|<<run\b|<<do\b|State\s*\.|\bvariables\b|\son\w+\s*=", re.I
+)  # may leave the dollar out
 # Variables by names that are worked out: then any may be read anywhere.
-ANY = re.compile(r"variables\s*(?:\(\s*\))?\s*\[\s*(?![\"'])|[gs]etVar\s*\(\s*(?![\"'])|[\"'`]\$[\"'`]\s*\+|\$\{\w+\}.{0,9}getVar", re.I)
+ANY = re.compile(
+    r"variables\s*(?:\(\s*\))?\s*\[\s*(?![\"'])|[gs]etVar\s*\(\s*(?![\"'])|[\"'`]\$[\"'`]\s*\+|\$\{\w+\}.{0,9}getVar",
+    re.I,
+)
 # Macros and links that may lead to a passage whose name does not stand there.
 WORKED_OUT = re.compile(
     r"\((?:go-?to|link-?goto|link-reveal-goto|click-goto|mouseover-goto|mouseout-goto|redirect|display|link-undo|undo"
@@ -80,7 +85,7 @@ class Ahead:
     @cached_property
     def _beside(self) -> tuple[str, ...]:
         """Passages that may be told beside any page: headers, widgets, scripts."""
-        return tuple(name for name, passage in self.story.passages.items() if _is_beside(passage))
+        return tuple(name for name, passage in self.story.passages.items() if is_beside(passage))
 
     @cached_property
     def _coded(self) -> frozenset[str]:
@@ -154,7 +159,7 @@ def _has_code(passage: Passage) -> bool:
     return "script" in passage.tags or CODE.search(passage.text) is not None
 
 
-def _is_beside(passage: Passage) -> bool:
+def is_beside(passage: Passage) -> bool:
     return not passage.is_page or not EVERYWHERE_TAGS.isdisjoint(passage.tags)
 
 

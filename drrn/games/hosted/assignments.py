@@ -22,7 +22,9 @@ AT_ONCE = (
     r"cacheaudio|playlist|stop-track|track"
 )
 LATER = re.compile(rf"\((?!(?:{AT_ONCE})\s*:)[\w-]+\s*:|<<(?!/|=|-|(?:{AT_ONCE})\b)|\]\[|data-setter|\bon\w+\s*=", re.I)
-BLOCK = re.compile(r"(?<!\[)\[(?!\[)|<<(?!set\b|print\b|=|-|nobr\b|/nobr|silently\b)|\((?:display|go-?to|redirect)\s*:", re.I)
+BLOCK = re.compile(
+    r"(?<!\[)\[(?!\[)|<<(?!set\b|print\b|=|-|nobr\b|/nobr|silently\b)|\((?:display|go-?to|redirect)\s*:", re.I
+)
 
 
 @dataclass(frozen=True)

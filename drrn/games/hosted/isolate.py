@@ -48,7 +48,7 @@ class Isolate:
         if self._broken:
             raise OutOfMemoryError(self._broken)
         try:
-            return self._racer.eval(script, timeout_sec=seconds)
+            value = self._racer.eval(script, timeout_sec=seconds)
         except self._library.JSTimeoutException as error:
             raise TimedOutError(f"the script did not end within {seconds:g} seconds") from error
         except self._library.JSOOMException as error:
@@ -56,6 +56,7 @@ class Isolate:
             raise OutOfMemoryError(self._broken) from error
         except self._library.JSEvalException as error:
             raise IsolateError(_first_line(str(error))) from error
+        return None if value is self._library.JSUndefined else value
 
     def call(self, function: str, *arguments: Any, seconds: float = SECONDS) -> Any:
         """Call a JavaScript function, named by an expression, with plain data."""

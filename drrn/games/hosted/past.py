@@ -23,7 +23,9 @@ BACK = re.compile(
 COUNTED = re.compile(r"\b(?:visit|exit|visited|visits)\b", re.I)
 NUMBER = re.compile(r"\b\d{1,5}\b")
 # A count that is shown, kept or divided, not just compared with a number.
-MORE = re.compile(r"\((?:print|set|put|text|str)\s*:[^\n]*\bvisit|<<(?:print|=|-|set)\s[^>]*visited\s*\(|visit[^\n]*(?:%|\beven\b|\bodd\b|\$)")
+MORE = re.compile(
+    r"\((?:print|set|put|text|str)\s*:[^\n]*\bvisit|<<(?:print|=|-|set)\s[^>]*visited\s*\(|visit[^\n]*(?:%|\beven\b|\bodd\b|\$)"
+)
 
 
 class Past:

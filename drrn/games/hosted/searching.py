@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from drrn.games.compiled.reached import States, TooLargeError, refusal
 from drrn.games.compiled.search import breadth_first
+from drrn.games.hosted.ahead import is_beside
 from drrn.games.hosted.stage import OutOfTimeError, UnlistedError
 from drrn.games.stories.explore import Exploration
 
@@ -31,12 +33,14 @@ def reachable(game: HostedGame, limit: int, memory: int, progress: Callable[[int
     except OutOfTimeError as error:
         found = len(game.stage.moments)
         raise TooLargeError(
-            f"after {game.search_seconds:.0f} seconds {found:,} states were found and more lay ahead"
+            f"after {game.search_seconds:.0f} seconds {found:,} states were found, and more lay ahead"
         ) from error
     finally:
         game.stage.until = None
     shown = {face.passage for face in states.faces}
-    states.unreached = tuple(name for name in game.story.pages if name not in shown)
+    states.unreached = tuple(
+        name for name, passage in game.story.pages.items() if name not in shown and not is_beside(passage)
+    )
     return states
 
 
@@ -64,14 +68,11 @@ def explored(game: HostedGame, limit: int, progress: Callable[[int], None] | Non
     """What can be reached in so many states and within the time, pages not seen before first."""
     search = _Search(game, limit)
     deadline = time.monotonic() + game.search_seconds
-    search.arrive(game.opening, lambda key: game.opening_by(key))
+    search.arrive(game.opening, game.opening_by)
     while (search.fresh or search.stale) and len(search.seen) < limit and time.monotonic() < deadline:
         state = (search.fresh or search.stale).popleft()
         for index in range(len(game.face_at(state).actions)):
-            search.arrive(
-                lambda at=index, of=state: game.outcomes(of, at),
-                lambda key, at=index, of=state: game.after(of, at, key),
-            )
+            search.arrive(partial(game.outcomes, state, index), partial(game.after, state, index))
         if progress:
             progress(len(search.seen))
     search.found.states = len(search.seen)

@@ -18,7 +18,8 @@ class Session:
     """A hosted story: `open` begins an episode, `press` takes a link of the page shown last.
 
     A page is a function of the links pressed and of each step's chance: a key, from which all that is drawn follows,
-    and the outcomes of its first lots. Without a key, lots that are not given fall on their first outcome.
+    and the outcomes of its first lots, if they are given; the others fall on their first outcome while `listing`.
+    Without a key, that of the step before leads to the next.
     """
 
     def __init__(self, html: str, *, answers: Mapping[str, str], seconds: float = SECONDS) -> None:
@@ -27,27 +28,42 @@ class Session:
         self._isolate: Isolate | None = None
         self._shown: Shown | None = None
 
-    def open(self, key: int | None, lots: Sequence[int] = ()) -> Shown:
+    def open(self, key: int, lots: Sequence[int] = (), *, listing: bool = False) -> Shown:
         """Begin an episode, and read its first page."""
+        if self._isolate is not None and (shown := self._again(_arguments(key, lots, listing))):
+            return shown
         self.close()
         self._isolate = Isolate()
         try:
             add_browser(self._isolate)
-            self._isolate.call("__drrn.begin", {**_chance(key, lots), "inputs": self.answers})
+            self._isolate.evaluate(f"__drrn.begin({json.dumps(self.answers)}, {_arguments(key, lots, listing)})")
             load(self._isolate, self.html, seconds=self.seconds)
-            shown = self._settled("__drrn.open()")
+            shown = self._settled(f"__drrn.opened({_arguments(key, lots, listing)})")
             about = json.loads(self._evaluate("JSON.stringify(__drrn.format.about())"))
         except IsolateError as error:
             raise self._refused(error) from error
         self.about = (about["name"], about["version"])
+        if shown.restarted:
+            raise self._refused(
+                IsolateError("the page asks to be loaded anew as soon as it is there, so it never begins")
+            )
         return shown
 
-    def press(self, index: int, key: int | None, lots: Sequence[int] = ()) -> Shown:
+    def _again(self, chance: str) -> Shown | None:
+        """Begin an episode in the page that is there, which is warm; None where only a new one will do."""
+        try:
+            self._evaluate(f"void __drrn.again({chance})")
+            page = self._evaluate("__drrn.result")
+        except IsolateError:
+            return None
+        self._shown = read_shown(page) if isinstance(page, str) and not page.startswith('{"failed":') else None
+        return self._shown
+
+    def press(self, index: int, key: int | None = None, lots: Sequence[int] = (), *, listing: bool = False) -> Shown:
         """Press link `index` of the page, and read the page that follows."""
         if self._shown is None or not 0 <= index < len(self._shown.links):
             raise IndexError(f"action {index}: the page has {len(self._shown.links) if self._shown else 0} actions")
-        shown = self._guarded(f"__drrn.step({index}, {key or 0}, {json.dumps(list(lots))}, {json.dumps(key is None)})")
-        return self.open(key, lots) if shown.restarted else shown  # the page was to be loaded anew
+        return self._guarded(f"__drrn.step({index}, {_arguments(key, lots, listing)})")
 
     def save(self) -> str | None:
         """The state, as text, by the engine's own means; None where it has none."""
@@ -97,6 +113,6 @@ class Session:
         return f'after passage "{self._shown.passage}"' if self._shown else "at its start"
 
 
-def _chance(key: int | None, lots: Sequence[int]) -> dict[str, Any]:
+def _arguments(key: int | None, lots: Sequence[int], listing: bool) -> str:
     """The chance of a step, as the driver takes it."""
-    return {"key": key or 0, "lots": list(lots), "listing": key is None}
+    return f"{'undefined' if key is None else key}, {json.dumps(list(lots))}, {json.dumps(listing)}"

@@ -12,35 +12,38 @@ from drrn.games.hosted.drawn_lots import with_lots
 from drrn.games.hosted.isolate import SECONDS, Isolate, IsolateError, OutOfMemoryError, TimedOutError
 
 BROWSER = (
-    "start events nodes texts collections elements tokens parser parser_body serialiser selectors pseudo_classes "
-    "styles style_sheets computed_styles html_elements forms activation document observers addresses window absent "
-    "transitions loading"
+    "start buffers events nodes texts collections elements tokens parser parser_body serialiser selectors "
+    "pseudo_classes styles style_sheets computed_styles html_elements forms activation document observers "
+    "addresses window absent transitions loading markup_cache"
 ).split()
-DRIVER = "clock chance dialogs reading actions formats beyond driver".split()
+DRIVER = "clock chance dialogs reading actions formats beyond driver rewind".split()
 
 JQUERY_DRAW = re.compile(r"Math\.random\(\)\s*\|\|\s*0?\.1")  # the mark by which Sizzle knows one search from the next
 JQUERY_NAME = re.compile(r'("jQuery"\s*\+\s*\(\s*\w+\s*\+\s*)Math\.random\(\)')
 HARLOWE_START = re.compile(r"(Engine\.showPassage\(State\.passage\)\s*:\s*(?:void )?)Engine\.goToPassage\(")
-HARLOWE_ONLY_START = re.compile(r"(\b)Engine\.goToPassage\((?=[\w.]+\)[})]*[;,]define\()")
+HARLOWE_ONLY_START = re.compile(r"Engine\.goToPassage\(()(?=[\w.]+\)[\s;})]*[,;]\s*define\()")
 HANDED_OUT = (
-    r'\1(window.__drrn&&(window.__drrn.harlowe={State:State,Engine:Engine,Section:typeof Section==="undefined"?void 0:'
-    r"Section}),Engine).goToPassage("
+    r'\1(window.__drrn&&(window.__drrn.harlowe={State:typeof State==="undefined"?void 0:State,Engine:Engine,'
+    r'Section:typeof Section==="undefined"?void 0:Section}),Engine).goToPassage('
 )
 # What an engine writes down at each move, in case the page is loaded again: most of the time of a click in a long game.
 HARLOWE_SESSION = re.compile(r"(\.hasSessionStorage)(?=\)\s*\{\s*var \w+\s*=\s*\w+\.serialise\(\))")
 # SugarCube packs its whole history into the browser's session at every turn, in case the page is loaded again.
 SUGARCUBE_SESSION = re.compile(r',\s*session\.set\("state",')
-SUGARCUBE_PACKING = re.compile(r"\bLZString\.(?:compressToUTF16|decompressFromUTF16)\(")
+SUGARCUBE_PACKING = re.compile(r"([=(,{;:&|?\s])LZString\.(?:compressToUTF16|decompressFromUTF16)\(")
+HARLOWE_LEXER = re.compile(r'return (\w+)\((?=new \w+\(\{type:\s*"root",)')
+KEPT_LEXED = r"return (window.__drrn&&window.__drrn.lexed||function(lex,token,whole){return lex(token,whole)})(\1,"
 OUTSIDE_SCRIPT = re.compile(r"<script\b[^>]*\ssrc\s*=[^>]*>\s*</script\s*>", re.IGNORECASE)
 OUTSIDE_SHEET = re.compile(r"<link\b[^>]*\brel\s*=\s*[\"']?stylesheet\b[^>]*>", re.IGNORECASE)
 
 
 def prepared(text: str) -> str:
-    """A published story that loads nothing from elsewhere, draws by lots, packs no sessions, hands out Harlowe's parts."""
+    """A story that loads nothing from elsewhere, draws by lots, packs no session, and hands out Harlowe's engine."""
     text = OUTSIDE_SHEET.sub("", OUTSIDE_SCRIPT.sub("", text))
     text = with_lots(JQUERY_NAME.sub(r"\g<1>0.1", JQUERY_DRAW.sub("0.1", text)))
     text = HARLOWE_SESSION.sub(r"\1&&!1", text)
-    text = SUGARCUBE_PACKING.sub("(", SUGARCUBE_SESSION.sub(',0&&session.set("state",', text))
+    text = SUGARCUBE_PACKING.sub(r"\1(", SUGARCUBE_SESSION.sub(',0&&session.set("state",', text))
+    text = HARLOWE_LEXER.sub(KEPT_LEXED, text)
     text, found = HARLOWE_START.subn(HANDED_OUT, text, count=1)
     return text if found else HARLOWE_ONLY_START.sub(HANDED_OUT, text, count=1)
 

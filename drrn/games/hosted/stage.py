@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Hashable, Iterator
 
 from drrn.errors import InputError
-from drrn.games.hosted.lots import lots_of
+from drrn.games.hosted.keyed_lots import lots_of
 from drrn.games.hosted.matters import Matters
 from drrn.games.hosted.moments import Click, Moment, Way, grown, walk
 from drrn.games.hosted.session import Session
@@ -89,7 +89,7 @@ class Stage:
         """Have an engine take the step, and remember what came of it."""
         session = self._session_at(moment)
         try:
-            shown = session.open(key, drawn) if moment is self._before else session.press(link, key, drawn)
+            shown = self._taken(session, Way(moment, link, key, tuple(drawn)))
         except InputError as error:
             session.close()
             raise InputError(f"{self.source}, {error}") from error
@@ -110,6 +110,15 @@ class Stage:
             moment.onward[link] = grown(moment.onward.get(link), shown.lots, after)
         self._sessions.append((session, after))
         return after, shown
+
+    def _taken(self, session: Session, way: Way) -> Shown:
+        """The page that an engine shows after a step; without a key, lots that are not given are listed."""
+        key, listing = way.key or 0, way.key is None
+        if way.before is not self._before:
+            shown = session.press(way.link, key, way.lots, listing=listing)
+            if not shown.restarted:
+                return shown
+        return session.open(key, way.lots, listing=listing)  # also where the page asks to be loaded anew
 
     def _session_at(self, moment: Moment) -> Session:
         """An engine that stands at a moment; it is the caller's until it is put back."""
@@ -137,13 +146,10 @@ class Stage:
 
     def _replayed(self, session: Session, moment: Moment) -> bool:
         """Go the way to a moment again, from the last one before it that can be restored."""
-        if moment.way is None or moment.way.before is self._before:
-            shown = session.open(moment.way.key, moment.way.lots) if moment.way else moment.shown
-        elif self._restored(session, moment.way.before):
-            shown = session.press(moment.way.link, moment.way.key, moment.way.lots)
-        else:
+        way = moment.way
+        if way is None or not (way.before is self._before or self._restored(session, way.before)):
             return False
-        return _alike(shown, moment.shown)
+        return _alike(self._taken(session, way), moment.shown)
 
 
 def _label(moment: Moment, link: int) -> str:

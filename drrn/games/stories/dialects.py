@@ -57,6 +57,11 @@ def dialect_of(story: Story) -> Dialect:
     return next((dialect for dialect in DIALECTS if story.format.startswith(dialect.formats)), DEFAULT)
 
 
+def knows_format(story: Story) -> bool:
+    """Whether a dialect is made for the format that the story names."""
+    return any(story.format.startswith(dialect.formats) for dialect in DIALECTS)
+
+
 def read_script(
     story: Story, answers: dict[str, str], *, lenient: bool = False, macros: Mapping[str, str] | None = None
 ) -> Script:
@@ -69,7 +74,7 @@ def read_script(
     _foreign_code(script)
     if script.problems and script.dialect.refused:
         first = script.problems[0]
-        raise ForeignError(f"{story.source}: a {script.dialect.title} story, which only its own engine plays ({first})")
+        raise ForeignError(f"{story.source}: a {script.dialect.title} story, which its own engine plays ({first})")
     with _no_collection():
         for name in (*story.pages, *({"StoryInit"} & story.passages.keys())):
             script.tags[name] = story.passages[name].tags

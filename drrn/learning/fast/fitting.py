@@ -1,7 +1,8 @@
 """DRRN with the inner product fitted to targets by Adam, differentiated by hand: `ReturnLearning.fit`, faster.
 
-Where texts are few, every text of a side is encoded once an update: the words of all of them lie ready in one array, so
-that the sparse first layer, its gradient and noise are a few large operations, whatever the batch.
+Where texts are few, every text of a side that the updates read is encoded once an update: the words of all of them lie
+ready in one array, so that the sparse first layer, its gradient and noise are a few large operations, whatever the
+batch. `benchmarks/strong.py` measures it.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from drrn.models.base import Model, texts_of
 from drrn.models.drrn import DRRN
 from drrn.models.encoders import BagAndVectors, BagOfWords, MeanOfVectors
 from drrn.models.encoders.text_vectors import scaled
-from drrn.text import Ids
+from drrn.text import Ids, ranges
 
 MOST_WORDS = 400_000  # of all texts of a side, repeated ones counted: beyond, only those of a batch are encoded
 
 Gradients = dict[str, Tensor]  # by the names under which Adam keeps its slots
-tanh_backward = torch.ops.aten.tanh_backward
+tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
 
 def can_fit(model: Model) -> bool:
@@ -41,15 +42,22 @@ def _few_words(model: Model) -> bool:
 
 
 class Tower:
-    """One side, forwards and backwards, for all its texts at once: [R, T, H]."""
+    """One side, forwards and backwards, for all texts at once that are asked for: [R, T, H]."""
 
-    def __init__(self, model: DRRN, name: str) -> None:
+    def __init__(self, model: DRRN, name: str, asked: Ids | None = None) -> None:
+        """`asked` are the ids of the texts that are read, in any shape; None: all."""
         self.model, self.name, self.layers = model, name, model.shape.layers
         encoder = model.encoders[name]
         texts = texts_of(model.store, encoder)
-        self.texts, self.replicas = len(texts), len(model.seeds)
-        self.table = model.tables.get(name)
+        self.all_texts, self.replicas = len(texts), len(model.seeds)
         self.matrix = encoder.weight if isinstance(encoder, MeanOfVectors) else None
+        # Where vectors are read, all texts are: the gradient of their matrix is summed over texts, and so rounded.
+        chosen = np.arange(len(texts)) if asked is None or self.matrix else np.unique(asked)
+        self.chosen, self.texts = chosen, len(chosen)
+        self.place = np.full(len(texts), -1, np.int64)  # of each text among the chosen
+        self.place[chosen] = np.arange(len(chosen))
+        self.spreads: dict[str, Tensor] = {}
+        self.table = model.tables.get(name)
         self.features = model.vectors.features(texts).to(model.device) if self.matrix and model.vectors else None
         self.seen = self.features  # the vectors, as they are read in an update: [T, D], or with noise [R, T, D]
         self.put_in: tuple[Tensor, Tensor] | None = None  # rows of texts, and words that they get beside their own
@@ -57,22 +65,31 @@ class Tower:
             self._lay_out(texts.bags().starts, texts.bags().word_ids.astype(np.int64), texts.bags().counts)
 
     def _lay_out(self, starts: Ids, words: Ids, counts: NDArray[np.float32]) -> None:
-        """The words of all texts, for each replica; and the same entries sorted by word, for the way back."""
+        """The words of the chosen texts, for each replica; and the same entries sorted by word, for the way back."""
         assert self.table is not None
         self.table.make_room()
+        self.lengths, self.all_words = np.diff(starts), len(words)
+        lengths = self.lengths[self.chosen]
+        self.entries = ranges(starts[self.chosen], lengths)  # among the words of all texts
+        words, self.counts = words[self.entries], counts[self.entries]
+        self.known = [np.flatnonzero(known) for known in self.table.known]
         room, count = self.table.weight.shape[1], len(words)
         order = np.argsort(words, kind="stable")
         found = np.bincount(words, minlength=room)
         replica = np.arange(self.replicas)[:, None]
 
-        def laid(array: Ids, step: int) -> Tensor:
-            return torch.from_numpy((array + replica * step).ravel()).to(self.model.device)
+        def laid(array: Ids, step: int) -> Tensor:  # small numbers: they are read through at every update
+            return torch.from_numpy((array + replica * step).astype(np.int32).ravel()).to(self.model.device)
 
-        self.counts, self.lengths = counts, np.diff(starts)
-        self.words, self.starts = laid(words, room), laid(starts[:-1], count)
+        self.words, self.starts = laid(words, room), laid(np.cumsum(lengths) - lengths, count)
         self.order = laid(order, count)
-        self.owners = laid(np.repeat(np.arange(self.texts), np.diff(starts))[order], self.texts)
+        self.owners = laid(np.repeat(np.arange(self.texts), lengths)[order], self.texts)
         self.word_starts = laid(np.cumsum(found) - found, count)
+
+    def rows(self, ids: Ids) -> Tensor:
+        """Of texts [K, R, B]: their rows among the chosen ones of all replicas end to end, [K, R · B]."""
+        found = self.place[ids] + np.arange(self.replicas)[:, None] * self.texts
+        return torch.from_numpy(found.reshape(len(ids), -1)).to(self.model.device)
 
     def alter(self, noise: Noise, generators: Generators) -> None:
         """Leave out words, put in others and blur vectors, anew for each replica."""
@@ -88,17 +105,20 @@ class Tower:
             self.seen = torch.where(known, scaled(self.features / length + blur, length), 0.0)
 
     def _alter_words(self, noise: Noise, generators: Generators) -> None:
+        """Noise is drawn for the words of all texts, chosen or not, so that what is drawn does not rest on the batches
+        of other replicas."""
         assert self.table is not None
         kept = np.tile(self.counts, (self.replicas, 1))
         into, words = [], []
         for replica, by in enumerate(generators):
             if noise.out:
-                kept[replica] *= np.frombuffer(by.bytes(2 * len(self.counts)), np.uint16) >= round(noise.out * 2**16)
+                drawn = np.frombuffer(by.bytes(2 * self.all_words), np.uint16)[self.entries]
+                kept[replica] *= drawn >= round(noise.out * 2**16)
             if noise.put_in:
-                own = np.repeat(np.arange(self.texts), by.binomial(self.lengths, noise.put_in))
-                known = np.flatnonzero(self.table.known[replica])
-                into.append(own + replica * self.texts)
-                words.append(by.choice(known, len(own)) + replica * self.table.weight.shape[1])
+                place = np.repeat(self.place, by.binomial(self.lengths, noise.put_in))
+                put_in = by.choice(self.known[replica], len(place))
+                into.append(place[place >= 0] + replica * self.texts)
+                words.append(put_in[place >= 0] + replica * self.table.weight.shape[1])
         self.kept = torch.from_numpy(kept.ravel()).to(self.model.device)
         if noise.put_in:
             rows, which = (torch.from_numpy(np.concatenate(part)).to(self.model.device) for part in (into, words))
@@ -114,33 +134,47 @@ class Tower:
             bags = functional.embedding_bag(self.words, flat, self.starts, mode="sum", per_sample_weights=self.kept)
             if self.put_in is not None:
                 bags.index_add_(0, self.put_in[0], flat.index_select(0, self.put_in[1]))
-            first = first + bags.view(self.replicas, self.texts, width)
-        self.hidden = [torch.tanh(first)]
+            first = bags.view(self.replicas, self.texts, width).add_(first)
+        self.hidden = [first.tanh_()]
         for layer in range(2, self.layers + 1):
             bias, product = weights[f"{self.name} b{layer}"], weights[f"{self.name} W{layer}"]
             self.hidden.append(torch.baddbmm(bias, self.hidden[-1], product).tanh_())
         return self.hidden[-1]
 
     def backward(self, back: Tensor) -> Gradients:
-        """For what comes back to the last layer [R, T, H]."""
+        """For what comes back to the last layer [R, T, H], which is overwritten."""
         found: Gradients = {}
         for layer in range(self.layers, 0, -1):
-            delta = tanh_backward(back, self.hidden[layer - 1])
-            found[f"{self.name} b{layer}"] = delta.sum(1, keepdim=True)
+            delta = tanh_backward(back, self.hidden[layer - 1], grad_input=back)  # in place
+            spread = self._spread(delta, "delta")
+            found[f"{self.name} b{layer}"] = spread.sum(1, keepdim=True)
             if layer > 1:
-                found[f"{self.name} W{layer}"] = torch.bmm(self.hidden[layer - 2].transpose(1, 2), delta)
+                below = self._spread(self.hidden[layer - 2], "hidden")
+                found[f"{self.name} W{layer}"] = torch.bmm(below.transpose(1, 2), spread)
                 back = torch.bmm(delta, self.model.weights[f"{self.name} W{layer}"].transpose(1, 2))
         if self.seen is not None and self.matrix is not None:
             found[self.matrix] = torch.matmul(self.seen.transpose(-2, -1), delta)
         if self.table is not None:
             flat = delta.reshape(-1, delta.shape[2])
-            summed = functional.embedding_bag(
-                self.owners, flat, self.word_starts, mode="sum", per_sample_weights=self.kept[self.order]
-            )
+            kept = self.kept.index_select(0, self.order)
+            summed = functional.embedding_bag(self.owners, flat, self.word_starts, mode="sum", per_sample_weights=kept)
             if self.put_in is not None:
                 summed.index_add_(0, self.put_in[1], flat.index_select(0, self.put_in[0]))
             found[f"table {self.name}"] = summed.view(self.table.weight.shape)
         return found
+
+    def _spread(self, rows: Tensor, what: str) -> Tensor:
+        """Rows of the chosen texts [R, T, H] among those of all texts, the others zero: summed over all, they are
+        rounded the same way whatever texts are chosen, so a replica's sums do not rest on what the others read."""
+        if self.texts == self.all_texts:
+            return rows
+        if what not in self.spreads:
+            self.spreads[what] = rows.new_zeros(len(rows), self.all_texts, rows.shape[2])
+            at = self.chosen + np.arange(len(rows))[:, None] * self.all_texts
+            self.at = torch.from_numpy(at.ravel()).to(rows.device)
+        spread, width = self.spreads[what], rows.shape[2]
+        spread.view(-1, width).index_copy_(0, self.at, rows.view(-1, width))
+        return spread
 
 
 class FusedAdam:
@@ -175,9 +209,10 @@ class FusedAdam:
 class Fitting:
     """Updates of a DRRN, one after the other; the texts that it reads must not change meanwhile."""
 
-    def __init__(self, model: DRRN, optimiser: Adam) -> None:
+    def __init__(self, model: DRRN, optimiser: Adam, states: Ids, actions: Ids) -> None:
+        """`states` and `actions` are the texts that the updates read."""
         self.model = model
-        self.state, self.action = Tower(model, "state"), Tower(model, "action")
+        self.state, self.action = Tower(model, "state", states), Tower(model, "action", actions)
         self.adam = FusedAdam(optimiser)
 
     @torch.no_grad()
@@ -188,7 +223,7 @@ class Fitting:
         s, a = flat_s.index_select(0, states), flat_a.index_select(0, actions)
         error = targets - (s * a).sum(1).view(targets.shape)
         delta = error.view(-1, 1).neg()  # of ½ (y - Q)², by Q
-        back_s = torch.zeros_like(flat_s).index_add_(0, states, delta * a).view(h_s.shape)
-        back_a = torch.zeros_like(flat_a).index_add_(0, actions, delta * s).view(h_a.shape)
+        back_s = torch.zeros_like(flat_s).index_add_(0, states, a.mul_(delta)).view(h_s.shape)
+        back_a = torch.zeros_like(flat_a).index_add_(0, actions, s.mul_(delta)).view(h_a.shape)
         self.adam.move({**self.state.backward(back_s), **self.action.backward(back_a)})
         return error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 
 from drrn.learning.equations import squared
@@ -24,21 +23,19 @@ class FastReturnLearning(ReturnLearning):
         if not (plain and fits.weights.all() and can_fit(self.student)):
             return super().fit(fits, generators)
         assert isinstance(self.student, DRRN) and isinstance(self.optimiser, Adam)
-        fitting = Fitting(self.student, self.optimiser)
+        states, actions = fits.pages.states, fits.pages.actions[..., 0]
+        fitting = Fitting(self.student, self.optimiser, states, actions)
         if not fitting.adam.together:
             return super().fit(fits, generators)
-        replica = np.arange(len(self.memories))[:, None]
         device, updates = self.model.device, len(fits.targets)
-        states = torch.from_numpy((fits.pages.states + replica * fitting.state.texts).reshape(updates, -1)).to(device)
-        chosen = fits.pages.actions[..., 0] + replica * fitting.action.texts
-        actions = torch.from_numpy(chosen.reshape(updates, -1)).to(device)
+        state_rows, action_rows = fitting.state.rows(states), fitting.action.rows(actions)
         targets = torch.from_numpy(fits.targets).to(device)
         states_noise, actions_noise = noise_of(self.settings)
         try:
             for k in range(updates):
                 fitting.state.alter(states_noise, generators)
                 fitting.action.alter(actions_noise, generators)
-                fitting.step(states[k], actions[k], targets[k])
+                fitting.step(state_rows[k], action_rows[k], targets[k])
                 if self.average:
                     self.average.follow()
         finally:

@@ -45,7 +45,10 @@
       return "";
     },
     addTextTrack() {
-      return {};
+      return Object.assign(new EventTarget(), { cues: [], activeCues: [], mode: "disabled", addCue() {}, removeCue() {} });
+    },
+    get textTracks() {
+      return Object.assign([], { addEventListener() {}, removeEventListener() {} });
     },
     get buffered() {
       return { length: 0, start: () => 0, end: () => 0 };
@@ -64,6 +67,12 @@
   make("HTMLSourceElement", "source");
   drrn.mirror(HTMLSourceElement.prototype, "src type media");
   make("HTMLTrackElement", "track");
+  drrn.expose("VTTCue", class VTTCue extends EventTarget {
+    constructor(startTime, endTime, text) {
+      super();
+      Object.assign(this, { startTime, endTime, text });
+    }
+  });
   make("HTMLIFrameElement", "iframe", { get contentWindow() { return null; }, get contentDocument() { return null; } });
   drrn.mirror(HTMLIFrameElement.prototype, "src", "address");
   drrn.expose("Audio", function Audio(address) {
@@ -169,6 +178,7 @@
   }
   drrn.expose("Blob", Blob);
   drrn.expose("File", class File extends Blob {});
+  drrn.expose("FileList", class FileList {}); // SugarCube offers to save to the disk where all of these are there
   class FileReader extends EventTarget {
     readAsText() {
       later(() => this.dispatchEvent(new Event("error")));

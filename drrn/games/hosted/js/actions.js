@@ -21,8 +21,28 @@
     return listen.call(this === undefined || this === null ? globalThis : this, type, listener, options);
   };
 
+  /** Whether the page's jQuery listens higher up for clicks on such elements: `$(document).on("click", ".door", …)`. */
+  function delegated(element) {
+    const data = globalThis.jQuery && globalThis.jQuery._data;
+    if (typeof data !== "function") return false;
+    return [document, document.documentElement, document.body].some((owner) => {
+      const events = data(owner, "events");
+      const handlers = (events && events.click) || [];
+      return handlers.some((handler) => handler.selector && fits(element, handler.selector));
+    });
+  }
+
+  function fits(element, selector) {
+    try {
+      return element.matches(selector);
+    } catch {
+      return false; // a selector that only jQuery knows
+    }
+  }
+
   function handles(element) {
-    return listening.has(element) || typeof element.onclick === "function" || element.hasAttribute("onclick");
+    if (listening.has(element) || typeof element.onclick === "function" || element.hasAttribute("onclick")) return true;
+    return delegated(element);
   }
 
   function anchorActs(element) {
@@ -67,6 +87,7 @@
       case "tw-link": return "click";
       case "a": return anchorActs(element) ? "click" : null;
       case "button": return "click";
+      case "summary": return element.parentNode.localName === "details" ? "click" : otherKind(element);
       case "input": return inputKind(element);
       case "select": return "select";
       case "textarea": return "box";

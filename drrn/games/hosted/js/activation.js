@@ -63,7 +63,7 @@
 
   function after(element, event) {
     const name = element.localName;
-    if (name === "a" || name === "area") return drrn.follow(element.getAttribute("href"), element);
+    if (name === "a" || name === "area") return drrn.follow(element.getAttribute("href"));
     if (name === "summary") {
       const details = element.parentNode;
       if (details && details.localName === "details") {
@@ -99,14 +99,14 @@
   };
 
   /** Follows a link as far as a page that never leaves can: a script, or a place within the page. */
-  drrn.follow = function (address, element) {
+  drrn.follow = function (address) {
     const text = (address ?? "").trim();
     if (/^javascript:/i.test(text)) {
       const code = decodeURIComponent(text.slice(11));
       if (!/^\s*(?:void\s*\(?\s*0\s*\)?)?\s*;?\s*$/.test(code)) drrn.runScript(code);
     } else if (text.startsWith("#") || drrn.resolve(text).split("#")[0] === globalThis.location.href.split("#")[0]) {
       if (text.includes("#")) globalThis.location.hash = text.slice(text.indexOf("#"));
-    } else if (drrn.leaving) drrn.leaving(text, element); // whoever drives the page may wish to know
+    } // a link to another site leads nowhere
   };
 
   drrn.compileHandler = function (node, source) {

@@ -49,7 +49,7 @@
     return ((next() >>> 5) * 67108864 + (next() >>> 6)) / 9007199254740992;
   }
 
-  /** One of `outcomes` equally likely numbers from 0 up (drrn/games/hosted/lots.py works out the same). */
+  /** One of `outcomes` equally likely numbers from 0 up (drrn/games/hosted/keyed_lots.py works out the same). */
   function lot(outcomes) {
     const place = chance.lots.length;
     const byKey = () => Math.floor((scrambled(key + Math.imul(place + 1, GOLDEN)) * outcomes) / 4294967296);

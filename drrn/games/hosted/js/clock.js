@@ -9,6 +9,7 @@
   const RealDate = Date;
 
   let now = 0; // milliseconds since START
+  let kept = 0; // the moment to rewind to
   let readings = 0;
   let serial = 0;
   let queue = []; // waiting timers, soonest first; those of one moment in the order they were set
@@ -129,6 +130,14 @@
     pass,
     /** Call an action after so many milliseconds of fake time. */
     later: (milliseconds, action) => set(action, now + delayed(milliseconds), null, []),
+    /** Remember this moment, and come back to it later, with no timer waiting. */
+    keep: () => { kept = now; },
+    rewind: () => {
+      now = kept;
+      readings = 0;
+      queue = [];
+      byId.clear();
+    },
     /** How many timers wait. */
     waiting: () => queue.length,
   };

@@ -7,9 +7,9 @@
   const hidden = set("area base basefont datalist head link meta noembed noframes noscript param rp script source style template title track");
   const block = set(
     "address article aside blockquote body center dd details dialog dir div dl dt fieldset figcaption figure footer form frameset h1 h2 " +
-      "h3 h4 h5 h6 header hgroup hr html legend listing main menu nav ol optgroup option p plaintext pre search section summary ul xmp");
+      "h3 h4 h5 h6 header hgroup hr html legend listing main menu nav ol optgroup option p plaintext pre search section ul xmp");
   const others = {
-    li: "list-item", table: "table", tbody: "table-row-group", thead: "table-header-group", tfoot: "table-footer-group", tr: "table-row",
+    li: "list-item", summary: "list-item", table: "table", tbody: "table-row-group", thead: "table-header-group", tfoot: "table-footer-group", tr: "table-row",
     td: "table-cell", th: "table-cell", caption: "table-caption", col: "table-column", colgroup: "table-column-group",
     button: "inline-block", input: "inline-block", select: "inline-block", textarea: "inline-block", meter: "inline-block",
     progress: "inline-block", ruby: "ruby", rt: "ruby-text",
@@ -33,9 +33,7 @@
     if (hidden.has(name)) return "none";
     if (name === "input" && element.attributeMap.get("type") === "hidden") return "none";
     if (name === "dialog" && !element.attributeMap.has("open")) return "none";
-    if ((name === "audio" || name === "video") && name === "audio" && !element.attributeMap.has("controls")) return "none";
-    const parent = element.parentNode;
-    if (parent && parent.localName === "details" && name !== "summary" && !parent.attributeMap.has("open")) return "none";
+    if (name === "audio" && !element.attributeMap.has("controls")) return "none";
     if (block.has(name)) return "block";
     return Object.hasOwn(others, name) ? others[name] : "inline";
   }
@@ -93,23 +91,24 @@
     return defaults[property] ?? "";
   }
 
+  const of = Symbol("element");
   class ComputedStyle extends CSSStyleDeclaration {
     constructor(element) {
       super(null);
-      Object.defineProperty(this, "element", { value: element });
+      this[of] = element;
     }
     getPropertyValue(property) {
-      return computed(this.element, property);
+      return computed(this[of], property);
     }
     setProperty() {
       throw new DOMException("These styles are computed, and therefore read-only.", "NoModificationAllowedError");
     }
     // The two that are read all the time take the short way.
     get display() {
-      return this.element.isConnected ? shown(this.element).shownDisplay : "";
+      return this[of].isConnected ? shown(this[of]).shownDisplay : "";
     }
     get visibility() {
-      return this.element.isConnected ? shown(this.element).shownVisibility : "";
+      return this[of].isConnected ? shown(this[of]).shownVisibility : "";
     }
   }
 
@@ -119,15 +118,10 @@
     }
   }
 
-  const kept = new WeakMap();
   drrn.expose("getComputedStyle", function getComputedStyle(element, pseudo) {
     if (pseudo) return new PseudoStyle(null);
-    let style = kept.get(element);
-    if (!style) {
-      if (!element || element.nodeType !== 1) throw new TypeError("Failed to execute 'getComputedStyle' on 'Window': parameter 1 is not of type 'Element'.");
-      kept.set(element, (style = new ComputedStyle(element)));
-    }
-    return style;
+    if (!element || element.nodeType !== 1) throw new TypeError("Failed to execute 'getComputedStyle' on 'Window': parameter 1 is not of type 'Element'.");
+    return (element.computedStyle ??= new ComputedStyle(element));
   });
 
   /** A CSS time in milliseconds: "0.5s", "200ms", the longest of several. */

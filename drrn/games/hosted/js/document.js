@@ -11,7 +11,7 @@
       this.cookieJar = "";
       this.currentScript = null;
       this.idCache = new Map();
-      this.titleText = "";
+      this.quirks = false; // a page without a document type: tables stand within paragraphs
     }
     get nodeType() {
       return 9;
@@ -23,6 +23,9 @@
       return null;
     }
     set textContent(value) {}
+    get compatMode() {
+      return this.quirks ? "BackCompat" : "CSS1Compat";
+    }
     get defaultView() {
       return this === globalThis.document ? globalThis : null;
     }
@@ -223,7 +226,7 @@
     }
   }
   Object.assign(Document.prototype, {
-    compatMode: "CSS1Compat", characterSet: "UTF-8", charset: "UTF-8", contentType: "text/html", hidden: false, visibilityState: "visible",
+    characterSet: "UTF-8", charset: "UTF-8", contentType: "text/html", hidden: false, visibilityState: "visible",
     referrer: "", domain: "story.invalid", designMode: "off", lastModified: "01/01/2020 00:00:00", dir: "", fullscreenElement: null,
     fullscreenEnabled: false, fonts: { ready: Promise.resolve(), load: () => Promise.resolve([]), check: () => true, add() {}, addEventListener() {}, status: "loaded" },
   });

@@ -22,13 +22,13 @@
   globalThis.addEventListener("error", (event) => note(event.error || event.message));
   globalThis.addEventListener("unhandledrejection", (event) => note(event.reason));
 
-  /** Before the story's scripts: the chance of the opening, and the answers to what the story asks. */
-  drrn.begin = function begin(settings) {
+  /** Before the story's scripts: the answers to what the story asks, and the chance of the opening. */
+  drrn.begin = function begin(inputs, key, lots = [], listing = false) {
     errors = [];
-    drrn.answers = settings.inputs || {};
+    drrn.answers = inputs;
     drrn.restarted = false;
     drrn.noteGlobals();
-    drrn.chance.reseed(settings.key, settings.lots, settings.listing);
+    drrn.chance.reseed(key, lots, listing);
   };
 
   function look() {
@@ -129,7 +129,7 @@
     await settled(() => {
       visit = null;
       drrn.restarted = false;
-      drrn.chance.reseed(chance.key, chance.lots);
+      drrn.chance.reseed(chance.key, chance.lots, chance.listing);
       drrn.format.reseed();
       if (!drrn.format.restore(state)) throw new Error("the engine does not take its own state");
     });

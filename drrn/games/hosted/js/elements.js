@@ -13,6 +13,7 @@
       this.attributeMap = none; // shared while it is empty: most elements have none, and a Map costs
       this.classWords = null;
       this.styleDeclaration = null;
+      this.computedStyle = null;
       this.shownVersion = -1; // when display and visibility were last worked out, and what came of it
       this.shownDisplay = "";
       this.shownVisibility = "";
@@ -131,7 +132,7 @@
       tree.version++;
       if (key === "class") this.classWords = null;
       else if (key === "style") {
-        if (this.styleDeclaration && !this.styleDeclaration.writing) this.styleDeclaration.read(value ?? "");
+        if (this.styleDeclaration) this.styleDeclaration.attributeChanged(value ?? "");
       } else if (key.charCodeAt(0) === 111 && key.charCodeAt(1) === 110 && drrn.handlerNames.includes(key.slice(2))) {
         this.handlerMap ??= {};
         this.handlerMap[key.slice(2)] = value;

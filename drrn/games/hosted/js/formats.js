@@ -65,6 +65,7 @@
     passage: () => attempt(() => find("[data-passage-name]").getAttribute("data-passage-name"), ""),
     variables: () => attempt(() => globalThis.story.state, {}),
     history: () => [], // passages shown so far, this one last
+    fresh: () => false, // whether the story has made no move yet
     // Something that is another one after every move to a passage.
     moment: () => attempt(() => globalThis.story.history.length, null) ?? drrn.format.passage(),
     beyond: () => null, // plain data of the engine's that is no variable, and changes what comes
@@ -91,6 +92,7 @@
       const { pastLength, turns, passage } = drrn.harlowe.State;
       return `${pastLength} ${turns} ${passage}`;
     },
+    fresh: () => drrn.harlowe.State.pastLength === 0,
     save: () => attempt(() => {
       const saved = drrn.harlowe.State.serialise(false);
       return typeof saved === "object" ? saved.pastAndPresent : saved;
@@ -155,6 +157,7 @@
       return [...(State.expired || []), ...State.history.slice(0, State.length).map((moment) => moment.title)];
     }, []),
     moment: () => globalThis.SugarCube.State.variables,
+    fresh: () => globalThis.SugarCube.State.length === 1,
     beyond: () => {
       const { setup, settings, State } = globalThis.SugarCube;
       const kept = [setup, settings, State.temporary].map((part) => plain(part, 0) || {});
@@ -255,6 +258,7 @@
     reseed: () => reseed(false),
     history: () => Array.from(current().history(), String),
     moment: () => attempt(() => current().moment(), null),
+    fresh: () => attempt(() => current().fresh(), false),
     beyond: () => attempt(() => current().beyond(), null),
     plain: (value) => plain(value, 0),
     save: () => current().save(),

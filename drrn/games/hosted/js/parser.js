@@ -33,6 +33,7 @@
       this.stack = [];
       this.active = []; // open formatting elements, null for a marker
       this.phase = context ? "body" : "head";
+      this.headBegun = false;
       this.headDone = false;
       this.form = null;
       this.script = null; // an ended script of the document, which must run before the rest is read
@@ -103,6 +104,10 @@
       else this.put(new Text(text, this.document), foster);
     }
 
+    /** Whether a template of the head is being read, which may hold anything. */
+    openTemplate() {
+      return this.stack.some((element) => element.localName === "template");
+    }
     /** The head ends and the body begins with the first thing that cannot stand in a head. */
     toBody(attributes = new Map()) {
       if (this.phase === "body") return;
@@ -113,17 +118,20 @@
       else this.open("body", attributes);
     }
     doctype(name) {
+      this.document.quirks = false;
       if (!this.context && !this.document.doctype) drrn.insert(this.document, new DocumentType(this.document, name), this.document.firstChild);
     }
     comment(data) {
       const node = new Comment(data, this.document);
-      if (this.phase === "body" || this.headDone === false) this.put(node, false);
+      if (!this.context && !this.headBegun && this.phase === "head") drrn.insert(this.document, node, this.document.documentElement);
+      else if (this.phase === "body" || this.headDone === false) this.put(node, false);
       else drrn.insert(this.document.documentElement, node, null);
     }
     characters(text) {
-      if (this.context === null && this.phase === "head") {
+      if (this.context === null && this.phase === "head" && !this.openTemplate()) {
         const rest = text.replace(/^[ \t\n\f\r]+/, "");
-        if (rest === "") return void (this.headDone || this.insertText(text, false));
+        if (rest === "") return void (this.headDone || !this.headBegun || this.insertText(text, false));
+        if (rest !== text && this.headBegun && !this.headDone) this.insertText(text.slice(0, text.length - rest.length), false);
         this.toBody();
         text = rest;
       }
@@ -143,8 +151,11 @@
         return element;
       }
       if (name === "html") return this.merge(this.document.documentElement, attributes);
-      if (this.phase === "head") {
-        if (name === "head") return this.merge(this.document.head, attributes);
+      if (this.phase === "head" && !this.openTemplate()) {
+        if (name === "head") {
+          this.headBegun = true;
+          return this.merge(this.document.head, attributes);
+        }
         if (name === "body") return this.toBody(attributes);
         if (inHead.has(name)) return this.headTag(name, attributes, tokens);
         this.toBody();
@@ -156,8 +167,9 @@
       if (!element || this.context) return;
       for (const [key, value] of attributes) if (!element.hasAttribute(key)) element.setAttribute(key, value);
     }
-    headTag(name, attributes, tokens) {
-      const element = this.open(name, attributes);
+    headTag(name, attributes, tokens, foster = false) {
+      this.headBegun = true;
+      const element = this.open(name, attributes, { foster });
       if (voids.has(name)) this.stack.pop();
       else if (name !== "template") this.raw(element, name, tokens);
       return element;
@@ -176,7 +188,7 @@
     endTag(name) {
       if (this.phase === "head") {
         if (name === "head") return void ((this.headDone = true), (this.stack.length = 2));
-        if (name === "template") return this.popUntil("template");
+        if (this.openTemplate()) return drrn.endInBody(this, name);
         if (name !== "body" && name !== "html" && name !== "br") return;
         this.toBody();
       }
@@ -233,6 +245,7 @@
   /** Reads a document into its tree; next() stops at each script, which the caller runs before going on. */
   drrn.documentParser = function (document, markup) {
     const builder = new Builder(document, null);
+    document.quirks = true; // until a document type is met
     const html = document.documentElement || document.appendChild(document.createElement("html"));
     const head = document.head || html.appendChild(document.createElement("head"));
     builder.stack.push(html, head);

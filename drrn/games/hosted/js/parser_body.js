@@ -4,6 +4,7 @@
   const { closesParagraph, headings, headingTag, scopes, tableParts, tableRoots, inHead } = drrn.tagSets;
   const none = new Map();
   const blocks = new Set([...closesParagraph, "button"].filter((name) => !headings.has(name) && !["p", "li", "dd", "dt", "form", "hr", "table"].includes(name)));
+  const inTable = new Set(["script", "style", "template"]);
   const rows = (name) => name === "tbody" || name === "tfoot" || name === "thead";
   const cells = (name) => name === "td" || name === "th";
 
@@ -16,15 +17,19 @@
   drrn.inBody = function (builder, name, attributes, selfClosing, tokens) {
     if (tableParts.has(name)) return tablePart(builder, name, attributes);
     const foster = tableRoots.has(builder.currentName);
-    const options = { foster };
     if (name === "svg" || name === "math") {
       builder.reconstruct();
       builder.open(name, attributes, { foster, namespace: name === "svg" ? "http://www.w3.org/2000/svg" : "http://www.w3.org/1998/Math/MathML" });
       if (selfClosing) builder.stack.pop();
       return;
     }
-    if (inHead.has(name) && name !== "noscript") return void builder.headTag(name, attributes, tokens);
-    if (closesParagraph.has(name) && name !== "li" && name !== "dd" && name !== "dt") builder.closeParagraph();
+    if (inHead.has(name) && name !== "noscript") return void builder.headTag(name, attributes, tokens, foster && !inTable.has(name));
+    if ((name === "select" || name === "input") && builder.inScope("select")) {
+      builder.popUntil("select");
+      if (name === "select") return;
+    }
+    const leavesParagraph = ["li", "dd", "dt"].includes(name) || (name === "table" && builder.document.quirks);
+    if (closesParagraph.has(name) && !leavesParagraph) builder.closeParagraph();
     if (headings.has(name) && headings.has(builder.current.localName)) builder.stack.pop();
     if (name === "li") closeItem(builder, (open) => open === "li");
     else if (name === "dd" || name === "dt") closeItem(builder, (open) => open === "dd" || open === "dt");
@@ -32,8 +37,9 @@
       builder.impliedEnds();
       builder.popUntil("button");
     } else if (name === "form") {
-      if (builder.form && !builder.context) return;
-      builder.form = builder.open(name, attributes, options);
+      if (builder.form) return;
+      builder.form = builder.open(name, attributes);
+      if (foster) builder.stack.pop();
       return;
     } else if (name === "a") {
       const open = lastActive(builder, "a");
@@ -48,7 +54,7 @@
     } else if (name === "table") foster && builder.popUntil("table");
     if (name === "image") name = "img";
     if (!closesParagraph.has(name) || name === "option") builder.reconstruct();
-    const element = builder.open(name, attributes, options);
+    const element = builder.open(name, attributes, { foster: true });
     if (drrn.formatting.has(name)) builder.pushFormatting(element);
     else if (drrn.voids.has(name)) builder.stack.pop();
     else if (name === "textarea" || drrn.rawText.has(name)) builder.raw(element, name, tokens);
@@ -74,6 +80,10 @@
   function tablePart(builder, name, attributes) {
     const open = (test) => builder.inScope(test, scopes.table) || test(builder.context ? builder.context.localName : "");
     const inContext = builder.context ? builder.context.localName : "";
+    if (builder.current.localName === "template") {
+      builder.open(name, attributes); // a template may hold any part by itself
+      return void (name === "col" && builder.stack.pop());
+    }
     if (!open((each) => tableRoots.has(each) || each === "colgroup")) return;
     const backTo = (names) => {
       while (builder.stack.length > 1 && !names.includes(builder.current.localName)) builder.stack.pop();

@@ -58,7 +58,7 @@
     "focus-visible": (element) => element === active() && element.localName !== "body",
     "focus-within": (element) => active() !== globalThis.document.body && element.contains(active()),
     required: (element) => isField(element) && required(element),
-    optional: (element) => isField(element) && !required(element),
+    optional: (element) => (isField(element) && !required(element)) || element.localName === "button",
     "read-write": editable,
     "read-only": (element) => !editable(element),
     "placeholder-shown": (element) => element.attributeMap.has("placeholder") && element.value === "",
@@ -118,7 +118,7 @@
       const test = name === "not" ? (element, scope) => !inner.matches(element, scope) : inner.matches;
       return found(test, name === "where" ? 0 : inner.specificity);
     }
-    if (name === "has") return found(hasClass(argument));
+    if (name === "has") return found(hasClass(argument), drrn.readSelector(argument, true).specificity);
     if (name === "nth-child") return found(nthClass(argument, "previousSibling", false));
     if (name === "nth-last-child") return found(nthClass(argument, "nextSibling", false));
     if (name === "nth-of-type") return found(nthClass(argument, "previousSibling", true));

@@ -172,7 +172,9 @@
   }
 
   function walkChildren(element, writer, display, visible, plain) {
+    const folded = element.localName === "details" && !element.hasAttribute("open");
     for (let node = element.firstChild; node; node = node.nextSibling) {
+      if (folded && node.localName !== "summary") continue;
       if (node.nodeType === 1) walkElement(node, writer, display, plain);
       else if (node.nodeType === 3 && visible) {
         if (element.localName === "pre") {

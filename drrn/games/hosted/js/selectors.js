@@ -79,9 +79,7 @@
         compound.tests.push(null);
       } else if (char === "#") {
         reader.rest = reader.rest.slice(1);
-        const match = reader.take(/^(?:[-\w\u0080-\uFFFF]|\\[0-9a-fA-F]{1,6}\s?|\\[\s\S])+/);
-        if (!match) throw wrong(reader.whole);
-        const id = (compound.id = unescape(match[0]));
+        const id = (compound.id = reader.name());
         compound.tests.push((element) => element.attributeMap.get("id") === id);
         compound.specificity += 10000;
       } else if (char === ".") {
@@ -113,10 +111,11 @@
     return compound;
   }
 
+  const pseudoElements = /^(?:before|after|first-line|first-letter|selection|placeholder|marker|backdrop|cue|part|slotted|highlight|file-selector-button|target-text|(?:spelling|grammar)-error|view-transition.*|-webkit-.*)$/i;
   function readPseudo(reader, compound) {
     if (reader.take(/^::/) || /^:(?:before|after|first-line|first-letter)\b/.test(reader.rest)) {
       reader.take(/^:/);
-      reader.name();
+      if (!pseudoElements.test(reader.name())) throw wrong(reader.whole);
       if (reader.rest[0] === "(") reader.argument();
       compound.pseudoElement = true;
       compound.tests.push(() => false);

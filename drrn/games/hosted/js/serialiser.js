@@ -5,7 +5,7 @@
   const inText = /[&\u00A0<>]/g;
   const names = { "&": "&amp;", "\u00A0": "&nbsp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
   const escapeText = (text) => (text.replace(inText, (char) => names[char]));
-  const escapeValue = (text) => text.replace(/[&\u00A0"]/g, (char) => names[char]);
+  const escapeValue = (text) => text.replace(/[&\u00A0"<>]/g, (char) => names[char]);
   const asIs = new Set(["style", "script", "xmp", "iframe", "noembed", "noframes", "plaintext", "noscript"]);
 
   function children(node) {

@@ -146,23 +146,34 @@
     }
   }
 
+  function better(entries, element, best) {
+    for (const entry of entries) if (entry.rank >= best.rank && entry.matches(element, globalThis.document.documentElement)) best = entry;
+    return best;
+  }
+  const unset = { value: "", rank: -1 };
+
   /** The value that the page's sheets and the element's own style give a property, or "". */
   drrn.cascaded = function (element, property) {
-    refresh();
-    const inline = element.attributeMap.has("style") ? element.style.kept.get(property) : undefined;
+    if (checkedVersion !== tree.version) refresh();
+    const attributes = element.attributeMap;
+    const inline = attributes.size && attributes.has("style") ? element.style[drrn.keptStyle].get(property) : undefined;
     if (inline && inline[1]) return inline[0];
     const filed = cascade.get(property);
-    let best = inline ? { value: inline[0], rank: 9e11 } : { value: "", rank: -1 };
-    const consider = (entries) => {
-      if (!entries) return;
-      for (const entry of entries) if (entry.rank >= best.rank && entry.matches(element, element)) best = entry;
-    };
+    let best = inline ? { value: inline[0], rank: 9e11 } : unset;
     if (!filed) return best.value;
-    const text = element.attributeMap.get("class");
-    if (filed.id.size && element.attributeMap.has("id")) consider(filed.id.get(element.attributeMap.get("id")));
-    if (text && filed.className.size) for (const name of (element.classWords ??= drrn.words(text))) consider(filed.className.get(name));
-    consider(filed.tag.get(element.localName));
-    consider(filed.rest);
-    return best.value;
+    if (attributes.size) {
+      const id = filed.id.size ? filed.id.get(attributes.get("id")) : undefined;
+      if (id) best = better(id, element, best);
+      const text = filed.className.size ? attributes.get("class") : undefined;
+      if (text) {
+        for (const name of (element.classWords ??= drrn.words(text))) {
+          const entries = filed.className.get(name);
+          if (entries) best = better(entries, element, best);
+        }
+      }
+    }
+    const named = filed.tag.get(element.localName);
+    if (named) best = better(named, element, best);
+    return filed.rest.length ? better(filed.rest, element, best).value : best.value;
   };
 })(globalThis.__drrn);

@@ -68,26 +68,35 @@
     return true;
   }
 
+  const none = new Map();
+  // By symbols, so that a script that lists a style's properties does not meet them.
+  const [owner, kept, writing] = [Symbol("owner"), Symbol("kept"), Symbol("writing")];
+  drrn.keptStyle = kept;
+
   class CSSStyleDeclaration {
-    constructor(owner) {
-      Object.defineProperty(this, "owner", { value: owner });
-      Object.defineProperty(this, "kept", { value: new Map() }); // property → [value, important]
-      Object.defineProperty(this, "writing", { value: false, writable: true });
+    constructor(element) {
+      this[owner] = element;
+      this[kept] = element ? new Map() : none; // property → [value, important]
+      this[writing] = false;
+    }
+    /** The attribute has changed: read it, unless it was written from here. */
+    attributeChanged(text) {
+      if (!this[writing]) this.read(text);
     }
     read(text) {
-      this.kept.clear();
-      for (const [property, value, important] of drrn.declarations(text)) this.kept.set(property, [value, important]);
+      this[kept].clear();
+      for (const [property, value, important] of drrn.declarations(text)) this[kept].set(property, [value, important]);
     }
     write() {
-      if (!this.owner) return;
-      this.writing = true;
-      if (this.kept.size) this.owner.putAttribute("style", this.cssText);
-      else if (this.owner.attributeMap.has("style")) this.owner.putAttribute("style", "");
-      this.writing = false;
+      if (!this[owner]) return;
+      this[writing] = true;
+      if (this[kept].size) this[owner].putAttribute("style", this.cssText);
+      else if (this[owner].attributeMap.has("style")) this[owner].putAttribute("style", "");
+      this[writing] = false;
     }
     get cssText() {
       let text = "";
-      for (const [property, [value, important]] of this.kept) text += `${text && " "}${property}: ${value}${important ? " !important" : ""};`;
+      for (const [property, [value, important]] of this[kept]) text += `${text && " "}${property}: ${value}${important ? " !important" : ""};`;
       return text;
     }
     set cssText(text) {
@@ -95,20 +104,20 @@
       this.write();
     }
     get length() {
-      return this.kept.size;
+      return this[kept].size;
     }
     get parentRule() {
       return null;
     }
     item(index) {
-      return [...this.kept.keys()][index] ?? "";
+      return [...this[kept].keys()][index] ?? "";
     }
     getPropertyValue(property) {
-      const found = this.kept.get(property);
+      const found = this[kept].get(property);
       return found ? found[0] : "";
     }
     getPropertyPriority(property) {
-      const found = this.kept.get(property);
+      const found = this[kept].get(property);
       return found && found[1] ? "important" : "";
     }
     setProperty(property, value, priority = "") {
@@ -116,16 +125,16 @@
       if (text === "") return void this.removeProperty(property);
       const name = property.startsWith("--") ? property : property.toLowerCase();
       if (!valid(name, text)) return;
-      this.kept.set(name, [text, priority === "important"]);
+      this[kept].set(name, [text, priority === "important"]);
       this.write();
     }
     removeProperty(property) {
       const old = this.getPropertyValue(property);
-      if (this.kept.delete(property)) this.write();
+      if (this[kept].delete(property)) this.write();
       return old;
     }
     [Symbol.iterator]() {
-      return this.kept.keys();
+      return this[kept].keys();
     }
   }
   drrn.expose("CSSStyleDeclaration", CSSStyleDeclaration);

@@ -16,11 +16,16 @@
   let place = 0;
   const here = () => new URL(entries[place].url);
 
-  /** Moves within the page; a real change of page is not made, only told of. */
+  /** A page cannot be left: whoever drives it is told, and begins it anew. */
+  function leave() {
+    drrn.restarted = true;
+  }
+
+  /** Moves within the page. */
   function go(address) {
     const target = drrn.resolve(String(address));
     const old = entries[place].url;
-    if (target.split("#")[0] !== old.split("#")[0]) return void (drrn.leaving && drrn.leaving(target, null));
+    if (target.split("#")[0] !== old.split("#")[0]) return leave();
     if (target === old) return;
     entries.splice(++place, Infinity, { url: target, state: null });
     moved(old, true);
@@ -40,12 +45,12 @@
     replace(address) {
       const target = drrn.resolve(String(address));
       const old = entries[place].url;
-      if (target.split("#")[0] !== old.split("#")[0]) return void (drrn.leaving && drrn.leaving(target, null));
+      if (target.split("#")[0] !== old.split("#")[0]) return leave();
       entries[place] = { url: target, state: null };
       if (target !== old) moved(old, false);
     }
     reload() {
-      drrn.restarted = true; // the page stays; whoever drives it begins it anew
+      leave();
     }
     toString() {
       return this.href;

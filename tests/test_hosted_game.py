@@ -1,0 +1,179 @@
+"""Stories that their own engine plays, as games: opened, ruled, trained, resumed like any other."""
+
+import json
+
+import numpy as np
+import pytest
+
+import drrn
+from drrn.cli import main
+from drrn.errors import InputError
+from drrn.exact.solve import best, random_play
+from drrn.games.hosted.hosted_game import HostedGame
+from drrn.games.stories.story_game import StoryGame
+from tests.tiny_engine import tiny_story
+
+FORK = {
+    "Start": "{{(s.gold = 0, '')}}A fork.<p>[[Climb the hill->Hill]]</p><p>[[Go down to the lake->Lake]]</p>",
+    "Hill": "{{(s.gold = 5, '')}}Wind, and a purse of gold.<p>[[Go on->Gate]]</p>",
+    "Lake": "Water.<p>[[Go on->Gate]]</p><p>[[Turn back->Start]]</p>",
+    "Gate": "{{s.gold >= 5 ? 'The gate opens.' : 'The gate stays shut.'}}",
+}
+ENGINE = "</tw-storydata><script>1</script>"
+RULES = """
+story = "fork.html"
+step_reward = -0.1
+
+[[ending]]
+passage = "Gate"
+where = "$gold gte 5"
+reward = 10
+
+[[ending]]
+passage = "Gate"
+reward = -10
+"""
+
+
+@pytest.fixture
+def fork(tmp_path):
+    (tmp_path / "fork.html").write_text(tiny_story(FORK), encoding="utf-8")
+    (tmp_path / "fork.toml").write_text(RULES, encoding="utf-8")
+    return tmp_path / "fork.toml"
+
+
+@pytest.fixture
+def game(fork):
+    made = drrn.make(fork)
+    yield made
+    made.close()
+
+
+def walked(game, *actions):
+    shown = game.reset(0)
+    for action in actions:
+        shown = game.step(shown.actions.index(action))
+    return shown
+
+
+def test_a_page_with_an_engine_of_its_own_is_hosted_and_keeps_the_contract(game):
+    assert isinstance(game, HostedGame)
+    drrn.check_game(game)
+
+
+def test_rules_speak_of_passages_and_of_the_engines_variables(game):
+    assert walked(game, "Climb the hill", "Go on") == drrn.Observation("The gate opens.", (), 10.0)
+    assert game.ending == "Gate"
+    assert walked(game, "Go down to the lake", "Go on") == drrn.Observation("The gate stays shut.", (), -10.0)
+    assert walked(game, "Go down to the lake").reward == -0.1
+
+
+def test_a_hosted_story_is_compiled_and_solved(game):
+    compiled = drrn.compile_game(game, cache=False)
+    assert best(compiled).score == 10.0
+    # From the fork: up with 1/2; else the lake, from where the gate and the fork are equally likely: p = 1/2 + p/4.
+    assert random_play(compiled).final_reward == pytest.approx(10 * (2 / 3) - 10 * (1 / 3))
+
+
+def test_the_engine_runs_once_for_a_story_in_the_cache(fork, tmp_path, monkeypatch):
+    game = drrn.make(fork)
+    first = drrn.compile_game(game, cache=tmp_path / "cache")
+    game.close()
+    monkeypatch.setattr("drrn.games.hosted.session.Isolate", None)
+    again = drrn.compile_game(drrn.make(fork), cache=tmp_path / "cache")
+    assert again.texts == first.texts and np.array_equal(again.successor, first.successor)
+
+
+def test_a_search_in_vain_is_not_made_twice(tmp_path, monkeypatch):
+    endless = {
+        "Start": "{{(s.n = (s.n || 0) + 1, s.n)}} steps.<p>[[Walk on->Start]]</p><p>[[Stop->End]]</p>",
+        "End": "Done.",
+    }
+    (tmp_path / "walk.html").write_text(tiny_story(endless), encoding="utf-8")
+    game = drrn.make(tmp_path / "walk.html")
+    game.search_seconds = 0.5
+    with pytest.raises(InputError, match="more lay ahead"):
+        drrn.compile_game(game, cache=tmp_path / "cache")
+    game.close()
+    monkeypatch.setattr("drrn.games.hosted.session.Isolate", None)
+    again = drrn.make(tmp_path / "walk.html")
+    again.search_seconds = 0.5
+    with pytest.raises(InputError, match="more lay ahead"):
+        drrn.compile_game(again, cache=tmp_path / "cache")
+
+
+@pytest.mark.parametrize("no_compile", [False, True])
+def test_a_run_on_a_hosted_story_resumes_to_the_same_numbers(fork, tmp_path, no_compile):
+    settings = {"rounds": 2, "episodes_per_round": 10, "replicas": 2, "hidden": 8, "no_compile": no_compile}
+    whole = learned(fork, **settings)
+    trainer = drrn.trainer(str(fork), **settings)
+    next(iter(trainer.train()))
+    trainer.save(tmp_path / "cut")
+    resumed = drrn.resume(tmp_path / "cut", str(fork))
+    for _ in resumed.train():
+        pass
+    assert np.array_equal(whole, weights(resumed))
+
+
+def learned(fork, **settings):
+    trainer = drrn.trainer(str(fork), **settings)
+    for _ in trainer.train():
+        pass
+    return weights(trainer)
+
+
+def weights(trainer):
+    return np.concatenate([tensor.numpy().ravel() for tensor in trainer.model.weights.values()])
+
+
+def test_a_link_that_loads_the_page_anew_leads_back_to_the_opening(tmp_path):
+    again = '<p><button onclick="location.reload()">Again</button></p>'
+    page = tiny_story(
+        {"Start": "Here.<p>[[On->Next]]</p>", "Next": "There." + again + "<p>[[End->End]]</p>", "End": "Out."}
+    )
+    (tmp_path / "tale.html").write_text(page, encoding="utf-8")
+    game = drrn.make(tmp_path / "tale.html")
+    assert walked(game, "On", "Again", "On", "End").text == "Out."
+    assert len(drrn.compile_game(game, cache=False).texts) == 3
+    game.close()
+
+
+def test_our_reading_is_chosen_where_it_understands_a_story_whole(tmp_path):
+    page = '<tw-storydata format="SugarCube" startnode="1"><tw-passagedata pid="1" name="Start">{}</tw-passagedata>'
+    (tmp_path / "plain.html").write_text(page.format("Here.") + ENGINE, encoding="utf-8")
+    (tmp_path / "odd.html").write_text(page.format("&lt;&lt;wobble&gt;&gt;") + ENGINE, encoding="utf-8")
+    assert isinstance(drrn.make(tmp_path / "plain.html"), StoryGame)
+    assert isinstance(drrn.make(tmp_path / "odd.html"), HostedGame)
+    with pytest.raises(InputError, match="wobble"):
+        drrn.make(tmp_path / "odd.html", engine="native")
+    with pytest.raises(InputError, match="name one of native, hosted"):
+        drrn.make(tmp_path / "odd.html", engine="chromium")
+
+
+def test_without_the_extra_one_sentence_names_the_cure(tmp_path, monkeypatch):
+    monkeypatch.setattr("drrn.games.open_story._mini_racer", lambda: False)
+    (tmp_path / "harlowe.html").write_text(
+        tiny_story({"Start": "(set: $x to 1)"}).replace('"Tiny"', '"Harlowe"'), encoding="utf-8"
+    )
+    with pytest.raises(InputError, match=r"pip install 'drrn\[twine\]'"):
+        drrn.make(tmp_path / "harlowe.html")
+
+
+def test_a_where_may_only_compare_variables(fork):
+    fork.write_text(RULES.replace("$gold gte 5", "visited('Hill') gte 1"), encoding="utf-8")
+    with pytest.raises(InputError, match="compare the story's variables only"):
+        drrn.make(fork)
+
+
+def test_commands_work_on_a_hosted_story(fork, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    main(["inspect", str(fork), "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert found["play_test"]["best_final_reward"] == 10.0 and found["pages"] == 5
+    run = str(tmp_path / "run")
+    main(["train", str(fork), "--rounds", "1", "--episodes-per-round", "20", "--replicas", "2", "--out", run])
+    main(["evaluate", run, "--episodes", "20"])
+    assert "final reward" in capsys.readouterr().out
+    (tmp_path / "fork.toml").unlink()
+    main(["annotate", str(tmp_path / "fork.html")])
+    assert 'passage = "Gate"' in (tmp_path / "fork.toml").read_text(encoding="utf-8")
