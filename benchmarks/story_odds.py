@@ -24,7 +24,7 @@ from drrn.games import Compiled, compile_game
 from drrn.games.compiled.graph import EndingPlace
 from drrn.games.contract import Observation
 from drrn.games.hosted.hosted_game import HostedGame
-from drrn.games.hosted.moments import Moment
+from drrn.games.hosted.moments import Moment, Way
 from drrn.games.hosted.session import Session
 from drrn.games.hosted.stage import Stage
 
@@ -43,7 +43,7 @@ class StraightStage(Stage):
 
     def follow(self, moment: Moment, link: int, key: int) -> Moment:
         assert self.session is not None
-        return Moment(self.session.press(link, key))
+        return Moment(self._taken(self.session, Way(moment, link, key, ())))
 
     def close(self) -> None:
         if self.session is not None:

@@ -133,7 +133,7 @@ class _Opening:
     def hosted(self, story: Story) -> HostedGame:
         """Played by the engine that the page carries, or by the kept format that the source names."""
         page = self._page(story)
-        matters = Matters(story)
+        matters = Matters(story, twine1=not story.format and "<tw-storydata" not in page)
         script = Script(story, DEFAULT, dict(self.rules.inputs), facts=Facts(written=set(matters.variables)))
         script.tags.update((name, passage.tags) for name, passage in story.pages.items())
         if self.toml:

@@ -39,9 +39,9 @@ MOVES = re.compile(r"Engine\s*\.\s*(?:play|display|go|back)|goToPassage|state\s*
 class Ahead:
     """The passages and variables that may yet come, from each passage of a story in Harlowe or SugarCube."""
 
-    def __init__(self, story: Story) -> None:
-        self.story = story
-        self.understood = _is_understood(story)
+    def __init__(self, story: Story, understood: bool) -> None:
+        """`understood`: variables begin with a dollar sign wherever they are named, and macros are those we know."""
+        self.story, self.understood = story, understood
         self.kept: Collection[str] = ()  # variables that are read from outside, such as by rules
         self._named_by: dict[str, frozenset[str]] = {}
 
@@ -138,13 +138,6 @@ class Ahead:
             name: set[str]().union(*(live[to] for to in after), self._needs[name] if self._uses[name].later else ())
             for name, after in self.leads_to.items()
         }
-
-
-def _is_understood(story: Story) -> bool:
-    """Whether variables begin with a dollar sign wherever they are named: in Harlowe, SugarCube and Twine 1."""
-    if story.format:
-        return story.format.startswith(("harlowe", "sugarcube"))
-    return not any("<%" in passage.text for passage in story.passages.values())
 
 
 def _uses_of(passage: Passage) -> Uses:

@@ -17,16 +17,18 @@ from drrn.games.hosted.past import Past
 from drrn.games.hosted.shown import Shown
 from drrn.games.stories.story import Story
 
+KNOWN = ("harlowe", "sugarcube")  # formats whose variables begin with a dollar sign, wherever they are named
 WITHIN = re.compile(r"(?<![\w$])_[A-Za-z]\w*|<<script|<script|<<run|<<do\b", re.I)  # what a page may keep to itself
 
 
 class Matters:
     """Which part of a state can make a difference to any page ahead."""
 
-    def __init__(self, story: Story) -> None:
+    def __init__(self, story: Story, *, twine1: bool = False) -> None:
+        """`twine1`: the page was published by Twine 1, which names no format."""
         self.story = story
-        self.ahead = Ahead(story)
-        self.reads_names = self.ahead.understood
+        self.reads_names = twine1 or story.format.startswith(KNOWN)
+        self.ahead = Ahead(story, self.reads_names)
         self.past = Past(story, self.ahead)
 
     def keep(self, variables: Collection[str]) -> None:

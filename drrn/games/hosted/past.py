@@ -9,14 +9,18 @@ from functools import cached_property
 from drrn.games.hosted.ahead import Ahead
 from drrn.games.stories.story import Passage, Story
 
-HERE = re.compile(r"\([\w-]+:[^\n]*\b(?:visits?|exits?)\b|\bvisited\s*\(\s*(?:passage\s*\(\s*\)\s*)?\)|\bpassage\.visits\b")  # how often this one was shown
+# How often this one was shown.
+HERE = re.compile(
+    r"\([\w-]+:[^\n]*\b(?:visits?|exits?)\b|\bvisited\s*\(\s*(?:passage\s*\(\s*\)\s*)?\)|\bpassage\.visits\b"
+)
 NAMED = re.compile(r"\b(?:hasVisited|visited)\s*\(\s*((?:\"[^\"]*\"|'[^']*')(?:\s*,\s*(?:\"[^\"]*\"|'[^']*'))*)\s*\)")
 NAMED_IN_HARLOWE = re.compile(r"(?:\(visited:|\(history:\s*\)\s*contains)\s*(\"[^\"]*\"|'[^']*')\s*\)")
-ANY = re.compile(r"\(history:|\(visited:|\b(?:hasVisited|visited|visitedTags?|lastVisited)\s*\(")  # unless it is one of those
+# How often any other was, unless it is one of those.
+ANY = re.compile(r"\(history:|\(visited:|\b(?:hasVisited|visited|visitedTags?|lastVisited)\s*\(")
 WHOLE = re.compile(r"\bstory\.history\b|\bstate\.history\b(?!\s*\[\s*0\s*\])")  # the history itself, in code
 TRAIL = re.compile(r"\btrail\b")  # as Chapbook calls it
 TURNS = re.compile(r"\([\w-]+:[^\n]*\bturns?\b|\bturns\s*\(|\blastVisited\s*\(|State\s*\.\s*turns")
-PREVIOUS = re.compile(r"\bprevious\s*\(|<<return|\(history:\s*\)\s*'s")
+PREVIOUS = re.compile(r"\bpassage\.from\b|\{\s*back\s+link|\bprevious\s*\(|<<return|\(history:\s*\)\s*'s")
 BACK = re.compile(
     r"<<back\b|\((?:link-|icon-)?undo:|State\s*\.\s*(?:history|peek|index|backward)|Engine\s*\.\s*(?:back|go)\b", re.I
 )

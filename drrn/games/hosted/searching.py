@@ -45,7 +45,12 @@ def reachable(game: HostedGame, limit: int, memory: int, progress: Callable[[int
 
 
 def _go_everywhere(game: HostedGame, limit: int, progress: Callable[[int], None] | None) -> None:
-    """Meet every state depth first: the engine then goes on from where it stands, and is put back half as often."""
+    """Meet every state depth first: the engine then goes on from where it stands, and is put back half as often.
+
+    Not where the engine cannot be put back: the way to each state should then be short, since it is gone again.
+    """
+    if any(state.moment.saved is None for _, state in game.opening()):
+        return
     seen: set[HostedState] = set()
     waiting: list[Iterator[tuple[float, HostedState]]] = [iter(game.opening())]
     while waiting and len(seen) <= limit:
