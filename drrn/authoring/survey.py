@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from drrn.authoring.playtest import EndingOdds, PlayTest, play_test
+from drrn.authoring.sampled import Estimate, SampledPlay, sampled_play
 from drrn.games import Compiled, Game
 from drrn.games.compiled.graph import EndingPlace
 from drrn.games.compiled.reached import Face
@@ -31,6 +32,7 @@ class Ending:
     rule: int | None  # number of its [[ending]] in the TOML, from 1; None: no rule, so it pays the default
     last_words: str
     odds: EndingOdds | None = None  # where the game was compiled
+    sampled: Estimate | None = None  # else, where it was played: the share of random games that end so
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,23 @@ class Survey:
     paraphrases: Distance | None  # of the default set
     paraphrase_sets: dict[str, Distance]  # of every set, by its name
     play_test: PlayTest | None = None
+    sampled_play: SampledPlay | None = None  # of what could not be compiled
+
+
+def sampled_survey(found: Survey, game: Game, progress: Callable[[int], None] | None = None) -> Survey:
+    """The survey of what could not be compiled, with random play sampled, where the game tells its endings apart."""
+    play = sampled_play(game, progress=progress)
+    if play is None:
+        return found
+    shares: dict[tuple[str, int | None], Estimate] = {}
+    for place, share in play.endings.items():
+        assert isinstance(place, EndingPlace)
+        shares[place.passage, None if place.rule is None else place.rule + 1] = share
+    never = Estimate(0.0, 0.0)
+    endings = [replace(ending, sampled=shares.get((ending.passage, ending.rule), never)) for ending in found.endings]
+    told = {(ending.passage, ending.rule) for ending in endings}
+    note = [f'random play also ended in "{passage}"' for passage, rule in shares if (passage, rule) not in told]
+    return replace(found, endings=endings, sampled_play=replace(play, endings={}), notes=[*found.notes, *note])
 
 
 def survey(game: Game, limit: int = LIMIT, progress: Callable[[int], None] | None = None) -> Survey:

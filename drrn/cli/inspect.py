@@ -6,12 +6,14 @@ import argparse
 import dataclasses
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from drrn.authoring.playtest import PlayTest, walkthrough
-from drrn.authoring.survey import Ending, Survey, full_survey, survey
-from drrn.cli.show import add_game_options, counted, one_line, open_game, positive, states_progress, table
+from drrn.authoring.sampled import GAMES, Estimate, SampledPlay
+from drrn.authoring.survey import Ending, Survey, full_survey, sampled_survey, survey
+from drrn.cli.show import add_game_options, counted, games_progress, one_line, open_game, positive, states_progress, table
 from drrn.errors import InputError
 from drrn.games import Compiled, Game, compile_game
 from drrn.games.compiled.compile import LIMIT, MEMORY
@@ -58,8 +60,7 @@ def run(options: argparse.Namespace) -> None:
         game.search_seconds = float(options.seconds)
     maps = _free_stem(options.plot, game.name) if options.plot else None
     compiled, why_not = _compiled(game, options)
-    if sys.stderr.isatty():
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # the line of progress
+    _clear_progress()
     if compiled is None and (options.walkthrough or maps or not isinstance(game, Authored)):
         raise InputError(why_not)
     if compiled and options.walkthrough:
@@ -69,10 +70,16 @@ def run(options: argparse.Namespace) -> None:
         found = full_survey(game, compiled)
     else:
         found = survey(game, min(options.limit, EXPLORED), states_progress(options.limit))
-        found = dataclasses.replace(found, notes=[why_not, *found.notes])
+        found = sampled_survey(dataclasses.replace(found, notes=[why_not, *found.notes]), game, games_progress(GAMES))
+        _clear_progress()
     print(survey_as_json(found) if options.json else told_survey(found))
     if compiled and maps:
         _plot(compiled, maps)
+
+
+def _clear_progress() -> None:
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def _compiled(game: Game, options: argparse.Namespace) -> tuple[Compiled | None, str]:
@@ -148,6 +155,8 @@ def told_survey(found: Survey) -> str:
         parts.insert(1, notes.pop(0))  # why it could not be compiled
     if found.play_test:
         parts += ["Play (exact, without a step limit)", _indented(_scores(found.play_test))]
+    if found.sampled_play:
+        parts.append(_sampled(found.sampled_play))
     parts += [f"Endings ({len(found.endings)})", _indented(_endings(found))]
     for head, items in _lists(found, notes).items():
         if items:
@@ -188,6 +197,20 @@ def _scores(test: PlayTest) -> str:
     return table(rows, header=["", "final reward", "return", "steps"])
 
 
+def _sampled(play: SampledPlay) -> str:
+    """Random play that was sampled, in a sentence."""
+    reward, steps = play.final_reward, play.steps
+    stopped = f"; {_estimated(play.stopped)} stopped at the limit of {play.max_steps:,} steps" if play.stopped.mean else ""
+    return (
+        f"Random play ({counted(play.games, 'game')}, with standard errors): final reward {reward.mean:.2f} ± "
+        f"{reward.error:.2f}, {steps.mean:.1f} ± {steps.error:.1f} steps{stopped}"
+    )
+
+
+def _estimated(share: Estimate) -> str:
+    return f"{share.mean:.1%} ± {share.error:.1%}"
+
+
 def _or_endless(number: float | None) -> str:
     return "endless" if number is None else f"{number:.2f}"
 
@@ -197,13 +220,19 @@ def _endings(found: Survey) -> str:
     rows: list[list[object]] = []
     for e in found.endings:
         unruled = "(no rule)" if found.passages and not e.rule else ""
-        if e.odds is None:
+        if e.sampled is not None:
+            rows.append([e.reward, _estimated(e.sampled), e.passage, unruled, _cut(e.last_words, 60)])
+        elif e.odds is None:
             rows.append([e.reward, e.passage, unruled, _cut(e.last_words, 70)])
         else:
             odds = [f"{e.odds.random:.1%}", f"{e.odds.best:.1%}", len(e.odds.shortest)]
             rows.append([e.reward, *odds, e.passage, unruled, _cut(e.last_words, 60)])
     name = "passage" if found.passages else "ending"
-    header = ["reward", "random", "best", "fewest steps", name, "", "last words"] if found.play_test else ()
+    header: Sequence[str] = ()
+    if found.play_test:
+        header = ["reward", "random", "best", "fewest steps", name, "", "last words"]
+    elif found.sampled_play:
+        header = ["reward", "random", name, "", "last words"]
     return table(rows, header=header)
 
 

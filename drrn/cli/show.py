@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -100,13 +101,24 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def games_progress(games: int) -> Callable[[int], None] | None:
+    """A line that counts games, where a person looks on."""
+    if not sys.stderr.isatty():
+        return None
+    return lambda game: print(f"\r{game:,} of {games:,} games \x1b[K\r", end="", file=sys.stderr, flush=True)
+
+
 def states_progress(limit: int) -> Callable[[int], None] | None:
     """A line that counts on, where a person looks on."""
     if not sys.stderr.isatty():
         return None
 
+    shown = time.monotonic()
+
     def show(states: int) -> None:
-        if states % 1000 == 0:
+        nonlocal shown
+        if states % 1000 == 0 or time.monotonic() > shown + 0.5:  # where states are slow, they are counted by the clock
+            shown = time.monotonic()
             print(f"\r{states:,} states of at most {limit:,} \x1b[K\r", end="", file=sys.stderr, flush=True)
 
     return show
