@@ -32,6 +32,10 @@ WORKED_OUT = re.compile(
     r"|\[\[(?:[^\[\]]*(?:\||->))?\s*[$_]|\[\[\s*[$_][^\[\]]*<-|Engine\s*\.|data-passage\s*=\s*[\"'][$_]|@data-passage",
     re.I,
 )
+WIDGET = re.compile(r"<<widget\s+[\"']?([^\s\"'>]+)")
+# What SugarCube tells in its side bar, and what could change the story from there.
+SIDE_BAR = frozenset("StoryAuthor StoryBanner StoryCaption StoryDisplayTitle StorySubtitle StoryTitle".split())
+CHANGES = re.compile(r"<<(?!/|=|-|print\b|if\b|else\b|elseif\b|nobr\b|for\b|switch\b|case\b|default\b)", re.I)
 # Code that moves to a passage.
 MOVES = re.compile(r"Engine\s*\.\s*(?:play|display|go|back)|goToPassage|state\s*\.\s*display|story\s*\.\s*show", re.I)
 
@@ -111,11 +115,35 @@ class Ahead:
 
     @cached_property
     def _needs(self) -> dict[str, set[str]]:
-        return {name: used.needs(self._wanted) for name, used in self._uses.items()}
+        """The variables that each passage may read, itself or by the widgets that it calls."""
+        needs = {name: used.needs(self._wanted) for name, used in self._uses.items()}
+        texts = {name: passage.text for name, passage in self.story.passages.items()}
+        called = {name: [w for w, calls in self._widgets.items() if calls.search(text)] for name, text in texts.items()}
+        for _ in self._widgets:  # widgets may call others
+            for name, widgets in called.items():
+                needs[name] = needs[name].union(*(needs[widget] for widget in widgets))
+        return needs
+
+    @cached_property
+    def _widgets(self) -> dict[str, re.Pattern[str]]:
+        """Passages that only define widgets, and what a call of one of these looks like."""
+        found = {}
+        for name, passage in self.story.passages.items():
+            if "widget" in passage.tags and "script" not in passage.tags:
+                widgets = WIDGET.findall(passage.text)
+                found[name] = re.compile("<<(?:" + "|".join(map(re.escape, widgets)) + r")(?![\w-])" if widgets else r"(?!)")
+        return found
 
     @cached_property
     def _everywhere(self) -> frozenset[str]:
-        return frozenset(name for passage in self._beside for name in self._needs[passage])
+        told = (name for name in self._beside if name not in self._widgets and not self._is_quiet(name))
+        return frozenset(variable for name in told for variable in self._needs[name])
+
+    def _is_quiet(self, name: str) -> bool:
+        """Whether a passage is told before the story alone, or in a side bar that is not read, and changes nothing."""
+        if not self.story.format.startswith("sugarcube"):
+            return False
+        return name == "StoryInit" or (name in SIDE_BAR and not CHANGES.search(self.story.passages[name].text))
 
     @cached_property
     def _live_before(self) -> dict[str, set[str]]:

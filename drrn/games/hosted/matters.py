@@ -48,6 +48,9 @@ class Matters:
 
     def identity(self, shown: Shown, clicks: Clicks) -> Hashable:
         """A key under which states are one where nothing ahead can differ; `clicks` led to and were made on this page."""
+        if not shown.links:  # nothing lies ahead; rules may still ask for variables
+            kept = {name: value for name, value in shown.variables.items() if name in self.ahead.kept}
+            return shown.passage, shown.seen, _text(kept), "", (), ()
         return (
             shown.passage,
             shown.seen,
