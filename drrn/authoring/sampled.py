@@ -56,9 +56,11 @@ def sampled_play(
         steps.append(taken)
         if progress:
             progress(number + 1)
-    shares = {place: _share(count, len(steps)) for place, count in ended.items() if place is not None}
+    shares: dict[Hashable, Estimate] = {
+        place: _share(count, len(steps)) for place, count in ended.items() if place is not None
+    }
     stopped = _share(ended[None], len(steps))
-    return SampledPlay(len(steps), step_limit_of(game), _mean(rewards), _mean(steps), stopped, dict(shares))
+    return SampledPlay(len(steps), step_limit_of(game), _mean(rewards), _mean(steps), stopped, shares)
 
 
 def _played(game: Game, seed: int) -> tuple[EndingPlace | None, float, int]:

@@ -13,7 +13,16 @@ from typing import Any
 from drrn.authoring.playtest import PlayTest, walkthrough
 from drrn.authoring.sampled import GAMES, Estimate, SampledPlay
 from drrn.authoring.survey import Ending, Survey, full_survey, sampled_survey, survey
-from drrn.cli.show import add_game_options, counted, games_progress, one_line, open_game, positive, states_progress, table
+from drrn.cli.show import (
+    add_game_options,
+    counted,
+    games_progress,
+    one_line,
+    open_game,
+    positive,
+    states_progress,
+    table,
+)
 from drrn.errors import InputError
 from drrn.games import Compiled, Game, compile_game
 from drrn.games.compiled.compile import LIMIT, MEMORY
@@ -200,7 +209,9 @@ def _scores(test: PlayTest) -> str:
 def _sampled(play: SampledPlay) -> str:
     """Random play that was sampled, in a sentence."""
     reward, steps = play.final_reward, play.steps
-    stopped = f"; {_estimated(play.stopped)} stopped at the limit of {play.max_steps:,} steps" if play.stopped.mean else ""
+    stopped = (
+        f"; {_estimated(play.stopped)} stopped at the limit of {play.max_steps:,} steps" if play.stopped.mean else ""
+    )
     return (
         f"Random play ({counted(play.games, 'game')}, with standard errors): final reward {reward.mean:.2f} ± "
         f"{reward.error:.2f}, {steps.mean:.1f} ± {steps.error:.1f} steps{stopped}"

@@ -131,7 +131,9 @@ class Ahead:
         for name, passage in self.story.passages.items():
             if "widget" in passage.tags and "script" not in passage.tags:
                 widgets = WIDGET.findall(passage.text)
-                found[name] = re.compile("<<(?:" + "|".join(map(re.escape, widgets)) + r")(?![\w-])" if widgets else r"(?!)")
+                found[name] = re.compile(
+                    "<<(?:" + "|".join(map(re.escape, widgets)) + r")(?![\w-])" if widgets else r"(?!)"
+                )
         return found
 
     @cached_property

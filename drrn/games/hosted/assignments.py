@@ -119,7 +119,8 @@ def _set_macros(text: str) -> Iterator[tuple[int, int, list[str]]]:
 
 def _parts(text: str, start: int, closing: str) -> tuple[int, list[str]]:
     """The end of a macro and its parts, cut at commas and semicolons outside of brackets and quotes."""
-    parts, begun, place, depth, quote = [], start, start, 0, ""
+    parts: list[str] = []
+    begun, place, depth, quote = start, start, 0, ""
     while place < len(text):
         letter = text[place]
         if quote:

@@ -10,7 +10,9 @@ from drrn.games.hosted.assignments import VARIABLE, settings_in
 NUMBER = r"-?\d+(?:\.\d+)?"
 SIGN = r"(?:is not|isnot|is|gte|gt|lte|lt|eq|neq|>=|<=|>|<|===?|!==?)"
 COMPARED = re.compile(rf"\$([A-Za-z_]\w*)\s*{SIGN}\s*({NUMBER})(?=\s*(?:\)|>>|\]|and\b|or\b|&&|\|\|))", re.I)
-GROWS = re.compile(r"\s*(?:to\s+(?:it|\$(\w+))\s*\+\s*(\d+(?:\.\d+)?)|\+=\s*(\d+(?:\.\d+)?)|=\s*\$(\w+)\s*\+\s*(\d+(?:\.\d+)?)|\+\+)\s*")
+GROWS = re.compile(
+    r"\s*(?:to\s+(?:it|\$(\w+))\s*\+\s*(\d+(?:\.\d+)?)|\+=\s*(\d+(?:\.\d+)?)|=\s*\$(\w+)\s*\+\s*(\d+(?:\.\d+)?)|\+\+)\s*"
+)
 CONSTANT = re.compile(rf"\s*(?:to|=)\s*({NUMBER})\s*")
 
 

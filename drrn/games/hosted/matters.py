@@ -1,4 +1,4 @@
-"""What can matter of a hosted story's state: what the page shows, what may yet be read, what may be asked of its past."""
+"""What can matter of a hosted story's state: what the page shows, what may yet be read, what is asked of its past."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Collection, Hashable, Mapping
 from functools import cached_property
 from typing import Any
 
-from drrn.games.hosted.ahead import VARIABLE, WORD, Ahead
-from drrn.games.hosted.assignments import LATER
+from drrn.games.hosted.ahead import WORD, Ahead
+from drrn.games.hosted.assignments import LATER, VARIABLE
 from drrn.games.hosted.counters import counters
 from drrn.games.hosted.moments import Clicks
 from drrn.games.hosted.past import Past
@@ -47,7 +47,7 @@ class Matters:
         return self.past.goes_back
 
     def identity(self, shown: Shown, clicks: Clicks) -> Hashable:
-        """A key under which states are one where nothing ahead can differ; `clicks` led to and were made on this page."""
+        """A key under which states are one where nothing ahead can differ; `clicks` led to this page and were made in it."""
         if not shown.links:  # nothing lies ahead; rules may still ask for variables
             kept = {name: value for name, value in shown.variables.items() if name in self.ahead.kept}
             return shown.passage, shown.seen, _text(kept), "", (), ()

@@ -1,0 +1,216 @@
+"""Hosted stories: their states are told apart by what can matter, their odds are exact, and what cannot be listed says so."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import drrn
+from drrn.authoring.sampled import sampled_play
+from drrn.cli import main
+from drrn.errors import InputError
+from drrn.exact.solve import random_play
+from drrn.games.hosted.ahead import Ahead
+from drrn.games.hosted.assignments import uses
+from drrn.games.hosted.counters import counters
+from drrn.games.hosted.matters import Matters
+from drrn.games.hosted.past import Past
+from drrn.games.stories.story import Passage, Story
+from tests.tiny_engine import tiny_story
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("py_mini_racer") is None, reason="needs drrn[twine]")
+
+FORMATS = Path(__file__).parents[2] / "shared" / "formats"
+needs_formats = pytest.mark.skipif(not FORMATS.is_dir(), reason="the story formats are not there (../shared/formats)")
+DICE = {  # one throw of a die: 1 wins, 2 and 3 throw again, the rest loses
+    "harlowe": (
+        "3.3.9",
+        "(set: $die to (random: 1, 6))",
+        "(if: $die is 1)[[[Go->Win]]](else-if: $die < 4)[[[Go->Throw]]](else:)[[[Go->Lose]]]",
+    ),
+    "sugarcube": (
+        "2.37.3",
+        "<<set $die to random(1, 6)>>",
+        "<<if $die is 1>>[[Go->Win]]<<elseif $die lt 4>>[[Go->Throw]]<<else>>[[Go->Lose]]<</if>>",
+    ),
+}
+
+
+@pytest.fixture
+def opened(tmp_path):
+    games = []
+
+    def open_tiny(passages, **parts):
+        path = tmp_path / f"story{len(games)}.html"
+        path.write_text(tiny_story(passages, **parts), encoding="utf-8")
+        games.append(drrn.make(path, engine="hosted"))
+        return games[-1]
+
+    yield open_tiny
+    for game in games:
+        game.close()
+
+
+def odds(game):
+    """The exact odds of each ending in random play."""
+    compiled = drrn.compile_game(game, cache=False)
+    return dict(zip((ending.passage for ending in compiled.endings), random_play(compiled).endings, strict=True))
+
+
+def story(passages, form="sugarcube"):
+    return Story("test", {name: Passage(name, text) for name, text in passages.items()}, format=form)
+
+
+def test_a_whole_number_that_is_drawn_has_exact_odds(opened):
+    game = opened(
+        {
+            "Start": "[[throw->Throw]]",
+            "Throw": "{{(s.die = 1 + Math.floor(Math.random() * 6), '')}}"
+            "{{s.die == 1 ? '[[go->Win]]' : s.die < 4 ? '[[go->Again]]' : '[[go->Lose]]'}}",
+            "Again": "Once more. [[throw->Throw]]",
+            "Win": "Won.",
+            "Lose": "Lost.",
+        }
+    )
+    assert odds(game) == {"Win": pytest.approx(1 / 4), "Lose": pytest.approx(3 / 4)}  # p = 1/6 + p/3
+
+
+def test_a_lot_drawn_on_the_first_page_has_exact_odds(opened):
+    game = opened({"Start": "{{Math.floor(Math.random() * 4) ? '[[go->B]]' : '[[go->A]]'}}", "A": "A.", "B": "B."})
+    assert odds(game) == {"A": pytest.approx(1 / 4), "B": pytest.approx(3 / 4)}
+
+
+def test_a_number_drawn_otherwise_is_refused_with_its_passage(opened):
+    game = opened(
+        {"Start": "[[go->Dice]]", "Dice": "{{Math.random() < 0.3 ? 'low' : 'high'}} [[on->End]]", "End": "End."}
+    )
+    with pytest.raises(InputError, match=r'"Dice" draws a number by Math\.random\(\)'):
+        drrn.compile_game(game, cache=False)
+
+
+def test_an_undo_cannot_be_enumerated_and_says_so(opened):
+    game = opened({"Start": "[[go->End]] [[look->Look]]", "Look": "<<back>> [[on->End]]", "End": "End."})
+    with pytest.raises(InputError, match="an undo in it"):
+        drrn.compile_game(game, cache=False)
+
+
+def test_a_second_search_finds_the_same_states(opened):
+    passages = {
+        "Start": "{{(s.gold = (s.gold || 0) + Math.floor(Math.random() * 3), '')}}{{s.gold}} "
+        "{{s.gold < 4 ? '[[more->Start2]]' : ''}} [[stop->End]]",
+        "Start2": "Once more. [[on->Start]]",
+        "End": "{{s.gold}} in all.",
+    }
+    first, second = (drrn.compile_game(opened(passages), cache=False) for _ in range(2))
+    for part in ("page", "row", "successor", "probability"):
+        assert np.array_equal(getattr(first, part), getattr(second, part)), part
+
+
+def test_what_a_script_keeps_in_a_global_tells_states_apart(opened):
+    game = opened(
+        {
+            "A": "A hall. [[on->B]] [[leave->End]]",
+            "B": "{{(window.times = Math.min(2, window.times + 1), '')}}A room. [[back->A]]",
+            "End": "{{window.times == 2 ? 'late' : 'early'}}",
+        },
+        script="window.times = 0;",
+    )
+    compiled = drrn.compile_game(game, cache=False)
+    assert sorted(compiled.texts[compiled.text[state]] for state in np.flatnonzero(compiled.ended)) == ["early", "late"]
+
+
+def test_a_link_that_loads_the_page_anew_leads_back_to_the_opening(opened):
+    game = opened(
+        {
+            "Start": "{{(s.n = (s.n || 0) + 1, '')}}{{s.n}} [[on->Next]]",
+            "Next": '<button onclick="location.reload()">again</button> [[end->End]]',
+            "End": "End.",
+        }
+    )
+    assert len(drrn.compile_game(game, cache=False)) == 3
+
+
+def test_sampled_odds_come_with_their_standard_error(opened):
+    game = opened(
+        {"Start": "[[go->Dice]]", "Dice": "{{Math.random() < 0.25 ? '[[on->A]]' : '[[on->B]]'}}", "A": "A.", "B": "B."}
+    )
+    play = sampled_play(game, 100)
+    shares = {place.passage: share for place, share in play.endings.items()}
+    assert play.games == 100 and shares["A"].mean + shares["B"].mean == pytest.approx(1)
+    assert shares["A"].error == pytest.approx((shares["A"].mean * shares["B"].mean / 100) ** 0.5)
+    assert abs(shares["A"].mean - 0.25) < 5 * 0.0433
+
+
+def test_inspect_says_why_it_is_not_compiled_and_samples_instead(opened, tmp_path, capsys):
+    opened({"Start": "[[go->Dice]]", "Dice": "{{Math.random()}} [[on->End]]", "End": "The end of it."})
+    main(["inspect", str(tmp_path / "story0.html"), "--engine", "hosted"])
+    told = capsys.readouterr().out
+    assert "draws a number by Math.random()" in told and "Random play (200 games" in told and "100.0% ± 0.0%" in told
+    main(["inspect", str(tmp_path / "story0.html"), "--engine", "hosted", "--json"])
+    assert json.loads(capsys.readouterr().out)["sampled_play"]["games"] == 200
+
+
+@needs_formats
+@pytest.mark.parametrize("kind", DICE)
+def test_the_formats_own_draws_have_exact_odds(kind, tmp_path, monkeypatch):
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    main(["formats", "add", str(FORMATS / kind)])
+    version, throw, links = DICE[kind]
+    data = json.dumps({"ifid": "A7F0B8B2-6D0E-4E0C-8C1B-7C1E0D3F9A52", "format": kind, "format-version": version})
+    path = tmp_path / "dice.twee"
+    path.write_text(
+        f":: StoryData\n{data}\n\n:: Start\n[[Go->Throw]]\n\n:: Throw\n{throw}{links}\n\n:: Win\nWon.\n\n:: Lose\nLost.\n",
+        encoding="utf-8",
+    )
+    game = drrn.make(path, engine="hosted")
+    assert odds(game) == {"Win": pytest.approx(1 / 4), "Lose": pytest.approx(3 / 4)}
+    game.close()
+
+
+def test_a_variable_matters_until_its_last_reader():
+    ahead = Ahead(
+        story({"A": "<<set $x to 1>>[[B]]", "B": "<<if $x is 1>>yes<</if>>[[C]]", "C": "[[D]]", "D": "End."}), True
+    )
+    assert ahead.may_be_read("A", "x")
+    assert not ahead.may_be_read("B", "x") and not ahead.may_be_read("C", "x")  # B has read it, and is done
+
+
+def test_a_variable_that_only_sets_itself_never_matters():
+    ahead = Ahead(story({"A": "<<set $n += 1>>[[B]]", "B": "<<set $n to $n + 1>>[[A]]"}), True)
+    assert not ahead.may_be_read("A", "n")
+    ahead.kept = {"n"}
+    assert ahead.may_be_read("A", "n")  # unless a rule asks for it
+
+
+def test_a_variable_that_is_set_before_it_is_read_does_not_matter():
+    ahead = Ahead(story({"A": "[[B]]", "B": "(set: $x to 1)It is $x. [[A]]"}, "harlowe"), True)
+    assert not ahead.may_be_read("A", "x")
+    in_a_hook = Ahead(story({"A": "[[B]]", "B": "(if: $y)[(set: $x to 1)]It is $x. [[A]]"}, "harlowe"), True)
+    assert in_a_hook.may_be_read("A", "x")
+
+
+def test_settings_are_read_with_quotes_and_brackets_in_them():
+    found = uses('(set: $a to (a: 1, "x)", $b), $c to "$d")[[on]]')
+    assert found.settings == (("a", frozenset({"b"})), ("c", frozenset({"d"}))) and not found.read
+
+
+def test_a_counter_counts_as_far_as_it_is_compared():
+    assert counters(["<<set $c to 0>>", "<<set $c += 1>><<if $c gte 5>>late<</if>>"]) == {"c": 6.0}
+    assert counters(["<<set $c += 1>><<if $c gte 5>>$c<</if>>"]) == {}  # it is shown
+    assert counters(["<<set $c -= 1>><<if $c gte 5>>late<</if>>"]) == {}  # it falls
+
+
+def test_only_the_visits_that_are_asked_for_are_counted():
+    told = story({"A": '<<if visited("B") gte 2>>x<</if>>[[B]][[C]]', "B": "[[A]]", "C": "[[A]]"})
+    past = Past(told, Ahead(told, True))
+    assert past.of("A", ("A", "B", "A")) == past.of("A", ("A", "B", "A", "C", "A"))
+    assert past.of("A", ("A", "B", "A")) != past.of("A", ("A", "B", "A", "B", "A"))
+
+
+def test_an_unknown_formats_variables_all_matter():
+    matters = Matters(story({"A": "[[B]]", "B": "."}, "snowman"))
+    assert not matters.reads_names and matters.ahead.may_be_read("B", "anything")
