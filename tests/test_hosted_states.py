@@ -1,4 +1,4 @@
-"""Hosted stories: their states are told apart by what can matter, their odds are exact, and what cannot be listed says so."""
+"""Hosted stories: states are told apart by what can matter, odds are exact, what cannot be listed says so."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from drrn.games.hosted.counters import counters
 from drrn.games.hosted.matters import Matters
 from drrn.games.hosted.past import Past
 from drrn.games.stories.story import Passage, Story
+from tests.small_trainings import SMALL, alike
 from tests.tiny_engine import tiny_story
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("py_mini_racer") is None, reason="needs drrn[twine]")
@@ -163,7 +164,7 @@ def test_the_formats_own_draws_have_exact_odds(kind, tmp_path, monkeypatch):
     data = json.dumps({"ifid": "A7F0B8B2-6D0E-4E0C-8C1B-7C1E0D3F9A52", "format": kind, "format-version": version})
     path = tmp_path / "dice.twee"
     path.write_text(
-        f":: StoryData\n{data}\n\n:: Start\n[[Go->Throw]]\n\n:: Throw\n{throw}{links}\n\n:: Win\nWon.\n\n:: Lose\nLost.\n",
+        f":: StoryData\n{data}\n\n:: Start\n[[Go->Throw]]\n\n:: Throw\n{throw}{links}\n\n:: Win\nWon.\n\n:: Lose\nNo.\n",
         encoding="utf-8",
     )
     game = drrn.make(path, engine="hosted")
@@ -214,3 +215,19 @@ def test_only_the_visits_that_are_asked_for_are_counted():
 def test_an_unknown_formats_variables_all_matter():
     matters = Matters(story({"A": "[[B]]", "B": "."}, "snowman"))
     assert not matters.reads_names and matters.ahead.may_be_read("B", "anything")
+
+
+def test_worker_processes_play_a_story_that_cannot_be_compiled_to_the_same_numbers(opened, tmp_path):
+    opened(
+        {
+            "Start": "{{Math.random() < 0.5 ? 'Heads' : 'Tails'}}.<p>[[Left->A]]</p><p>[[Right->B]]</p>",
+            "A": "{{Math.random() < 0.5 ? 'Rain' : 'Sun'}}.<p>[[On->B]]</p><p>[[Turn back->Start]]</p>",
+            "B": "The end.",
+        }
+    )
+    settings = {**SMALL, "rounds": 2}
+    path = str(tmp_path / "story0.html")
+    trainers = [drrn.trainer(path, paper=True, workers=workers, **settings) for workers in (1, 2)]
+    rounds = [list(trainer.train()) for trainer in trainers]
+    assert alike(*trainers)
+    assert [r.evaluations for r in rounds[0]] == [r.evaluations for r in rounds[1]]

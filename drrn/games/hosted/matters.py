@@ -47,7 +47,7 @@ class Matters:
         return self.past.goes_back
 
     def identity(self, shown: Shown, clicks: Clicks) -> Hashable:
-        """A key under which states are one where nothing ahead can differ; `clicks` led to this page and were made in it."""
+        """A key under which states are one where nothing ahead can differ; `clicks` led here, and were made here."""
         if not shown.links:  # nothing lies ahead; rules may still ask for variables
             kept = {name: value for name, value in shown.variables.items() if name in self.ahead.kept}
             return shown.passage, shown.seen, _text(kept), "", (), ()

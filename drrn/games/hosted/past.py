@@ -1,4 +1,4 @@
-"""What a hosted story may ask of its history: how often passages were shown, how many turns passed, what came before."""
+"""What a hosted story may ask of its history: how often passages were shown, how many turns passed, what was before."""
 
 from __future__ import annotations
 
