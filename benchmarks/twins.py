@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import random
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,10 +30,9 @@ Belief = dict[Hashable, float]  # states that a player may be in, with their cha
 class Comparison:
     """What walks through both games came to."""
 
-    pages: int = 0  # compared, each with its odds
-    clicks: int = 0
+    pages: int = 0  # compared
     difference: str = ""  # the first
-    unlisted: str = ""  # why a walk went no further
+    unlisted: str = ""  # why some pages were compared without their odds
     seen: set[PageSeen] = field(default_factory=set)
 
 
@@ -40,33 +40,65 @@ def compare(native: Any, hosted: Any, *, walks: int = 20, clicks: int = 40, seed
     """Walk through both games side by side; both are opened without shuffling."""
     found, choose = Comparison(), random.Random(seed)
     for _ in range(walks):
-        try:
-            _walk(native, hosted, choose, clicks, found)
-        except UnlistedError as error:
-            found.unlisted = str(error)
+        _Walk(native, hosted, choose, found).go(clicks)
         if found.difference:
             break
     return found
 
 
-def _walk(native: Any, hosted: Any, choose: random.Random, clicks: int, found: Comparison) -> None:
-    both = [pages(game, game.opening()) for game in (native, hosted)]
-    way: list[str] = []
-    while True:
-        found.pages += 1
-        found.difference = difference(*both)
-        if found.difference:
-            found.difference = f"after {' → '.join(way) or 'the opening'}: {found.difference}"
-            return
-        seen = choose.choice(sorted(both[0]))
-        found.seen.add(seen)
-        beliefs = [normal(told[seen]) for told in both]
-        if not seen[1] or len(way) == clicks or max(map(len, beliefs)) > MOST_STATES:
-            return
-        index = choose.randrange(len(seen[1]))
-        way.append(seen[1][index])
-        found.clicks += 1
-        both = [after(game, belief, index) for game, belief in zip((native, hosted), beliefs, strict=True)]
+class _Walk:
+    """The same clicks in both games, until they differ or the story ends."""
+
+    def __init__(self, native: Any, hosted: Any, choose: random.Random, found: Comparison) -> None:
+        self.native, self.hosted, self.choose, self.found = native, hosted, choose, found
+        self.way: list[str] = []
+        self.drawn = False  # whether chance fell once where it has no list: then odds are compared no more
+
+    def go(self, clicks: int) -> None:
+        ours, theirs = pages(self.native, self.native.opening()), self.first()
+        while seen := self.seen(ours, theirs):
+            beliefs = normal(ours[seen]), normal(theirs[seen])
+            if not seen[1] or len(self.way) == clicks or max(map(len, beliefs)) > MOST_STATES:
+                return
+            index = self.choose.randrange(len(seen[1]))
+            self.way.append(seen[1][index])
+            ours, theirs = after(self.native, beliefs[0], index), self.next(beliefs[1], index)
+
+    def first(self) -> dict[PageSeen, Belief]:
+        return self.listed(
+            lambda: pages(self.hosted, self.hosted.opening()), lambda: self.hosted.opening_by(self.key())
+        )
+
+    def next(self, belief: Belief, index: int) -> dict[PageSeen, Belief]:
+        def fallen() -> Hashable:
+            (state,) = self.choose.choices(list(belief), list(belief.values()))
+            return self.hosted.after(state, index, self.key())
+
+        return self.listed(lambda: after(self.hosted, belief, index), fallen)
+
+    def listed(
+        self, every: Callable[[], dict[PageSeen, Belief]], fallen: Callable[[], Hashable]
+    ) -> dict[PageSeen, Belief]:
+        """Every outcome in the engine, or the one that fell where it draws otherwise than by lots."""
+        if not self.drawn:
+            try:
+                return every()
+            except UnlistedError as error:
+                self.found.unlisted, self.drawn = str(error), True
+        return pages(self.hosted, [(1.0, fallen())])
+
+    def seen(self, ours: dict[PageSeen, Belief], theirs: dict[PageSeen, Belief]) -> PageSeen | None:
+        """A page that both may show; None where they differ."""
+        self.found.pages += 1
+        if wrong := difference(ours, theirs, odds=not self.drawn):
+            self.found.difference = f"after {' → '.join(self.way) or 'the opening'}: {wrong}"
+            return None
+        seen = self.choose.choice(sorted(theirs))
+        self.found.seen.add(seen)
+        return seen
+
+    def key(self) -> int:
+        return self.choose.getrandbits(32)
 
 
 def after(game: Any, belief: Belief, index: int) -> dict[PageSeen, Belief]:
@@ -91,14 +123,30 @@ def normal(belief: Belief) -> Belief:
     return {state: chance / total for state, chance in belief.items()}
 
 
-def difference(native: dict[PageSeen, Belief], hosted: dict[PageSeen, Belief]) -> str:
+def difference(native: dict[PageSeen, Belief], hosted: dict[PageSeen, Belief], *, odds: bool = True) -> str:
     """What one game may show and the other may not, or not as likely; nothing where they agree."""
-    for page in native.keys() | hosted.keys():
-        ours, theirs = (math.fsum(told.get(page, {}).values()) for told in (native, hosted))
-        if ours and theirs and not math.isclose(ours, theirs, abs_tol=1e-9):
+    if more := sorted(hosted.keys() - native.keys()):
+        return _contrast(more[0], sorted(native))
+    if odds and (more := sorted(native.keys() - hosted.keys())):
+        return f"only natively {more[0]!r:.300}"
+    for page, belief in hosted.items() if odds else ():
+        ours, theirs = (math.fsum(one.values()) for one in (native[page], belief))
+        if not math.isclose(ours, theirs, abs_tol=1e-9):
             return f"{page!r:.100} has the chance {ours:g} natively, {theirs:g} hosted"
-    only = [sorted(one.keys() - other.keys()) for one, other in ((native, hosted), (hosted, native))]
-    return f"native only {only[0][:1]!r}, hosted only {only[1][:1]!r}" if any(only) else ""
+    return ""
+
+
+def _contrast(page: PageSeen, others: list[PageSeen]) -> str:
+    """Where a page parts from the one that is most like it."""
+    (text, actions), alike = page, max(others, key=lambda other: (_common(other[0], page[0]), other[1] == page[1]))
+    if text == alike[0]:
+        return f"actions {alike[1]!r} natively, {actions!r} hosted"
+    start = max(0, _common(text, alike[0]) - 20)
+    return f"text {alike[0][start : start + 80]!r} natively, {text[start : start + 80]!r} hosted"
+
+
+def _common(one: str, other: str) -> int:
+    return len(os.path.commonprefix([one, other]))
 
 
 def compare_files(path: str, **options: int) -> Comparison | str:
@@ -128,7 +176,7 @@ def main() -> None:
         if isinstance(found, str):
             print(f"| {path} | — | — | not both: {found} |", flush=True)
         else:
-            what = found.difference or (f"a walk ended: {found.unlisted}" if found.unlisted else "")
+            what = found.difference or (f"nothing, but odds were left out: {found.unlisted}" if found.unlisted else "")
             print(f"| {path} | {found.pages} | {len(found.seen)} | {what} |", flush=True)
 
 

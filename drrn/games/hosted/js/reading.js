@@ -9,6 +9,8 @@
     "table", "figure"]);
   const GO_ON = "Continue"; // what pressing anywhere on a page is called
   const ICONS = /[\uE000-\uF8FF]/g; // characters that only an icon font draws
+  // What joins no letters there: Twine 1 writes it where <<nobr>> leaves out a line break.
+  const INVISIBLE = /(?<![\u0600-\u0DFF])\u200C|\u200C(?![\u0600-\u0DFF])/g;
   const INLINE = /^(inline|contents|ruby|none)/;
   const CELL = /^table-cell/;
 
@@ -32,7 +34,7 @@
     }
 
     text(words) {
-      const said = words.replace(ICONS, "").replace(/[ \t\n\r\f]+/g, " ");
+      const said = words.replace(ICONS, "").replace(INVISIBLE, "").replace(/[ \t\n\r\f]+/g, " ");
       if (said === "") return;
       if (said[0] === " ") this.blank();
       const core = said.replace(/^ | $/g, "");
