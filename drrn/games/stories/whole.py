@@ -26,7 +26,7 @@ MACRO = re.compile(r"<<\s*(\S*?)(?:\s+[^<>]*|\s[^>]*)?>>")
 CALL = re.compile(r"(?<![\w.$])([A-Za-z_][\w.]*)\s*\(")
 
 # SugarCube: what it and Twine 1 have in common.
-MACROS = frozenset("set if else elseif endif /if print display silently endsilently /silently".split())
+MACROS = frozenset("set if else elseif endif /if print silently endsilently /silently".split())
 CALLS = frozenset("random either visited Math.floor Math.ceil Math.round Math.min Math.max Math.abs".split())
 WORDS = frozenset("if elseif and or not is to eq neq gt gte lt lte set print".split())
 SUGARCUBE_MARKUP = re.compile(

@@ -5,8 +5,7 @@
   const SKIPPED = new Set(["script", "style", "template", "noscript", "head", "title", "audio", "video", "object",
     "tw-storydata", "tw-passagedata", "tw-sidebar", "tw-icon", "tw-open-button",
     "theme-switcher", "restart-link", "warning-list", "error-handler", "page-skip-indicator", "svg", "canvas", "iframe", "datalist"]);
-  const PARAGRAPHS = new Set(["p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "dl", "pre", "hr",
-    "table", "figure"]);
+  const PARAGRAPHS = new Set(["p", "blockquote", "dl", "pre", "hr", "table", "figure"]); // a blank line around them
   const GO_ON = "Continue"; // what pressing anywhere on a page is called
   const ICONS = /[\uE000-\uF8FF]/g; // characters that only an icon font draws
   // What joins no letters there: Twine 1 writes it where <<nobr>> leaves out a line break.
