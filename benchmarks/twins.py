@@ -10,18 +10,22 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import random
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 import drrn
 from drrn.errors import InputError
 from drrn.games.hosted.hosted_game import HostedGame
 from drrn.games.hosted.stage import UnlistedError
+from drrn.games.stories.journey import Journey
+from drrn.games.stories.story_game import StoryGame, StoryState
+from drrn.games.stories.teller import Move
 
 MOST_STATES = 500  # that may stand behind one page; past that a walk ends
+MOST_WAYS = 1_000  # in which chance may make a step come out; past that both games draw the same lots
 PageSeen = tuple[str, tuple[str, ...]]  # text and actions
 Belief = dict[Hashable, float]  # states that a player may be in, with their chances
 
@@ -39,11 +43,49 @@ class Comparison:
 def compare(native: Any, hosted: Any, *, walks: int = 20, clicks: int = 40, seed: int = 0) -> Comparison:
     """Walk through both games side by side; both are opened without shuffling."""
     found, choose = Comparison(), random.Random(seed)
+    way_of_comparing: Callable[[Any, Any, random.Random, Comparison, int], None] = _by_odds
     for _ in range(walks):
-        _Walk(native, hosted, choose, found).go(clicks)
+        try:
+            way_of_comparing(native, hosted, choose, found, clicks)
+        except TooManyError:
+            found.unlisted = f"a step comes out in over {MOST_WAYS:,} ways, so both drew the same lots"
+            way_of_comparing = _by_lots
         if found.difference:
             break
     return found
+
+
+class TooManyError(Exception):
+    """Chance makes too many pages of one step to compare them all."""
+
+
+def _by_odds(native: Any, hosted: Any, choose: random.Random, found: Comparison, clicks: int) -> None:
+    _Walk(native, hosted, choose, found).go(clicks)
+
+
+def _by_lots(native: Any, hosted: Any, choose: random.Random, found: Comparison, clicks: int) -> None:
+    """The same clicks and, since both draw them in the same order, the same lots."""
+    theirs, before, move = hosted.opening_by(choose.getrandbits(32)), Journey(), native.teller.opening
+    for click in range(clicks + 1):
+        ours = told(native, before, move, theirs.moment.clicks[-1].lots)
+        looks = [game.look(state) for game, state in ((native, ours), (hosted, theirs))]
+        one, other = ((look.text, look.actions) for look in looks)
+        found.pages += 1
+        found.seen.add(other)
+        found.difference = difference({one: {}}, {other: {}}, odds=False)
+        if found.difference or not one[1] or click == clicks:
+            return
+        index = choose.randrange(len(one[1]))
+        before, move = ours.journey, ours.scene.moves[index]
+        theirs = hosted.after(theirs, index, choose.getrandbits(32))
+
+
+def told(native: StoryGame, before: Journey, move: Move, lots: Sequence[int]) -> StoryState:
+    """The state that a move leads to natively, by given lots."""
+    journey, given = before.copy(), iter(lots)
+    move = journey.follow(move, native.teller)
+    scene = native.teller.tell(move, journey.cells, lambda chances: next(given, 0))
+    return StoryState(scene, journey.after(scene))
 
 
 class _Walk:
@@ -110,7 +152,9 @@ def after(game: Any, belief: Belief, index: int) -> dict[PageSeen, Belief]:
 def pages(game: Any, outcomes: Iterable[tuple[float, Hashable]]) -> dict[PageSeen, Belief]:
     """Outcomes by the page that they show."""
     found: dict[PageSeen, Belief] = {}
-    for chance, state in outcomes:
+    for way, (chance, state) in enumerate(outcomes):
+        if way >= MOST_WAYS:
+            raise TooManyError
         look = game.look(state)
         belief = found.setdefault((look.text, look.actions), {})
         belief[state] = belief.get(state, 0.0) + chance
@@ -146,7 +190,8 @@ def _contrast(page: PageSeen, others: list[PageSeen]) -> str:
 
 
 def _common(one: str, other: str) -> int:
-    return len(os.path.commonprefix([one, other]))
+    """How many characters two texts begin alike with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def compare_files(path: str, **options: int) -> Comparison | str:
@@ -176,7 +221,7 @@ def main() -> None:
         if isinstance(found, str):
             print(f"| {path} | — | — | not both: {found} |", flush=True)
         else:
-            what = found.difference or (f"nothing, but odds were left out: {found.unlisted}" if found.unlisted else "")
+            what = found.difference or (f"nothing ({found.unlisted})" if found.unlisted else "nothing")
             print(f"| {path} | {found.pages} | {len(found.seen)} | {what} |", flush=True)
 
 
