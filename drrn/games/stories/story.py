@@ -79,7 +79,7 @@ def story_of(source: str, passages: list[Passage], **details: Any) -> Story:
     story = Story(source, found, title=title, notes=tuple(notes), **details)
     if not story.pages:
         raise InputError(f"{source}: no passages found: is it a Twee file or a published Twine story?")
-    if story.start not in story.pages:
+    if story.start not in story.passages:
         raise InputError(
             f'{source}: no passage named "{story.start}" to start from: name one so, or give StoryData a "start"'
         )
