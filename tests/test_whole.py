@@ -101,6 +101,14 @@ def test_a_part_with_a_style_of_its_own_is_left_to_the_engine():
     assert not beyond("A <b>bold</b> and a @@bright@@ word.")
 
 
+@pytest.mark.parametrize(
+    "text", ["A <p>paragraph</p>.", "[img[cat.png][End]]", "> A quotation.", "[[Onward->End]]", "[[End<-Onward]]"]
+)
+def test_what_the_engines_of_twine_1_lay_out_in_their_own_way_is_left_to_them(text):
+    assert "has the markup" in beyond(text)
+    assert not beyond("<<if 2 > 1 and 1 < 2>>A <b>bold</b><br>word.<<endif>> [[Onward|End]]")
+
+
 def test_only_a_story_that_has_an_engine_is_left_to_it(tmp_path):
     path = tmp_path / "tale.twee"
     path.write_text(':: StoryData\n{"format": "Chapbook"}\n\n:: Start\nOne line\nand another.\n')

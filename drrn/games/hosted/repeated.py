@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 
-from drrn.games.stories.layout import tidy
 from drrn.games.stories.page import Link
 from drrn.games.stories.story import Story
 
@@ -17,7 +16,7 @@ CODE = re.compile(
     r"<(?:a|area|button|script)\b|\bon\w+\s*=|data-passage|\((?:link|click|mouse|enchant|hook)",
     re.I,
 )
-PLAIN = re.compile(r"[^<$_'/*~^@\\`&(]*")
+COMPUTED = re.compile(r"[<$&]")
 
 
 class Repeated:
@@ -32,24 +31,21 @@ class Repeated:
         return any("script" in passage.tags or CODE.search(passage.text) for passage in passages)
 
     @cached_property
-    def setters(self) -> dict[str, set[tuple[str, str]]]:
-        """For each passage, the words and the setter of every link to it; a computed one may lead to any."""
-        found: dict[str, set[tuple[str, str]]] = {}
-        for passage in self.story.passages.values():
-            for body, setter in SETTER_LINK.findall(passage.text):
-                label, target = _parts(body)
-                found.setdefault("" if "$" in target or "(" in target else target, set()).add((label, setter))
-        return found
+    def links(self) -> list[tuple[str, str, str]]:
+        """Words, passage and setter of every link."""
+        texts = (passage.text for passage in self.story.passages.values())
+        return [(*_parts(body), setter) for text in texts for body, setter in SETTER_LINK.findall(text)]
 
+    @cache  # noqa: B019 - a game has one of these, as long as it lives
     def are_one(self, label: str, target: str) -> bool:
-        """Whether all links of these words to this passage do the same."""
-        if self.has_code or target not in self.story.pages:
+        """Whether all links of these words to this passage do the same; some engines do not say to which one."""
+        if self.has_code or (target and target not in self.story.pages):
             return False
-        links = self.setters.get(target, set()) | self.setters.get("", set())
-        if len({setter for _, setter in links}) <= 1:
+        near = [link for link in self.links if not target or link[1] == target or COMPUTED.search(link[1])]
+        if target and len({setter for *_, setter in near}) <= 1:
             return True
-        alike = {setter for words, setter in links if tidy(words) == label}
-        return len(alike) == 1 and all(PLAIN.fullmatch(words) for words, _ in links)
+        alike = {(where, setter) for words, where, setter in near if _letters(words) == _letters(label)}
+        return len(alike) == 1 and not any(COMPUTED.search(words + where) for words, where, _ in near)
 
     def once(self, links: Sequence[tuple[str, Link]]) -> list[tuple[str, Link]]:
         """The links without those that repeat another."""
@@ -70,3 +66,8 @@ def _parts(body: str) -> tuple[str, str]:
     else:
         label = target = body
     return label.strip(), target.strip()
+
+
+def _letters(words: str) -> str:
+    """The words without blanks and markup."""
+    return re.sub(r"[\W_]+", "", words)

@@ -20,9 +20,15 @@ AROUND = re.compile(  # what stands around the passages, which is no part of a p
     re.I,
 )
 STYLED_PART = re.compile(r"<\w[^<>]*\s(?:hidden|style|class|id|onclick|data-\w+)\b[^<>]*>|@@[^@\n]*;", re.I)
+# Twine 1: what its engines lay out otherwise, or do not know.
+TWINE_1_MARKUP = re.compile(
+    r"<(?!<)/?(?!(?:b|i|u|em|strong|small|sup|sub|br)\b)[a-z]\w*[^<>]*>|\[[<>]*img\[[^\[\]]*\]\[|^>|"
+    r"\[\[[^\[\]|]*(?:->|<-)[^\[\]|]*\]",
+    re.M | re.I,
+)
 LINK = re.compile(r"\[\[([^\[\]|]*?)(?:\||->|<-|\]\[|\]\])")
 LINKS = re.compile(r"\[\[[^\[\]]*\](?:\[[^\[\]]*\])?\]")
-MACRO = re.compile(r"<<\s*(\S*?)(?:\s+[^<>]*|\s[^>]*)?>>")
+MACRO = re.compile(r"<<\s*([^\s<>]*)(?:(?!>>).)*>>", re.S)
 CALL = re.compile(r"(?<![\w.$])([A-Za-z_][\w.]*)\s*\(")
 
 # SugarCube: what it and Twine 1 have in common.
@@ -50,6 +56,7 @@ def _reasons(story: Story, script: Script) -> Iterator[str]:
     yield _hidden_parts(story)
     check = CHECKS.get(script.dialect.name)
     if check is None:
+        yield _twine_1(story, script)
         return
     for name, passage in story.passages.items():
         if found := STRANGE_TAGS & set(passage.tags):
@@ -67,6 +74,13 @@ def _hidden_parts(story: Story) -> str:
                     return f'the style sheet "{name}" may hide parts of pages'
         elif passage.is_page and (found := STYLED_PART.search(passage.text)):
             return f'passage "{name}" has a part with a style of its own: {found.group()[:40]}'
+    return ""
+
+
+def _twine_1(story: Story, script: Script) -> str:
+    for name, passage in story.pages.items():
+        if found := TWINE_1_MARKUP.search(MACRO.sub("", passage.text)):
+            return f'passage "{name}" has the markup {found.group()[:40]}'
     return ""
 
 
