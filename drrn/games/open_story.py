@@ -28,6 +28,7 @@ from drrn.games.stories.script import Facts, Script
 from drrn.games.stories.story import Story
 from drrn.games.stories.story_game import StoryGame
 from drrn.games.stories.twine_html import TWINE_2
+from drrn.games.stories.whole import beyond_our_reading
 
 NATIVE, HOSTED = ENGINES = ("native", "hosted")
 INK = (".json", ".ink")
@@ -77,6 +78,7 @@ class _Opening:
         except ForeignError as error:
             return self._foreign(story, error)
         whole = not script.problems and not _has_scripts(story) and self._names_our_kind(story)
+        whole = whole and not beyond_our_reading(story, script)
         if self.options.engine != NATIVE and not whole and self._can_be_hosted(story):
             return self.hosted(story)
         if script.problems and not self.options.lenient:

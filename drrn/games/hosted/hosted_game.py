@@ -14,6 +14,7 @@ from drrn.games.compiled.graph import EndingPlace
 from drrn.games.compiled.reached import Face, States
 from drrn.games.contract import Observation
 from drrn.games.hosted.moments import Moment
+from drrn.games.hosted.repeated import Repeated
 from drrn.games.hosted.searching import explored, reachable
 from drrn.games.hosted.stage import Stage
 from drrn.games.stories.explore import LIMIT, Exploration
@@ -67,6 +68,7 @@ class HostedGame:
         self._digest = hashlib.sha256(page.encode("utf-8", "surrogatepass")).hexdigest()
         self._random = random.Random()
         self._scenes: dict[HostedState, Staged] = {}
+        self._repeated = Repeated(script.story)
         self._order: Sequence[int] = ()
         self.state: HostedState | None = None  # for tools and people, not for agents
         stage.users += 1
@@ -205,15 +207,16 @@ class HostedGame:
         judged = verdict(self.rules, page, opening=state.opening)
         numbers = {id(link): number for number, link in enumerate(shown.links)}
         named = self.rules.endings[judged.rule].condition.passage if judged.rule is not None else None
+        links = self._repeated.once(judged.links)
         face = Face(
             judged.text,
-            tuple(self.paraphrases.get(label, label) for label, _ in judged.links),
+            tuple(self.paraphrases.get(label, label) for label, _ in links),
             judged.reward,
             shown.passage,
             None if judged.links else EndingPlace(named or shown.passage, judged.rule),
             judged.hypertext,
         )
-        return Staged(face, tuple(numbers[id(link)] for _, link in judged.links), state.paid.union(page.writes))
+        return Staged(face, tuple(numbers[id(link)] for _, link in links), state.paid.union(page.writes))
 
 
 def plain_value(value: Any) -> Value:

@@ -71,6 +71,8 @@ def read_script(
     """
     script = Script(story, dialect_of(story), answers, lenient, macros or {})
     names = frozenset(story.pages)
+    if story.start not in names:
+        raise ForeignError(f'{story.source}: "{story.start}", where it starts, is no page: give StoryData a "start"')
     _foreign_code(script)
     if script.problems and script.dialect.refused:
         first = script.problems[0]

@@ -79,8 +79,7 @@ def story_of(source: str, passages: list[Passage], **details: Any) -> Story:
     story = Story(source, found, title=title, notes=tuple(notes), **details)
     if not story.pages:
         raise InputError(f"{source}: no passages found: is it a Twee file or a published Twine story?")
-    # An engine may begin with what is no page elsewhere: a published story that begins with its StoryInit is played.
-    if story.start not in (story.passages if story.format else story.pages):
+    if story.start not in story.passages:
         raise InputError(
             f'{source}: no passage named "{story.start}" to start from: name one so, or give StoryData a "start"'
         )

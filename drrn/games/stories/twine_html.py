@@ -49,7 +49,7 @@ def _twine_2(text: str, position: int, source: str) -> Story:
         given = element.attributes
         name = given.get("name", "").strip()
         passages.append(Passage(name, element.text, tuple(given.get("tags", "").split()), element.line))
-        if given.get("pid") == root.get("startnode"):
+        if "pid" in given and given["pid"] == root.get("startnode"):
             start = name
     return story_of(
         source,

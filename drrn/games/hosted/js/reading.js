@@ -5,10 +5,11 @@
   const SKIPPED = new Set(["script", "style", "template", "noscript", "head", "title", "audio", "video", "object",
     "tw-storydata", "tw-passagedata", "tw-sidebar", "tw-icon", "tw-open-button",
     "theme-switcher", "restart-link", "warning-list", "error-handler", "page-skip-indicator", "svg", "canvas", "iframe", "datalist"]);
-  const PARAGRAPHS = new Set(["p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "dl", "pre", "hr",
-    "table", "figure"]);
+  const PARAGRAPHS = new Set(["p", "blockquote", "dl", "pre", "hr", "table", "figure"]); // a blank line around them
   const GO_ON = "Continue"; // what pressing anywhere on a page is called
   const ICONS = /[\uE000-\uF8FF]/g; // characters that only an icon font draws
+  // What joins no letters there: Twine 1 writes it where <<nobr>> leaves out a line break.
+  const INVISIBLE = /(?<![\u0600-\u0DFF])\u200C|\u200C(?![\u0600-\u0DFF])/g;
   const INLINE = /^(inline|contents|ruby|none)/;
   const CELL = /^table-cell/;
 
@@ -32,7 +33,7 @@
     }
 
     text(words) {
-      const said = words.replace(ICONS, "").replace(/[ \t\n\r\f]+/g, " ");
+      const said = words.replace(ICONS, "").replace(INVISIBLE, "").replace(/[ \t\n\r\f]+/g, " ");
       if (said === "") return;
       if (said[0] === " ") this.blank();
       const core = said.replace(/^ | $/g, "");

@@ -1,0 +1,73 @@
+"""Links that stand on a page twice: those of the same words that are sure to do the same are one action."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache, cached_property
+
+from drrn.games.stories.page import Link
+from drrn.games.stories.story import Story
+
+SETTER_LINK = re.compile(r"\[\[([^\[\]]*)\](?:\[((?:[^\[\]]|\[[^\[\]]*\])*)\])?\]")
+# Links with code of their own, of which the page does not show what they do.
+CODE = re.compile(
+    r"<<\s*(?:link|button|click|choice|actions|back|return|textinput|cyclinglink)|"
+    r"<(?:a|area|button|script)\b|\bon\w+\s*=|data-passage|\((?:link|click|mouse|enchant|hook)",
+    re.I,
+)
+COMPUTED = re.compile(r"[<$&]")
+
+
+class Repeated:
+    """What the story's source tells of its links: the setters with which a passage is gone to."""
+
+    def __init__(self, story: Story) -> None:
+        self.story = story
+
+    @cached_property
+    def has_code(self) -> bool:
+        passages = self.story.passages.values()
+        return any("script" in passage.tags or CODE.search(passage.text) for passage in passages)
+
+    @cached_property
+    def links(self) -> list[tuple[str, str, str]]:
+        """Words, passage and setter of every link."""
+        texts = (passage.text for passage in self.story.passages.values())
+        return [(*_parts(body), setter) for text in texts for body, setter in SETTER_LINK.findall(text)]
+
+    @cache  # noqa: B019 - a game has one of these, as long as it lives
+    def are_one(self, label: str, target: str) -> bool:
+        """Whether all links of these words to this passage do the same; some engines do not say to which one."""
+        if self.has_code or (target and target not in self.story.pages):
+            return False
+        near = [link for link in self.links if not target or link[1] == target or COMPUTED.search(link[1])]
+        if target and len({setter for *_, setter in near}) <= 1:
+            return True
+        alike = {(where, setter) for words, where, setter in near if _letters(words) == _letters(label)}
+        return len(alike) == 1 and not any(COMPUTED.search(words + where) for words, where, _ in near)
+
+    def once(self, links: Sequence[tuple[str, Link]]) -> list[tuple[str, Link]]:
+        """The links without those that repeat another."""
+        kept: dict[object, tuple[str, Link]] = {}
+        for label, link in links:
+            kept.setdefault((label, link.target) if self.are_one(label, link.target) else id(link), (label, link))
+        return list(kept.values())
+
+
+def _parts(body: str) -> tuple[str, str]:
+    """Words and passage of a link."""
+    if "|" in body:
+        label, _, target = body.partition("|")
+    elif "->" in body:
+        label, _, target = body.rpartition("->")
+    elif "<-" in body:
+        target, _, label = body.partition("<-")
+    else:
+        label = target = body
+    return label.strip(), target.strip()
+
+
+def _letters(words: str) -> str:
+    """The words without blanks and markup."""
+    return re.sub(r"[\W_]+", "", words)

@@ -1,0 +1,36 @@
+"""A Twine 1 story as both games: told by our own reading, and by SugarCube, published in memory."""
+
+import re
+
+from benchmarks.twins import compare
+from drrn.games.open_story import HOSTED, NATIVE, StoryOptions, open_story
+
+DATA = ':: StoryData\n{"format": "SugarCube", "format-version": "2"}\n\n'
+# What SugarCube 2 has under another name.
+RENAMED = {"<<else if": "<<elseif", "<<display": "<<include", "<<endsilently": "<</silently"}
+
+
+def in_sugarcube(twee):
+    """The same story as SugarCube 2 writes it."""
+    for ours, theirs in RENAMED.items():
+        twee = twee.replace(ours, theirs)
+    return DATA + re.sub(r":: StoryData\n.*?\n\n", "", twee, flags=re.S)
+
+
+def twins_of(twee, folder):
+    """The story's native and its hosted game, neither of them shuffled."""
+    native, hosted = folder / "native" / "tale.twee", folder / "hosted" / "tale.twee"
+    for path, text in ((native, twee), (hosted, in_sugarcube(twee))):
+        path.parent.mkdir()
+        path.write_text(text, encoding="utf-8")
+    told = open_story(native, StoryOptions(shuffle=False, engine=NATIVE))
+    return told, open_story(hosted, StoryOptions(shuffle=False, engine=HOSTED))
+
+
+def compared(twee, folder, **options):
+    """What walks through both games of a story came to."""
+    native, hosted = twins_of(twee, folder)
+    try:
+        return compare(native, hosted, **options)
+    finally:
+        hosted.close()
