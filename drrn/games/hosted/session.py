@@ -44,6 +44,7 @@ class Session:
         except IsolateError as error:
             raise self._refused(self._why(error)) from error
         if shown.restarted:
+            self._shown = None
             raise self._refused("the page asks to be loaded anew as soon as it is there, so it never begins")
         return shown
 

@@ -10,6 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from drrn.errors import InputError
 from drrn.games.hosted.drawn_lots import with_lots
 from drrn.games.hosted.isolate import SECONDS, Isolate, IsolateError, OutOfMemoryError, TimedOutError
 
@@ -38,15 +39,32 @@ KEPT_LEXED = r"return (window.__drrn&&window.__drrn.lexed||function(lex,token,wh
 LONGEST_MESSAGE = 500  # characters of what a script threw
 # Pictures, sounds and fonts within the page, which nobody sees or hears here: they can be most of a large file.
 EMBEDDED = re.compile(
-    r"(data:(?:image|audio|video|font|application/(?:x-|vnd\.ms-)?font)[\w.+/-]*(?:;[\w=.-]+)*;base64,)[\w+/=-]{1000,}", re.ASCII
+    r"(data:(?:image|audio|video|font|application/(?:x-|vnd\.ms-)?font)[\w.+/-]*(?:;[\w=.-]+)*;base64,)[\w+/=-]{1000,}",
+    re.ASCII,
 )
-OUTSIDE_SCRIPT = re.compile(r"<script\b[^>]*\ssrc\s*=[^>]*>\s*</script\s*>", re.IGNORECASE)
-OUTSIDE_SHEET = re.compile(r"<link\b[^>]*\brel\s*=\s*[\"']?stylesheet\b[^>]*>", re.IGNORECASE)
+# A tag has so many characters at most: without a bound, a page of nothing but "<script" would take for ever.
+OUTSIDE_SCRIPT = re.compile(r"<script\b[^<>]{0,1000}\ssrc\s*=[^<>]{0,1000}>\s*</script\s*>", re.IGNORECASE)
+OUTSIDE_SHEET = re.compile(r"<link\b[^<>]{0,1000}\brel\s*=\s*[\"']?stylesheet\b[^<>]{0,1000}>", re.IGNORECASE)
+MOST_CHARACTERS = 16 * 2**20  # of a page, its pictures, sounds and fonts not counted
+
+
+def lightened(text: str) -> str:
+    """The page without the pictures, sounds and fonts that it holds."""
+    return EMBEDDED.sub(r"\1", text)
+
+
+def check_size(text: str, source: str) -> None:
+    """Refuse a page that takes minutes to read; `text` is lightened."""
+    if len(text) > MOST_CHARACTERS:
+        raise InputError(
+            f"{source}: {len(text) / 2**20:.0f} MB of text and scripts, its pictures not counted: "
+            f"the most that is played here is {MOST_CHARACTERS // 2**20} MB"
+        )
 
 
 def prepared(text: str) -> str:
     """A story that loads nothing from elsewhere, holds no pictures or sounds, draws by lots, packs no session, and hands out Harlowe's engine."""
-    text = OUTSIDE_SHEET.sub("", OUTSIDE_SCRIPT.sub("", EMBEDDED.sub(r"\1", text)))
+    text = OUTSIDE_SHEET.sub("", OUTSIDE_SCRIPT.sub("", lightened(text)))
     text = with_lots(JQUERY_NAME.sub(r"\g<1>0.1", JQUERY_DRAW.sub("0.1", text)))
     text = HARLOWE_SESSION.sub(r"\1&&!1", text)
     text = SUGARCUBE_PACKING.sub(r"\1(", SUGARCUBE_SESSION.sub(',0&&session.set("state",', text))
