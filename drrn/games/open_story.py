@@ -17,6 +17,7 @@ from drrn.games.formats.publishing import publish
 from drrn.games.hosted.hosted_game import HostedGame
 from drrn.games.hosted.matters import Matters
 from drrn.games.hosted.session import Session
+from drrn.games.hosted.source import check_size, lightened
 from drrn.games.hosted.stage import Stage
 from drrn.games.ink import open_ink
 from drrn.games.stories.dialects import DEFAULT, ForeignError, complaint, knows_format, read_script
@@ -25,9 +26,9 @@ from drrn.games.stories.paraphrases import paraphrase_file, read_paraphrases
 from drrn.games.stories.reading import HTML, decode, read_bytes, read_story
 from drrn.games.stories.rules import Rules, check_rules, read_rules
 from drrn.games.stories.script import Facts, Script
-from drrn.games.stories.story import Story
+from drrn.games.stories.story import LONGEST_PASSAGE, Story
 from drrn.games.stories.story_game import StoryGame
-from drrn.games.stories.twine_html import TWINE_2
+from drrn.games.stories.twine_html import TWINE_2, read_twine_html
 from drrn.games.stories.whole import beyond_our_reading
 
 NATIVE, HOSTED = ENGINES = ("native", "hosted")
@@ -70,7 +71,7 @@ class _Opening:
     options: StoryOptions
 
     def game(self) -> Game:
-        story = read_story(self.file, self.options.encoding)
+        story = self._story()
         if self.options.engine == HOSTED:
             return self.hosted(story)
         try:
@@ -84,6 +85,20 @@ class _Opening:
         if script.problems and not self.options.lenient:
             raise InputError(complaint(script) + self._how_to_host(story))
         return self.native(script)
+
+    def _story(self) -> Story:
+        """The story as it is told; pictures within its passages are left out where they make one too long."""
+        if not _is_page(self.file) or self.options.engine == NATIVE:
+            return read_story(self.file, self.options.encoding)
+        if len(self._text) <= LONGEST_PASSAGE:
+            return read_twine_html(self._text, str(self.file))
+        light = lightened(self._text)
+        if self._carries_engine:
+            check_size(light, str(self.file))
+        try:
+            return read_twine_html(self._text, str(self.file))
+        except InputError:
+            return read_twine_html(light, str(self.file))
 
     def _foreign(self, story: Story, error: ForeignError) -> Game:
         if self.options.engine == NATIVE:

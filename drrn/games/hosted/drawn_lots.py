@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-DRAW = re.compile(r"\b(?:[A-Za-z_$][\w$]*\s*\.\s*random|_nativeMathRandom)\s*\(\s*\)\s*\*\s*")
+DRAW = re.compile(r"(?<![\w$])(?:[A-Za-z_][\w$]*\s*\.\s*random|_nativeMathRandom)\s*\(\s*\)\s*\*\s*")
 BEFORE = re.compile(r"(?:~~|Math\s*\.\s*floor|Math\s*\.\s*trunc|parseInt)\s*\(\s*$")  # rounded down from outside
 AFTER = re.compile(r"\s*\|\s*0\b")  # or from behind
 OPERAND = re.compile(r"[\w$]+(?:\.[\w$]+|\([^()]*\))*")

@@ -6,6 +6,7 @@ import asyncio
 import atexit
 import json
 import os
+import re
 import threading
 import weakref
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from drrn.errors import require
 
 SECONDS = 20.0  # for one call
 MEGABYTES = 512  # for one isolate
+PLACE = re.compile(r"^<anonymous>:\d+: ")  # a line of a script that nobody has seen as a file
 
 
 class IsolateError(Exception):
@@ -114,4 +116,4 @@ def _first_line(message: str) -> str:
     """What was thrown, out of a message that also shows source and stack."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     thrown = [line for line in lines if "Error" in line or line.startswith("Uncaught")]
-    return (thrown or lines or ["the script threw"])[0]
+    return PLACE.sub("", (thrown or lines or ["the script threw"])[0])

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.games.hosted.isolate import Isolate, IsolateError
-from drrn.games.hosted.shown import Shown, read_shown
+from drrn.games.hosted.isolate import MEGABYTES, Isolate, IsolateError, OutOfMemoryError, TimedOutError
+from drrn.games.hosted.shown import Shown, UnreadableError, read_shown
 from drrn.games.hosted.source import add_browser, load, prepared
 
+FAILED = '{"failed":'  # how the driver's answer begins where it could not read a page
 SECONDS = 10.0  # for one page to be made, before a story is said to run without end
 
 
@@ -39,24 +40,26 @@ class Session:
             self._isolate.evaluate(f"__drrn.begin({json.dumps(self.answers)}, {_arguments(key, lots, listing)})")
             load(self._isolate, self.html, seconds=self.seconds)
             shown = self._settled(f"__drrn.opened({_arguments(key, lots, listing)})")
-            about = json.loads(self._evaluate("JSON.stringify(__drrn.format.about())"))
+            self.about = self._about()
         except IsolateError as error:
-            raise self._refused(error) from error
-        self.about = (about["name"], about["version"])
+            raise self._refused(self._why(error)) from error
         if shown.restarted:
-            raise self._refused(
-                IsolateError("the page asks to be loaded anew as soon as it is there, so it never begins")
-            )
+            self._shown = None
+            raise self._refused("the page asks to be loaded anew as soon as it is there, so it never begins")
         return shown
+
+    def _about(self) -> tuple[str, str]:
+        about = json.loads(str(self._evaluate("JSON.stringify(__drrn.format.about())")))
+        return str(about["name"]), str(about["version"])
 
     def _again(self, chance: str) -> Shown | None:
         """Begin an episode in the page that is there, which is warm; None where only a new one will do."""
         try:
             self._evaluate(f"void __drrn.again({chance})")
             page = self._evaluate("__drrn.result")
-        except IsolateError:
+            self._shown = read_shown(page) if isinstance(page, str) and not page.startswith(FAILED) else None
+        except (IsolateError, UnreadableError):
             return None
-        self._shown = read_shown(page) if isinstance(page, str) and not page.startswith('{"failed":') else None
         return self._shown
 
     def press(self, index: int, key: int | None = None, lots: Sequence[int] = (), *, listing: bool = False) -> Shown:
@@ -90,24 +93,38 @@ class Session:
         try:
             return self._settled(call)
         except IsolateError as error:
-            raise self._refused(error) from error
+            raise self._refused(self._why(error)) from error
 
     def _settled(self, call: str) -> Shown:
         """Start an action and take its page: timers and promises all run before the second call."""
         self._evaluate(f"void {call}")
         page = self._evaluate("__drrn.result")
         if not isinstance(page, str):
-            raise InputError(f"{self._where()}: the page never settled")
-        if page.startswith('{"failed":'):
-            raise InputError(f"{self._where()}: {json.loads(page)['failed']}")
-        self._shown = read_shown(page)
+            raise self._refused("the page never settled, so it cannot be played")
+        try:
+            if page.startswith(FAILED):
+                raise self._refused(f"{str(json.loads(page)['failed'])[:300]}: the page cannot be read")
+            self._shown = read_shown(page)
+        except (UnreadableError, ValueError, RecursionError) as error:
+            raise self._refused(
+                "the story's scripts have changed what its page is read by, so it cannot be played"
+            ) from error
         return self._shown
 
-    def _refused(self, error: IsolateError) -> InputError:
+    def _why(self, error: IsolateError) -> str:
+        """What stopped a story, for its reader."""
+        if isinstance(error, TimedOutError):
+            ran = f"the story ran for more than {self.seconds:g} seconds without showing a page"
+            return f"{ran}: it loops, so it cannot be played"
+        if isinstance(error, OutOfMemoryError):
+            return f"the story asked for more than {MEGABYTES} MB of memory, so it cannot be played"
+        return f"the page cannot be played: {str(error)[:300]}"
+
+    def _refused(self, why: str) -> InputError:
         """What stopped the story, in one sentence; its isolate is of no more use."""
         where = self._where()
         self.close()
-        return InputError(f"{where}: {error}")
+        return InputError(f"{where}: {why}")
 
     def _where(self) -> str:
         return f'after passage "{self._shown.passage}"' if self._shown else "at its start"

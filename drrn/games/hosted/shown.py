@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from drrn.games.stories.layout import lay_out
 from drrn.games.stories.page import Link
+
+
+class UnreadableError(Exception):
+    """The driver's answer is not what it hands out: a story's script has been at it."""
 
 
 @dataclass(frozen=True)
@@ -43,20 +48,32 @@ class Shown:
 
 
 def read_shown(page: str) -> Shown:
-    """The page of the driver's JSON."""
-    told = json.loads(page)
-    pieces = tuple(
-        piece if isinstance(piece, str) else Link(piece["label"], piece["target"]) for piece in told["pieces"]
-    )
+    """The page of the driver's JSON; `UnreadableError` where that is none."""
+    try:
+        return _shown(json.loads(page))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UnreadableError(str(error)) from error
+
+
+def _shown(told: Any) -> Shown:
     return Shown(
-        passage=told["passage"],
-        pieces=pieces,
-        variables=told["variables"],
-        errors=tuple(told["errors"]),
-        beyond=told["beyond"],
-        history=tuple(told["history"]),
-        entered=told["entered"],
-        draws=told["draws"],
-        lots=tuple((outcomes, outcome) for outcomes, outcome in told["lots"]),
-        restarted=told["restarted"],
+        passage=_text(told["passage"]),
+        pieces=tuple(
+            piece if isinstance(piece, str) else Link(_text(piece["label"]), _text(piece["target"]))
+            for piece in told["pieces"]
+        ),
+        variables=dict(told["variables"].items()),
+        errors=tuple(map(_text, told["errors"])),
+        beyond=_text(told["beyond"]),
+        history=tuple(map(_text, told["history"])),
+        entered=bool(told["entered"]),
+        draws=operator.index(told["draws"]),
+        lots=tuple((operator.index(outcomes), operator.index(outcome)) for outcomes, outcome in told["lots"]),
+        restarted=bool(told["restarted"]),
     )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{type(value).__name__} where a text must be")
+    return value

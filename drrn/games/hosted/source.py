@@ -5,14 +5,17 @@ from __future__ import annotations
 import html.entities
 import json
 import re
+import time
 from functools import cache
 from importlib import resources
+from typing import Any
 
+from drrn.errors import InputError
 from drrn.games.hosted.drawn_lots import with_lots
 from drrn.games.hosted.isolate import SECONDS, Isolate, IsolateError, OutOfMemoryError, TimedOutError
 
 BROWSER = (
-    "start buffers events nodes texts collections elements tokens parser parser_body serialiser selectors "
+    "start buffers sizes events nodes texts collections elements tokens parser parser_body serialiser selectors "
     "pseudo_classes styles style_sheets computed_styles html_elements forms activation document observers "
     "addresses window absent transitions loading markup_cache"
 ).split()
@@ -33,13 +36,35 @@ SUGARCUBE_SESSION = re.compile(r',\s*session\.set\("state",')
 SUGARCUBE_PACKING = re.compile(r"([=(,{;:&|?\s])LZString\.(?:compressToUTF16|decompressFromUTF16)\(")
 HARLOWE_LEXER = re.compile(r'return (\w+)\((?=new \w+\(\{type:\s*"root",)')
 KEPT_LEXED = r"return (window.__drrn&&window.__drrn.lexed||function(lex,token,whole){return lex(token,whole)})(\1,"
-OUTSIDE_SCRIPT = re.compile(r"<script\b[^>]*\ssrc\s*=[^>]*>\s*</script\s*>", re.IGNORECASE)
-OUTSIDE_SHEET = re.compile(r"<link\b[^>]*\brel\s*=\s*[\"']?stylesheet\b[^>]*>", re.IGNORECASE)
+LONGEST_MESSAGE = 500  # characters of what a script threw
+# Pictures, sounds and fonts within the page, which nobody sees or hears here: they can be most of a large file.
+EMBEDDED = re.compile(
+    r"(data:(?:image|audio|video|font|application/(?:x-|vnd\.ms-)?font)[\w.+/-]*(?:;[\w=.-]+)*;base64,)[\w+/=-]{1000,}",
+    re.ASCII,
+)
+# A tag has so many characters at most: without a bound, a page of nothing but "<script" would take for ever.
+OUTSIDE_SCRIPT = re.compile(r"<script\b[^<>]{0,1000}\ssrc\s*=[^<>]{0,1000}>\s*</script\s*>", re.IGNORECASE)
+OUTSIDE_SHEET = re.compile(r"<link\b[^<>]{0,1000}\brel\s*=\s*[\"']?stylesheet\b[^<>]{0,1000}>", re.IGNORECASE)
+MOST_CHARACTERS = 16 * 2**20  # of a page, its pictures, sounds and fonts not counted
+
+
+def lightened(text: str) -> str:
+    """The page without the pictures, sounds and fonts that it holds."""
+    return EMBEDDED.sub(r"\1", text)
+
+
+def check_size(text: str, source: str) -> None:
+    """Refuse a page that takes minutes to read; `text` is lightened."""
+    if len(text) > MOST_CHARACTERS:
+        raise InputError(
+            f"{source}: {len(text) / 2**20:.0f} MB of text and scripts, its pictures not counted: "
+            f"the most that is played here is {MOST_CHARACTERS // 2**20} MB"
+        )
 
 
 def prepared(text: str) -> str:
-    """A story that loads nothing from elsewhere, draws by lots, packs no session, and hands out Harlowe's engine."""
-    text = OUTSIDE_SHEET.sub("", OUTSIDE_SCRIPT.sub("", text))
+    """A story that loads nothing from elsewhere, holds no pictures or sounds, draws by lots, packs no session, and hands out Harlowe's engine."""
+    text = OUTSIDE_SHEET.sub("", OUTSIDE_SCRIPT.sub("", lightened(text)))
     text = with_lots(JQUERY_NAME.sub(r"\g<1>0.1", JQUERY_DRAW.sub("0.1", text)))
     text = HARLOWE_SESSION.sub(r"\1&&!1", text)
     text = SUGARCUBE_PACKING.sub(r"\1(", SUGARCUBE_SESSION.sub(',0&&session.set("state",', text))
@@ -70,13 +95,24 @@ def add_browser(isolate: Isolate, *, driver: bool = True) -> None:
 
 
 def load(isolate: Isolate, text: str, *, seconds: float = SECONDS) -> None:
-    """Read a page and run its scripts in order; one that throws is reported to the page, as in a browser."""
-    isolate.call("__drrn.loadPage", text)
-    while (script := isolate.evaluate("__drrn.nextScript()", seconds=seconds)) is not None:
+    """Read a page and run its scripts in order; one that throws is reported to the page, as in a browser.
+
+    Each script has so many seconds, and all together twice as many.
+    """
+    deadline = time.monotonic() + 2 * seconds
+
+    def run(script: str) -> Any:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimedOutError(f"the scripts did not end within {2 * seconds:g} seconds")
+        return isolate.evaluate(script, seconds=min(left, seconds))
+
+    run(f"__drrn.loadPage({json.dumps(text)})")
+    while isinstance(script := run("__drrn.nextScript()"), str):
         try:
-            isolate.evaluate(script, seconds=seconds)
+            run(script)
         except (TimedOutError, OutOfMemoryError):
             raise
         except IsolateError as error:
-            isolate.call("__drrn.scriptThrew", str(error))
-    isolate.evaluate("__drrn.arrive()", seconds=seconds)
+            run(f"__drrn.scriptThrew({json.dumps(str(error)[:LONGEST_MESSAGE])})")
+    run("__drrn.arrive()")

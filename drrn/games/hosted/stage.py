@@ -88,14 +88,10 @@ class Stage:
     def _play(self, moment: Moment, link: int, key: int | None, drawn: list[int]) -> tuple[Moment, Shown]:
         """Have an engine take the step, and remember what came of it."""
         session = self._session_at(moment)
-        try:
+        with self._named(session):
             shown = self._taken(session, Way(moment, link, key, tuple(drawn)))
-        except InputError as error:
-            session.close()
-            raise InputError(f"{self.source}, {error}") from error
-        except BaseException:
-            session.close()
-            raise
+            if moment is self._before:
+                _check_opening(shown)
         self.errors.update(dict.fromkeys(shown.errors))
         lots = tuple(outcome for _, outcome in shown.lots)
         clicks = (Click(-1, "", lots),) if shown.entered else (*moment.clicks, Click(link, _label(moment, link), lots))
@@ -110,6 +106,18 @@ class Stage:
             moment.onward[link] = grown(moment.onward.get(link), shown.lots, after)
         self._sessions.append((session, after))
         return after, shown
+
+    @contextlib.contextmanager
+    def _named(self, session: Session) -> Iterator[None]:
+        """Refusals name the file; an engine that was stopped in the middle is let go."""
+        try:
+            yield
+        except InputError as error:
+            session.close()
+            raise InputError(f"{self.source}, {error}") from error
+        except BaseException:
+            session.close()
+            raise
 
     def _taken(self, session: Session, way: Way) -> Shown:
         """The page that an engine shows after a step; without a key, lots that are not given are listed."""
@@ -126,8 +134,9 @@ class Stage:
             if place is moment:
                 return self._sessions.pop(number)[0]
         session = self.open_session() if len(self._sessions) < MOST_SESSIONS else self._sessions.pop(0)[0]
-        if moment is self._before or self._restored(session, moment):
-            return session
+        with self._named(session):
+            if moment is self._before or self._restored(session, moment):
+                return session
         session.close()
         raise InputError(
             f'{self.source}: passage "{moment.shown.passage}" cannot be come back to: '
@@ -152,6 +161,17 @@ class Stage:
         shown = self._taken(session, way)
         # Whoever only plays may go on where the page is the same; odds are exact only where all that is behind it is.
         return _alike(shown, moment.shown) or (self.until is None and shown.seen == moment.shown.seen)
+
+
+def _check_opening(shown: Shown) -> None:
+    """A story whose first page has neither a word nor a link did not begin."""
+    if shown.links or any(str(piece).strip() for piece in shown.pieces):
+        return
+    thrown = f" (its script threw: {shown.errors[0].partition(': ')[2]})" if shown.errors else ""
+    raise InputError(
+        f"at its start: the page shows nothing to read or to press{thrown}: "
+        "open the file in a browser to see whether it is whole"
+    )
 
 
 def _label(moment: Moment, link: int) -> str:

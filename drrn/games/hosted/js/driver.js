@@ -6,15 +6,26 @@
   const WAITING = { span: 30000, firings: 400, rounds: 8 }; // more, where nothing can be pressed yet
   const THINKING = 1000; // fake milliseconds between two clicks
   const MOST_ERRORS = 20;
+  const LONGEST_MESSAGE = 500; // characters of an error
+  const LONGEST_PAGE = 2 ** 24; // characters of a page with all that its story knows: more is no page to read
 
   let errors = [];
   let shown = { pieces: [], actions: [], boxes: [] };
 
+  /** What was thrown, in words; it can be anything, and its parts may throw again when they are asked. */
+  function worded(error) {
+    try {
+      const words = error && error.message !== undefined ? `${error.name || "Error"}: ${error.message}` : String(error);
+      return words.slice(0, LONGEST_MESSAGE);
+    } catch {
+      return "Error: something without words was thrown";
+    }
+  }
+
   /** Keep an error of the story with the passage it came from. */
   function note(error) {
-    const words = error && error.message !== undefined ? `${error.name || "Error"}: ${error.message}` : String(error);
     const passage = drrn.format ? drrn.format.passage() : "";
-    const line = `${passage}: ${words}`;
+    const line = `${passage}: ${worded(error)}`;
     if (errors.length < MOST_ERRORS && !errors.includes(line)) errors.push(line);
   }
 
@@ -83,9 +94,11 @@
       action();
       await settle();
       keepVisit();
-      drrn.result = drrn.page();
+      const page = drrn.page();
+      if (page.length > LONGEST_PAGE) throw new RangeError("the page and the story's variables are larger than 16 MB");
+      drrn.result = page;
     } catch (error) {
-      drrn.result = JSON.stringify({ failed: `${error.name}: ${error.message}`, stack: String(error.stack) });
+      drrn.result = JSON.stringify({ failed: worded(error) });
     }
     return drrn.result;
   }

@@ -139,10 +139,19 @@
   }
   drrn.expose("EventTarget", EventTarget);
 
+  /** Anything in words, even what cannot be made a text. */
+  drrn.worded = function (value) {
+    try {
+      return String(value);
+    } catch {
+      return "something without words";
+    }
+  };
+
   /** An error that nobody caught goes to window's "error" listeners, as in a browser, and stops nothing else. */
   drrn.report = drrn.uncaught = function (error) {
-    const message = "Uncaught " + (error instanceof Error ? `${error.name}: ${error.message}` : String(error));
     try {
+      const message = "Uncaught " + (error instanceof Error ? `${error.name}: ${error.message}` : drrn.worded(error));
       const event = new ErrorEvent("error", { message, error, cancelable: true });
       const handler = globalThis.handlerMap && globalThis.handlerMap.error;
       if (handler) handler.call(globalThis, message, "", 0, 0, error);

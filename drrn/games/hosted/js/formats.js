@@ -3,6 +3,7 @@
   "use strict";
 
   const DEEPEST = 8; // of values inside values
+  const MOST_MEMBERS = 2 ** 20; // of a list; a longer one is only counted
   const FURNITURE = new Set(["ui-bar", "ui-bar-toggle", "ui-overlay", "ui-dialog", "init-screen", "init-no-js",
     "init-lacking", "init-loading", "store-area", "storeArea", "sidebar", "snapbackMenu", "shareMenu", "copyright",
     "floater", "noscript", "backdrop", "page-toolbar", "ui-bar-history"]);
@@ -23,6 +24,7 @@
     if (value === null || typeof value === "string" || typeof value === "boolean") return value;
     if (typeof value === "number") return Number.isFinite(value) ? value : String(value);
     if (typeof value !== "object" || depth > DEEPEST) return undefined;
+    if (value.length > MOST_MEMBERS) return `${value.length} members`;
     if (Array.isArray(value)) return value.map((item) => plain(item, depth + 1) ?? null);
     if (value instanceof Set) return Array.from(value, (item) => plain(item, depth + 1) ?? null);
     if (value instanceof Date) return value.getTime();

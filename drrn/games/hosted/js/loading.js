@@ -30,7 +30,10 @@
   }
 
   /** A script of the page threw while it was being run by the host, which knows only the message. */
-  drrn.scriptThrew = (message) => drrn.report(new Error(message));
+  drrn.scriptThrew = function (message) {
+    const [, name, words] = /^(\w*Error): ([^]*)/.exec(message) || [null, "Error", message];
+    drrn.report(Object.assign(new Error(words), { name }));
+  };
 
   /** The events that tell a page that it is complete. */
   drrn.arrive = function () {
