@@ -164,7 +164,8 @@ def test_the_formats_own_draws_have_exact_odds(kind, tmp_path, monkeypatch):
     data = json.dumps({"ifid": "A7F0B8B2-6D0E-4E0C-8C1B-7C1E0D3F9A52", "format": kind, "format-version": version})
     path = tmp_path / "dice.twee"
     path.write_text(
-        f":: StoryData\n{data}\n\n:: Start\n[[Go->Throw]]\n\n:: Throw\n{throw}{links}\n\n:: Win\nWon.\n\n:: Lose\nNo.\n",
+        f":: StoryData\n{data}\n\n:: Start\n[[Go->Throw]]\n\n:: Throw\n{throw}{links}\n\n"
+        ":: Win\nWon.\n\n:: Lose\nNo.\n",
         encoding="utf-8",
     )
     game = drrn.make(path, engine="hosted")

@@ -51,8 +51,8 @@ def make(
     folder: str | Path | None = None,
 ) -> Game:
     """Open a game: a name (built in, added, or registered by a package), a Twee file or a folder of them, a published
-    Twine page, compiled Ink, the TOML beside a story, or a game of one's own as `module:factory`, where the factory is a
-    class or function that returns a game when called without arguments.
+    Twine page, compiled Ink, the TOML beside a story, or a game of one's own as `module:factory`, where the factory is
+    a class or function that returns a game when called without arguments.
 
     `shuffle` shows the actions in a new order each time; `paraphrased` shows them in other words, where the game has
     them (a name chooses among its sets of them); `lenient` plays on without what is not supported; `encoding` is the
