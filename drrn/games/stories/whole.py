@@ -22,7 +22,8 @@ AROUND = re.compile(  # what stands around the passages, which is no part of a p
 STYLED_PART = re.compile(r"<\w[^<>]*\s(?:hidden|style|class|id|onclick|data-\w+)\b[^<>]*>|@@[^@\n]*;", re.I)
 # Twine 1: what its engines lay out otherwise, or do not know.
 TWINE_1_MARKUP = re.compile(
-    r"<(?!<)/?(?!(?:b|i|u|em|strong|small|sup|sub|br)\b)[a-z]\w*[^<>]*>|\[[<>]*img\[[^\[\]]*\]\[|^>|"
+    r"</?(?!(?:b|i|u|s|em|strong|small|big|sup|sub|br|span|font|tt|code|strike|del|ins|cite|mark)\b)[a-z]\w*[^<>]*>|"
+    r"\[[<>]*img\[[^\[\]]*\]\[|^>+[^>\n]*\w|"
     r"\[\[[^\[\]|]*(?:->|<-)[^\[\]|]*\]",
     re.M | re.I,
 )
