@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator
 from drrn.games.stories.script import Script
 from drrn.games.stories.story import Passage, Story
 
-HIDES = r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|content\s*:\s*[\"'a]"
-HIDING_RULE = re.compile(rf"([^{{}}]*)\{{[^{{}}]*(?:{HIDES})", re.I)
+HIDES = re.compile(r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|content\s*:\s*[\"'a]", re.I)
 AROUND = re.compile(  # what stands around the passages, which is no part of a page
     r"#(?:ui-|menu|sidebar|floater|story-?(?:menu|title|author|subtitle)|title|credits|share|snapback|restart|footer|"
     r"bookmark|logo|init-)|tw-(?:sidebar|icon)|^@|::(?:selection|-webkit)",
@@ -22,13 +21,14 @@ AROUND = re.compile(  # what stands around the passages, which is no part of a p
 STYLED_PART = re.compile(r"<\w[^<>]*\s(?:hidden|style|class|id|onclick|data-\w+)\b[^<>]*>|@@[^@\n]*;", re.I)
 # Twine 1: what its engines lay out otherwise, or do not know.
 TWINE_1_MARKUP = re.compile(
-    r"<(?!<)/?(?!(?:b|i|u|em|strong|small|sup|sub|br)\b)[a-z]\w*[^<>]*>|\[[<>]*img\[[^\[\]]*\]\[|^>|"
-    r"\[\[[^\[\]|]*(?:->|<-)[^\[\]|]*\]",
+    r"</?(?!(?:b|i|u|s|em|strong|small|big|sup|sub|br|span|font|tt|code|strike|del|ins|cite|mark)\b)[a-z]\w*[^<>]*>|"
+    r"\[[<>]*img\[[^\[\]]*\]\[|^>+[^>\n]*\w|"
+    r"\[\[[^\[\]|]{0,300}(?:->|<-)[^\[\]|]{0,300}\]",
     re.M | re.I,
 )
 LINK = re.compile(r"\[\[([^\[\]|]*?)(?:\||->|<-|\]\[|\]\])")
 LINKS = re.compile(r"\[\[[^\[\]]*\](?:\[[^\[\]]*\])?\]")
-MACRO = re.compile(r"<<\s*([^\s<>]*)(?:(?!>>).)*>>", re.S)
+MACRO = re.compile(r"<<\s*([^\s<>]*)(?:(?!>>|<<).){0,2000}>>", re.S)  # bounds: each character is looked at a few times
 CALL = re.compile(r"(?<![\w.$])([A-Za-z_][\w.]*)\s*\(")
 
 # SugarCube: what it and Twine 1 have in common.
@@ -36,14 +36,14 @@ MACROS = frozenset("set if else elseif endif /if print silently endsilently /sil
 CALLS = frozenset("random either visited Math.floor Math.ceil Math.round Math.min Math.max Math.abs".split())
 WORDS = frozenset("if elseif and or not is to eq neq gt gte lt lte set print".split())
 SUGARCUBE_MARKUP = re.compile(
-    r"<(?!br ?/?>)|@@|\{\{\{|\"\"\"|~~|\^\^|__|==|\\|/%|/\*|\[|\]|://|(?<!\w)_\w|^[!*#>|]|^\s*-{4}", re.M
+    r"<(?!br ?/?>)|@@|\{\{\{|\"\"\"|~~|\^\^|__|==|\\|/%|/\*|\[|\]|://|(?<!\w)_\w|^[!*#>|]|^[ \t]*-{4}", re.M
 )
 # A label is evaluated if it can be: what begins with a capital letter, or has two words in a row, cannot.
 PLAIN_LABEL = re.compile(r"\s*(?:[A-Z]|(?!(?:typeof|void|not|new|delete|await|async)\b)[a-z]\w*\s+[A-Za-z])")
 SET_FIRST = re.compile(r"<<set\s+\$(\w+)\s*(?:=|to\b)")
 SET_ABOUT = "PassageHeader PassageFooter PassageReady PassageDone StoryInterface StoryCaption StoryMenu StoryBanner"
 ABOUT = frozenset(SET_ABOUT.split())
-HARLOWE_MARKUP = re.compile(r"[<>$_*~^`\\{}|#@\[\]&]|''|//|--|==|\([\w-]+:|^\s*(?:[-+•]|\d+\.)(?:\s|$)", re.M)
+HARLOWE_MARKUP = re.compile(r"[<>$_*~^`\\{}|#@\[\]&]|''|//|--|==|\([\w-]+:|^[ \t]*(?:[-+•]|\d+\.)(?:\s|$)", re.M)
 STRANGE_TAGS = frozenset("nobr header footer startup widget init debug-header debug-footer debug-startup".split())
 
 
@@ -69,8 +69,11 @@ def _reasons(story: Story, script: Script) -> Iterator[str]:
 def _hidden_parts(story: Story) -> str:
     for name, passage in story.passages.items():
         if "stylesheet" in passage.tags:
-            for selectors in HIDING_RULE.findall(passage.text):
-                if any(not AROUND.search(selector.strip()) for selector in selectors.split(",")):
+            for rule in passage.text.split("}"):
+                *_, selectors, properties = ("", *rule.split("{")) if "{" in rule else ("", rule, "")
+                if HIDES.search(properties) and any(
+                    not AROUND.search(selector.strip()) for selector in selectors.split(",")
+                ):
                     return f'the style sheet "{name}" may hide parts of pages'
         elif passage.is_page and (found := STYLED_PART.search(passage.text)):
             return f'passage "{name}" has a part with a style of its own: {found.group()[:40]}'
