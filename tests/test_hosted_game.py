@@ -151,7 +151,7 @@ def test_our_reading_is_chosen_where_it_understands_a_story_whole(tmp_path):
 
 
 def test_without_the_extra_one_sentence_names_the_cure(tmp_path, monkeypatch):
-    monkeypatch.setattr("drrn.games.open_story._mini_racer", lambda: False)
+    monkeypatch.setattr("drrn.games.open_story.has_mini_racer", lambda: False)
     (tmp_path / "harlowe.html").write_text(
         tiny_story({"Start": "(set: $x to 1)"}).replace('"Tiny"', '"Harlowe"'), encoding="utf-8"
     )

@@ -146,10 +146,10 @@ def test_a_story_without_code_of_its_own_is_rewound_in_the_same_isolate(kind: st
     path = next(path for path, name in zip(PUBLISHED, NAMES, strict=True) if name.startswith(kind))
     session, other = session_of(published(path)), session_of(published(path))
     session.open(1)
-    isolate = session._isolate
+    isolate = session.isolate
     pressed(session, session.open(2), "Take the lamp")
     rewound, fresh = session.open(3), other.open(3)
-    assert session._isolate is isolate
+    assert session.isolate is isolate
     assert (rewound.page, rewound.variables, rewound.draws) == (fresh.page, fresh.variables, fresh.draws)
     session.close()
     other.close()

@@ -103,13 +103,13 @@ class _Opening:
     def _foreign(self, story: Story, error: ForeignError) -> Game:
         if self.options.engine == NATIVE:
             raise InputError(f"{error}: leave out --engine native") from error
-        if not _mini_racer():
+        if not has_mini_racer():
             raise InputError(f"{error}{self._how_to_host(story)}") from error
         return self.hosted(story)
 
     def _can_be_hosted(self, story: Story) -> bool:
         """Whether the story has an engine: a published page carries one, a source must name a format that is kept."""
-        if not _mini_racer():
+        if not has_mini_racer():
             return False
         if _is_page(self.file) and self._carries_engine:
             return True
@@ -131,7 +131,7 @@ class _Opening:
         return decode(read_bytes(self.file), str(self.file), self.options.encoding)
 
     def _how_to_host(self, story: Story) -> str:
-        if _is_page(self.file) and not _mini_racer():
+        if _is_page(self.file) and not has_mini_racer():
             return f"\n  Its own engine can play it whole: {CURE}"
         return ""
 
@@ -182,7 +182,7 @@ def _has_scripts(story: Story) -> bool:
     return any("script" in passage.tags and passage.text.strip() for passage in story.passages.values())
 
 
-def _mini_racer() -> bool:
+def has_mini_racer() -> bool:
     return importlib.util.find_spec("py_mini_racer") is not None
 
 

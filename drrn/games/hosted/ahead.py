@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable
 from functools import cached_property
 
-from drrn.games.hosted.assignments import VARIABLE, Uses, uses
+from drrn.games.hosted.assignments import VARIABLE, Uses, variable_uses
 from drrn.games.stories.story import Passage, Story
 
 WORD = re.compile(r"[A-Za-z_]\w*")
@@ -40,7 +40,7 @@ CHANGES = re.compile(r"<<(?!/|=|-|print\b|if\b|else\b|elseif\b|nobr\b|for\b|swit
 MOVES = re.compile(r"Engine\s*\.\s*(?:play|display|go|back)|goToPassage|state\s*\.\s*display|story\s*\.\s*show", re.I)
 
 
-class Ahead:
+class PassagesAhead:
     """The passages and variables that may yet come, from each passage of a story in Harlowe or SugarCube."""
 
     def __init__(self, story: Story, understood: bool) -> None:
@@ -172,7 +172,7 @@ class Ahead:
 
 def _uses_of(passage: Passage) -> Uses:
     """What a passage does with variables; code may name them without a dollar sign, and may run at any time."""
-    used = uses(passage.text)
+    used = variable_uses(passage.text)
     if not _has_code(passage):
         return used
     return Uses(used.read.union(WORD.findall(passage.text), VARIABLE.findall(passage.text)), (), frozenset(), True)

@@ -42,7 +42,7 @@ class Uses:
         return set(self.read.union(*sources) & wanted)
 
 
-def uses(text: str) -> Uses:
+def variable_uses(text: str) -> Uses:
     """What the text of a passage in Harlowe or SugarCube does with variables."""
     settings: list[tuple[str, frozenset[str]]] = []
     overwritten: set[str] = set()

@@ -26,19 +26,19 @@ class Session:
     def __init__(self, html: str, *, answers: Mapping[str, str], seconds: float = SECONDS) -> None:
         self.html, self.answers, self.seconds = prepared(html), dict(answers), seconds
         self.about = ("", "")  # the story format's name and version, once opened
-        self._isolate: Isolate | None = None
+        self.isolate: Isolate | None = None
         self._shown: Shown | None = None
 
     def open(self, key: int, lots: Sequence[int] = (), *, listing: bool = False) -> Shown:
         """Begin an episode, and read its first page."""
-        if self._isolate is not None and (shown := self._again(_arguments(key, lots, listing))):
+        if self.isolate is not None and (shown := self._again(_arguments(key, lots, listing))):
             return shown
         self.close()
-        self._isolate = Isolate()
+        self.isolate = Isolate()
         try:
-            add_browser(self._isolate)
-            self._isolate.evaluate(f"__drrn.begin({json.dumps(self.answers)}, {_arguments(key, lots, listing)})")
-            load(self._isolate, self.html, seconds=self.seconds)
+            add_browser(self.isolate)
+            self.isolate.evaluate(f"__drrn.begin({json.dumps(self.answers)}, {_arguments(key, lots, listing)})")
+            load(self.isolate, self.html, seconds=self.seconds)
             shown = self._settled(f"__drrn.opened({_arguments(key, lots, listing)})")
             self.about = self._about()
         except IsolateError as error:
@@ -75,19 +75,19 @@ class Session:
 
     def restore(self, saved: str) -> Shown:
         """Go back to a saved state of this story, and read its page."""
-        if self._isolate is None:
+        if self.isolate is None:
             self.open(0)
         return self._guarded(f"__drrn.restore({json.dumps(saved)})")
 
     def close(self) -> None:
-        if self._isolate is not None:
-            self._isolate.close()
-        self._isolate, self._shown = None, None
+        if self.isolate is not None:
+            self.isolate.close()
+        self.isolate, self._shown = None, None
 
     def _evaluate(self, script: str) -> Any:
-        if self._isolate is None:
+        if self.isolate is None:
             raise RuntimeError("the session is not open: call open first")
-        return self._isolate.evaluate(script, seconds=self.seconds)
+        return self.isolate.evaluate(script, seconds=self.seconds)
 
     def _guarded(self, call: str) -> Shown:
         try:
