@@ -20,7 +20,7 @@ from drrn.games.hosted.session import Session
 from drrn.games.hosted.source import check_size, lightened
 from drrn.games.hosted.stage import Stage
 from drrn.games.ink import open_ink
-from drrn.games.stories.dialects import DEFAULT, ForeignError, complaint, knows_format, read_script
+from drrn.games.stories.dialects import DEFAULT, ForeignError, complaint, known_by_macros, knows_format, read_script
 from drrn.games.stories.emptied import note_an_empty_opening
 from drrn.games.stories.paraphrases import paraphrase_file, read_paraphrases
 from drrn.games.stories.reading import HTML, decode, read_bytes, read_story
@@ -80,7 +80,7 @@ class _Opening:
             return self._foreign(story, error)
         whole = not script.problems and not _has_scripts(story) and self._names_our_kind(story)
         whole = whole and not beyond_our_reading(story, script)
-        if self.options.engine != NATIVE and not whole and self._can_be_hosted(story):
+        if self.options.engine != NATIVE and not whole and self._can_be_hosted(story, script):
             return self.hosted(story)
         if script.problems and not self.options.lenient:
             raise InputError(complaint(script) + self._how_to_host(story))
@@ -107,14 +107,15 @@ class _Opening:
             raise InputError(f"{error}{self._how_to_host(story)}") from error
         return self.hosted(story)
 
-    def _can_be_hosted(self, story: Story) -> bool:
-        """Whether the story has an engine: a published page carries one, a source must name a format that is kept."""
+    def _can_be_hosted(self, story: Story, script: Script) -> bool:
+        """Whether the story has an engine: a published page carries one; a source must name, or by its macros be in, a
+        format that is kept."""
         if not has_mini_racer():
             return False
         if _is_page(self.file) and self._carries_engine:
             return True
         try:
-            return bool(story.format) and format_for(story) is not None
+            return bool(story.format or known_by_macros(script)) and format_for(story) is not None
         except InputError:
             return False
 

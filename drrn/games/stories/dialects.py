@@ -93,7 +93,7 @@ def read_script(
 def complaint(script: Script) -> str:
     """Every problem, those with one cause in one line, under a sentence that names the cure."""
     many = len(script.problems)
-    title = _known_by_macros(script) or script.dialect.title
+    title = known_by_macros(script) or script.dialect.title
     kind = f"{title} story" if title else "story"
     head = f"{script.story.source}: {many} thing{'s' * (many > 1)} in this {kind} cannot be played"
     cure = "lenient play leaves them out"
@@ -102,7 +102,7 @@ def complaint(script: Script) -> str:
     return "\n  ".join([f"{head} ({cure}):", *grouped(script.problems)])
 
 
-def _known_by_macros(script: Script) -> str:
+def known_by_macros(script: Script) -> str:
     """The format that a story without one seems to be in, by macros that no other has."""
     if script.story.format:
         return ""
