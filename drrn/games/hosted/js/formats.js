@@ -173,6 +173,17 @@
     },
   };
 
+  let watched = false;
+  let entered = null; // Chapbook's state as it was when the present passage was come to, before its own variables are set
+
+  function watch(engine) {
+    if (watched) return;
+    watched = true;
+    engine.event.on("state-change", ({ name }) => {
+      if (name === "trail") entered = asText(engine.state.saveToObject());
+    });
+  }
+
   const chapbook = {
     ...unknown,
     name: "Chapbook",
@@ -184,7 +195,18 @@
       return Object.fromEntries(Object.entries(saved).filter(([name]) => !/^(config|engine|trail|browser)\b/.test(name)));
     }, {}),
     history: () => attempt(() => globalThis.engine.state.get("trail"), []),
-    moment: () => attempt(() => globalThis.engine.state.get("trail").length, null) ?? drrn.format.passage(),
+    moment: () => {
+      attempt(() => watch(globalThis.engine), null);
+      return attempt(() => globalThis.engine.state.get("trail").length, null) ?? drrn.format.passage();
+    },
+    save: () => entered,
+    restore: (saved) => {
+      const { state } = globalThis.engine;
+      const values = fromText(saved);
+      for (const name of Object.keys(state.saveToObject())) if (!(name in values)) state.set(name, undefined);
+      state.restoreFromObject(values);
+      return true;
+    },
   };
 
   const snowman = {
