@@ -14,6 +14,7 @@ from drrn.authoring.sampled import sampled_play
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.exact.solve import random_play
+from drrn.games.enumerable import check_outcomes
 from drrn.games.hosted.ahead import Ahead
 from drrn.games.hosted.assignments import uses
 from drrn.games.hosted.counters import counters
@@ -164,11 +165,21 @@ def test_the_formats_own_draws_have_exact_odds(kind, tmp_path, monkeypatch):
     data = json.dumps({"ifid": "A7F0B8B2-6D0E-4E0C-8C1B-7C1E0D3F9A52", "format": kind, "format-version": version})
     path = tmp_path / "dice.twee"
     path.write_text(
-        f":: StoryData\n{data}\n\n:: Start\n[[Go->Throw]]\n\n:: Throw\n{throw}{links}\n\n:: Win\nWon.\n\n:: Lose\nNo.\n",
+        f":: StoryData\n{data}\n\n:: Start\n[[Go->Throw]]\n\n:: Throw\n{throw}{links}\n\n:: Win\nOK\n\n:: Lose\nNo.\n",
         encoding="utf-8",
     )
     game = drrn.make(path, engine="hosted")
     assert odds(game) == {"Win": pytest.approx(1 / 4), "Lose": pytest.approx(3 / 4)}
+    game.close()
+
+
+@needs_formats
+@pytest.mark.parametrize("name", ["last-tram", "lighthouse-garden"])
+def test_every_step_of_our_own_examples_is_among_the_outcomes_that_are_listed(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    main(["formats", "add", str(FORMATS)])
+    game = drrn.make(Path(__file__).parents[1] / "examples" / f"{name}.twee", engine="hosted")
+    check_outcomes(game, episodes=2, max_steps=12)
     game.close()
 
 

@@ -184,6 +184,17 @@
     });
   }
 
+  /** Snowman's state before each move, which is made again to come back. */
+  function watchShow(story) {
+    if (watched) return;
+    watched = true;
+    const { show } = story;
+    story.show = function showAndKeep(target, ...rest) {
+      entered = asText({ target, state: story.state, history: story.history });
+      return show.call(story, target, ...rest);
+    };
+  }
+
   const chapbook = {
     ...unknown,
     name: "Chapbook",
@@ -216,6 +227,20 @@
     passage: () => attempt(() => globalThis.passage.name, ""),
     variables: () => attempt(() => globalThis.s, null) || attempt(() => globalThis.story.state, {}),
     history: () => attempt(() => globalThis.story.history.map(String), []),
+    moment: () => {
+      attempt(() => watchShow(globalThis.story), null);
+      return unknown.moment();
+    },
+    save: () => entered,
+    restore: (saved) => {
+      const { story } = globalThis;
+      const { target, state, history } = fromText(saved);
+      for (const name of Object.keys(story.state)) delete story.state[name];
+      Object.assign(story.state, state);
+      story.history = history;
+      story.show(target);
+      return true;
+    },
   };
 
   const twine1 = {
