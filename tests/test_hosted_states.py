@@ -15,8 +15,8 @@ from drrn.cli import main
 from drrn.errors import InputError
 from drrn.exact.solve import random_play
 from drrn.games.enumerable import check_outcomes
-from drrn.games.hosted.ahead import Ahead
-from drrn.games.hosted.assignments import uses
+from drrn.games.hosted.ahead import Lookahead
+from drrn.games.hosted.assignments import variable_uses
 from drrn.games.hosted.counters import counters
 from drrn.games.hosted.matters import Matters
 from drrn.games.hosted.past import Past
@@ -184,7 +184,7 @@ def test_every_step_of_our_own_examples_is_among_the_outcomes_that_are_listed(na
 
 
 def test_a_variable_matters_until_its_last_reader():
-    ahead = Ahead(
+    ahead = Lookahead(
         story({"A": "<<set $x to 1>>[[B]]", "B": "<<if $x is 1>>yes<</if>>[[C]]", "C": "[[D]]", "D": "End."}), True
     )
     assert ahead.may_be_read("A", "x")
@@ -192,21 +192,21 @@ def test_a_variable_matters_until_its_last_reader():
 
 
 def test_a_variable_that_only_sets_itself_never_matters():
-    ahead = Ahead(story({"A": "<<set $n += 1>>[[B]]", "B": "<<set $n to $n + 1>>[[A]]"}), True)
+    ahead = Lookahead(story({"A": "<<set $n += 1>>[[B]]", "B": "<<set $n to $n + 1>>[[A]]"}), True)
     assert not ahead.may_be_read("A", "n")
     ahead.kept = {"n"}
     assert ahead.may_be_read("A", "n")  # unless a rule asks for it
 
 
 def test_a_variable_that_is_set_before_it_is_read_does_not_matter():
-    ahead = Ahead(story({"A": "[[B]]", "B": "(set: $x to 1)It is $x. [[A]]"}, "harlowe"), True)
+    ahead = Lookahead(story({"A": "[[B]]", "B": "(set: $x to 1)It is $x. [[A]]"}, "harlowe"), True)
     assert not ahead.may_be_read("A", "x")
-    in_a_hook = Ahead(story({"A": "[[B]]", "B": "(if: $y)[(set: $x to 1)]It is $x. [[A]]"}, "harlowe"), True)
+    in_a_hook = Lookahead(story({"A": "[[B]]", "B": "(if: $y)[(set: $x to 1)]It is $x. [[A]]"}, "harlowe"), True)
     assert in_a_hook.may_be_read("A", "x")
 
 
 def test_settings_are_read_with_quotes_and_brackets_in_them():
-    found = uses('(set: $a to (a: 1, "x)", $b), $c to "$d")[[on]]')
+    found = variable_uses('(set: $a to (a: 1, "x)", $b), $c to "$d")[[on]]')
     assert found.settings == (("a", frozenset({"b"})), ("c", frozenset({"d"}))) and not found.read
 
 
@@ -218,7 +218,7 @@ def test_a_counter_counts_as_far_as_it_is_compared():
 
 def test_only_the_visits_that_are_asked_for_are_counted():
     told = story({"A": '<<if visited("B") gte 2>>x<</if>>[[B]][[C]]', "B": "[[A]]", "C": "[[A]]"})
-    past = Past(told, Ahead(told, True))
+    past = Past(told, Lookahead(told, True))
     assert past.of("A", ("A", "B", "A")) == past.of("A", ("A", "B", "A", "C", "A"))
     assert past.of("A", ("A", "B", "A")) != past.of("A", ("A", "B", "A", "B", "A"))
 
