@@ -14,7 +14,8 @@ from drrn.authoring.sampled import sampled_play
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.exact.solve import random_play
-from drrn.games.hosted.ahead import PassagesAhead
+from drrn.games.enumerable import check_outcomes
+from drrn.games.hosted.ahead import Lookahead
 from drrn.games.hosted.assignments import variable_uses
 from drrn.games.hosted.counters import counters
 from drrn.games.hosted.matters import Matters
@@ -164,8 +165,7 @@ def test_the_formats_own_draws_have_exact_odds(kind, tmp_path, monkeypatch):
     data = json.dumps({"ifid": "A7F0B8B2-6D0E-4E0C-8C1B-7C1E0D3F9A52", "format": kind, "format-version": version})
     path = tmp_path / "dice.twee"
     path.write_text(
-        f":: StoryData\n{data}\n\n:: Start\n[[Go->Throw]]\n\n:: Throw\n{throw}{links}\n\n"
-        ":: Win\nWon.\n\n:: Lose\nNo.\n",
+        f":: StoryData\n{data}\n\n:: Start\n[[Go->Throw]]\n\n:: Throw\n{throw}{links}\n\n:: Win\nOK\n\n:: Lose\nNo.\n",
         encoding="utf-8",
     )
     game = drrn.make(path, engine="hosted")
@@ -173,8 +173,18 @@ def test_the_formats_own_draws_have_exact_odds(kind, tmp_path, monkeypatch):
     game.close()
 
 
+@needs_formats
+@pytest.mark.parametrize("name", ["last-tram", "lighthouse-garden"])
+def test_every_step_of_our_own_examples_is_among_the_outcomes_that_are_listed(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    main(["formats", "add", str(FORMATS)])
+    game = drrn.make(Path(__file__).parents[1] / "examples" / f"{name}.twee", engine="hosted")
+    check_outcomes(game, episodes=2, max_steps=12)
+    game.close()
+
+
 def test_a_variable_matters_until_its_last_reader():
-    ahead = PassagesAhead(
+    ahead = Lookahead(
         story({"A": "<<set $x to 1>>[[B]]", "B": "<<if $x is 1>>yes<</if>>[[C]]", "C": "[[D]]", "D": "End."}), True
     )
     assert ahead.may_be_read("A", "x")
@@ -182,16 +192,16 @@ def test_a_variable_matters_until_its_last_reader():
 
 
 def test_a_variable_that_only_sets_itself_never_matters():
-    ahead = PassagesAhead(story({"A": "<<set $n += 1>>[[B]]", "B": "<<set $n to $n + 1>>[[A]]"}), True)
+    ahead = Lookahead(story({"A": "<<set $n += 1>>[[B]]", "B": "<<set $n to $n + 1>>[[A]]"}), True)
     assert not ahead.may_be_read("A", "n")
     ahead.kept = {"n"}
     assert ahead.may_be_read("A", "n")  # unless a rule asks for it
 
 
 def test_a_variable_that_is_set_before_it_is_read_does_not_matter():
-    ahead = PassagesAhead(story({"A": "[[B]]", "B": "(set: $x to 1)It is $x. [[A]]"}, "harlowe"), True)
+    ahead = Lookahead(story({"A": "[[B]]", "B": "(set: $x to 1)It is $x. [[A]]"}, "harlowe"), True)
     assert not ahead.may_be_read("A", "x")
-    in_a_hook = PassagesAhead(story({"A": "[[B]]", "B": "(if: $y)[(set: $x to 1)]It is $x. [[A]]"}, "harlowe"), True)
+    in_a_hook = Lookahead(story({"A": "[[B]]", "B": "(if: $y)[(set: $x to 1)]It is $x. [[A]]"}, "harlowe"), True)
     assert in_a_hook.may_be_read("A", "x")
 
 
@@ -208,7 +218,7 @@ def test_a_counter_counts_as_far_as_it_is_compared():
 
 def test_only_the_visits_that_are_asked_for_are_counted():
     told = story({"A": '<<if visited("B") gte 2>>x<</if>>[[B]][[C]]', "B": "[[A]]", "C": "[[A]]"})
-    past = Past(told, PassagesAhead(told, True))
+    past = Past(told, Lookahead(told, True))
     assert past.of("A", ("A", "B", "A")) == past.of("A", ("A", "B", "A", "C", "A"))
     assert past.of("A", ("A", "B", "A")) != past.of("A", ("A", "B", "A", "B", "A"))
 

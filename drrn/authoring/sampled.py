@@ -18,7 +18,7 @@ SECONDS = 30.0  # at most; fewer games are played where they are slow
 
 
 @dataclass(frozen=True)
-class SampledFigure:
+class SampledValue:
     """A number found by sampling, and its standard error."""
 
     mean: float
@@ -31,10 +31,10 @@ class SampledPlay:
 
     games: int
     max_steps: int  # where a game was stopped
-    final_reward: SampledFigure  # 0 in a game that was stopped
-    steps: SampledFigure
-    stopped: SampledFigure  # the share of games that were
-    endings: dict[Hashable, SampledFigure]  # the share of each ending, by its place
+    final_reward: SampledValue  # 0 in a game that was stopped
+    steps: SampledValue
+    stopped: SampledValue  # the share of games that were
+    endings: dict[Hashable, SampledValue]  # the share of each ending, by its place
 
 
 def sampled_play(
@@ -56,7 +56,7 @@ def sampled_play(
         steps.append(taken)
         if progress:
             progress(number + 1)
-    shares: dict[Hashable, SampledFigure] = {
+    shares: dict[Hashable, SampledValue] = {
         place: _share(count, len(steps)) for place, count in ended.items() if place is not None
     }
     stopped = _share(ended[None], len(steps))
@@ -76,12 +76,12 @@ def _played(game: Game, seed: int) -> tuple[EndingPlace | None, float, int]:
     return ending, seen.reward, steps
 
 
-def _share(count: int, games: int) -> SampledFigure:
+def _share(count: int, games: int) -> SampledValue:
     share = count / games
-    return SampledFigure(share, math.sqrt(share * (1 - share) / games))
+    return SampledValue(share, math.sqrt(share * (1 - share) / games))
 
 
-def _mean(values: list[float]) -> SampledFigure:
+def _mean(values: list[float]) -> SampledValue:
     mean = math.fsum(values) / len(values)
     spread = math.fsum((value - mean) ** 2 for value in values) / max(len(values) - 1, 1)
-    return SampledFigure(mean, math.sqrt(spread / len(values)))
+    return SampledValue(mean, math.sqrt(spread / len(values)))

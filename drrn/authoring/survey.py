@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from drrn.authoring.playtest import EndingOdds, PlayTest, play_test
-from drrn.authoring.sampled import SampledFigure, SampledPlay, sampled_play
+from drrn.authoring.sampled import SampledPlay, SampledValue, sampled_play
 from drrn.games import Compiled, Game
 from drrn.games.compiled.graph import EndingPlace
 from drrn.games.compiled.reached import Face
@@ -32,7 +32,7 @@ class Ending:
     rule: int | None  # number of its [[ending]] in the TOML, from 1; None: no rule, so it pays the default
     last_words: str
     odds: EndingOdds | None = None  # where the game was compiled
-    sampled: SampledFigure | None = None  # else, where it was played: the share of random games that end so
+    sampled: SampledValue | None = None  # else, where it was played: the share of random games that end so
 
 
 @dataclass(frozen=True)
@@ -68,11 +68,11 @@ def sampled_survey(found: Survey, game: Game, progress: Callable[[int], None] | 
     play = sampled_play(game, progress=progress)
     if play is None:
         return found
-    shares: dict[tuple[str, int | None], SampledFigure] = {}
+    shares: dict[tuple[str, int | None], SampledValue] = {}
     for place, share in play.endings.items():
         assert isinstance(place, EndingPlace)
         shares[place.passage, None if place.rule is None else place.rule + 1] = share
-    never = SampledFigure(0.0, 0.0)
+    never = SampledValue(0.0, 0.0)
     endings = [replace(ending, sampled=shares.get((ending.passage, ending.rule), never)) for ending in found.endings]
     told = {(ending.passage, ending.rule) for ending in endings}
     note = [f'random play also ended in "{passage}"' for passage, rule in shares if (passage, rule) not in told]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from drrn.authoring.playtest import PlayTest, walkthrough
-from drrn.authoring.sampled import GAMES, SampledFigure, SampledPlay
+from drrn.authoring.sampled import GAMES, SampledPlay, SampledValue
 from drrn.authoring.survey import Ending, Survey, full_survey, sampled_survey, survey
 from drrn.cli.show import (
     add_game_options,
@@ -218,7 +218,7 @@ def _sampled(play: SampledPlay) -> str:
     )
 
 
-def _estimated(share: SampledFigure) -> str:
+def _estimated(share: SampledValue) -> str:
     return f"{share.mean:.1%} ± {share.error:.1%}"
 
 

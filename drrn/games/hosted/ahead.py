@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable
 from functools import cached_property
 
-from drrn.games.hosted.assignments import VARIABLE, Uses, variable_uses
+from drrn.games.hosted.assignments import VARIABLE, VariableUses, variable_uses
 from drrn.games.stories.story import Passage, Story
 
 WORD = re.compile(r"[A-Za-z_]\w*")
@@ -40,7 +40,7 @@ CHANGES = re.compile(r"<<(?!/|=|-|print\b|if\b|else\b|elseif\b|nobr\b|for\b|swit
 MOVES = re.compile(r"Engine\s*\.\s*(?:play|display|go|back)|goToPassage|state\s*\.\s*display|story\s*\.\s*show", re.I)
 
 
-class PassagesAhead:
+class Lookahead:
     """The passages and variables that may yet come, from each passage of a story in Harlowe or SugarCube."""
 
     def __init__(self, story: Story, understood: bool) -> None:
@@ -101,7 +101,7 @@ class PassagesAhead:
         return any(ANY.search(passage.text) for passage in self.story.passages.values())
 
     @cached_property
-    def _uses(self) -> dict[str, Uses]:
+    def _uses(self) -> dict[str, VariableUses]:
         return {name: _uses_of(passage) for name, passage in self.story.passages.items()}
 
     @cached_property
@@ -170,12 +170,14 @@ class PassagesAhead:
         }
 
 
-def _uses_of(passage: Passage) -> Uses:
+def _uses_of(passage: Passage) -> VariableUses:
     """What a passage does with variables; code may name them without a dollar sign, and may run at any time."""
     used = variable_uses(passage.text)
     if not _has_code(passage):
         return used
-    return Uses(used.read.union(WORD.findall(passage.text), VARIABLE.findall(passage.text)), (), frozenset(), True)
+    return VariableUses(
+        used.read.union(WORD.findall(passage.text), VARIABLE.findall(passage.text)), (), frozenset(), True
+    )
 
 
 def _has_code(passage: Passage) -> bool:

@@ -28,7 +28,7 @@ BLOCK = re.compile(
 
 
 @dataclass(frozen=True)
-class Uses:
+class VariableUses:
     """What one passage does with variables."""
 
     read: frozenset[str]  # outside of settings
@@ -42,7 +42,7 @@ class Uses:
         return set(self.read.union(*sources) & wanted)
 
 
-def variable_uses(text: str) -> Uses:
+def variable_uses(text: str) -> VariableUses:
     """What the text of a passage in Harlowe or SugarCube does with variables."""
     settings: list[tuple[str, frozenset[str]]] = []
     overwritten: set[str] = set()
@@ -65,7 +65,7 @@ def variable_uses(text: str) -> Uses:
         done = end
     rest.append(text[done:])
     read = frozenset(name for piece in rest for name in VARIABLE.findall(piece))
-    return Uses(read, tuple(settings), frozenset(overwritten), LATER.search(text) is not None)
+    return VariableUses(read, tuple(settings), frozenset(overwritten), LATER.search(text) is not None)
 
 
 def settings_in(text: str) -> tuple[str, list[tuple[str, str]]]:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Hashable, Mapping
 from functools import cached_property
 from typing import Any
 
-from drrn.games.hosted.ahead import WORD, PassagesAhead
+from drrn.games.hosted.ahead import WORD, Lookahead
 from drrn.games.hosted.assignments import LATER, VARIABLE
 from drrn.games.hosted.counters import counters
 from drrn.games.hosted.moments import Clicks
@@ -28,7 +28,7 @@ class Matters:
         """`twine1`: the page was published by Twine 1, which names no format."""
         self.story = story
         self.reads_names = twine1 or story.format.startswith(KNOWN)
-        self.ahead = PassagesAhead(story, self.reads_names)
+        self.ahead = Lookahead(story, self.reads_names)
         self.past = Past(story, self.ahead)
 
     def keep(self, variables: Collection[str]) -> None:

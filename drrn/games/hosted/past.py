@@ -6,7 +6,7 @@ import re
 from collections.abc import Hashable
 from functools import cached_property
 
-from drrn.games.hosted.ahead import PassagesAhead
+from drrn.games.hosted.ahead import Lookahead
 from drrn.games.stories.story import Passage, Story
 
 # How often this one was shown.
@@ -35,7 +35,7 @@ MORE = re.compile(
 class Past:
     """What of the history can make a difference to any page ahead."""
 
-    def __init__(self, story: Story, ahead: PassagesAhead) -> None:
+    def __init__(self, story: Story, ahead: Lookahead) -> None:
         self.story, self.ahead = story, ahead
         texts = [passage.text for passage in story.passages.values()]
         whole = TRAIL if story.format.startswith("chapbook") else WHOLE

@@ -17,6 +17,7 @@ from drrn.games.stories.explore import Exploration
 if TYPE_CHECKING:
     from drrn.games.hosted.hosted_game import HostedGame, HostedState
 
+DEEPEST = 15  # steps that are taken one after the other before the next is tried: engines keep the whole way
 SAMPLES = 3  # of what a step leads to, where its outcomes cannot be listed
 
 
@@ -59,7 +60,8 @@ def _go_everywhere(game: HostedGame, limit: int, progress: Callable[[int], None]
             waiting.pop()
             continue
         seen.add(state)
-        waiting.append(_after(game, state))
+        if len(waiting) < DEEPEST:
+            waiting.append(_after(game, state))
         if progress and len(seen) % 20 == 0:
             progress(len(seen))
 

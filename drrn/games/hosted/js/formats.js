@@ -175,6 +175,28 @@
     },
   };
 
+  let watched = false;
+  let entered = null; // Chapbook's state as it was when the present passage was come to, before its own variables are set
+
+  function watch(engine) {
+    if (watched) return;
+    watched = true;
+    engine.event.on("state-change", ({ name }) => {
+      if (name === "trail") entered = asText(engine.state.saveToObject());
+    });
+  }
+
+  /** Snowman's state before each move, which is made again to come back. */
+  function watchShow(story) {
+    if (watched) return;
+    watched = true;
+    const { show } = story;
+    story.show = function showAndKeep(target, ...rest) {
+      entered = asText({ target, state: story.state, history: story.history });
+      return show.call(story, target, ...rest);
+    };
+  }
+
   const chapbook = {
     ...unknown,
     name: "Chapbook",
@@ -186,7 +208,18 @@
       return Object.fromEntries(Object.entries(saved).filter(([name]) => !/^(config|engine|trail|browser)\b/.test(name)));
     }, {}),
     history: () => attempt(() => globalThis.engine.state.get("trail"), []),
-    moment: () => attempt(() => globalThis.engine.state.get("trail").length, null) ?? drrn.format.passage(),
+    moment: () => {
+      attempt(() => watch(globalThis.engine), null);
+      return attempt(() => globalThis.engine.state.get("trail").length, null) ?? drrn.format.passage();
+    },
+    save: () => entered,
+    restore: (saved) => {
+      const { state } = globalThis.engine;
+      const values = fromText(saved);
+      for (const name of Object.keys(state.saveToObject())) if (!(name in values)) state.set(name, undefined);
+      state.restoreFromObject(values);
+      return true;
+    },
   };
 
   const snowman = {
@@ -196,6 +229,20 @@
     passage: () => attempt(() => globalThis.passage.name, ""),
     variables: () => attempt(() => globalThis.s, null) || attempt(() => globalThis.story.state, {}),
     history: () => attempt(() => globalThis.story.history.map(String), []),
+    moment: () => {
+      attempt(() => watchShow(globalThis.story), null);
+      return unknown.moment();
+    },
+    save: () => entered,
+    restore: (saved) => {
+      const { story } = globalThis;
+      const { target, state, history } = fromText(saved);
+      for (const name of Object.keys(story.state)) delete story.state[name];
+      Object.assign(story.state, state);
+      story.history = history;
+      story.show(target);
+      return true;
+    },
   };
 
   const twine1 = {
