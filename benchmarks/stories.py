@@ -1,6 +1,6 @@
 """Hosted stories against Chromium: the same clicks in both, every page compared; a table in Markdown.
 
-    python benchmarks/stories.py FOLDER LIST.tsv [--episodes 2] [--clicks 40] [--only NAME ...]
+    python benchmarks/stories.py FOLDER LIST.tsv [--episodes 2] [--clicks 40] [--states] [--only NAME ...]
 
 FOLDER holds one folder for each story of the list, by its name, with the published HTML file in it. Needs
 `pip install 'drrn[stories-benchmark]'` and a Chromium of the system (--chromium PATH).
@@ -19,12 +19,22 @@ from pathlib import Path
 
 from chromium import Chromium
 
+import drrn
 from drrn.errors import InputError
 from drrn.games.hosted.session import Session
 from drrn.games.hosted.shown import Shown
 
 WARMING, MEASURED = 150, 150  # clicks
 PLAYED = ("harlowe", "sugarcube", "chapbook", "snowman", "twine1")  # formats of the list that are in HTML
+
+REASONS = {
+    "more lay ahead": "too many for 60 s",
+    "Math.random()": "draws without odds",
+    "ways": "too many outcomes",
+    "undo": "undo",
+    "no ending": "no ending",
+    "no links": "no links",
+}
 
 
 @dataclass(frozen=True)
@@ -50,6 +60,7 @@ class Row:
     episodes: list[Episode] = field(default_factory=list)
     refusal: str = ""
     rate: float = 0.0  # clicks a second of ours, once warm
+    states: str = ""  # how many the story has where it compiles; else why it does not
 
     @property
     def chromiums_rate(self) -> float:
@@ -69,6 +80,7 @@ class Row:
             f"{agreed} of {pages}",
             f"{self.rate:.0f}",
             f"{self.chromiums_rate:.0f}",
+            self.states,
             first,
         ]
 
@@ -77,8 +89,10 @@ def main() -> None:
     arguments = _parser().parse_args()
     rows = []
     with Chromium(arguments.chromium) as chromium:
-        print("| story | format | version | episodes equal | pages equal | clicks/s | Chromium's | differed first |")
-        print("| --- " * 8 + "|")
+        print(
+            "| story | format | version | episodes equal | pages equal | clicks/s | Chromium's | states | differed first |"
+        )
+        print("| --- " * 9 + "|")
         for name, path in stories(arguments.folder, arguments.list, arguments.only):
             row = compare(name, path, chromium, arguments)
             rows.append(row)
@@ -106,9 +120,22 @@ def compare(name: str, path: Path, chromium: Chromium, arguments: argparse.Names
             row.about = ours.about
         row.rate = warm_rate(ours)
         ours.close()
+        if arguments.states:
+            row.states = states_of(path)
     except InputError as error:
         row.refusal = f"does not start: {error}"
     return row
+
+
+def states_of(path: Path) -> str:
+    """How many states the story has once it is compiled, or in a few words why it cannot be."""
+    game = drrn.make(path, engine="hosted")
+    try:
+        return str(len(drrn.compile_game(game, cache=False).page))
+    except InputError as error:
+        return next((words for sign, words in REASONS.items() if sign in str(error)), "–")
+    finally:
+        game.close()
 
 
 def episode(ours: Session, chromium: Chromium, html: str, seed: int, clicks: int) -> Episode:
@@ -175,6 +202,9 @@ def summary(rows: list[Row]) -> None:
     equal = sum(not episode.difference for episode in episodes)
     print(f"\n{equal} of {len(episodes)} episodes equal ({100 * equal / max(len(episodes), 1):.1f} %), ", end="")
     print(f"{sum(e.agreed for e in episodes)} of {sum(e.pages for e in episodes)} pages.")
+    compiled = sum(row.states.isdecimal() for row in rows)
+    if compiled:
+        print(f"{compiled} of {len(rows)} compiled within 60 seconds.")
     for prefix in ("Harlowe 3", "SugarCube 2"):
         rates = [row.rate for row in rows if " ".join(row.about).startswith(prefix) and row.rate]
         if rates:
@@ -187,6 +217,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("list", type=Path)
     parser.add_argument("--episodes", type=int, default=2)
     parser.add_argument("--clicks", type=int, default=40)
+    parser.add_argument("--states", action="store_true", help="compile each story too, within a minute")
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--chromium", default="/usr/bin/chromium")
     return parser
