@@ -27,6 +27,9 @@ from drrn.games.hosted.shown import Shown
 WARMING, MEASURED = 150, 150  # clicks
 PLAYED = ("harlowe", "sugarcube", "chapbook", "snowman", "twine1")  # formats of the list that are in HTML
 
+HEADER = (
+    "story", "format", "version", "episodes equal", "pages equal", "clicks/s", "Chromium's", "states", "differed first"
+)  # fmt: skip
 REASONS = {
     "more lay ahead": "too many for 60 s",
     "Math.random()": "draws without odds",
@@ -89,10 +92,8 @@ def main() -> None:
     arguments = _parser().parse_args()
     rows = []
     with Chromium(arguments.chromium) as chromium:
-        print(
-            "| story | format | version | episodes equal | pages equal | clicks/s | Chromium's | states | differed first |"
-        )
-        print("| --- " * 9 + "|")
+        print(f"| {' | '.join(HEADER)} |")
+        print("| --- " * len(HEADER) + "|")
         for name, path in stories(arguments.folder, arguments.list, arguments.only):
             row = compare(name, path, chromium, arguments)
             rows.append(row)

@@ -28,7 +28,7 @@ from drrn.games.stories.rules import Rules, check_rules, read_rules
 from drrn.games.stories.script import Facts, Script
 from drrn.games.stories.story import LONGEST_PASSAGE, Story
 from drrn.games.stories.story_game import StoryGame
-from drrn.games.stories.twine_html import TWINE_2, read_twine_html
+from drrn.games.stories.twine_html import TWINE_2, TWINE_2_END, read_twine_html
 from drrn.games.stories.whole import beyond_our_reading
 
 NATIVE, HOSTED = ENGINES = ("native", "hosted")
@@ -90,6 +90,8 @@ class _Opening:
         """The story as it is told; pictures within its passages are left out where they make one too long."""
         if not _is_page(self.file) or self.options.engine == NATIVE:
             return read_story(self.file, self.options.encoding)
+        if (begun := TWINE_2.search(self._text)) and not TWINE_2_END.search(self._text, begun.end()):
+            raise InputError(f"{self.file}: it ends within its story (no </tw-storydata>): fetch the whole file again")
         if len(self._text) <= LONGEST_PASSAGE:
             return read_twine_html(self._text, str(self.file))
         light = lightened(self._text)

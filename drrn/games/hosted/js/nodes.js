@@ -241,7 +241,7 @@
     }
     if (node.nodeType === 11) {
       const children = node.childNodes.slice();
-      for (const child of children) unlink(child);
+      for (let place = children.length - 1; place >= 0; place--) unlink(children[place]); // from the end: no list is moved up
       for (const child of children) place(parent, child, before);
     } else if (node !== before) {
       place(parent, node, before);

@@ -1,0 +1,428 @@
+"""Bad and hostile stories, as users meet them: one sentence each, and the process goes on."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+from html import escape
+
+import pytest
+
+pytest.importorskip("py_mini_racer")
+
+import drrn
+from drrn.cli import main
+from drrn.errors import InputError
+from drrn.games.hosted import session, source
+from drrn.games.hosted.isolate import _OPEN
+from tests.tiny_engine import tiny_story
+
+WALK = {"Hall": "A hall.<p>[[go on->Cave]]</p>", "Cave": "A cave.<p>[[go back->Hall]]</p>"}
+LOOP = r"ran for more than 0\.5 seconds without showing a page: it loops, so it cannot be played"
+MEMORY = "asked for more than 512 MB of memory, so it cannot be played"
+NOTHING = "shows nothing to read or to press"
+CHANGED = "scripts have changed what its page is read by"
+
+
+@pytest.fixture(autouse=True)
+def in_a_home_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def hasty(monkeypatch):
+    """Stories have half a second for a page."""
+    monkeypatch.setitem(session.Session.__init__.__kwdefaults__, "seconds", 0.5)
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """Opens a page as a game, and closes it in the end."""
+    games = []
+
+    def open_page(page, name="tale.html"):
+        (tmp_path / name).write_text(page, encoding="utf-8")
+        games.append(drrn.make(tmp_path / name))
+        return games[-1]
+
+    yield open_page
+    for game in games:
+        game.close()
+
+
+def refusal(game, steps=1):
+    """What is said when a game is begun and goes a few steps."""
+    with pytest.raises(InputError) as caught:
+        game.reset(0)
+        for _ in range(steps):
+            game.step(0)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def hostile(script, passages=WALK):
+    return tiny_story(passages, script=script)
+
+
+# --- time
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "for (;;);",
+        "eval('for (;;);')",
+        "new Function('for (;;);')()",
+        "setTimeout(() => { for (;;); }, 100)",
+        "(async () => { for (;;) await 0; })()",
+        "import('elsewhere').catch(() => { for (;;); })",
+        "Object.defineProperty(story, 'state', { get() { for (;;); } })",
+        "story.state = { get gold() { for (;;); } }",
+        "Object.prototype.toJSON = () => { for (;;); }",
+        "while (confirm('Again?'));",
+        "while (prompt('The password?') !== 'xyzzy');",
+        "function f() { document.write('<script>f()<' + '/script>') } f()",
+        "/^(a+)+$/.test('a'.repeat(40) + 'b')",
+    ],
+)
+def test_a_story_that_loops_at_its_start_is_refused(hasty, opened, script):
+    said = refusal(opened(hostile(script)), steps=0)
+    assert "tale.html, at its start: the story " in said and said.endswith(LOOP.replace("\\", ""))
+
+
+@pytest.mark.parametrize("click", ["for (;;);", "(async () => { for (;;) await 0; })()", "setTimeout('for (;;);')"])
+def test_a_click_that_loops_names_its_passage(hasty, opened, click):
+    game = opened(tiny_story({"Hall": f'A hall. <button onclick="{escape(click)}">press</button>'}))
+    with pytest.raises(InputError, match=rf'tale\.html, after passage "Hall": the story {LOOP}'):
+        game.reset(0)
+        game.step(0)
+    assert game.reset(0).actions == ("press",)  # another episode can begin
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "const again = () => { setTimeout(again); setTimeout(again); }; again()",
+        "const again = () => requestAnimationFrame(again); again()",
+        "setInterval(() => document.body.setAttribute('data-time', Math.random()), 1)",
+        "for (let i = 0; i < 1000; i++) { alert(i); confirm(i); prompt(i); print(); open('x'); close(); }",
+        "for (let i = 0; i < 100; i++) document.body.appendChild(document.createElement('iframe')).src = 'file:///'",
+        "throw null",
+        "throw Object.create(null)",
+        "setTimeout(() => { throw Object.create(null) })",
+        "setTimeout(() => { throw { get message() { throw this } } })",
+        "(function deeper() { deeper() })()",
+        "Object.prototype.x = 1; Object.prototype.get = 1",
+        "Math.random = () => { for (;;); }",
+        "story.state.itself = story.state",
+        "let deep = story.state; for (let i = 0; i < 1e5; i++) deep = deep.next = {}",
+        "story.state.list = []; story.state.list.length = 2 ** 32 - 1",
+        "story.state.odd = [NaN, Infinity, 10n, Symbol('x'), () => 1, new Date(NaN)]",
+        "let e = document.createElement('div'); for (let i = 0; i < 1e4; i++) { const d = document.createElement('p'); d.append(e); e = d }",
+    ],
+)
+def test_what_a_browser_would_bear_is_played(opened, script):
+    game = opened(hostile(script))
+    assert game.reset(0) == drrn.Observation("A hall.", ("go on",))
+    assert game.step(0).text == "A cave."
+
+
+# --- memory
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "const kept = []; for (;;) kept.push(new Array(1000).fill(0.5))",
+        "const kept = []; for (let i = 0; ; i++) { const text = 'x'.repeat(1e6) + i; /x$/.test(text); kept.push(text); }",
+    ],
+)
+def test_a_story_that_eats_memory_is_refused(opened, script):
+    assert MEMORY in refusal(opened(hostile(script)), steps=0)
+
+
+def test_a_click_that_eats_memory_names_its_passage(opened):
+    click = "const kept = []; for (;;) kept.push(new Array(1000).fill(0.5))"
+    game = opened(tiny_story({"Hall": f'A hall. <button onclick="{click}">press</button>'}))
+    assert f'tale.html, after passage "Hall": the story {MEMORY}' in refusal(game)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "new Array(2 ** 32 - 1).fill(0)",
+        "new Array(1e9).fill(0)",
+        "Array.from({ length: 1e9 })",
+        "'x'.repeat(5e8).split('')",
+        "[...'x'.repeat(5e8)]",
+        "'x'.padStart(5e8).split('')",
+        "new Array(1e9).toSorted()",
+        "new Array(2 ** 32 - 1).reverse()",
+        "(() => { let text = 'x'; for (;;) text += text; })()",
+        "(() => { const kept = []; for (;;) kept.push(new Uint8Array(1e7)); })()",
+        "new WebAssembly.Memory({ initial: 1000 })",
+        "Atomics.wait(new Int32Array(new SharedArrayBuffer(8)), 0, 0)",
+    ],
+)
+def test_what_would_end_the_process_is_an_error_of_the_story(opened, expression):
+    game = opened(hostile(expression))
+    assert game.reset(0).text == "A hall."
+    assert [problem.what.partition(":")[0] for problem in game.problems][0] in ("RangeError", "ReferenceError")
+
+
+def test_a_page_of_more_than_16_mb_is_not_read(opened):
+    game = opened(tiny_story({"Hall": "{{'x'.repeat(3e7)}}"}))
+    assert "larger than 16 MB: the page cannot be read" in refusal(game, steps=0)
+
+
+# --- what the reading stands on
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("for (const name of Object.getOwnPropertyNames(__drrn)) delete __drrn[name]", "cannot be played"),
+        ("Object.defineProperty(__drrn, 'result', { get: () => '{}', set() {} })", CHANGED),
+        ("Object.defineProperty(__drrn, 'result', { get: () => '[['.repeat(1e5), set() {} })", CHANGED),
+        ("Object.defineProperty(__drrn, 'result', { get: () => '{\"failed\":', set() {} })", CHANGED),
+        ("JSON.stringify = () => '{}'", CHANGED),
+        ("JSON.stringify = () => '{\"passage\": 7}'", CHANGED),
+        ("window.JSON = null", "never settled"),
+        ("Array.prototype.push = () => { throw new Error('mine') }", "mine"),
+        ("Array.prototype[Symbol.iterator] = function* () {}", "cannot be read"),
+        ("document.querySelector = () => { throw new Error('mine') }", "Error: mine: the page cannot be read"),
+        ("window.getComputedStyle = null", "cannot be read"),
+        ("document.documentElement.remove()", "cannot be read"),
+        ("story.state = new Proxy({}, { ownKeys() { throw new Error('mine') } })", "mine"),
+    ],
+)
+def test_a_story_that_breaks_what_it_is_read_by_is_refused(hasty, opened, script, said):
+    assert said in refusal(opened(hostile(script)), steps=0)
+
+
+def test_scripts_without_end_are_stopped(hasty, opened):
+    assert "it loops" in refusal(opened(hostile("__drrn.nextScript = () => '1'")), steps=0)
+
+
+# --- what is no story
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        (
+            tiny_story(WALK).replace("const data", "nothing.here(); const data"),
+            f"{NOTHING} (its script threw: Reference",
+        ),
+        (tiny_story(WALK).replace("const data", "const const"), f"{NOTHING} (its script threw: SyntaxError: "),
+        (tiny_story(WALK)[:-400], f"{NOTHING} (its script threw: SyntaxError: "),
+        (tiny_story({"Hall": "", "Cave": ""}), NOTHING),
+        (hostile("location.reload()"), "asks to be loaded anew as soon as it is there"),
+        (hostile("addEventListener('load', () => location.reload())"), "loaded anew"),
+        (hostile("location.href = 'https://story.example'"), "loaded anew"),
+    ],
+)
+def test_a_page_that_never_begins_is_refused(opened, page, said):
+    told = refusal(opened(page), steps=0)
+    assert "tale.html, at its start: " in told and said in told
+
+
+def test_a_page_that_ends_within_its_passages_is_refused(opened):
+    page = tiny_story(WALK)
+    with pytest.raises(InputError, match=r"tale\.html: it ends within its story"):
+        opened(page[: page.index("A cave") + 3])
+
+
+@pytest.mark.parametrize("page", [tiny_story({}), "", "<p>Hello.<script>1</script>"])
+def test_a_page_without_passages_is_refused(opened, page):
+    with pytest.raises(InputError, match=r"tale\.html: no (passages|Twine story)"):
+        opened(page)
+
+
+@pytest.mark.parametrize("command", [["inspect"], ["play", "--policy", "random"], ["train", "--no-compile"]])
+@pytest.mark.parametrize(("script", "said"), [("for (;;);", "it loops"), ("location.reload()", "loaded anew")])
+def test_every_command_says_one_sentence(hasty, tmp_path, capsys, monkeypatch, command, script, said):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tale.html").write_text(hostile(script), encoding="utf-8")
+    assert main([command[0], "tale.html", *command[1:]]) == 2
+    told = capsys.readouterr().err.strip()
+    assert told.startswith("drrn: ") and "tale.html, at its start: " in told and said in told
+    assert "\n" not in told
+
+
+# --- odd pages that can be played
+
+
+def test_links_without_words_go_by_their_target_and_links_elsewhere_are_none(opened):
+    text = 'Here. [[->Cave]] <button></button> <a href="https://story.example">away</a>'
+    assert opened(tiny_story({"Hall": text, "Cave": "A cave."})).reset(0).actions == ("Cave",)
+
+
+def test_a_page_of_ten_thousand_links_is_read(opened):
+    links = "".join(f"[[go {number}->Cave]] " for number in range(10_000))
+    assert len(opened(tiny_story({"Hall": links, "Cave": "A cave."})).reset(0).actions) == 10_000
+
+
+def test_a_text_with_half_a_character_is_shown(opened):
+    assert opened(tiny_story({"Hall": "{{'half \\ud800'}} [[on->Hall]]"})).reset(0).text.startswith("half ")
+
+
+# --- large pages
+
+PICTURE = "data:image/png;base64," + "iVBORw0KGgo" * 100_000
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        tiny_story(WALK, style=f"b {{ background: url({PICTURE}) }}"),
+        tiny_story({**WALK, "Hall": WALK["Hall"] + f'<img src="{PICTURE}">'}),
+        tiny_story({**WALK, "Song": PICTURE.replace("image/png", "audio/mpeg;codecs=mp3")}),
+        tiny_story(
+            WALK, script=f'const font = "{PICTURE.replace("image/png", "application/x-font-woff;charset=utf-8")}"'
+        ),
+    ],
+)
+def test_embedded_pictures_sounds_and_fonts_do_not_count(opened, monkeypatch, page):
+    monkeypatch.setattr(source, "MOST_CHARACTERS", 20_000)
+    game = opened(page)
+    assert game.reset(0).text == "A hall." and game.step(0).text == "A cave."
+    assert len(source.prepared(page)) < 20_000
+
+
+def test_a_page_that_is_too_large_is_refused_before_it_is_read(opened, monkeypatch):
+    monkeypatch.setattr(source, "MOST_CHARACTERS", 2**20)
+    with pytest.raises(InputError, match=r"tale\.html: 3 MB of text and scripts, .* the most .* is 1 MB"):
+        opened(tiny_story(WALK, body="word " * 700_000))
+
+
+@pytest.mark.parametrize(
+    "part", ["<script ", "<script src= ", "<link rel= ", "a$", "data:image/png;", "<", "random()*", " "]
+)
+def test_preparing_a_page_takes_no_time_that_grows_with_its_square(part):
+    assert "<body>" in source.prepared("<body>" + part * 200_000)
+
+
+# --- many games, and what becomes of the process
+
+
+def told_by(program, tmp_path):
+    """What a program prints, run by an interpreter of its own in a folder with a tale; it must end well."""
+    (tmp_path / "tale.html").write_text(tiny_story(WALK), encoding="utf-8")
+    (tmp_path / "loop.html").write_text(hostile("for (;;);"), encoding="utf-8")
+    where = {**os.environ, "PYTHONPATH": os.getcwd()}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=where, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+MANY = """
+import drrn
+
+def resident():
+    with open("/proc/self/statm") as told:
+        return int(told.read().split()[1]) * 4096 // 2**20
+
+def several(count):
+    for seed in range(count):
+        game = drrn.make("tale.html")
+        game.reset(seed)
+        for _ in range(3):
+            game.step(0)
+        game.close()
+
+several(15)
+before = resident()
+several(60)
+print(resident() - before)
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs /proc")
+def test_many_games_in_turn_leave_no_memory_behind(tmp_path):
+    assert int(told_by(MANY, tmp_path)[0]) < 30  # MB; one game alone holds about that much
+
+
+EXIT = """
+import drrn
+games = [drrn.make("tale.html") for _ in range(3)]
+for game in games:
+    game.reset(0)
+del games[0]
+print("done")
+"""
+
+
+def test_the_interpreter_ends_with_games_left_open(tmp_path):
+    assert told_by(EXIT, tmp_path) == ["done"]
+
+
+INTERRUPT = """
+import os, signal, threading, time
+import drrn
+other = drrn.make("tale.html")
+other.reset(0)
+game = drrn.make("loop.html")
+threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    game.reset(0)
+except KeyboardInterrupt:
+    print("interrupted")
+print(other.step(0).actions[0].replace(" ", "_"))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_ctrl_c_ends_a_call_and_other_games_go_on(tmp_path):
+    assert told_by(INTERRUPT, tmp_path) == ["interrupted", "go_back"]
+
+
+def test_a_game_that_was_never_closed_is_let_go_of(opened, tmp_path):
+    (tmp_path / "lost.html").write_text(tiny_story(WALK), encoding="utf-8")
+    before = len(_OPEN)
+    game = drrn.make(tmp_path / "lost.html")
+    game.reset(0)
+    assert len(_OPEN) == before + 1
+    del game
+    gc.collect()
+    assert len(_OPEN) == before
+
+
+def test_a_refused_story_holds_no_engine_and_others_go_on(hasty, opened):
+    good, before = opened(tiny_story(WALK), "good.html"), len(_OPEN)
+    good.reset(0)
+    for _ in range(3):
+        refusal(opened(hostile("for (;;);"), "bad.html"), steps=0)
+    assert len(_OPEN) == before + 1
+    assert good.step(0).text == "A cave."
+
+
+def test_games_are_played_in_two_threads(opened):
+    games = [opened(tiny_story(WALK), f"{name}.html") for name in "ab"]
+    found = []
+
+    def play(game):
+        for seed in range(3):
+            game.reset(seed)
+            found.append(game.step(0).text)
+
+    threads = [threading.Thread(target=play, args=(game,)) for game in games]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == ["A cave."] * 6
+
+
+def test_worker_processes_play_a_hosted_story(tmp_path, capsys):
+    fork = {"Hall": "A hall. [[go on->Cave]] [[leave->End]]", "Cave": "A cave. [[out->Hall]]", "End": "Out."}
+    (tmp_path / "tale.html").write_text(tiny_story(fork), encoding="utf-8")
+    small = ["--rounds", "1", "--episodes-per-round", "6", "--replicas", "2", "--hidden", "4", "--no-compile"]
+    command = ["train", str(tmp_path / "tale.html"), *small]
+    assert main([*command, "--workers", "2", "--out", str(tmp_path / "two")]) == 0
+    assert main([*command, "--out", str(tmp_path / "one")]) == 0
