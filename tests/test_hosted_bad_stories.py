@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from html import escape
+from pathlib import Path
 
 import pytest
 
@@ -95,7 +96,7 @@ def test_a_story_that_loops_at_its_start_is_refused(hasty, opened, script):
 
 @pytest.mark.parametrize("click", ["for (;;);", "(async () => { for (;;) await 0; })()", "setTimeout('for (;;);')"])
 def test_a_click_that_loops_names_its_passage(hasty, opened, click):
-    game = opened(tiny_story({"Hall": f"A hall. <button onclick=\"{escape(click)}\">press</button>"}))
+    game = opened(tiny_story({"Hall": f'A hall. <button onclick="{escape(click)}">press</button>'}))
     with pytest.raises(InputError, match=rf'tale\.html, after passage "Hall": the story {LOOP}'):
         game.reset(0)
         game.step(0)
@@ -121,7 +122,7 @@ def test_a_click_that_loops_names_its_passage(hasty, opened, click):
         "let deep = story.state; for (let i = 0; i < 1e5; i++) deep = deep.next = {}",
         "story.state.list = []; story.state.list.length = 2 ** 32 - 1",
         "story.state.odd = [NaN, Infinity, 10n, Symbol('x'), () => 1, new Date(NaN)]",
-        "let e = document.createElement('div'); for (let i = 0; i < 1e4; i++) { const d = document.createElement('p'); d.append(e); e = d }",
+        "let e = document.body; for (let i = 0; i < 1e4; i++) e = e.appendChild(document.createElement('i'))",
     ],
 )
 def test_what_a_browser_would_bear_is_played(opened, script):
@@ -137,7 +138,7 @@ def test_what_a_browser_would_bear_is_played(opened, script):
     "script",
     [
         "const kept = []; for (;;) kept.push(new Array(1000).fill(0.5))",
-        "const kept = []; for (let i = 0; ; i++) { const text = 'x'.repeat(1e6) + i; /x$/.test(text); kept.push(text); }",
+        "const kept = []; for (let i = 0; ; i++) { kept.push('x'.repeat(1e6) + i); /x$/.test(kept[i]); }",
     ],
 )
 def test_a_story_that_eats_memory_is_refused(opened, script):
@@ -170,7 +171,7 @@ def test_a_click_that_eats_memory_names_its_passage(opened):
 def test_what_would_end_the_process_is_an_error_of_the_story(opened, expression):
     game = opened(hostile(expression))
     assert game.reset(0).text == "A hall."
-    assert [problem.what.partition(":")[0] for problem in game.problems][0] in ("RangeError", "ReferenceError")
+    assert game.problems[0].what.partition(":")[0] in ("RangeError", "ReferenceError")
 
 
 def test_a_page_of_more_than_16_mb_is_not_read(opened):
@@ -189,7 +190,7 @@ def test_a_page_of_more_than_16_mb_is_not_read(opened):
         ("Object.defineProperty(__drrn, 'result', { get: () => '[['.repeat(1e5), set() {} })", CHANGED),
         ("Object.defineProperty(__drrn, 'result', { get: () => '{\"failed\":', set() {} })", CHANGED),
         ("JSON.stringify = () => '{}'", CHANGED),
-        ('JSON.stringify = () => \'{"passage": 7}\'', CHANGED),
+        ("JSON.stringify = () => '{\"passage\": 7}'", CHANGED),
         ("window.JSON = null", "never settled"),
         ("Array.prototype.push = () => { throw new Error('mine') }", "mine"),
         ("Array.prototype[Symbol.iterator] = function* () {}", "cannot be read"),
@@ -213,7 +214,10 @@ def test_scripts_without_end_are_stopped(hasty, opened):
 @pytest.mark.parametrize(
     ("page", "said"),
     [
-        (tiny_story(WALK).replace("const data", "nothing.here(); const data"), f"{NOTHING} (its script threw: Reference"),
+        (
+            tiny_story(WALK).replace("const data", "nothing.here(); const data"),
+            f"{NOTHING} (its script threw: Reference",
+        ),
         (tiny_story(WALK).replace("const data", "const const"), f"{NOTHING} (its script threw: SyntaxError: "),
         (tiny_story(WALK)[:-400], f"{NOTHING} (its script threw: SyntaxError: "),
         (tiny_story({"Hall": "", "Cave": ""}), NOTHING),
@@ -278,7 +282,9 @@ PICTURE = "data:image/png;base64," + "iVBORw0KGgo" * 100_000
         tiny_story(WALK, style=f"b {{ background: url({PICTURE}) }}"),
         tiny_story({**WALK, "Hall": WALK["Hall"] + f'<img src="{PICTURE}">'}),
         tiny_story({**WALK, "Song": PICTURE.replace("image/png", "audio/mpeg;codecs=mp3")}),
-        tiny_story(WALK, script=f'const font = "{PICTURE.replace("image/png", "application/x-font-woff;charset=utf-8")}"'),
+        tiny_story(
+            WALK, script=f'const font = "{PICTURE.replace("image/png", "application/x-font-woff;charset=utf-8")}"'
+        ),
     ],
 )
 def test_embedded_pictures_sounds_and_fonts_do_not_count(opened, monkeypatch, page):
@@ -294,7 +300,9 @@ def test_a_page_that_is_too_large_is_refused_before_it_is_read(opened, monkeypat
         opened(tiny_story(WALK, body="word " * 700_000))
 
 
-@pytest.mark.parametrize("part", ["<script ", "<script src= ", "<link rel= ", "a$", "data:image/png;", "<", "random()*", " "])
+@pytest.mark.parametrize(
+    "part", ["<script ", "<script src= ", "<link rel= ", "a$", "data:image/png;", "<", "random()*", " "]
+)
 def test_preparing_a_page_takes_no_time_that_grows_with_its_square(part):
     assert "<body>" in source.prepared("<body>" + part * 200_000)
 
@@ -306,7 +314,7 @@ def told_by(program, tmp_path):
     """What a program prints, run by an interpreter of its own in a folder with a tale; it must end well."""
     (tmp_path / "tale.html").write_text(tiny_story(WALK), encoding="utf-8")
     (tmp_path / "loop.html").write_text(hostile("for (;;);"), encoding="utf-8")
-    where = {**os.environ, "PYTHONPATH": os.getcwd()}
+    where = {**os.environ, "PYTHONPATH": str(Path.cwd())}
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, env=where, capture_output=True, text=True, timeout=120
     )
@@ -336,7 +344,7 @@ print(resident() - before)
 """
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs /proc")
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 def test_many_games_in_turn_leave_no_memory_behind(tmp_path):
     assert int(told_by(MANY, tmp_path)[0]) < 30  # MB; one game alone holds about that much
 

@@ -63,7 +63,7 @@ def check_size(text: str, source: str) -> None:
 
 
 def prepared(text: str) -> str:
-    """A story that loads nothing from elsewhere, holds no pictures or sounds, draws by lots, packs no session, and hands out Harlowe's engine."""
+    """A story that loads nothing, holds no pictures, draws by lots, packs no session, hands out Harlowe's engine."""
     text = OUTSIDE_SHEET.sub("", OUTSIDE_SCRIPT.sub("", lightened(text)))
     text = with_lots(JQUERY_NAME.sub(r"\g<1>0.1", JQUERY_DRAW.sub("0.1", text)))
     text = HARLOWE_SESSION.sub(r"\1&&!1", text)
