@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import os
-import subprocess
-import sys
-import threading
 from html import escape
 
 import pytest
@@ -17,7 +12,6 @@ import drrn
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.games.hosted import session, source
-from drrn.games.hosted.isolate import _OPEN
 from tests.tiny_engine import tiny_story
 
 WALK = {"Hall": "A hall.<p>[[go on->Cave]]</p>", "Cave": "A cave.<p>[[go back->Hall]]</p>"}
@@ -121,7 +115,7 @@ def test_a_click_that_loops_names_its_passage(hasty, opened, click):
         "let deep = story.state; for (let i = 0; i < 1e5; i++) deep = deep.next = {}",
         "story.state.list = []; story.state.list.length = 2 ** 32 - 1",
         "story.state.odd = [NaN, Infinity, 10n, Symbol('x'), () => 1, new Date(NaN)]",
-        "let e = document.createElement('div'); for (let i = 0; i < 1e4; i++) { const d = document.createElement('p'); d.append(e); e = d }",
+        "let e = document.body; for (let i = 0; i < 1e4; i++) e = e.appendChild(document.createElement('i'))",
     ],
 )
 def test_what_a_browser_would_bear_is_played(opened, script):
@@ -137,7 +131,7 @@ def test_what_a_browser_would_bear_is_played(opened, script):
     "script",
     [
         "const kept = []; for (;;) kept.push(new Array(1000).fill(0.5))",
-        "const kept = []; for (let i = 0; ; i++) { const text = 'x'.repeat(1e6) + i; /x$/.test(text); kept.push(text); }",
+        "const kept = []; for (let i = 0; ; i++) { kept.push('x'.repeat(1e6) + i); /x$/.test(kept[i]); }",
     ],
 )
 def test_a_story_that_eats_memory_is_refused(opened, script):
@@ -170,7 +164,7 @@ def test_a_click_that_eats_memory_names_its_passage(opened):
 def test_what_would_end_the_process_is_an_error_of_the_story(opened, expression):
     game = opened(hostile(expression))
     assert game.reset(0).text == "A hall."
-    assert [problem.what.partition(":")[0] for problem in game.problems][0] in ("RangeError", "ReferenceError")
+    assert game.problems[0].what.partition(":")[0] in ("RangeError", "ReferenceError")
 
 
 def test_a_page_of_more_than_16_mb_is_not_read(opened):
@@ -304,125 +298,3 @@ def test_a_page_that_is_too_large_is_refused_before_it_is_read(opened, monkeypat
 )
 def test_preparing_a_page_takes_no_time_that_grows_with_its_square(part):
     assert "<body>" in source.prepared("<body>" + part * 200_000)
-
-
-# --- many games, and what becomes of the process
-
-
-def told_by(program, tmp_path):
-    """What a program prints, run by an interpreter of its own in a folder with a tale; it must end well."""
-    (tmp_path / "tale.html").write_text(tiny_story(WALK), encoding="utf-8")
-    (tmp_path / "loop.html").write_text(hostile("for (;;);"), encoding="utf-8")
-    where = {**os.environ, "PYTHONPATH": os.getcwd()}
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, env=where, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
-
-
-MANY = """
-import drrn
-
-def resident():
-    with open("/proc/self/statm") as told:
-        return int(told.read().split()[1]) * 4096 // 2**20
-
-def several(count):
-    for seed in range(count):
-        game = drrn.make("tale.html")
-        game.reset(seed)
-        for _ in range(3):
-            game.step(0)
-        game.close()
-
-several(15)
-before = resident()
-several(60)
-print(resident() - before)
-"""
-
-
-@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs /proc")
-def test_many_games_in_turn_leave_no_memory_behind(tmp_path):
-    assert int(told_by(MANY, tmp_path)[0]) < 30  # MB; one game alone holds about that much
-
-
-EXIT = """
-import drrn
-games = [drrn.make("tale.html") for _ in range(3)]
-for game in games:
-    game.reset(0)
-del games[0]
-print("done")
-"""
-
-
-def test_the_interpreter_ends_with_games_left_open(tmp_path):
-    assert told_by(EXIT, tmp_path) == ["done"]
-
-
-INTERRUPT = """
-import os, signal, threading, time
-import drrn
-other = drrn.make("tale.html")
-other.reset(0)
-game = drrn.make("loop.html")
-threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
-try:
-    game.reset(0)
-except KeyboardInterrupt:
-    print("interrupted")
-print(other.step(0).actions[0].replace(" ", "_"))
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_ctrl_c_ends_a_call_and_other_games_go_on(tmp_path):
-    assert told_by(INTERRUPT, tmp_path) == ["interrupted", "go_back"]
-
-
-def test_a_game_that_was_never_closed_is_let_go_of(opened, tmp_path):
-    (tmp_path / "lost.html").write_text(tiny_story(WALK), encoding="utf-8")
-    before = len(_OPEN)
-    game = drrn.make(tmp_path / "lost.html")
-    game.reset(0)
-    assert len(_OPEN) == before + 1
-    del game
-    gc.collect()
-    assert len(_OPEN) == before
-
-
-def test_a_refused_story_holds_no_engine_and_others_go_on(hasty, opened):
-    good, before = opened(tiny_story(WALK), "good.html"), len(_OPEN)
-    good.reset(0)
-    for _ in range(3):
-        refusal(opened(hostile("for (;;);"), "bad.html"), steps=0)
-    assert len(_OPEN) == before + 1
-    assert good.step(0).text == "A cave."
-
-
-def test_games_are_played_in_two_threads(opened):
-    games = [opened(tiny_story(WALK), f"{name}.html") for name in "ab"]
-    found = []
-
-    def play(game):
-        for seed in range(3):
-            game.reset(seed)
-            found.append(game.step(0).text)
-
-    threads = [threading.Thread(target=play, args=(game,)) for game in games]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == ["A cave."] * 6
-
-
-def test_worker_processes_play_a_hosted_story(tmp_path, capsys):
-    fork = {"Hall": "A hall. [[go on->Cave]] [[leave->End]]", "Cave": "A cave. [[out->Hall]]", "End": "Out."}
-    (tmp_path / "tale.html").write_text(tiny_story(fork), encoding="utf-8")
-    small = ["--rounds", "1", "--episodes-per-round", "6", "--replicas", "2", "--hidden", "4", "--no-compile"]
-    command = ["train", str(tmp_path / "tale.html"), *small]
-    assert main([*command, "--workers", "2", "--out", str(tmp_path / "two")]) == 0
-    assert main([*command, "--out", str(tmp_path / "one")]) == 0

@@ -1,0 +1,162 @@
+"""Many hosted games in one process: no leak, no hang, and a bad one leaves the others alone."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("py_mini_racer")
+
+import drrn
+from drrn.cli import main
+from drrn.errors import InputError
+from drrn.games.hosted import session
+from drrn.games.hosted.isolate import _OPEN
+from tests.tiny_engine import tiny_story
+
+WALK = {"Hall": "A hall.<p>[[go on->Cave]]</p>", "Cave": "A cave.<p>[[go back->Hall]]</p>"}
+LOOPS = tiny_story(WALK, script="for (;;);")
+
+
+@pytest.fixture
+def opened(tmp_path, monkeypatch):
+    """Opens a page as a game, and closes it in the end."""
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    games = []
+
+    def open_page(page, name):
+        (tmp_path / name).write_text(page, encoding="utf-8")
+        games.append(drrn.make(tmp_path / name))
+        return games[-1]
+
+    yield open_page
+    for game in games:
+        game.close()
+
+
+def told_by(program, tmp_path):
+    """What a program prints, run by an interpreter of its own in a folder with a tale; it must end well."""
+    (tmp_path / "tale.html").write_text(tiny_story(WALK), encoding="utf-8")
+    (tmp_path / "loop.html").write_text(LOOPS, encoding="utf-8")
+    where = {**os.environ, "PYTHONPATH": str(Path.cwd())}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=where, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+MANY = """
+import drrn
+
+def resident():
+    with open("/proc/self/statm") as told:
+        return int(told.read().split()[1]) * 4096 // 2**20
+
+def several(count):
+    for seed in range(count):
+        game = drrn.make("tale.html")
+        game.reset(seed)
+        for _ in range(3):
+            game.step(0)
+        game.close()
+
+several(15)
+before = resident()
+several(60)
+print(resident() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+def test_many_games_in_turn_leave_no_memory_behind(tmp_path):
+    assert int(told_by(MANY, tmp_path)[0]) < 30  # MB; one game alone holds about that much
+
+
+EXIT = """
+import drrn
+games = [drrn.make("tale.html") for _ in range(3)]
+for game in games:
+    game.reset(0)
+del games[0]
+print("done")
+"""
+
+
+def test_the_interpreter_ends_with_games_left_open(tmp_path):
+    assert told_by(EXIT, tmp_path) == ["done"]
+
+
+INTERRUPT = """
+import os, signal, threading, time
+import drrn
+other = drrn.make("tale.html")
+other.reset(0)
+game = drrn.make("loop.html")
+threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    game.reset(0)
+except KeyboardInterrupt:
+    print("interrupted")
+print(other.step(0).actions[0].replace(" ", "_"))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_ctrl_c_ends_a_call_and_other_games_go_on(tmp_path):
+    assert told_by(INTERRUPT, tmp_path) == ["interrupted", "go_back"]
+
+
+def test_a_game_that_was_never_closed_is_let_go_of(tmp_path):
+    (tmp_path / "lost.html").write_text(tiny_story(WALK), encoding="utf-8")
+    before = len(_OPEN)
+    game = drrn.make(tmp_path / "lost.html")
+    game.reset(0)
+    assert len(_OPEN) == before + 1
+    del game
+    gc.collect()
+    assert len(_OPEN) == before
+
+
+def test_a_refused_story_holds_no_engine_and_others_go_on(monkeypatch, opened):
+    monkeypatch.setitem(session.Session.__init__.__kwdefaults__, "seconds", 0.5)
+    good, before = opened(tiny_story(WALK), "good.html"), len(_OPEN)
+    good.reset(0)
+    for _ in range(3):
+        with pytest.raises(InputError, match="it loops"):
+            opened(LOOPS, "bad.html").reset(0)
+    assert len(_OPEN) == before + 1
+    assert good.step(0).text == "A cave."
+
+
+def test_games_are_played_in_two_threads(opened):
+    games = [opened(tiny_story(WALK), f"{name}.html") for name in "ab"]
+    found = []
+
+    def play(game):
+        for seed in range(3):
+            game.reset(seed)
+            found.append(game.step(0).text)
+
+    threads = [threading.Thread(target=play, args=(game,)) for game in games]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == ["A cave."] * 6
+
+
+def test_worker_processes_play_a_hosted_story(tmp_path, monkeypatch):
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    fork = {"Hall": "A hall. [[go on->Cave]] [[leave->End]]", "Cave": "A cave. [[out->Hall]]", "End": "Out."}
+    (tmp_path / "tale.html").write_text(tiny_story(fork), encoding="utf-8")
+    small = ["--rounds", "1", "--episodes-per-round", "6", "--replicas", "2", "--hidden", "4", "--no-compile"]
+    command = ["train", str(tmp_path / "tale.html"), *small]
+    assert main([*command, "--workers", "2", "--out", str(tmp_path / "two")]) == 0
+    assert main([*command, "--out", str(tmp_path / "one")]) == 0
