@@ -224,11 +224,11 @@ def test_a_story_gets_its_own_version_or_the_newest_of_the_same_major_version(tm
 
 def test_a_missing_format_is_named_with_those_kept_and_where_to_get_it(tmp_path):
     with pytest.raises(
-        InputError, match=r"tale\.twee: its story format, sugarcube 2\.30\.0, is not here: add it by drrn"
+        InputError, match=r"tale\.twee: its story format, SugarCube 2\.30\.0, is not here: add it by drrn"
     ):
         format_for(story_in("SugarCube", "2.30.0"))
     add_formats(write_format(tmp_path, "SugarCube", "1.0.35"))
-    with pytest.raises(InputError, match=r"sugarcube 2\.30\.0, is not here \(kept: 1\.0\.35\)"):
+    with pytest.raises(InputError, match=r"SugarCube 2\.30\.0, is not here \(kept: 1\.0\.35\)"):
         format_for(story_in("SugarCube", "2.30.0"))
 
 
@@ -284,7 +284,7 @@ def test_a_story_without_an_identifier_gets_the_same_one_each_time():
 
 def test_an_archive_is_published_and_a_page_with_an_engine_stays_as_it_is(tmp_path):
     data = story_data(read_twee(TWEE, "tale.twee"), StoryFormat("Harlowe", "3.1.0", PAGE))
-    with pytest.raises(InputError, match=r"archive\.html: its story format, harlowe 3\.1\.0, is not here"):
+    with pytest.raises(InputError, match=r"archive\.html: its story format, Harlowe 3\.1\.0, is not here"):
         with_engine(data, "archive.html")
     add_formats(write_format(tmp_path, version="3.3.9", source=f"{PAGE}<script>run()</script>"))
     page = with_engine(f"{data}\n", "archive.html")

@@ -17,7 +17,7 @@ import drrn
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.games.hosted import session
-from drrn.games.hosted.isolate import _OPEN
+from drrn.games.hosted.isolate import OPEN_ISOLATES
 from tests.tiny_engine import tiny_story
 
 WALK = {"Hall": "A hall.<p>[[go on->Cave]]</p>", "Cave": "A cave.<p>[[go back->Hall]]</p>"}
@@ -115,23 +115,23 @@ def test_ctrl_c_ends_a_call_and_other_games_go_on(tmp_path):
 
 def test_a_game_that_was_never_closed_is_let_go_of(tmp_path):
     (tmp_path / "lost.html").write_text(tiny_story(WALK), encoding="utf-8")
-    before = len(_OPEN)
+    before = len(OPEN_ISOLATES)
     game = drrn.make(tmp_path / "lost.html")
     game.reset(0)
-    assert len(_OPEN) == before + 1
+    assert len(OPEN_ISOLATES) == before + 1
     del game
     gc.collect()
-    assert len(_OPEN) == before
+    assert len(OPEN_ISOLATES) == before
 
 
 def test_a_refused_story_holds_no_engine_and_others_go_on(monkeypatch, opened):
     monkeypatch.setitem(session.Session.__init__.__kwdefaults__, "seconds", 0.5)
-    good, before = opened(tiny_story(WALK), "good.html"), len(_OPEN)
+    good, before = opened(tiny_story(WALK), "good.html"), len(OPEN_ISOLATES)
     good.reset(0)
     for _ in range(3):
         with pytest.raises(InputError, match="it loops"):
             opened(LOOPS, "bad.html").reset(0)
-    assert len(_OPEN) == before + 1
+    assert len(OPEN_ISOLATES) == before + 1
     assert good.step(0).text == "A cave."
 
 

@@ -19,6 +19,7 @@ from drrn.home import home
 FILE_NAME = "format.js"  # as Twine and Tweego name it
 MOST_FOLDERS = 20_000  # searched for formats
 KEPT = re.compile(r"([a-z0-9][a-z0-9.-]*)_(\d[\w.+-]*)\.js")
+TITLES = {"harlowe": "Harlowe", "sugarcube": "SugarCube", "chapbook": "Chapbook", "snowman": "Snowman"}
 FAMILY = re.compile(r"(.+?)[ -]v?(\d+)(?:\.[\d.x]*)?")  # "sugarcube-2", as Tweego names formats
 WHERE = (
     "Twine has its formats as files format.js in the folder public/story-formats of github.com/klembot/twinejs, Tweego "
@@ -85,7 +86,7 @@ def format_for(story: Story) -> StoryFormat:
     near = [one for one in kept if not version or one.version.split(".")[0] == major]
     if not near:
         others = f" (kept: {', '.join(one.version for one in kept)})" if kept else ""
-        wanted = f"{key} {version}".strip()
+        wanted = f"{TITLES.get(key, key)} {version}".strip()
         raise InputError(f"{story.source}: its story format, {wanted}, is not here{others}: add it by {HOW}")
     return (same or [max(near, key=lambda one: one.newness)])[0].read()
 

@@ -41,7 +41,7 @@ class Isolate:
         self._racer = self._maker.__enter__()
         self._racer.set_hard_memory_limit(megabytes * 2**20)
         self._broken = ""
-        _OPEN.add(self)
+        OPEN_ISOLATES.add(self)
 
     def evaluate(self, script: str, *, seconds: float = SECONDS) -> Any:
         """Run a script; its last value, if that is a string, a number, a truth value or nothing."""
@@ -77,7 +77,7 @@ class Isolate:
         if maker is not None:
             self._racer.close()
             maker.__exit__(None, None, None)
-            _OPEN.discard(self)
+            OPEN_ISOLATES.discard(self)
 
     def __enter__(self) -> Isolate:
         return self
@@ -90,7 +90,7 @@ class Isolate:
             self.close()
 
 
-_OPEN: weakref.WeakSet[Isolate] = weakref.WeakSet()
+OPEN_ISOLATES: weakref.WeakSet[Isolate] = weakref.WeakSet()
 _LOOPS: dict[int, asyncio.AbstractEventLoop] = {}  # by process: a fork has none of its parent's threads
 _LOCK = threading.Lock()
 
@@ -108,7 +108,7 @@ def _event_loop() -> asyncio.AbstractEventLoop:
 @atexit.register
 def _close_all() -> None:
     """An isolate left open would keep the interpreter from ending."""
-    for isolate in list(_OPEN):
+    for isolate in list(OPEN_ISOLATES):
         isolate.close()
 
 
