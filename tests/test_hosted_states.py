@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -147,13 +148,14 @@ def test_sampled_odds_come_with_their_standard_error(opened):
     assert abs(shares["A"].mean - 0.25) < 5 * 0.0433
 
 
-def test_inspect_says_why_it_is_not_compiled_and_samples_instead(opened, tmp_path, capsys):
+def test_inspect_says_why_it_is_not_compiled_and_samples_instead(opened, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("drrn.authoring.survey.sampled_play", partial(sampled_play, games=5, seconds=600.0))
     opened({"Start": "[[go->Dice]]", "Dice": "{{Math.random()}} [[on->End]]", "End": "The end of it."})
     main(["inspect", str(tmp_path / "story0.html"), "--engine", "hosted"])
     told = capsys.readouterr().out
-    assert "draws a number by Math.random()" in told and "Random play (200 games" in told and "100.0% ± 0.0%" in told
+    assert "draws a number by Math.random()" in told and "Random play (5 games" in told and "100.0% ± 0.0%" in told
     main(["inspect", str(tmp_path / "story0.html"), "--engine", "hosted", "--json"])
-    assert json.loads(capsys.readouterr().out)["sampled_play"]["games"] == 200
+    assert json.loads(capsys.readouterr().out)["sampled_play"]["games"] == 5
 
 
 @needs_formats

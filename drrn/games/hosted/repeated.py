@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache, cached_property
 
@@ -49,9 +50,11 @@ class Repeated:
 
     def once(self, links: Sequence[tuple[str, Link]]) -> list[tuple[str, Link]]:
         """The links without those that repeat another."""
+        times = Counter((label, link.target) for label, link in links)
         kept: dict[object, tuple[str, Link]] = {}
         for label, link in links:
-            kept.setdefault((label, link.target) if self.are_one(label, link.target) else id(link), (label, link))
+            key = (label, link.target)
+            kept.setdefault(key if times[key] > 1 and self.are_one(*key) else id(link), (label, link))
         return list(kept.values())
 
 
