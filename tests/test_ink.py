@@ -163,7 +163,7 @@ def test_results_belong_to_the_story_and_its_rewards(ink):
 def test_ink_source_is_told_how_to_compile_it(tmp_path):
     path = tmp_path / "tale.ink"
     path.write_text("Hello. -> END")
-    with pytest.raises(InputError, match=r"compile it first: inklecate -o tale\.json tale\.ink, or in Inky"):
+    with pytest.raises(InputError, match=r"compile it first: inklecate -o 'tale\.json' 'tale\.ink', or in Inky"):
         read_ink(path)
 
 

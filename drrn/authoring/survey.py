@@ -73,10 +73,23 @@ def sampled_survey(found: Survey, game: Game, progress: Callable[[int], None] | 
         assert isinstance(place, EndingPlace)
         shares[place.passage, None if place.rule is None else place.rule + 1] = share
     never = SampledValue(0.0, 0.0)
-    endings = [replace(ending, sampled=shares.get((ending.passage, ending.rule), never)) for ending in found.endings]
-    told = {(ending.passage, ending.rule) for ending in endings}
-    note = [f'random play also ended in "{passage}"' for passage, rule in shares if (passage, rule) not in told]
-    return replace(found, endings=endings, sampled_play=replace(play, endings={}), notes=[*found.notes, *note])
+    endings: dict[tuple[str, int | None], Ending] = {}  # one for each share, though its last words may differ
+    for ending in found.endings:
+        key = (ending.passage, ending.rule)
+        endings.setdefault(key, replace(ending, sampled=shares.get(key, never)))
+    for (passage, rule), share in shares.items():  # random play may go further than exploring did
+        endings.setdefault((passage, rule), Ending(passage, _rule_pays(game, rule), rule, "", sampled=share))
+    best_first = sorted(endings.values(), key=lambda ending: (-ending.reward, ending.rule or 0, ending.passage))
+    reached = {rule for _, rule in endings}
+    never_reached = [rule for rule in found.rules_never_reached if rule not in reached]
+    return replace(found, endings=best_first, rules_never_reached=never_reached, sampled_play=replace(play, endings={}))
+
+
+def _rule_pays(game: Game, rule: int | None) -> float:
+    """What an ending pays by the number of its rule, from 1."""
+    if not isinstance(game, Authored):
+        return 0.0
+    return game.rules.default_reward if rule is None else game.rules.endings[rule - 1].reward
 
 
 def survey(game: Game, limit: int = LIMIT, progress: Callable[[int], None] | None = None) -> Survey:

@@ -83,6 +83,8 @@ class _Opening:
         if self.options.engine != NATIVE and not whole and self._can_be_hosted(story, script):
             return self.hosted(story)
         if script.problems and not self.options.lenient:
+            if self.options.engine is None and story.format and not _is_page(self.file) and has_mini_racer():
+                format_for(story)  # the sentence that says which format is missing
             raise InputError(complaint(script) + self._how_to_host(story))
         return self.native(script)
 

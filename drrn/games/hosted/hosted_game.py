@@ -16,7 +16,7 @@ from drrn.games.contract import Observation
 from drrn.games.hosted.moments import Moment
 from drrn.games.hosted.repeated import Repeated
 from drrn.games.hosted.searching import explored, reachable
-from drrn.games.hosted.stage import Stage
+from drrn.games.hosted.stage import LostError, Stage
 from drrn.games.stories.explore import LIMIT, Exploration
 from drrn.games.stories.page import Page
 from drrn.games.stories.rules import Rules
@@ -70,6 +70,7 @@ class HostedGame:
         self._scenes: dict[HostedState, Staged] = {}
         self._repeated = Repeated(script.story)
         self._order: Sequence[int] = ()
+        self.stopped = False  # whether the episode was cut short, since its page was lost
         self.state: HostedState | None = None  # for tools and people, not for agents
         stage.users += 1
 
@@ -118,6 +119,7 @@ class HostedGame:
         if seed is not None:
             # Salted, so that a player who seeds a generator of their own with the same number is independent of it.
             self._random = random.Random(f"game {operator.index(seed)}")
+        self.stopped = False
         return self._arrive(self.opening_by(self._random.getrandbits(32)))
 
     def step(self, index: int) -> Observation:
@@ -127,7 +129,11 @@ class HostedGame:
         if not 0 <= index < len(self._order):
             raise IndexError(f"action {index} of {len(self._order)}: choose one from 0 to {len(self._order) - 1}")
         assert self.state is not None
-        return self._arrive(self.after(self.state, self._order[index], self._random.getrandbits(32)))
+        try:
+            return self._arrive(self.after(self.state, self._order[index], self._random.getrandbits(32)))
+        except LostError:  # the page is as it was, and the episode goes no further
+            self.stopped = True
+            return Observation(scene.face.text, tuple(scene.face.actions[i] for i in self._order))
 
     def _arrive(self, state: HostedState) -> Observation:
         self.state = state

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from drrn.games.compiled.reached import States, TooLargeError, refusal
+from drrn.games.compiled.reached import States, refusal
 from drrn.games.compiled.search import breadth_first
 from drrn.games.hosted.ahead import is_beside
-from drrn.games.hosted.stage import OutOfTimeError, UnlistedError
+from drrn.games.hosted.stage import LostError, OutOfTimeError, UnlistedError
 from drrn.games.stories.explore import Exploration
 
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ def reachable(game: HostedGame, limit: int, memory: int, progress: Callable[[int
     except UnlistedError as error:
         raise refusal(game, f"{error}; play it uncompiled") from error
     except OutOfTimeError as error:
-        found = len(game.stage.moments)
-        raise TooLargeError(
-            f"after {game.search_seconds:.0f} seconds {found:,} states were found, and more lay ahead"
+        found = f"after {game.search_seconds:.0f} seconds {len(game.stage.moments):,} states were found"
+        raise refusal(
+            game, f"{found}, and more lay ahead; search it longer by --seconds, or play it uncompiled"
         ) from error
     finally:
         game.stage.until = None
@@ -108,10 +109,13 @@ class _Search:
                 self._meet(state)
                 if len(self.seen) >= self.limit:
                     break
+        except LostError:
+            self.found.complete = False
         except UnlistedError:
             self.found.complete, self.found.stochastic = False, True
-            for key in range(SAMPLES):
-                self._meet(sampled(key))
+            with contextlib.suppress(LostError):
+                for key in range(SAMPLES):
+                    self._meet(sampled(key))
 
     def _meet(self, state: HostedState) -> None:
         if state in self.seen:

@@ -19,7 +19,7 @@ from drrn.games.hosted.session import Session
 from drrn.games.hosted.shown import Shown
 from drrn.games.stories.lots import EveryLot
 
-MOST_SESSIONS = 4  # engines at once; each takes about 30 MB
+MOST_SESSIONS = 5  # engines at once, one more than games that play; each takes about 30 MB
 MOST_WAYS = 2_000  # in which chance may make one step come out, to be listed
 MOST_REMEMBERED = 256 * 2**20  # characters of saved states; past that, steps are played anew each time
 
@@ -32,6 +32,10 @@ class OutOfTimeError(Exception):
     """The time for a search is over."""
 
 
+class LostError(Exception):
+    """An engine could not be brought back to a page: the same clicks show another one the second time."""
+
+
 class Stage:
     """One story: its engines, and the moments met so far."""
 
@@ -40,6 +44,7 @@ class Stage:
         self.moments: dict[Hashable, Moment] = {}
         self.errors: dict[str, None] = {}  # what the story's scripts threw, "passage: message", each once
         self.users = 0  # games that play here
+        self.remembers = True  # whether a step that was taken before is looked up
         self.until: float | None = None  # when a search must be over, by the monotonic clock
         self._before = Moment(Shown("", (), {}))  # what comes before the opening, which is its link 0
         self._sessions: list[tuple[Session, Moment]] = []  # engines, and where each stands; the last used one last
@@ -55,7 +60,7 @@ class Stage:
 
     def follow(self, moment: Moment, link: int, key: int) -> Moment:
         """The moment after a link, by the lots of a key."""
-        found, drawn = walk(moment.onward.get(link), lots_of(key))
+        found, drawn = walk(moment.onward.get(link) if self.remembers else None, lots_of(key))
         return found or self._play(moment, link, key, drawn)[0]
 
     def outcomes(self, moment: Moment, link: int) -> Iterator[tuple[float, Moment]]:
@@ -138,10 +143,11 @@ class Stage:
             if moment is self._before or self._restored(session, moment):
                 return session
         session.close()
-        raise InputError(
-            f'{self.source}: passage "{moment.shown.passage}" cannot be come back to: '
-            "the same clicks show another page the second time, so the story cannot be played here"
-        )
+        said = f'passage "{moment.shown.passage}" cannot be come back to: the same clicks show another page'
+        if self.until is not None:
+            raise UnlistedError(said)
+        self.remembers = False  # each game then keeps to an engine of its own, which never has to be brought back
+        raise LostError(said)
 
     def _restored(self, session: Session, moment: Moment) -> bool:
         """Bring an engine to a moment: by its own saved state, else by going the way again."""

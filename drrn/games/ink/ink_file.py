@@ -17,7 +17,7 @@ OPENING = "(opening)"  # what stands before the first knot
 CHANCE = frozenset(("rnd", "lrnd", "seq"))  # RANDOM, LIST_RANDOM, and shuffles
 TURNS = frozenset(("turn", "turns", "readc"))
 COUNT_VISITS = 1  # the bit of "#f" by which a container's visits are counted
-COMPILE = "compile it first: inklecate -o {out} {source}, or in Inky: File, Export to JSON"
+COMPILE = "compile it first: inklecate -o '{out}' '{source}', or in Inky: File, Export to JSON"
 
 
 @dataclass(frozen=True)
