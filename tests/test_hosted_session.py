@@ -49,15 +49,15 @@ def session_of(html: str, **settings: dict[str, str]):
     return Session(html, **{"answers": {}, **settings})
 
 
-def published(path: Path) -> str:
-    """The little story, published with a format as Twine does it."""
+def published(path: Path, story: dict[str, str] | None = None) -> str:
+    """The little story or another one, published with a format as Twine does it."""
     text = path.read_text(encoding="utf-8")
     found = re.search(r'"source"\s*:\s*("(?:[^"\\]|\\.)*")', text)
     assert found is not None
     kind, version = path.parts[-3:-1]
     told = "".join(
         f'<tw-passagedata pid="{number}" name="{name}" tags="" position="0,0">{escape(source)}</tw-passagedata>'
-        for number, (name, source) in enumerate(STORIES[kind].items(), start=1)
+        for number, (name, source) in enumerate((story or STORIES[kind]).items(), start=1)
     )
     data = (
         f'<tw-storydata name="Lamps" startnode="1" creator="Twine" ifid="0C31A3C2-BFA7-4333-91F9-C259DAB24B98" '
@@ -67,6 +67,15 @@ def published(path: Path) -> str:
     )
     source = json.loads(found.group(1))
     return source.replace("{{STORY_NAME}}", "Lamps").replace("{{STORY_DATA}}", data)
+
+
+ASKING = {  # a passage that asks for a name, for one that has a default text, and for one that nothing answers
+    "harlowe": (
+        '(if: false)[(input: bind $other)](input-box: bind $Name)(display: "More")(input: bind $town, "Ys") [[On->End]]'
+    ),
+    "sugarcube": '<<textbox "$Name" "">><<textarea "$first_pet" "Rex">><<numberbox "$age" 3>><<textbox "$town" "Ys">>',
+    "chapbook": "{text input for: 'Name'} [[On->End]]",
+}
 
 
 def pressed(session, shown, label: str):

@@ -19,7 +19,7 @@ BROWSER = (
     "pseudo_classes styles style_sheets computed_styles html_elements forms activation document observers "
     "addresses window absent transitions loading markup_cache"
 ).split()
-DRIVER = "clock chance dialogs reading actions formats beyond driver rewind".split()
+DRIVER = "clock chance dialogs box_names reading actions formats beyond driver rewind".split()
 
 JQUERY_DRAW = re.compile(r"Math\.random\(\)\s*\|\|\s*0?\.1")  # the mark by which Sizzle knows one search from the next
 JQUERY_NAME = re.compile(r'("jQuery"\s*\+\s*\(\s*\w+\s*\+\s*)Math\.random\(\)')

@@ -139,20 +139,12 @@
 
   const answered = new WeakSet();
 
-  function namesOf(box) {
-    const label = box.id ? document.querySelector(`label[for="${box.id.replace(/["\\]/g, "\\$&")}"]`) : null;
-    const around = box.closest("label");
-    const said = [label, around].map((element) => (element ? element.textContent : ""));
-    const names = ["name", "id", "data-varname", "data-cb-name", "placeholder", "aria-label", "title"];
-    return [...names.map((name) => box.getAttribute(name)), ...said];
-  }
-
   /** Write the answer into a text box, once; true where something was written. */
   drrn.fill = function fill(box) {
     if (answered.has(box)) return false;
     answered.add(box);
     const numeric = ["number", "range"].includes(box.getAttribute("type"));
-    const answer = drrn.answer(namesOf(box), box.value || (numeric ? box.getAttribute("min") || "1" : ""));
+    const answer = drrn.answer(drrn.namesOf(box), box.value || (numeric ? box.getAttribute("min") || "1" : ""));
     if (answer === box.value) return false;
     box.focus();
     box.value = answer;

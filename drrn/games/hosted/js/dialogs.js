@@ -6,23 +6,32 @@
 
   drrn.answers = {}; // what to answer, by the name of the variable, the box or the question asked
 
+  const bare = (name) => String(name || "").trim().replace(/^[$_]/, "");
+  const small = (name) => bare(name).toLowerCase();
+  const letters = (name) => small(name).replace(/[^\p{L}\p{N}]/gu, ""); // as an id has them, which drops the rest
+
   /** The answer to the first of these names that has one, else the suggestion, else a name. */
   drrn.answer = function answer(names, suggestion) {
-    for (const name of names) {
-      const plain = String(name || "").replace(/^[$_]/, "").trim();
-      for (const tried of [plain, plain.toLowerCase()]) {
-        if (tried && Object.prototype.hasOwnProperty.call(drrn.answers, tried)) return drrn.answers[tried];
+    const known = Object.keys(drrn.answers);
+    for (const spelled of [bare, small, letters]) {
+      for (const name of names.map(spelled).filter(Boolean)) {
+        const found = known.find((key) => spelled(key) === name);
+        if (found !== undefined) return drrn.answers[found];
       }
     }
     return suggestion ? String(suggestion) : DEFAULT_ANSWER;
   };
 
-  /** The answer to a question in words: one whose name is the question or, failing that, stands in it. */
-  function asked(question, suggestion) {
-    const words = String(question).toLowerCase();
+  /** The names by which [inputs] may answer a question: its variable, its words, or a name that stands in it. */
+  drrn.questionNames = function questionNames(question) {
+    const asked = String(question).toLowerCase();
     const known = Object.keys(drrn.answers);
-    const named = known.filter((name) => new RegExp(`\\b${name.replace(/\W/g, "\\$&")}\\b`, "i").test(words));
-    return drrn.answer([question, ...named, "prompt"], suggestion);
+    const named = known.filter((name) => new RegExp(`\\b${name.replace(/\W/g, "\\$&")}\\b`, "i").test(asked));
+    return [...drrn.promptedVariables(question), question, ...named, "prompt"];
+  };
+
+  function asked(question, suggestion) {
+    return drrn.answer(drrn.questionNames(question), suggestion);
   }
 
   const dialogs = {

@@ -19,6 +19,7 @@
       this.pieces = [];
       this.actions = [];
       this.boxes = [];
+      this.taken = new Set(); // texts that are the words of an action
       this.breaks = 0; // line breaks that wait
       this.space = false; // a blank that waits
       this.fresh = true; // at the start of a line
@@ -96,11 +97,21 @@
     return file ? file[1].replace(/[_-]+/g, " ") : element.id;
   }
 
-  function labelOf(check) {
-    const label = check.id ? document.querySelector(`label[for="${check.id.replace(/["\\]/g, "\\$&")}"]`) : null;
+  function labelFor(check) {
+    return check.id ? document.querySelector(`label[for="${check.id.replace(/["\\]/g, "\\$&")}"]`) : null;
+  }
+
+  function isCheck(control) {
+    return /^(checkbox|radio)$/i.test(control.getAttribute("type") || "");
+  }
+
+  /** The words of a check box: its label's, else those of the text beside it, which is then not read again. */
+  function labelOf(check, writer) {
+    const label = labelFor(check);
     if (label) return wordsOf(label);
     const beside = check.nextSibling;
-    const words = beside && beside.nodeType === 3 ? beside.data.trim() : "";
+    const words = beside && beside.nodeType === 3 ? beside.data.replace(/\s+/g, " ").trim() : "";
+    if (words) writer.taken.add(beside);
     return words || named(check) || check.getAttribute("name") || "tick";
   }
 
@@ -127,7 +138,7 @@
       const check = element.querySelector("input[type=checkbox],input[type=radio]");
       if (drrn.kindOf(check)) writer.link({ element: check, kind: "check" }, marked(check, wordsOf(element)), "");
       else return false;
-    } else if (kind === "check") writer.link({ element, kind }, marked(element, labelOf(element)), "");
+    } else if (kind === "check") writer.link({ element, kind }, marked(element, labelOf(element, writer)), "");
     else {
       const label = wordsOf(element);
       const target = drrn.targetOf(element);
@@ -140,7 +151,8 @@
   function labelsAnother(element) {
     const id = element.localName === "label" && element.getAttribute("for");
     const control = id ? document.getElementById(id) : null;
-    return Boolean(control && /^(checkbox|radio)$/.test(control.getAttribute("type") || ""));
+    if (!control || !isCheck(control) || element.contains(control)) return false;
+    return drrn.kindOf(control) === "check"; // a choice that is made, or that cannot be made, is text
   }
 
   function walkElement(element, writer, parentDisplay, plain) {
@@ -177,6 +189,7 @@
     for (let node = element.firstChild; node; node = node.nextSibling) {
       if (folded && node.localName !== "summary") continue;
       if (node.nodeType === 1) walkElement(node, writer, display, plain);
+      else if (writer.taken.has(node)) writer.blank();
       else if (node.nodeType === 3 && visible) {
         if (element.localName === "pre") {
           node.data.split("\n").forEach((part, place) => {
