@@ -149,6 +149,12 @@ def test_a_text_box_takes_the_answer_of_its_variable_whatever_its_default_text(w
         session.close()
 
 
+def test_a_nameless_text_box_takes_the_answer_of_the_variable_that_it_sets():
+    session, shown = opened('<input oninput="story.state.hero = this.value"> [[on->Next]]', answers={"hero": "Ada"})
+    assert shown.variables == {"hero": "Ada"}
+    session.close()
+
+
 def test_a_lone_text_box_is_answered_by_pressing_enter():
     box = "<input onkeydown=\"if (event.key === 'Enter') story.show('Next')\" name=\"hero\">"
     session, shown = opened(box, answers={"hero": "Ada"})
