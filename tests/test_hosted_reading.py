@@ -102,10 +102,10 @@ def test_a_check_box_is_an_action_that_shows_whether_it_is_ticked():
         '<input type="checkbox"> hat <input type="radio" name="c"> red <input type="radio" name="c" checked> blue',
         '<label><input type="checkbox"> hat</label> <label><input type="radio" name="c"> red</label> '
         '<label><input type="radio" name="c" checked> blue</label>',
-        '<input type="checkbox" id="h"><label for="h">hat</label> <label for="r">red</label><input type="radio" id="r"> '
-        '<input type="radio" id="b" checked><label for="b">blue</label>',
-        '<label for="h"><input type="checkbox" id="h">hat</label> <label for="r"><input type="radio" id="r">red</label> '
-        '<label for="b"><input type="radio" id="b" checked>blue</label>',
+        '<input type="checkbox" id="h"><label for="h">hat</label> <label for="r">red</label><input type="radio" id="r">'
+        ' <input type="radio" id="b" checked><label for="b">blue</label>',
+        '<label for="h"><input type="checkbox" id="h">hat</label> <label for="r"><input type="radio" id="r">red</label>'
+        ' <label for="b"><input type="radio" id="b" checked>blue</label>',
     ],
 )
 def test_the_words_beside_a_check_box_are_its_action_and_are_read_once(boxes: str):
@@ -114,7 +114,10 @@ def test_the_words_beside_a_check_box_are_its_action_and_are_read_once(boxes: st
 
 def test_the_label_of_a_select_is_read_once():
     options = "<option>red</option><option>blue</option>"
-    for passage in (f"<label>Hat <select>{options}</select></label>", f'<label for="s">Hat</label> <select id="s">{options}'):
+    for passage in (
+        f"<label>Hat <select>{options}</select></label>",
+        f'<label for="s">Hat</label> <select id="s">{options}',
+    ):
         assert page_of(passage) == ("Hat red", ("blue",))
 
 
@@ -136,10 +139,20 @@ def test_a_text_box_takes_the_answer_of_its_name_and_else_a_name():
 @pytest.mark.parametrize("written", ['id="textbox-hero"', 'name="$Hero"', 'data-varname="hero"', 'id="numberbox-HERO"'])
 def test_a_text_box_takes_the_answer_of_its_variable_whatever_its_default_text(written: str):
     box = f'<input {written} value="Bob" onchange="story.state.hero = this.value"> [[on->Next]]'
-    for answers, wanted in (({"hero": "Ada"}, {"hero": "Ada"}), ({"$Hero": "Eve"}, {"hero": "Eve"}), ({"her": "Eve"}, {})):
+    for answers, wanted in (
+        ({"hero": "Ada"}, {"hero": "Ada"}),
+        ({"$Hero": "Eve"}, {"hero": "Eve"}),
+        ({"her": "Eve"}, {}),
+    ):
         session, shown = opened(box, answers=answers)
         assert shown.variables == wanted
         session.close()
+
+
+def test_a_nameless_text_box_takes_the_answer_of_the_variable_that_it_sets():
+    session, shown = opened('<input oninput="story.state.hero = this.value"> [[on->Next]]', answers={"hero": "Ada"})
+    assert shown.variables == {"hero": "Ada"}
+    session.close()
 
 
 def test_a_lone_text_box_is_answered_by_pressing_enter():

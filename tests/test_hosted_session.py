@@ -69,13 +69,21 @@ def published(path: Path, story: dict[str, str] | None = None) -> str:
     return source.replace("{{STORY_NAME}}", "Lamps").replace("{{STORY_DATA}}", data)
 
 
-ASKING = {  # a passage that asks for a name, for one that has a default text, and for one that nothing answers
-    "harlowe": (
-        '(if: false)[(input: bind $other)](input-box: bind $Name)(display: "More")(input: bind $town, "Ys") [[On->End]]'
-    ),
-    "sugarcube": '<<textbox "$Name" "">><<textarea "$first_pet" "Rex">><<numberbox "$age" 3>><<textbox "$town" "Ys">>',
-    "chapbook": "{text input for: 'Name'} [[On->End]]",
+ASKING = {  # a passage that asks for names, some with a default text, one that no answer is for
+    "harlowe/3": {
+        "Start": '(input-box: bind $Name)(display: "More")(input-box: bind $town, "Ys")\n\n[[On->End]]',
+        "More": '(input-box: bind $first_pet, "=XX=", "Rex")(if: false)[(input: bind $other)](input: bind $age)',
+        "End": "$Name",
+    },
+    "sugarcube/2": {
+        "Start": '<<textbox "$Name" "">><<textarea "$first_pet" "Rex">><<textbox "$age" "3">><<textbox "$town" "Ys">>'
+        "\n\n[[On->End]]",
+        "End": "$Name",
+    },
 }
+ASKED = [path for path in PUBLISHED for version in ASKING if "/".join(path.parts[-3:-1]).startswith(version)]
+PROMPTING = [path for path in PUBLISHED if path.parts[-3] == "harlowe" and path.parts[-2] >= "2"]
+ANSWERS = {"name": "Ines", "first_pet": "Mog", "age": "7", "other": "no"}
 
 
 def pressed(session, shown, label: str):
@@ -94,6 +102,33 @@ def test_every_format_plays_the_little_story(path: Path):
     assert "The end." in shown.page[0] and shown.links == ()
     assert (shown.passage, shown.variables["lamps"], shown.errors) == ("End", 2, ())
     assert session.about[0].lower() == path.parts[-3]
+    session.close()
+
+
+def asked(path: Path) -> dict[str, str]:
+    return next(story for version, story in ASKING.items() if "/".join(path.parts[-3:-1]).startswith(version))
+
+
+@pytest.mark.skipif(not ASKED, reason="the story formats are not there (../shared/formats)")
+@pytest.mark.parametrize("path", ASKED, ids=["/".join(path.parts[-3:-1]) for path in ASKED])
+def test_boxes_of_a_format_take_the_answers_of_their_variables_and_else_keep_their_text(path: Path):
+    session = session_of(published(path, asked(path)), answers=ANSWERS)
+    shown = pressed(session, session.open(1), "On")
+    told = {name: str(value) for name, value in shown.variables.items()}
+    assert told == {"Name": "Ines", "first_pet": "Mog", "age": "7", "town": "Ys"}
+    assert shown.page[0] == "Ines"
+    session.close()
+
+
+@pytest.mark.skipif(not PROMPTING, reason="the story formats are not there (../shared/formats)")
+@pytest.mark.parametrize("path", PROMPTING, ids=lambda path: path.parts[-2])
+def test_a_prompt_of_harlowe_takes_the_answer_of_the_variable_that_it_sets(path: Path):
+    story = {"Start": '(set: $hero to (prompt: "Who is it?", "Bob"))Hello $hero.'}
+    session = session_of(published(path, story), answers={"hero": "Ines"})
+    shown = session.open(1)
+    if shown.page[1]:  # from 3.0 on it is a dialog on the page
+        shown = pressed(session, shown, "OK")
+    assert shown.page[0] == "Hello Ines."
     session.close()
 
 

@@ -139,18 +139,33 @@
 
   const answered = new WeakSet();
 
-  /** Write the answer into a text box, once; true where something was written. */
-  drrn.fill = function fill(box) {
-    if (answered.has(box)) return false;
-    answered.add(box);
-    const numeric = ["number", "range"].includes(box.getAttribute("type"));
-    const answer = drrn.answer(drrn.namesOf(box), box.value || (numeric ? box.getAttribute("min") || "1" : ""));
-    if (answer === box.value) return false;
+  function write(box, answer) {
     box.focus();
     box.value = answer;
     fire(box, "input", Event);
     fire(box, "keyup", KeyboardEvent);
     fire(box, "change", Event);
+  }
+
+  /** The variables that writing into a box has set: how a box whose name is not known is told. */
+  function setBy(box, answer) {
+    const looking = Object.keys(drrn.answers).length > 0;
+    const before = looking ? drrn.format.variables() : {};
+    write(box, answer);
+    const after = looking ? drrn.format.variables() : {};
+    return Object.keys(after).filter((name) => String(after[name]) === answer && String(before[name]) !== answer);
+  }
+
+  /** Write the answer into a text box, once; true where something was written. */
+  drrn.fill = function fill(box) {
+    if (answered.has(box)) return false;
+    answered.add(box);
+    const numeric = ["number", "range"].includes(box.getAttribute("type"));
+    const suggestion = box.value || (numeric ? box.getAttribute("min") || "1" : "");
+    const answer = drrn.answer(drrn.namesOf(box), suggestion);
+    if (answer === box.value) return false;
+    const second = drrn.answer(setBy(box, answer), answer);
+    if (second !== answer && box.isConnected && answer === drrn.answer([], suggestion)) write(box, second);
     return true;
   };
 })(globalThis.__drrn);

@@ -2,7 +2,8 @@
 (function (drrn) {
   "use strict";
 
-  const ATTRIBUTES = ["data-varname", "data-cb-name", "data-cb-text-field-set", "name", "id", "placeholder", "aria-label", "title"];
+  const ATTRIBUTES = ["data-varname", "data-cb-name", "data-cb-text-field-set", "name", "id", "placeholder",
+    "aria-label", "title"];
   const SUGARCUBE = /^(?:textbox|textarea|numberbox)-+/; // what its macros put before the variable's name
   const BOX_MACRO = /\(\s*((?:force[-_]?)?input(?:[-_]?box)?)\s*:([^()]*)/gi; // Harlowe's, with its arguments
   const BOUND = /\b2?bind\s+[$_]([\p{L}\p{N}_]+(?:'s\s+[\p{L}\p{N}_]+)*)/iu;
@@ -30,8 +31,9 @@
     const around = box.closest("tw-expression[type=macro]");
     if (!around) return [];
     const kind = plainMacro(around.getAttribute("name"));
-    const written = Array.from(sourceOf(drrn.format.passage()).matchAll(BOX_MACRO)).filter((found) => plainMacro(found[1]) === kind);
-    const variables = written.map((found) => (BOUND.exec(found[2]) || ["", ""])[1]);
+    const written = Array.from(sourceOf(drrn.format.passage()).matchAll(BOX_MACRO));
+    const alike = written.filter((found) => plainMacro(found[1]) === kind);
+    const variables = alike.map((found) => (BOUND.exec(found[2]) || ["", ""])[1]);
     const all = Array.from(document.querySelectorAll("tw-expression[type=macro]"));
     const shown = all.filter((element) => plainMacro(element.getAttribute("name")) === kind);
     if (shown.length === variables.length) return [variables[shown.indexOf(around)]];
