@@ -175,6 +175,106 @@ def test_the_formats_own_draws_have_exact_odds(kind, tmp_path, monkeypatch):
     game.close()
 
 
+def published(passages, kind, version, folder):
+    """A Twee file of a format, played by that format's own engine."""
+    data = json.dumps({"ifid": "A7F0B8B2-6D0E-4E0C-8C1B-7C1E0D3F9A52", "format": kind, "format-version": version})
+    told = "".join(f"\n\n:: {name}\n{text}" for name, text in passages.items())
+    path = folder / "told.twee"
+    path.write_text(f":: StoryData\n{data}{told}\n", encoding="utf-8")
+    main(["formats", "add", str(FORMATS / kind)])
+    return drrn.make(path, engine="hosted")
+
+
+def sugarcube_takes(first, much, little, last):
+    return {
+        "Start": f'{first}Hello.\n\n<<link "Much" "Road">>{much}<</link>>\n<<link "Little" "Road">>{little}<</link>>',
+        "Road": "A long road.\n\n[[Go on->End]]",
+        "End": last,
+    }
+
+
+def harlowe_takes(first, last):
+    much, little = (
+        f'(link-reveal-goto: "{label}", "Road")[(set: $gold to {gold})]' for label, gold in (("Much", 7), ("Little", 2))
+    )
+    return {
+        "Start": f"(set: $gold to 0){first}Hello.\n\n{much}\n{little}",
+        "Road": "A long road.\n\n[[Go on->End]]",
+        "End": last,
+    }
+
+
+SET = ("<<set $gold to 7>>", "<<set $gold to 2>>")
+KEPT = {  # gold that is told two pages later, by something other than its name there
+    "text": sugarcube_takes('<<set $gold to 0>><<set $desc to "$gold coins.">>', *SET, "<<print $desc>>"),
+    "text in a list": sugarcube_takes('<<set $gold to 0, $all to ["$gold coins."]>>', *SET, "<<print $all[0]>>"),
+    "text by code": sugarcube_takes('<<set $all to []>><<run $all.push("$gold coins.")>>', *SET, "<<= $all[0]>>"),
+    "function": sugarcube_takes('<<set setup.told to () => $gold + " coins.">>', *SET, "<<= setup.told()>>"),
+    "memory": sugarcube_takes(
+        "", '<<run memorize("gold", 7)>>', '<<run memorize("gold", 2)>>', '<<= recall("gold", 0)>> coins.'
+    ),
+    "storage": sugarcube_takes(
+        "",
+        '<<run localStorage.setItem("gold", 7)>>',
+        '<<run localStorage.setItem("gold", 2)>>',
+        '<<= localStorage.getItem("gold")>> coins.',
+    ),
+    "macro": harlowe_takes("(set: $purse to (macro: [(output:)[$gold coins.]]))", "($purse:)"),
+    "text in Harlowe": harlowe_takes('(set: $purse to "$gold coins.")', "$purse"),
+    "lambda": harlowe_takes("(set: $few to each _n where _n <= $gold)", "(print: (find: $few, 2, 7)'s last) coins."),
+}
+
+
+@needs_formats
+@pytest.mark.parametrize("how", KEPT)
+def test_what_is_told_by_something_kept_tells_states_apart(how, tmp_path, monkeypatch):
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    kind, version = ("sugarcube", "2.36.1") if "<<" in KEPT[how]["Start"] else ("harlowe", "3.3.9")
+    game = published(KEPT[how], kind, version, tmp_path)
+    compiled = drrn.compile_game(game, cache=False)
+    endings = sorted(compiled.texts[compiled.text[state]] for state in np.flatnonzero(compiled.ended))
+    assert endings == ["2 coins.", "7 coins."] and len(compiled) == 5
+    game.close()
+
+
+@needs_formats
+@pytest.mark.parametrize("condition", ["$x > 2 and it < 6", "$x > 2 and < 6", "$x is 3 or 4 or 5"])
+def test_a_variable_that_is_compared_again_without_its_name_has_exact_odds(condition, tmp_path, monkeypatch):
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    halls = {
+        f"Hall {n}": f"(set: $x to it + 1)A hall. {f'[[On->Hall {n + 1}]]' if n < 7 else ''} [[Out->Gate]]"
+        for n in range(1, 8)
+    }
+    passages = {
+        "Start": "(set: $x to 0)[[In->Hall 1]]",
+        **halls,
+        "Gate": "A gate. [[Through->Out]]",
+        "Out": f'(if: {condition})[(go-to: "Good")](else:)[(go-to: "Bad")]',
+        "Good": "In good time.",
+        "Bad": "At the wrong time.",
+    }
+    game = published(passages, "harlowe", "3.3.9", tmp_path)
+    assert odds(game) == {"Good": pytest.approx(7 / 32), "Bad": pytest.approx(25 / 32)}  # 1/8 + 1/16 + 1/32
+    game.close()
+
+
+@needs_formats
+def test_storage_that_grows_with_every_page_is_brought_back_as_it_was(tmp_path, monkeypatch):
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    passages = {
+        "Start": "[[A]] [[B]]",
+        "A": '<<run memorize("n", recall("n", 0) + 1)>>Here. [[A2]] [[Gate]]',
+        "A2": '<<run memorize("n", recall("n", 0) + 1)>>There. [[Gate]]',
+        "B": "Elsewhere. [[Gate]]",
+        "Gate": "A gate. [[End]]",
+        "End": '<<= recall("n", 0)>>',
+    }
+    game = published(passages, "sugarcube", "2.36.1", tmp_path)
+    compiled = drrn.compile_game(game, cache=False)
+    assert sorted(compiled.texts[compiled.text[s]] for s in np.flatnonzero(compiled.ended)) == ["0", "1", "2"]
+    game.close()
+
+
 @needs_formats
 @pytest.mark.parametrize("name", ["last-tram", "lighthouse-garden"])
 def test_every_step_of_our_own_examples_is_among_the_outcomes_that_are_listed(name, tmp_path, monkeypatch):
@@ -216,6 +316,9 @@ def test_a_counter_counts_as_far_as_it_is_compared():
     assert counters(["<<set $c to 0>>", "<<set $c += 1>><<if $c gte 5>>late<</if>>"]) == {"c": 6.0}
     assert counters(["<<set $c += 1>><<if $c gte 5>>$c<</if>>"]) == {}  # it is shown
     assert counters(["<<set $c -= 1>><<if $c gte 5>>late<</if>>"]) == {}  # it falls
+    assert counters(["(set: $c to it + 1)(if: $c > 2 and $d < 4)[late]"]) == {"c": 3.0, "d": 5.0}
+    assert counters(["(set: $c to it + 1)(if: $c > 2 and it < 6)[late]"]) == {}  # compared without its name
+    assert counters(["(set: $c to it + 1)(if: 10 - $c > 2)[early]"]) == {}  # part of a sum
 
 
 def test_only_the_visits_that_are_asked_for_are_counted():

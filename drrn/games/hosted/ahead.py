@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from functools import cached_property
 
-from drrn.games.hosted.assignments import VARIABLE, VariableUses, variable_uses
+from drrn.games.hosted.assignments import VARIABLE, VariableUses, named_in_values, variable_uses
 from drrn.games.stories.story import Passage, Story
 
 WORD = re.compile(r"[A-Za-z_]\w*")
@@ -26,13 +27,17 @@ ANY = re.compile(
 # Macros and links that may lead to a passage whose name does not stand there.
 WORKED_OUT = re.compile(
     r"\((?:go-?to|link-?goto|link-reveal-goto|click-goto|mouseover-goto|mouseout-goto|redirect|display|link-undo|undo"
-    r"|icon-undo)\s*:(?!\s*(?:\"[^\"]*\"|'[^']*')\s*(?:,\s*(?:\"[^\"]*\"|'[^']*')\s*)?\))"
+    r"|icon-undo|link-storylet|open-storylets)\s*:(?!\s*(?:\"[^\"]*\"|'[^']*')\s*(?:,\s*(?:\"[^\"]*\"|'[^']*')\s*)?\))"
     r"|<<(?:goto|include|display|actions|return|back|choice)\b(?!\s+(?:\"[^\"]*\"|'[^']*'|\[\[))"
     r"|<<(?:link|button|click)\b(?!\s+(?:\"[^\"]*\"|'[^']*'|\[\[[^\[\]$_]*\]\])\s*(?:\"[^\"]*\"|'[^']*')?\s*>>)"
     r"|\[\[(?:[^\[\]]*(?:\||->))?\s*[$_]|\[\[\s*[$_][^\[\]]*<-|Engine\s*\.|data-passage\s*=\s*[\"'][$_]|@data-passage",
     re.I,
 )
 WIDGET = re.compile(r"<<widget\s+[\"']?([^\s\"'>]+)")
+KEEPS_ARGUMENTS = re.compile(r"<<set\s+\$[^<>]*[$_](?:args|contents)\b")
+MACRO = re.compile(r"<<(?!/|set\b|if\b|elseif\b)[^<>]*>>")
+STORYLET = re.compile(r"\(storylet\s*:[^\n]*", re.I)  # a condition that is asked wherever storylets are listed
+BY_NAME = re.compile(r"[gs]etVar\s*\(\s*(?:\"[^\"]*\"|'[^']*')")
 # What SugarCube tells in its side bar, and what could change the story from there.
 SIDE_BAR = frozenset("StoryAuthor StoryBanner StoryCaption StoryDisplayTitle StorySubtitle StoryTitle".split())
 CHANGES = re.compile(r"<<(?!/|=|-|print\b|if\b|else\b|elseif\b|nobr\b|for\b|switch\b|case\b|default\b)", re.I)
@@ -107,7 +112,7 @@ class Lookahead:
     @cached_property
     def _wanted(self) -> frozenset[str]:
         """Variables that are read for more than to set others that nobody reads."""
-        wanted = set(self.kept).union(*(used.read for used in self._uses.values()))
+        wanted = set(self.kept).union(*(used.read | used.kept for used in self._uses.values()))
         settings = [setting for used in self._uses.values() for setting in used.settings]
         while more := {name for target, names in settings if target in wanted for name in names} - wanted:
             wanted |= more
@@ -139,7 +144,17 @@ class Lookahead:
     @cached_property
     def _everywhere(self) -> frozenset[str]:
         told = (name for name in self._beside if name not in self._widgets and not self._is_quiet(name))
-        return frozenset(variable for name in told for variable in self._needs[name])
+        kept = (used.kept for used in self._uses.values())
+        return frozenset(variable for name in told for variable in self._needs[name]).union(*kept, self._arguments)
+
+    @cached_property
+    def _arguments(self) -> frozenset[str]:
+        """The variables named in what is handed to widgets, where one keeps that."""
+        texts = [passage.text for passage in self.story.passages.values()]
+        if not any(KEEPS_ARGUMENTS.search(text) for text in texts):
+            return frozenset()
+        calls = (call for text in texts for call in MACRO.findall(text))
+        return frozenset(name for call in calls for name in named_in_values(call, hooks=False))
 
     def _is_quiet(self, name: str) -> bool:
         """Whether a passage is told before the story alone, or in a side bar that is not read, and changes nothing."""
@@ -173,11 +188,12 @@ class Lookahead:
 def _uses_of(passage: Passage) -> VariableUses:
     """What a passage does with variables; code may name them without a dollar sign, and may run at any time."""
     used = variable_uses(passage.text)
+    storylets = frozenset(name for found in STORYLET.findall(passage.text) for name in VARIABLE.findall(found))
     if not _has_code(passage):
-        return used
-    return VariableUses(
-        used.read.union(WORD.findall(passage.text), VARIABLE.findall(passage.text)), (), frozenset(), True
-    )
+        return replace(used, kept=used.kept | storylets)
+    read = used.read.union(WORD.findall(passage.text), VARIABLE.findall(passage.text))
+    values = named_in_values(BY_NAME.sub("", passage.text), hooks=False)
+    return VariableUses(read, (), frozenset(), True, used.kept | storylets | values)
 
 
 def _has_code(passage: Passage) -> bool:

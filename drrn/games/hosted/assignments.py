@@ -25,6 +25,9 @@ LATER = re.compile(rf"\((?!(?:{AT_ONCE})\s*:)[\w-]+\s*:|<<(?!/|=|-|(?:{AT_ONCE})
 BLOCK = re.compile(
     r"(?<!\[)\[(?!\[)|<<(?!set\b|print\b|=|-|nobr\b|/nobr|silently\b)|\((?:display|go-?to|redirect)\s*:", re.I
 )
+QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|(?<!\w)'(?:[^'\\]|\\.)*'|`(?:[^`\\]|\\.)*`", re.S)
+# Values that run when they are used: Harlowe's hooks, macros, lambdas and bound variables, JavaScript's functions.
+RUN_LATER = re.compile(r"\bmacro\s*:|\b(?:where|via|making|when|each|2?bind)\b|=>|\bfunction\b", re.I)
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class VariableUses:
     settings: tuple[tuple[str, frozenset[str]], ...]  # a variable that is set, and the others it is worked out from
     overwritten: frozenset[str]  # set before anything else, whatever happens, and from others
     later: bool  # whether something may run when the page stands already
+    kept: frozenset[str] = frozenset()  # named in texts, hooks or lambdas that are put into variables, and run anywhere
 
     def needs(self, wanted: frozenset[str]) -> set[str]:
         """The variables among those wanted that this passage reads, or works one of them out from."""
@@ -47,6 +51,7 @@ def variable_uses(text: str) -> VariableUses:
     settings: list[tuple[str, frozenset[str]]] = []
     overwritten: set[str] = set()
     mentioned: set[str] = set()  # so far
+    kept: set[str] = set()
     rest, done, straight = [], 0, _straight(text)
     for start, end, parts in _set_macros(text):
         between = text[done:start]
@@ -54,6 +59,7 @@ def variable_uses(text: str) -> VariableUses:
         mentioned.update(VARIABLE.findall(between))
         for part in parts:
             target, source = _setting(part)
+            kept |= named_in_values(source, hooks=text[start] == "(")
             names = frozenset(VARIABLE.findall(source if target else part))
             if target is None:
                 rest.append(part)
@@ -65,7 +71,17 @@ def variable_uses(text: str) -> VariableUses:
         done = end
     rest.append(text[done:])
     read = frozenset(name for piece in rest for name in VARIABLE.findall(piece))
-    return VariableUses(read, tuple(settings), frozenset(overwritten), LATER.search(text) is not None)
+    return VariableUses(read, tuple(settings), frozenset(overwritten), LATER.search(text) is not None, frozenset(kept))
+
+
+def named_in_values(source: str, *, hooks: bool) -> set[str]:
+    """The variables in texts and code that are a value, and so may be read wherever that is shown or run.
+
+    `hooks`: square brackets hold text of the story, as in Harlowe; else they are lists.
+    """
+    if RUN_LATER.search(source) or (hooks and "[" in source):
+        return set(VARIABLE.findall(source))
+    return {name for quoted in QUOTED.findall(source) for name in VARIABLE.findall(quoted)}
 
 
 def settings_in(text: str) -> tuple[str, list[tuple[str, str]]]:

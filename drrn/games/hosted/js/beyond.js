@@ -9,13 +9,38 @@
     "story", "state", "tale", "passage", "engine", "s", "p", "setup", "settings", "window", "marked", "Harlowe",
     "onpopstate", "onerror", "onresize", "testplay", "version", "macros", "params", "prerender", "postrender"]);
 
+  // By which a story keeps something in the browser's storage.
+  const KEEPS = /\b(?:memorize|recall)\s*\(|(?<!\()\bmetadata\b|\b(?:local|session)Storage\b|<<(?:remember|forget)\b|\bSave\s*\.|\((?:save-?game|load-?game|saved-?games)\s*:/i;
+
   let before = new Set(); // names of globals that were there before the story
+  let keeps = null; // whether the story may use the browser's storage
   let names = null; // that the author's code may use as globals
 
   /** Before the story's scripts: whatever is there now is the browser's. */
   drrn.noteGlobals = () => {
     before = new Set(Object.getOwnPropertyNames(globalThis));
     names = null;
+    keeps = null;
+  };
+
+  /** What stands in the browser's storage, as text. */
+  drrn.stored = () => JSON.stringify([localStorage, sessionStorage].map((storage) => Object.entries({ ...storage }).sort()));
+
+  drrn.storeAgain = (text) => {
+    const kept = JSON.parse(text);
+    [localStorage, sessionStorage].forEach((storage, place) => {
+      storage.clear();
+      for (const [name, value] of kept[place]) storage.setItem(name, value);
+    });
+  };
+
+  /** The browser's storage, where the story may keep something in it; else null: the engine's own notes do not matter. */
+  drrn.storage = () => {
+    if (keeps === null) {
+      const parts = document.querySelectorAll("tw-storydata script,#twine-user-script,tw-passagedata,[tiddler]");
+      keeps = Array.from(parts).some((part) => KEEPS.test(part.textContent));
+    }
+    return keeps ? drrn.stored() : null;
   };
 
   function authorsCode() {
@@ -55,8 +80,9 @@
       if (value !== undefined) kept[name] = value;
     }
     const more = drrn.format.beyond();
-    if (!Object.keys(kept).length && !more) return "";
-    const text = JSON.stringify([kept, more]);
+    const storage = drrn.storage();
+    if (!Object.keys(kept).length && !more && storage === null) return "";
+    const text = JSON.stringify(storage === null ? [kept, more] : [kept, more, storage]);
     return text.length > LONGEST ? hashed(text) : text;
   };
 })(globalThis.__drrn);

@@ -125,25 +125,27 @@
   function keepVisit() {
     const moment = drrn.format.moment();
     const chance = { key: drrn.chance.key(), lots: drrn.chance.lots.map(([, outcome]) => outcome) };
-    if (visit === null || moment !== visit.moment) visit = { moment, chance, clicks: [] };
+    if (visit === null || moment !== visit.moment) visit = { moment, chance, storage: drrn.storage(), clicks: [] };
     else visit.clicks.push({ index: pressed, chance });
   }
 
   /** The state, as text: the engine's own at the move to this passage, and the clicks since; null where it has none. */
   drrn.save = () => {
     const state = drrn.format.save();
-    return state === null ? null : JSON.stringify({ state, chance: visit.chance, clicks: visit.clicks });
+    return state === null ? null : JSON.stringify({ state, chance: visit.chance, storage: visit.storage, clicks: visit.clicks });
   };
 
   /** Go back to a state that was saved, and read its page. */
   drrn.restore = async (saved) => {
-    const { state, chance, clicks } = JSON.parse(saved);
+    const { state, chance, storage, clicks } = JSON.parse(saved);
     errors = [];
     await settled(() => {
       visit = null;
       drrn.restarted = false;
       drrn.chance.reseed(chance.key, chance.lots, chance.listing);
       drrn.format.reseed();
+      // As it was once the passage stood: where showing it changes more, the page that comes is not the one that was saved.
+      if (storage) drrn.storeAgain(storage);
       if (!drrn.format.restore(state)) throw new Error("the engine does not take its own state");
     });
     for (const click of clicks) {

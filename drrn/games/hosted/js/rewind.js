@@ -19,24 +19,12 @@
     return !CHANCE.test(sources(`${first},tw-passagedata[tags~=init],tw-passagedata[tags~=startup]`));
   }
 
-  function stored() {
-    return JSON.stringify([localStorage, sessionStorage].map((storage) => Object.entries({ ...storage })));
-  }
-
-  function storeAgain(text) {
-    const kept = JSON.parse(text);
-    [localStorage, sessionStorage].forEach((storage, place) => {
-      storage.clear();
-      for (const [name, value] of kept[place]) storage.setItem(name, value);
-    });
-  }
-
   /** The whole page as text, hidden parts too, without the story's data and the format's own bars. */
   function signature() {
     const tops = [document.documentElement, document.body].map((element) => element.cloneNode(false).outerHTML);
     const parts = Array.from(document.body.children).filter((element) => !LEFT_OUT.has(element.localName) && !drrn.format.own(element));
     const styles = document.querySelectorAll("style").length;
-    return [...tops, ...parts.map((element) => element.outerHTML), styles, document.title, drrn.result, stored()].join("\n");
+    return [...tops, ...parts.map((element) => element.outerHTML), styles, document.title, drrn.result, drrn.stored()].join("\n");
   }
 
   /** The opening, by the chance of an episode. */
@@ -47,14 +35,14 @@
   /** Show the opening by one and the same chance; what the page then is, to the last attribute. */
   async function tried() {
     drrn.clock.rewind();
-    storeAgain(opening.storage);
+    drrn.storeAgain(opening.storage);
     await at(0, [], true);
     return signature();
   }
 
   async function begun(...chance) {
     drrn.clock.rewind();
-    storeAgain(opening.storage);
+    drrn.storeAgain(opening.storage);
     return at(...chance);
   }
 
@@ -63,7 +51,7 @@
     await drrn.open();
     const saved = drrn.clock.waiting() || drrn.restarted || !drrn.format.fresh() || !plainStory() ? null : drrn.save();
     if (saved === null) return drrn.result;
-    opening = { saved: JSON.parse(saved), storage: stored(), signature: "" };
+    opening = { saved: JSON.parse(saved), storage: drrn.stored(), signature: "" };
     const first = drrn.result;
     drrn.clock.keep();
     opening.signature = await tried();
