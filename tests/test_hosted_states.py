@@ -307,6 +307,14 @@ def test_a_variable_that_is_set_before_it_is_read_does_not_matter():
     assert in_a_hook.may_be_read("A", "x")
 
 
+def test_a_variable_in_what_a_widget_keeps_matters_everywhere():
+    widgets = '<<widget "note">><<set $log to _args[0]>><</widget>><<widget "keep" container>><<set $log to _contents>>'
+    for call in ('<<note "You have $gold.">>', "<<keep>>You have $gold.<</keep>>"):
+        told = story({"W": widgets, "A": f"{call}<<set $x to 1>>$x[[B]]", "B": "[[C]]", "C": "$log"})
+        ahead = Lookahead(told, True)
+        assert ahead.may_be_read("B", "gold") and not ahead.may_be_read("B", "x")
+
+
 def test_settings_are_read_with_quotes_and_brackets_in_them():
     found = variable_uses('(set: $a to (a: 1, "x)", $b), $c to "$d")[[on]]')
     assert found.settings == (("a", frozenset({"b"})), ("c", frozenset({"d"}))) and not found.read

@@ -35,7 +35,6 @@ WORKED_OUT = re.compile(
 )
 WIDGET = re.compile(r"<<widget\s+[\"']?([^\s\"'>]+)")
 KEEPS_ARGUMENTS = re.compile(r"<<set\s+\$[^<>]*[$_](?:args|contents)\b")
-MACRO = re.compile(r"<<(?!/|set\b|if\b|elseif\b)[^<>]*>>")
 STORYLET = re.compile(r"\(storylet\s*:[^\n]*", re.I)  # a condition that is asked wherever storylets are listed
 BY_NAME = re.compile(r"[gs]etVar\s*\(\s*(?:\"[^\"]*\"|'[^']*')")
 # What SugarCube tells in its side bar, and what could change the story from there.
@@ -151,10 +150,11 @@ class Lookahead:
     def _arguments(self) -> frozenset[str]:
         """The variables named in what is handed to widgets, where one keeps that."""
         texts = [passage.text for passage in self.story.passages.values()]
-        if not any(KEEPS_ARGUMENTS.search(text) for text in texts):
+        widgets = "|".join(re.escape(name) for text in texts for name in WIDGET.findall(text))
+        if not widgets or not any(KEEPS_ARGUMENTS.search(text) for text in texts):
             return frozenset()
-        calls = (call for text in texts for call in MACRO.findall(text))
-        return frozenset(name for call in calls for name in named_in_values(call, hooks=False))
+        calls = re.compile(rf"<<({widgets})(?![\w-])(?:(?:(?!>>).)*>>(?:(?!<<\1\b).)*?<</\1>>|(?:(?!>>).)*>>)", re.S)
+        return frozenset(name for text in texts for call in calls.finditer(text) for name in VARIABLE.findall(call[0]))
 
     def _is_quiet(self, name: str) -> bool:
         """Whether a passage is told before the story alone, or in a side bar that is not read, and changes nothing."""
