@@ -94,8 +94,9 @@ def test_the_interpreter_ends_with_games_left_open(tmp_path):
 
 
 INTERRUPT = """
-import os, signal, threading, time
+import os, signal, threading
 import drrn
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have told its background jobs to ignore it
 other = drrn.make("tale.html")
 other.reset(0)
 game = drrn.make("loop.html")
