@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache, cached_property
 
+from drrn.games.stories.layout import split_link
 from drrn.games.stories.page import Link
 from drrn.games.stories.story import Story
 
@@ -59,16 +60,9 @@ class Repeated:
 
 
 def _parts(body: str) -> tuple[str, str]:
-    """Words and passage of a link."""
-    if "|" in body:
-        label, _, target = body.partition("|")
-    elif "->" in body:
-        label, _, target = body.rpartition("->")
-    elif "<-" in body:
-        target, _, label = body.partition("<-")
-    else:
-        label = target = body
-    return label.strip(), target.strip()
+    """Words and passage of a link; where it names the passage only, that is its words."""
+    label, target = split_link(body)
+    return (target if target == body.strip() else label), target
 
 
 def _letters(words: str) -> str:

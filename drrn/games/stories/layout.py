@@ -56,3 +56,16 @@ def _lines(pieces: Iterable[str | Link]) -> list[list[str | Link]]:
 def _paragraphs(lines: list[str]) -> str:
     """Lines as they stand, with no more than one empty line between them."""
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+
+
+def split_link(body: str) -> tuple[str, str]:
+    """Label and target of `x`, `label|target`, `label->target` or `target<-label`; no label where it is the target."""
+    if "|" in body:
+        label, _, target = body.partition("|")
+    elif "->" in body:
+        label, _, target = body.rpartition("->")
+    elif "<-" in body:
+        target, _, label = body.partition("<-")
+    else:
+        label, target = "", body
+    return label.strip(), target.strip()

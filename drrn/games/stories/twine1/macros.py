@@ -6,13 +6,14 @@ import re
 from collections.abc import Callable, Mapping
 
 from drrn.games.stories import values as js
+from drrn.games.stories.layout import split_link
 from drrn.games.stories.page import Link, Node, Page
 from drrn.games.stories.script import DEFAULT_ANSWER, IGNORE, ExpressionError, Script
 from drrn.games.stories.story import Passage
 from drrn.games.stories.twine1 import wild
 from drrn.games.stories.twine1.expressions import parameters
 from drrn.games.stories.twine1.markup import PLAIN, Reader, discard, shortened
-from drrn.games.stories.twine1.scanner import link_at, split_link
+from drrn.games.stories.twine1.scanner import link_at
 
 ARGUMENT = re.compile(r"\"([^\"]*)\"|'([^']*)'|\[\[([^\]]{0,2000})\]\]|(\S+)")
 

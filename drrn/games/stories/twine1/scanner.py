@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from drrn.games.stories.layout import split_link
+
 LONGEST_MACRO = 20_000  # characters
 LONGEST_LINK = 2_000
 
@@ -82,19 +84,6 @@ def link_at(source: str, start: int) -> tuple[int, str, str] | None:
     if setter.count("[") > setter.count("]") and source.startswith("]]]", close):  # `[$x = $list[0]]]`
         close += 1
     return close + 2, source[start + 2 : middle], source[middle + 2 : close]
-
-
-def split_link(body: str) -> tuple[str, str]:
-    """Label and target of `x`, `label|target`, `label->target` or `target<-label`; no label where it is the target."""
-    if "|" in body:
-        label, _, target = body.partition("|")
-    elif "->" in body:
-        label, _, target = body.rpartition("->")
-    elif "<-" in body:
-        target, _, label = body.partition("<-")
-    else:
-        label, target = "", body
-    return label.strip(), target.strip()
 
 
 class _Endings:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from drrn.games.stories.cycles import Cycle
+from drrn.games.stories.layout import split_link
 from drrn.games.stories.page import Link, Page
 from drrn.games.stories.twine1.markup import Reader, Words, shortened
-from drrn.games.stories.twine1.scanner import link_at, split_link
+from drrn.games.stories.twine1.scanner import link_at
 
 LONGEST_WAIT = 10.0  # seconds after which a page counts as one that the player can act on
 TIME = re.compile(r"\s*\b([0-9]*\.?[0-9]+)\s*(m?s)\s*$", re.I)
