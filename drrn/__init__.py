@@ -21,7 +21,8 @@ from drrn.games import (
     opened_game,
 )
 from drrn.playing.episodes import play_episodes, random_policy
-from drrn.settings import Settings, recipe, recipe_name, settings_for
+from drrn.recipes import recipe, recipe_name
+from drrn.settings import Settings, settings_for
 from drrn.version import __version__
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def trainer(game: Any, *, paper: bool = False, device: str = "cpu", threads: int
     """Something that learns a game: `for finished in trainer.train(): …`, then `trainer.agent`, `trainer.save(folder)`.
 
     The game is a name, a path, any object that keeps the contract, or a Gymnasium environment of texts. The settings
-    are those of `drrn train`. What is not given is the strong recipe's, the one that wins (`drrn.settings.STRONG`), and
+    are those of `drrn train`. What is not given is the strong recipe's, the one that wins (`drrn.recipes.STRONG`), and
     beyond that what suits the game; with `paper`, it is what suits the game, or the paper's. PyTorch uses so many
     `threads` while this works, and as many as before when it has: the products are small, and more mostly wait.
     """

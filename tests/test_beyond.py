@@ -15,11 +15,11 @@ from drrn.experiments.plan import BEST, Scale, settings_of, variants_of
 from drrn.experiments.rows import EVALUATIONS
 from drrn.experiments.running import Work, hashes_of, run
 from drrn.experiments.variants import Beyond
+from drrn.recipes import STRONG
 from drrn.reports.beyond import strong_scores
 from drrn.reports.headline import headline
 from drrn.reports.report import differences
 from drrn.reports.result_set import ResultSet
-from drrn.settings import STRONG
 
 ROOT = Path(drrn.__file__).parent.parent
 TINY = {"rounds": 2, "episodes_per_round": 20, "evaluation_episodes": 5, "updates": 3, "hidden": 8}

@@ -9,7 +9,8 @@ import drrn
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.experiments.tuned import suiting
-from drrn.settings import LEARNERS, MODELS, STRONG, Settings, recipe, settings_for
+from drrn.recipes import STRONG, recipe
+from drrn.settings import LEARNERS, MODELS, Settings, settings_for
 from tests.runs import FEW, SMALL, SMALL_STRONG, numbers, resuming, same
 from tests.sample_games import Walk
 

@@ -6,7 +6,8 @@ import pytest
 
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.settings import ONLY, Settings, recipe, settings_for
+from drrn.recipes import recipe
+from drrn.settings import ONLY, Settings, settings_for
 from tests.runs import FEW
 
 # --- schedules

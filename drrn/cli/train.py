@@ -20,8 +20,9 @@ from drrn.experiments.tuned import suiting
 from drrn.games.compiled.compile import MOST_STATES
 from drrn.games.optional import title_of
 from drrn.games.stories.authored import Authored
-from drrn.settings import STRONG, Settings, all_settings, recipe_name, settings_for, shown_defaults, uses
-from drrn.settings import recipe as chosen_recipe
+from drrn.recipes import STRONG, recipe_name, shown_defaults
+from drrn.recipes import recipe as chosen_recipe
+from drrn.settings import Settings, all_settings, settings_for, uses
 from drrn.training.reference_scores import ReferenceScores, reference_scores
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from drrn.experiments.beyond import BEYOND, SEEDS, beyond_cost
 from drrn.experiments.tuned import suiting, tuned
 from drrn.experiments.variants import Beyond, Variant, drrn
 from drrn.games import Game
-from drrn.settings import ONLY, STRONG, Settings, recipe, settings_for, uses
+from drrn.recipes import STRONG, recipe
+from drrn.settings import ONLY, Settings, settings_for, uses
 
 PAPER = {"saving-john": "Saving John", "machine-of-death": "Machine of Death"}  # the paper's games: name and title
 SIZES = (20, 50, 100)
