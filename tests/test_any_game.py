@@ -249,13 +249,6 @@ class Over(Doors):
         return [(1.0, (3, 0))]
 
 
-class Round(Doors):
-    name = "round"
-
-    def outcomes(self, state, index):
-        return [(1.0, (index, 0))]
-
-
 @pytest.mark.parametrize(
     ("game", "why"),
     [
@@ -264,7 +257,6 @@ class Round(Doors):
         (Negative, "has an outcome with the chance -0.5"),
         (Unhashable, "a state must be hashable, and list is not"),
         (Over, "its start has no actions, so it ends at once"),
-        (Round, "no ending can be reached"),
         (Walk, r"it lists no outcomes: Walk lacks opening\(\), outcomes\(state, index\), look\(state\)"),
         (lambda: GymnasiumGame(FixedEnv()), "GymnasiumGame lacks opening"),
     ],

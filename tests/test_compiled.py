@@ -108,7 +108,6 @@ def test_paraphrased_games_are_compiled_in_other_words():
             ":: Start\n<<set $gold += 1>><<$gold>>\n\n[[Dig.|Start]]\n[[Go.|End]]\n\n:: End\nOver.\n",
             r"\$gold alone took",
         ),
-        (":: Start\nHere.\n\n[[Round.|Start]]\n", "no ending can be reached: each of its 1 states has a link onward"),
         (":: Start\nNothing more.\n\n:: Other\n", 'its start, passage "Start", has no links'),
         (":: Start\nHere.\n\n[[On.|End]]\n\n:: End\nThere. <<back>>\n", "<<back>>"),
     ],
@@ -117,6 +116,13 @@ def test_what_cannot_be_compiled_is_told_in_a_sentence(story, tale, message):
     with pytest.raises(drrn.InputError, match=message) as error:
         compiled(story(tale), limit=2_000)
     assert str(error.value).startswith("tale cannot be compiled: ") and "\n" not in str(error.value)
+
+
+def test_a_story_without_an_ending_is_compiled_and_goes_on_for_ever(story):
+    game = compiled(story(":: Start\nHere.\n\n[[On.|There]]\n\n:: There\nThere.\n\n[[Back.|Start]]\n"))
+    score = random_play(game)
+    assert len(game) == 2 and not game.endings and (score.steps, score.trapped, score.total) == (float("inf"), 1.0, 0.0)
+    assert random_play(game, max_steps=7).steps == 7
 
 
 DICE = "".join(f"<<set ${v} = random(1, 10)>>" for v in "abcdefg")

@@ -214,6 +214,10 @@ def test_scripts_without_end_are_stopped(hasty, opened):
         (tiny_story(WALK).replace("const data", "const const"), f"{NOTHING} (its script threw: SyntaxError: "),
         (tiny_story(WALK)[:-400], f"{NOTHING} (its script threw: SyntaxError: "),
         (tiny_story({"Hall": "", "Cave": ""}), NOTHING),
+        (
+            tiny_story({"Hall": ""}, body='<script src="Engine.js"></script>'),
+            f"{NOTHING}: it needs Engine.js, and other files are not read: publish it whole",
+        ),
         (hostile("location.reload()"), "asks to be loaded anew as soon as it is there"),
         (hostile("addEventListener('load', () => location.reload())"), "loaded anew"),
         (hostile("location.href = 'https://story.example'"), "loaded anew"),

@@ -15,8 +15,9 @@ from drrn.errors import InputError
 DESCRIPTION = """\
 Agents that choose among actions said in words: games, and people or agents who play them.
 
-GAME is a name (see: drrn games), a Twee file (.twee, .tw), a published Twine page (.html), the .toml that stands
-beside a story and says what its endings are worth, or a game of your own as module:factory."""
+GAME is a name (see: drrn games), a published Twine page (.html), a Twee file (.twee, .tw) or a folder of them, compiled
+Ink (.json), the .toml that stands beside a story and says what its endings are worth, or a game of your own as
+module:factory."""
 
 
 class Parser(argparse.ArgumentParser):

@@ -166,7 +166,7 @@ def told_survey(found: Survey) -> str:
         parts += ["Play (exact, without a step limit)", _indented(_scores(found.play_test))]
     if found.sampled_play:
         parts.append(_sampled(found.sampled_play))
-    parts += [f"Endings ({len(found.endings)})", _indented(_endings(found))]
+    parts += [f"Endings ({len(found.endings)})", _indented(_endings(found) if found.endings else _no_endings(found))]
     for head, items in _lists(found, notes).items():
         if items:
             parts += [f"{head} ({len(items)})", _indented("\n".join(items))]
@@ -247,6 +247,14 @@ def _endings(found: Survey) -> str:
     return table(rows, header=header)
 
 
+def _no_endings(found: Survey) -> str:
+    """That nothing ends, and what an author can do about it."""
+    cure = (
+        ": in the TOML, ends names pages that end it, and restart links that begin it again" if found.passages else ""
+    )
+    return f"none{'' if found.complete else ' so far'}; every page leads on{cure}"
+
+
 def _named(ending: Ending) -> str:
     return _cut(ending.last_words, 40) if ending.passage == THE_END else ending.passage
 
@@ -272,7 +280,7 @@ def _lists(found: Survey, notes: list[str]) -> dict[str, list[str]]:
             f"{_named(ending)}: {' → '.join(ending.odds.shortest)}" for ending in found.endings if ending.odds
         ]
     }
-    if test.traps:
+    if test.traps and found.endings:
         share = f"{test.trap_states:,} states, where random play comes with {test.random_trapped:.1%}"
         ways[f"Traps, from which no ending can be reached: {share}"] = test.traps
     return {**ways, **lists}

@@ -17,6 +17,7 @@ from drrn.games.hosted.moments import Moment
 from drrn.games.hosted.repeated import Repeated
 from drrn.games.hosted.searching import explored, reachable
 from drrn.games.hosted.stage import LostError, Stage
+from drrn.games.stories.beginnings import Beginnings
 from drrn.games.stories.explore import LIMIT, Exploration
 from drrn.games.stories.page import Page
 from drrn.games.stories.rules import Rules
@@ -68,7 +69,7 @@ class HostedGame:
         self._digest = hashlib.sha256(page.encode("utf-8", "surrogatepass")).hexdigest()
         self._random = random.Random()
         self._scenes: dict[HostedState, Staged] = {}
-        self._repeated = Repeated(script.story)
+        self._repeated, self._beginnings = Repeated(script.story), Beginnings(script.story)
         self._order: Sequence[int] = ()
         self.stopped = False  # whether the episode was cut short, since its page was lost
         self.state: HostedState | None = None  # for tools and people, not for agents
@@ -210,7 +211,7 @@ class HostedGame:
         cells |= dict.fromkeys(state.paid, True)
         page = Page(shown.passage, {}, self.script.tags, cells, lambda chances: 0)
         page.pieces, page.shown = list(shown.pieces), [shown.passage] if shown.passage in self.script.tags else []
-        judged = verdict(self.rules, page, opening=state.opening)
+        judged = verdict(self.rules, self._beginnings, page, opening=state.opening)
         numbers = {id(link): number for number, link in enumerate(shown.links)}
         named = self.rules.endings[judged.rule].condition.passage if judged.rule is not None else None
         links = self._repeated.once(judged.links)

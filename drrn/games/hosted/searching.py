@@ -25,7 +25,7 @@ SAMPLES = 3  # of what a step leads to, where its outcomes cannot be listed
 def reachable(game: HostedGame, limit: int, memory: int, progress: Callable[[int], None] | None) -> States:
     """Every state; `TooLargeError` where there are too many for the time, an `InputError` where chance has no odds."""
     if game.stage.matters.goes_back:
-        raise refusal(game, "an undo in it makes every way to a page a state of its own")
+        raise refusal(game, "it goes back in its history (an undo), which makes every way to a page a state of its own")
     game.stage.until = time.monotonic() + game.search_seconds
     try:
         _go_everywhere(game, limit, progress)

@@ -9,7 +9,7 @@ from typing import Any
 from drrn.errors import InputError
 from drrn.games.hosted.isolate import MEGABYTES, Isolate, IsolateError, OutOfMemoryError, TimedOutError
 from drrn.games.hosted.shown import Shown, UnreadableError, read_shown
-from drrn.games.hosted.source import add_browser, load, prepared
+from drrn.games.hosted.source import add_browser, load, prepared, scripts_elsewhere
 
 FAILED = '{"failed":'  # how the driver's answer begins where it could not read a page
 SECONDS = 10.0  # for one page to be made, before a story is said to run without end
@@ -25,6 +25,7 @@ class Session:
 
     def __init__(self, html: str, *, answers: Mapping[str, str], seconds: float = SECONDS) -> None:
         self.html, self.answers, self.seconds = prepared(html), dict(answers), seconds
+        self.missing = scripts_elsewhere(html)  # which are not run
         self.about = ("", "")  # the story format's name and version, once opened
         self.isolate: Isolate | None = None
         self._shown: Shown | None = None

@@ -44,6 +44,7 @@ EMBEDDED = re.compile(
 )
 # A tag has so many characters at most: without a bound, a page of nothing but "<script" would take for ever.
 OUTSIDE_SCRIPT = re.compile(r"<script\b[^<>]{0,1000}\ssrc\s*=[^<>]{0,1000}>\s*</script\s*>", re.IGNORECASE)
+SCRIPT_NAME = re.compile(r"\ssrc\s*=\s*[\"']?([^\s\"'<>]+)", re.IGNORECASE)
 OUTSIDE_SHEET = re.compile(r"<link\b[^<>]{0,1000}\brel\s*=\s*[\"']?stylesheet\b[^<>]{0,1000}>", re.IGNORECASE)
 MOST_CHARACTERS = 16 * 2**20  # of a page, its pictures, sounds and fonts not counted
 
@@ -60,6 +61,12 @@ def check_size(text: str, source: str) -> None:
             f"{source}: {len(text) / 2**20:.0f} MB of text and scripts, its pictures not counted: "
             f"the most that is played here is {MOST_CHARACTERS // 2**20} MB"
         )
+
+
+def scripts_elsewhere(text: str) -> list[str]:
+    """The names of scripts that a page would load from other files."""
+    tags = (tag.group() for tag in OUTSIDE_SCRIPT.finditer(text))
+    return [found.group(1) for tag in tags if (found := SCRIPT_NAME.search(tag))]
 
 
 def prepared(text: str) -> str:

@@ -96,7 +96,7 @@ class Stage:
         with self._named(session):
             shown = self._taken(session, Way(moment, link, key, tuple(drawn)))
             if moment is self._before:
-                _check_opening(shown)
+                _check_opening(shown, session.missing)
         self.errors.update(dict.fromkeys(shown.errors))
         lots = tuple(outcome for _, outcome in shown.lots)
         clicks = (Click(-1, "", lots),) if shown.entered else (*moment.clicks, Click(link, _label(moment, link), lots))
@@ -169,15 +169,17 @@ class Stage:
         return _alike(shown, moment.shown) or (self.until is None and shown.seen == moment.shown.seen)
 
 
-def _check_opening(shown: Shown) -> None:
+def _check_opening(shown: Shown, missing: list[str]) -> None:
     """A story whose first page has neither a word nor a link did not begin."""
     if shown.links or any(str(piece).strip() for piece in shown.pieces):
         return
     thrown = f" (its script threw: {shown.errors[0].partition(': ')[2]})" if shown.errors else ""
-    raise InputError(
-        f"at its start: the page shows nothing to read or to press{thrown}: "
-        "open the file in a browser to see whether it is whole"
-    )
+    nothing = f"at its start: the page shows nothing to read or to press{thrown}"
+    if missing:
+        raise InputError(
+            f"{nothing}: it needs {', '.join(missing[:3])}, and other files are not read: publish it whole"
+        )
+    raise InputError(f"{nothing}: open the file in a browser to see whether it is whole")
 
 
 def _label(moment: Moment, link: int) -> str:

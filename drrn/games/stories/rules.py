@@ -89,7 +89,7 @@ class Rules:
     default_reward: float = 0.0
     ends: tuple[Condition, ...] = ()
     drop: tuple[str, ...] = ()  # patterns of links that are no actions
-    restart: tuple[str, ...] = ()
+    restart: tuple[str, ...] | None = None  # patterns of those that begin the story again; None: known by their signs
     inputs: Mapping[str, str] = field(default_factory=dict)
     macros: Mapping[str, str] = field(default_factory=dict)  # what macros mean, by name in lower case
     training: Mapping[str, Any] = field(default_factory=dict)  # settings that suit the game
@@ -97,7 +97,7 @@ class Rules:
     events: tuple[Payment, ...] = ()
 
     def __post_init__(self) -> None:
-        patterns = [re.compile(pattern, re.I) for pattern in (*self.drop, *self.restart)]
+        patterns = [re.compile(pattern, re.I) for pattern in (*self.drop, *(self.restart or ()))]
         object.__setattr__(self, "_dropped", patterns)
 
     def is_action(self, label: str) -> bool:
@@ -142,7 +142,8 @@ def read_rules(path: Path) -> Rules:
     ends = table.get("ends", [])
     table["ends"] = tuple(_condition(part, f"{path}: ends") for part in (ends if isinstance(ends, list) else [ends]))
     for key in ("drop", "restart"):
-        table[key] = _patterns(table.get(key, ()), f"{path}: {key}")
+        if key in table:
+            table[key] = _patterns(table[key], f"{path}: {key}")
     table["inputs"] = {name.lstrip("$"): str(answer) for name, answer in table.get("inputs", {}).items()}
     table["macros"] = _macros(table.get("macros", {}), f"{path}: [macros]")
     table["endings"] = _payments(table.pop("ending", []), f"{path}: [[ending]]")

@@ -202,6 +202,7 @@ class StoryState:
 def fingerprint_of_story(story: Story, rules: Rules) -> str:
     """A hash of the passages and the rules; the paths in the rules, and what was made of them, are left out."""
     told = asdict(rules) | {"story": "", "paraphrases": ""}
+    told["restart"] = () if rules.restart is None else rules.restart or "none"
     if not rules.macros:  # so that stories from before there were any keep their hash
         del told["macros"]
     payments = (payment["condition"] for payment in (*told["endings"], *told["events"]))

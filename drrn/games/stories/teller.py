@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from drrn.errors import InputError
 from drrn.games.stories import values as js
+from drrn.games.stories.beginnings import Beginnings
 from drrn.games.stories.cycles import PageSoFar, key_of_page, turned
 from drrn.games.stories.lots import Chances, EveryLot
 from drrn.games.stories.page import Expression, Link, Page
@@ -82,6 +83,7 @@ class Teller:
     def __init__(self, script: Script, rules: Rules) -> None:
         self.script, self.rules = script, rules
         self.opening = Move(script.story.start, opening=True)
+        self.beginnings = Beginnings(script.story)
         self.remembered = 0
         self._moves: dict[Hashable, Move] = {}
 
@@ -166,7 +168,7 @@ class Teller:
         return self.move(Link("", target)), before | {"moved": True} if "history" in tracked else before
 
     def _scene(self, page: Page, move: Move, onward: tuple[Onward, ...]) -> Scene:
-        judged = verdict(self.rules, page, opening=move.opening)
+        judged = verdict(self.rules, self.beginnings, page, opening=move.opening)
         offered = {(label, self._move_on(page, link)): None for label, link in judged.links}
         return Scene(
             passage=page.passage,

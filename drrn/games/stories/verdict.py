@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from drrn.games.stories.beginnings import Beginnings
 from drrn.games.stories.layout import lay_out
 from drrn.games.stories.page import Link, Page
 from drrn.games.stories.rules import Rules
@@ -20,10 +21,12 @@ class Verdict:
     reward: float
 
 
-def verdict(rules: Rules, page: Page, *, opening: bool) -> Verdict:
+def verdict(rules: Rules, beginnings: Beginnings, page: Page, *, opening: bool) -> Verdict:
     """Apply the rules to a page; the opening comes before any step, and pays nothing on the way."""
     text, links, hypertext = lay_out(page.pieces)
     links = [(label, link) for label, link in links if rules.is_action(label)]
+    if rules.restart is None and not opening:
+        links = [(label, link) for label, link in links if not beginnings.begins_again(page, text, label, link)]
     if links and rules.stops(page, text):
         links = []
     rule = None if links else rules.ending(page, text)

@@ -1,0 +1,68 @@
+"""Links that begin a story again, such as "Try again?" on its last page: they are no actions.
+
+Many stories have no page without links: their endings lead back to the start. Such a link is known by two signs of
+three: its words say so, it leads to the start, and its page says that it is an ending.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from drrn.games.stories.layout import split_link
+from drrn.games.stories.page import Link, Page
+from drrn.games.stories.story import Story
+
+WORDS = re.compile(
+    r"\b(?:(?:try|play|start|begin|read|go|do)\b.{0,12}\b(?:again|over|anew)|restart|replay|retry|new game|game over|"
+    r"(?:back|return) to (?:the )?(?:start|beginning|title|main menu)|"
+    r"recommencer|rejouer|reiniciar|jugar de nuevo|von vorn|nochmal|neustart|ricomincia|opnieuw)\b|^\W*again\W*$",
+    re.I,
+)
+LINK = re.compile(r"\[\[([^\[\]]+)\]")
+CODE = re.compile(r"\(\s*(?:restart|reload)\s*:|<<\s*restart\b|\b(?:Engine|UI|story|state)\.restart\b|location\.reload")
+NEAR = 120  # characters around a link's words, in which the code stands that it runs
+ENDING_NAME = re.compile(
+    r"^(?:the )?end(?:ing)?s?\b(?! of)|(?<!dead )\bend(?:ing)?\W*\w?\W*$|\bending\b|\bgame over\b", re.I
+)
+ENDING_TEXT = re.compile(
+    r"^\W*(?:the end|game over|fin|end|finis|ende|you (?:have )?died|you are dead)\W*$", re.I | re.M
+)
+
+
+class Beginnings:
+    """Tells which links of a story begin it again."""
+
+    def __init__(self, story: Story) -> None:
+        self.story = story
+
+    def begins_again(self, page: Page, text: str, label: str, link: Link) -> bool:
+        """Whether a link of a page, laid out as this text and these words, begins the story again."""
+        signs = bool(WORDS.search(label)) + self._is_ending(page.passage, text + "\n" + label)
+        return signs > 0 and signs + self._leads_to_start(page.passage, label, link.target) > 1
+
+    def _is_ending(self, passage: str, text: str) -> bool:
+        known = self.story.passages.get(passage)
+        names = (passage, *known.tags) if known else (passage,)
+        return any(ENDING_NAME.search(name) for name in names) or ENDING_TEXT.search(text) is not None
+
+    @cache  # noqa: B019 - a game has one of these, as long as it lives
+    def _leads_to_start(self, passage: str, label: str, target: str) -> bool:
+        """By what the engine says of the link, else by the passage's source."""
+        if target in self.story.pages:
+            return target == self.story.start
+        known = self.story.passages.get(passage)
+        source = known.text if known else ""
+        for body in LINK.findall(source):
+            words, to = split_link(body)
+            if to == self.story.start and _letters(words or to) == _letters(label):
+                return True
+        places = re.finditer(re.escape(label), source) if label else ()
+        around = (source[max(0, place.start() - NEAR) : place.end() + NEAR] for place in places)
+        named = re.compile(CODE.pattern + rf"|[\"']{re.escape(self.story.start)}[\"']")
+        return any(named.search(code) for code in around)
+
+
+def _letters(words: str) -> str:
+    """The words without blanks and markup."""
+    return re.sub(r"[\W_]+", "", words).lower()

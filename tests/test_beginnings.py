@@ -1,0 +1,79 @@
+"""Links that begin a story again: known by two of three signs, unless the TOML says otherwise."""
+
+import importlib.util
+
+import pytest
+
+import drrn
+from tests.tiny_engine import tiny_story
+
+TALE = (
+    ":: Start\nA door.\n\n[[Open it.|{name}]]\n\n:: {name}\n{text}\n\n{link}\n\n"
+    ":: Hall\nA hall.\n\n[[Sleep.|Bed]]\n\n:: Bed\nBed.\n"
+)
+
+
+def last_actions(story, name, text, link, toml=None):
+    game = story(TALE.format(name=name, text=text, link=link), toml)
+    game.reset(0)
+    return game.step(0).actions
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "link"),
+    [
+        ("Cellar", "Dark.", "[[Try again?|Start]]"),  # the words, and the start
+        ("Cellar", "Dark.", "[[Start over->Start]]"),
+        ("Cellar", "Dark.", "[[Back to the beginning|Start]]"),
+        ("Ending 3", "Dark.", "[[Oh dear.|Start]]"),  # the page's name, and the start
+        ("Cellar", "Dark.\n\nTHE END", "[[Oh dear.|Start]]"),  # the page's words, and the start
+        ("The End", "Dark.", "[[Play once again|Hall]]"),  # the page's name, and the words
+    ],
+)
+def test_a_link_that_begins_the_story_again_is_no_action(story, name, text, link):
+    assert last_actions(story, name, text, link) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "link"),
+    [
+        ("Cellar", "Dark.", "[[Back.|Start]]"),  # a room beside a hall that is also the start
+        ("Cellar", "Wrong! Nothing moves.", "[[Try again.|Hall]]"),  # another try at a lock
+        ("Dead end", "A wall.", "[[Back.|Start]]"),
+        ("End of the corridor", "A wall.", "[[Back.|Start]]"),
+        ("Cellar", "In the end you find the light.", "[[Back.|Start]]"),
+    ],
+)
+def test_a_link_with_fewer_signs_is_an_action(story, name, text, link):
+    assert len(last_actions(story, name, text, link)) == 1
+
+
+def test_other_links_of_the_page_stay(story):
+    assert last_actions(story, "Ending 1", "Dark.", "[[Restart.|Start]]\n[[Wake up.|Hall]]") == ("Wake up.",)
+
+
+def test_the_first_page_keeps_its_links(story):
+    game = story(":: Start\nTHE END\n\n[[Play again.|Start]]\n[[Or not.|Bed]]\n\n:: Bed\nBed.\n")
+    assert game.reset(0).actions == ("Play again.", "Or not.")
+
+
+@pytest.mark.parametrize(("said", "count"), [("[]", 1), ('["no such words"]', 1), ('["oh"]', 0)])
+def test_what_the_toml_says_of_restarts_counts_alone(story, said, count):
+    assert len(last_actions(story, "Ending 3", "Dark.", "[[Oh dear.|Start]]", f"restart = {said}\n")) == count
+
+
+def test_a_toml_that_names_no_restarts_keeps_the_fingerprint_and_one_that_says_none_has_another(story):
+    tale = TALE.format(name="Ending", text="Dark.", link="[[Again|Start]]")
+    plain, unnamed, none = (story(tale, toml).fingerprint for toml in (None, "max_steps = 500\n", "restart = []\n"))
+    assert plain == unnamed != none
+
+
+@pytest.mark.skipif(importlib.util.find_spec("py_mini_racer") is None, reason="needs drrn[twine]")
+@pytest.mark.parametrize(("text", "ended"), [("GAME OVER", True), ("A pause.", False)])
+def test_of_a_hosted_story_what_a_link_runs_is_such_a_sign(tmp_path, text, ended):
+    again = f'<p>{text}</p><a href="#" onclick="location.reload()">Once more</a>'
+    (tmp_path / "story.html").write_text(tiny_story({"Start": "A door. [[Open it->Last]]", "Last": again}))
+    game = drrn.make(tmp_path / "story.html", engine="hosted")
+    game.reset(0)
+    assert game.step(0).ended is ended
+    game.close()
