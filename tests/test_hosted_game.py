@@ -127,13 +127,13 @@ def weights(trainer):
 
 
 def test_a_link_that_loads_the_page_anew_leads_back_to_the_opening(tmp_path):
-    again = '<p><button onclick="location.reload()">Again</button></p>'
+    again = '<p><button onclick="location.reload()">Once round</button></p>'
     page = tiny_story(
         {"Start": "Here.<p>[[On->Next]]</p>", "Next": "There." + again + "<p>[[End->End]]</p>", "End": "Out."}
     )
     (tmp_path / "tale.html").write_text(page, encoding="utf-8")
     game = drrn.make(tmp_path / "tale.html")
-    assert walked(game, "On", "Again", "On", "End").text == "Out."
+    assert walked(game, "On", "Once round", "On", "End").text == "Out."
     assert len(drrn.compile_game(game, cache=False).texts) == 3
     game.close()
 

@@ -355,3 +355,18 @@ def test_worker_processes_play_a_story_that_cannot_be_compiled_to_the_same_numbe
     rounds = [list(trainer.train()) for trainer in trainers]
     assert alike(*trainers)
     assert [r.evaluations for r in rounds[0]] == [r.evaluations for r in rounds[1]]
+
+
+def test_what_a_library_of_sounds_keeps_tells_no_states_apart(opened):
+    passages = {
+        "A": "A hall. [[on->B]] [[leave->End]]",
+        "B": "{{(window.Chapel.playing += 1, '')}}A room. [[back->A]]",
+        "End": ".",
+    }
+    script = "window.Chapel = { options: { storagekey: '%%{}-1' }, playing: 0 };"
+    game = opened(passages, script=script.replace("{}", "hal"))
+    assert len(drrn.compile_game(game, cache=False)) == 3
+    other = opened(passages, script=script.replace("{}", "else"))
+    other.search_seconds = 0.3
+    with pytest.raises(InputError, match="more lay ahead"):
+        drrn.compile_game(other, cache=False)

@@ -70,6 +70,11 @@
     return `${text.length} ${hash >>> 0}`;
   }
 
+  /** HAL, by which Harlowe stories play sounds: what sounds is nothing that is read. */
+  function isAudioLibrary(value) {
+    return Boolean(value && value.options && String(value.options.storagekey).startsWith("%%hal-"));
+  }
+
   /** All of it as text, short. */
   drrn.beyond = () => {
     if (names === null) names = candidates();
@@ -79,6 +84,7 @@
       const value = data(globalThis[name]);
       if (value !== undefined) kept[name] = value;
     }
+    if (isAudioLibrary(kept.Chapel)) delete kept.Chapel, delete kept.A;
     const more = drrn.format.beyond();
     const storage = drrn.storage();
     if (!Object.keys(kept).length && !more && storage === null) return "";

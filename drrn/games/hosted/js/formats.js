@@ -150,7 +150,8 @@
     roots: () => {
       const dialog = document.getElementById("ui-dialog");
       if (!dialog || !dialog.classList.contains("open")) return [document.body];
-      return [find("#ui-dialog-body"), find("#ui-dialog-close")].filter(Boolean);
+      const ownUse = find("#ui-dialog-body.saves,#ui-dialog-body.settings,#ui-dialog-body.share"); // no part of the story
+      return [ownUse ? null : find("#ui-dialog-body"), find("#ui-dialog-close")].filter(Boolean);
     },
     passage: () => attempt(() => globalThis.SugarCube.State.passage, ""),
     variables: () => attempt(() => globalThis.SugarCube.State.variables, {}),
