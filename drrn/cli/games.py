@@ -13,6 +13,7 @@ from drrn.games import BUILT_IN, Game, compile_game, make
 from drrn.games.authors import place, sources
 from drrn.games.compiled.compile import MOST_STATES
 from drrn.games.optional import title_of
+from drrn.games.worlds.names import WORLDS
 from drrn.registry import GROUPS, registered
 
 
@@ -45,9 +46,9 @@ def add_command(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     added = place.origin()
     rows, notes = [], []
-    for name in (*BUILT_IN, *(place.NAMES if added else ())):
+    for name in (*BUILT_IN, *WORLDS, *(place.NAMES if added else ())):
         rows.append([name, *_told(make(name))])
-    for name in sorted(set(registered("game")) - {*BUILT_IN, *place.NAMES}):
+    for name in sorted(set(registered("game")) - {*BUILT_IN, *WORLDS, *place.NAMES}):
         try:
             rows.append([name, *_told(make(name))])
         except InputError as error:
