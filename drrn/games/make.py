@@ -212,5 +212,6 @@ def _path(name: str) -> Path:
     installed = f"; of other packages: {', '.join(others)}" if others else ""
     raise InputError(
         f'no game is named "{name}".{near} Built in: {", ".join((*BUILT_IN, *WORLDS))}; '
-        f"of the paper: {', '.join(place.NAMES)}{installed}; or give the path of a story, or a game of your own as module:factory"
+        f"of the paper: {', '.join(place.NAMES)}{installed}; "
+        "or give the path of a story, or a game of your own as module:factory"
     )
