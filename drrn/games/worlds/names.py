@@ -6,6 +6,7 @@ import sys
 from importlib import resources
 from typing import Any
 
+from drrn.games.worlds.errand_world import ErrandWorld
 from drrn.games.worlds.home_world import Home, HomeWorld
 from drrn.games.worlds.parser_world import ParserWorld
 
@@ -14,14 +15,12 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-WORLDS = ("home-world",)
+WORLDS = ("home-world", "comet-house")
 
 
 def open_world(name: str, *, shuffle: bool = True) -> ParserWorld[Any]:
     """A built-in world by its name."""
-    return HomeWorld(name, Home.read(_table(name)), shuffle=shuffle)
-
-
-def _table(name: str) -> dict[str, Any]:
-    text = (resources.files("drrn.games.worlds") / f"{name}.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    table = tomllib.loads((resources.files("drrn.games.worlds") / f"{name}.toml").read_text(encoding="utf-8"))
+    if "errand" in table:
+        return ErrandWorld(name, table, shuffle=shuffle)
+    return HomeWorld(name, Home.read(table), shuffle=shuffle)
