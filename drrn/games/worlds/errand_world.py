@@ -151,7 +151,7 @@ class ErrandWorld(ParserWorld[ErrandState | ErrandEnd]):
         """What each command does."""
         found: dict[str, Effect] = {}
         here, wanted, seen = self.rooms[room], self.errands[errand], lit or not self.rooms[room].dark
-        found |= {command: ("stay", IN_VAIN) for command in here.harmless}
+        found |= dict.fromkeys(here.harmless, ("stay", IN_VAIN))
         for way, there in here.exits.items():
             shut = self._is_barred(here, errand) and here.barred is not None and way == here.barred["way"]
             found[f"go {way}"] = ("stay", IN_VAIN) if shut else ("go", there)
