@@ -25,6 +25,7 @@ class ParserWorld(Generic[State]):
     fingerprint: str
     commands: tuple[str, ...]
     training: Mapping[str, Any]
+    kind = "parser"
     most_copies = 10**9  # a copy is a state and a generator: all else is shared
 
     def __init__(self, *, shuffle: bool = True) -> None:
