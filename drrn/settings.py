@@ -12,7 +12,7 @@ from drrn.declaration import Setting, declared, setting
 from drrn.errors import InputError, did_you_mean
 
 # Names of what the rooms hold, written here so that the command line need not load PyTorch to show them.
-MODELS = ("drrn", "linear", "max-action", "per-action", "table")
+MODELS = ("drrn", "linear", "max-action", "per-action", "table", "verb-object")
 INTERACTIONS = ("inner", "bilinear", "network")
 ENCODERS = ("bag", "vectors", "bag+vectors")
 LEARNERS = ("q-learning", "returns")
@@ -30,6 +30,7 @@ USES: dict[str, set[str]] = {
     "max-action": TEXTS | LAYERS | {"most_actions"},
     "per-action": TEXTS | LAYERS,
     "table": set(),
+    "verb-object": TEXTS | LAYERS,
 }
 
 

@@ -116,7 +116,12 @@ def test_one_update_follows_the_back_propagation_of_the_papers_appendix():
 
 @pytest.mark.parametrize(
     ("name", "interaction"),
-    [*((name, "inner") for name in MODELS if name != "table"), ("drrn", "bilinear"), ("drrn", "network")],
+    # relu has kinks: test_verb_object compares that model's gradients with PyTorch's own
+    [
+        *((name, "inner") for name in MODELS if name not in ("table", "verb-object")),
+        ("drrn", "bilinear"),
+        ("drrn", "network"),
+    ],
 )
 def test_every_models_update_agrees_with_finite_differences(name, interaction):
     built = model(name, interaction=interaction, hidden=3)

@@ -127,7 +127,7 @@ def _survey(
     return Survey(
         name=game.name,
         title=title_of(game),
-        kind=_kind(pages),
+        kind=str(getattr(game, "kind", None) or _kind(pages)),
         state_vocabulary=len({word for text in texts for word in words(text)}),
         action_vocabulary=len({word for action in actions for word in words(action)}),
         words_per_description=sum(len(words(text)) for text in texts) / len(texts),

@@ -1,4 +1,4 @@
-"""`drrn games`: what can be played by name; `drrn games add`: the paper's games, from their authors' repository."""
+"""`drrn games`: what can be played by name; `drrn games add`: other people's games, from their repository."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from drrn.authoring.survey import compiled_survey
 from drrn.cli.show import table
 from drrn.errors import InputError
 from drrn.games import BUILT_IN, Game, compile_game, make
-from drrn.games.authors import place, sources
+from drrn.games.authors import place, sources, text_world
 from drrn.games.compiled.compile import MOST_STATES
 from drrn.games.optional import title_of
+from drrn.games.worlds.names import WORLDS
 from drrn.registry import GROUPS, registered
 
 
@@ -27,9 +28,10 @@ def add_command(commands: Any) -> None:
     actions = command.add_subparsers(title="commands", metavar="[add]", dest="action")
     add = actions.add_parser(
         "add",
-        help="install the paper's two games from a clone of their authors' repository",
+        help="install other people's games from a clone of their authors' repository",
         description="Install Saving John and Machine of Death, with their paraphrases and vocabularies, from a clone "
-        f"of {sources.REPOSITORY}. The simulator's source is read, never run. To get the clone: {sources.HOW}.",
+        f"of {sources.REPOSITORY}: {sources.HOW}. Or Home World in its authors' words, from a clone of "
+        f"{text_world.WORLD_REPOSITORY}: {text_world.WORLD_HOW}. Their files are read, never run.",
     )
     add.add_argument("path", type=Path, metavar="PATH", help="the clone's folder")
     add.add_argument(
@@ -43,18 +45,21 @@ def add_command(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    added = place.origin()
+    added, original = place.origin(), text_world.added_home_world()
     rows, notes = [], []
-    for name in (*BUILT_IN, *(place.NAMES if added else ())):
+    names = [*BUILT_IN, *WORLDS, *([text_world.ORIGINAL] if original else []), *(place.NAMES if added else [])]
+    for name in names:
         rows.append([name, *_told(make(name))])
-    for name in sorted(set(registered("game")) - {*BUILT_IN, *place.NAMES}):
+    for name in sorted(set(registered("game")) - {*names, text_world.ORIGINAL, *place.NAMES}):
         try:
             rows.append([name, *_told(make(name))])
         except InputError as error:
             notes.append(str(error))
     print(table(rows, header=["name", "title", "kind", "transitions", "pages", "endings"]))
-    names = " and ".join(place.NAMES)
-    print(f"\n{names}: {f'from {sources.REPOSITORY}, {added}' if added else f'not yet here: {sources.HOW}'}")
+    papers = " and ".join(place.NAMES)
+    print(f"\n{papers}: {f'from {sources.REPOSITORY}, {added}' if added else f'not yet here: {sources.HOW}'}")
+    where = f"from {text_world.WORLD_REPOSITORY}, {_told_file(original)}" if original else "not yet here: "
+    print(f"{text_world.ORIGINAL}: {where}{'' if original else text_world.WORLD_HOW}")
     for note in notes:
         print(f"registered as {GROUPS['game']}, but cannot be opened: {note}")
 
@@ -70,9 +75,19 @@ def _told(game: Game) -> list[object]:
     return [found.title, found.kind, found.transitions, found.pages, span]
 
 
+def _told_file(added: dict[str, Any]) -> str:
+    return f"file {added['sha256'][:12]}{', altered' if added['altered'] else ''}"
+
+
 def run_add(options: argparse.Namespace) -> None:
     from drrn.games.authors.install import add_games
 
+    if text_world.is_text_world(options.path):
+        if options.as_published:
+            raise InputError("--as-published is for the paper's games: leave it out")
+        sha256, written = text_world.add_home_world(options.path, altered=options.altered)
+        print(f"{text_world.ORIGINAL}: {'installed' if written else 'already installed'}: file {sha256[:12]}")
+        return
     before = place.origin_if_sound()
     made, written = add_games(options.path, as_published=options.as_published, altered=options.altered)
     what = "already installed" if not written else "installed again" if before is not None else "installed"

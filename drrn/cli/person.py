@@ -14,10 +14,14 @@ from rich.text import Text
 
 from drrn.authoring import scores
 from drrn.cli.show import counted
+from drrn.cli.typed import LONG_MENU, meant, told_menu
 from drrn.games import Game, Observation
 from drrn.games.optional import ending_of, is_stopped, title_of
 
-HELP = "a number chooses; [b]u[/b] undo, [b]r[/b] restart, [b]q[/b] quit"
+KEYS = "[b]u[/b] undo, [b]r[/b] restart, [b]q[/b] quit"
+HELP = f"a number chooses; {KEYS}"
+HELP_COMMANDS = f"type a command, or the beginnings of its words; {KEYS}"
+BEST_SHOWN = 3  # of a long menu, what the agent thinks best
 
 
 class Adviser(Protocol):
@@ -41,7 +45,8 @@ class Sitting:
     def begin(self) -> None:
         """Play until the person leaves."""
         self.console.print(Panel(Text(title_of(self.game), justify="center", style="bold"), width=min(self._width, 80)))
-        self.console.print(HELP, style="dim")
+        if len(self.game.reset(self.seed).actions) <= LONG_MENU:
+            self.console.print(HELP, style="dim")
         while self._one_game():
             self.seed += 1
 
@@ -87,11 +92,28 @@ class Sitting:
         text.highlight_words(observation.actions, style="underline")  # links that stand inside the text
         self.console.print(text, width=min(self._width, 80))
         self.console.print()
+        if len(observation.actions) > LONG_MENU:
+            self._commands(observation)
+            return
         advice = self._advice(observation) if self.adviser else [""] * len(observation.actions)
         for number, (action, advised) in enumerate(zip(observation.actions, advice, strict=True), 1):
             self.console.print(f"  [bold cyan]{number}[/] {escape(action)}{advised}", width=min(self._width, 80))
         if self.adviser and observation.text in self.shown:
             self.console.print("This page was shown before: the agent would now draw, by these chances.", style="dim")
+
+    def _commands(self, observation: Observation) -> None:
+        """A menu too long to be numbered; what the last command paid, since such games seldom answer."""
+        if self.taken:
+            self.console.print(f"Your last command paid {observation.reward:g}.", style="dim")
+        else:
+            self.console.print(HELP_COMMANDS, style="dim")
+            for line in told_menu(observation.actions):
+                self.console.print(escape(line), width=min(self._width, 80), style="dim")
+        if self.adviser:
+            q = list(self.adviser(observation, seen=observation.text in self.shown)[0])
+            order = sorted(range(len(q)), key=lambda place: -q[place])[:BEST_SHOWN]
+            told = ", ".join(f"{observation.actions[place]} {q[place]:.2f}" for place in order)
+            self.console.print(f"the agent: {escape(told)}", style="bold yellow")
 
     def _advice(self, observation: Observation) -> list[str]:
         """Q of each action, and what the agent would take; on a page shown before, with what chance it would."""
@@ -119,10 +141,22 @@ class Sitting:
                 return answer[0]
             elif answer.isdecimal() and len(answer) < 6 and 1 <= int(answer) <= len(observation.actions):
                 return str(int(answer) - 1)
-            elif len(named := [i for i, a in enumerate(observation.actions) if answer and answer in a.lower()]) == 1:
+            elif len(named := meant(answer, observation.actions)) == 1:
                 return str(named[0])
             else:
-                self.console.print(f"Choose from 1 to {len(observation.actions)}: {HELP}", style="dim")
+                self._refuse(answer, observation, named)
+
+    def _refuse(self, answer: str, observation: Observation, named: list[int]) -> None:
+        """Why an answer chooses nothing."""
+        if len(observation.actions) <= LONG_MENU:
+            self.console.print(f"Choose from 1 to {len(observation.actions)}: {HELP}", style="dim")
+        elif named:
+            some = ", ".join(sorted(observation.actions[place] for place in named)[:6])
+            more = ", …" if len(named) > 6 else ""
+            self.console.print(f'"{escape(answer)}" may be {escape(some)}{more}: type more of it.', style="dim")
+        else:
+            lines = "\n".join(map(escape, told_menu(observation.actions)))
+            self.console.print(f"No such command: {HELP_COMMANDS}\n{lines}", style="dim", width=min(self._width, 80))
 
     def _end(self, observation: Observation, total: float) -> None:
         self.console.print()

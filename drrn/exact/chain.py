@@ -28,11 +28,15 @@ class Chain:
     """Steps from state to state, each with its chance; `start` has the chance of each state to be the first."""
 
     def __init__(self, graph: StateGraph, probabilities: Floats) -> None:
+        states, rows = graph.slot_state, graph.row
+        if graph.deeds is not None:
+            deed, states, rows = graph.deeds
+            probabilities = totals(deed, probabilities, len(states))
         taken = np.flatnonzero(probabilities > 0)
-        rows = graph.row[taken]
+        rows = rows[taken]
         counts = np.diff(graph.row_first)[rows]
         outcomes, slots = ranges(graph.row_first[rows], counts), np.repeat(taken, counts)
-        self.origin: Ints = graph.slot_state[slots]
+        self.origin: Ints = states[slots]
         self.successor: Ints = graph.successor[outcomes]
         self.chance: Floats = probabilities[slots] * graph.probability[outcomes]
         self.start, self.ended = graph.start, graph.ended

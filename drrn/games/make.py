@@ -11,12 +11,14 @@ from typing import Any
 from drrn import registry
 from drrn.errors import InputError, did_you_mean
 from drrn.games.authors import place
+from drrn.games.authors.text_world import ORIGINAL, open_original
 from drrn.games.contract import Game, looks_like_a_game
 from drrn.games.gymnasium_game import GymnasiumGame, is_environment
 from drrn.games.open_story import ENGINES, INK, StoryOptions, open_story
 from drrn.games.stories.reading import HTML, TWEE
+from drrn.games.worlds.names import WORLDS, open_world
 
-BUILT_IN = ("long-watch", "night-market")  # the first is the default
+BUILT_IN = ("long-watch", "night-market")  # stories; the first is the default
 RECIPE = "_drrn_recipe"  # the attribute that `make` leaves on a game
 
 
@@ -114,9 +116,21 @@ OWED = "a name, reset(seed) and step(index)"
 
 def _opened(recipe: Recipe) -> Game:
     name = recipe.source
+    if name in (*WORLDS, ORIGINAL):
+        return _world(recipe)
     if _is_module(name) or (name not in (*BUILT_IN, *place.NAMES) and _is_name(name)):
         return _made(recipe)
     return _story(recipe)
+
+
+def _world(recipe: Recipe) -> Game:
+    refused = {"paraphrased": recipe.paraphrased, "encoding": recipe.encoding, "engine": recipe.engine}
+    for option, given in refused.items():
+        if given:
+            raise InputError(f"{recipe.source}: {option} is for stories, and this is a world of commands: leave it out")
+    if recipe.source == ORIGINAL:
+        return open_original(shuffle=recipe.shuffle)
+    return open_world(recipe.source, shuffle=recipe.shuffle)
 
 
 def _made(recipe: Recipe) -> Game:
@@ -172,7 +186,7 @@ def _is_there(name: str) -> bool:
 
 def _is_name(name: str) -> bool:
     """Whether it opens from every folder alike."""
-    if name in (*BUILT_IN, *place.NAMES) or _is_module(name):
+    if name in (*BUILT_IN, *WORLDS, ORIGINAL, *place.NAMES) or _is_module(name):
         return True
     return not _is_file(name) and name in registry.registered("game")
 
@@ -197,9 +211,10 @@ def _path(name: str) -> Path:
         beside = [str(other) for other in path.parent.glob("*") if other.is_file()] if path.parent.is_dir() else []
         raise InputError(f"{name}: no such file.{did_you_mean(name, beside)}")
     others = tuple(registry.registered("game"))
-    near = did_you_mean(name, (*BUILT_IN, *place.NAMES, *others))
+    near = did_you_mean(name, (*BUILT_IN, *WORLDS, ORIGINAL, *place.NAMES, *others))
     installed = f"; of other packages: {', '.join(others)}" if others else ""
     raise InputError(
-        f'no game is named "{name}".{near} Built in: {", ".join(BUILT_IN)}; of the paper: {", ".join(place.NAMES)}'
-        f"{installed}; or give the path of a story, or a game of your own as module:factory"
+        f'no game is named "{name}".{near} Built in: {", ".join((*BUILT_IN, *WORLDS))}; '
+        f"of the paper: {', '.join(place.NAMES)}{installed}; "
+        "or give the path of a story, or a game of your own as module:factory"
     )

@@ -12,6 +12,7 @@ from drrn.models.drrn import DRRN
 from drrn.models.encoders import ENCODERS, Encoder
 from drrn.models.encoders.text_vectors import TextVectors
 from drrn.models.interactions import INTERACTIONS
+from drrn.models.verb_object import VerbObjectDQN
 from drrn.text import Store
 
 MODELS: dict[str, type[Model]] = {
@@ -20,6 +21,7 @@ MODELS: dict[str, type[Model]] = {
     "max-action": MaxActionDQN,
     "per-action": PerActionDQN,
     "table": LookUpTable,
+    "verb-object": VerbObjectDQN,
 }
 
 __all__ = ["INTERACTIONS", "MODELS", "Model", "Pages", "Shape", "TextVectors", "build_model", "encoder_of"]

@@ -99,6 +99,14 @@ class StateGraph:
         return np.repeat(np.arange(len(self)), self.count)
 
     @cached_property
+    def deeds(self) -> tuple[Ints, Ints, Ints] | None:
+        """Slots of one state that lead to one row, taken together: the deed of each slot, and of each deed its state
+        and row. None unless they are less than half as many: in parser games most commands do the same."""
+        rows = len(self.row_first)
+        pairs, deed = np.unique(self.slot_state * rows + self.row, return_inverse=True)
+        return (deed, pairs // rows, pairs % rows) if 2 * len(pairs) < len(self.row) else None
+
+    @cached_property
     def page_actions(self) -> Ints:
         """The actions of each page side by side, -1 where it has no more: [P, most actions]."""
         counts = np.diff(self.page_first)

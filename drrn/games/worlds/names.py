@@ -1,0 +1,26 @@
+"""The worlds that can be opened by name; their sentences are data beside the code."""
+
+from __future__ import annotations
+
+import sys
+from importlib import resources
+from typing import Any
+
+from drrn.games.worlds.errand_world import ErrandWorld
+from drrn.games.worlds.home_world import Home, HomeWorld
+from drrn.games.worlds.parser_world import ParserWorld
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+WORLDS = ("home-world", "comet-house")
+
+
+def open_world(name: str, *, shuffle: bool = True) -> ParserWorld[Any]:
+    """A built-in world by its name."""
+    table = tomllib.loads((resources.files("drrn.games.worlds") / f"{name}.toml").read_text(encoding="utf-8"))
+    if "errand" in table:
+        return ErrandWorld(name, table, shuffle=shuffle)
+    return HomeWorld(name, Home.read(table), shuffle=shuffle)
