@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -11,7 +12,7 @@ from typing import Any
 
 from drrn.errors import InputError
 
-JAVA_CURE = "apt-get install default-jre-headless (Debian, Ubuntu), or brew install openjdk (macOS)"
+JAVA_COMMAND = "brew install openjdk" if sys.platform == "darwin" else "apt-get install -y default-jre-headless"
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class Suite:
         if not self.installed:
             raise InputError(f"{self.title} is not installed: pip install 'drrn[{self.name}]'")
         if self.java and not has_java():
-            raise InputError(f"{self.title} needs Java, and there is no java on the path: {JAVA_CURE}")
+            raise InputError(f"{self.title} needs Java, and there is no java on the path: {JAVA_COMMAND}")
 
 
 def has_java() -> bool:
