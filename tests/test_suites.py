@@ -35,7 +35,6 @@ def game(stand_ins, tmp_path, monkeypatch):
         one.close()
 
 
-
 def walked(game, *actions, seed=0):
     """The pages along some actions."""
     pages = [game.reset(seed)]
@@ -63,7 +62,9 @@ def test_actions_are_sorted_and_copies_play_on_their_own(game, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_game_of_a_suite_is_trained_and_other_processes_give_the_same_numbers(game, name):
     settings = {**SMALL, "rounds": 1, "episodes_per_round": 4, "replicas": 1}
-    trainers = [drrn.trainer(f"{name}?max_steps=5&copies=2", paper=True, workers=workers, **settings) for workers in (1, 2)]
+    trainers = [
+        drrn.trainer(f"{name}?max_steps=5&copies=2", paper=True, workers=workers, **settings) for workers in (1, 2)
+    ]
     for trainer in trainers:
         list(trainer.train())
         trainer.game.close()
@@ -115,7 +116,10 @@ def test_a_limit_of_steps_is_no_ending(game):
 
 
 def test_the_text_is_made_of_the_parts_that_are_asked_for(game):
-    assert game("twx:coin?text=task,look&seed=1").reset(0).text == "Find the coin.\nYou are in the kitchen of house 1 (train)."
+    assert (
+        game("twx:coin?text=task,look&seed=1").reset(0).text
+        == "Find the coin.\nYou are in the kitchen of house 1 (train)."
+    )
     assert game("textworld:tale.z8").reset(0).text == "-= Attic =-\nYou are in the attic.\nYou are carrying nothing."
     told = walked(game("textworld:tale.z8?text=objective,feedback"), "look")[-1].text
     assert told == "Eat the apple.\nYou look."  # without the status line
@@ -132,7 +136,8 @@ def test_a_seed_chooses_the_variation(game):
 
 def test_options_can_stand_in_a_toml(game, tmp_path):
     (tmp_path / "easy.toml").write_text(
-        'suite = "twx"\ngame = "coin"\ntitle = "An easy coin"\n[options]\nseed = 4\ntext = ["look"]\nincludeDoors = true\n'
+        'suite = "twx"\ngame = "coin"\ntitle = "An easy coin"\n'
+        '[options]\nseed = 4\ntext = ["look"]\nincludeDoors = true\n'
         "[training]\nalpha = 2.0\n"
     )
     played = game("easy.toml")
@@ -200,14 +205,18 @@ def test_a_suite_that_is_missing_is_named_with_its_cure(monkeypatch, tmp_path):
     game_file(tmp_path)
     for name in NAMES:
         suite = SUITES[name.partition(":")[0]]
-        with pytest.raises(drrn.InputError, match=rf"{suite.title} is not installed: pip install 'drrn\[{suite.name}\]'"):
+        with pytest.raises(
+            drrn.InputError, match=rf"{suite.title} is not installed: pip install 'drrn\[{suite.name}\]'"
+        ):
             drrn.make(name.replace("tale.z8", str(tmp_path / "tale.z8")))
 
 
 def test_missing_java_is_told_with_its_cure(stand_ins, monkeypatch):
     monkeypatch.setenv("PATH", "")
     for name in ("twx:coin", "scienceworld:boil"):
-        with pytest.raises(drrn.InputError, match="needs Java, and there is no java on the path: (apt-get|brew) install"):
+        with pytest.raises(
+            drrn.InputError, match=r"needs Java, and there is no java on the path: (apt-get|brew) install"
+        ):
             drrn.make(name)
 
 
@@ -238,7 +247,9 @@ def test_a_name_opens_from_every_folder(game, tmp_path, monkeypatch):
 
 
 def test_the_fingerprint_is_of_all_that_play_depends_on(game, tmp_path):
-    prints = [fingerprint_of(game(f"twx:coin{options}")) for options in ("", "?seed=1", "?seconds=9&copies=3", "?seed=2")]
+    prints = [
+        fingerprint_of(game(f"twx:coin{options}")) for options in ("", "?seed=1", "?seconds=9&copies=3", "?seed=2")
+    ]
     assert prints[0] == prints[2] and len(set(prints)) == 3
     before = read_choice(f"jericho:{tmp_path / 'tale.z8'}").fingerprint
     (tmp_path / "tale.z8").write_bytes((tmp_path / "tale.z8").read_bytes() + b"more")

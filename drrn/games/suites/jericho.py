@@ -58,7 +58,9 @@ class JerichoEnvironment:
     def _page(self, feedback: str, shown: Mapping[str, Any]) -> SuitePage:
         score = float(shown["score"])
         if self.env.victory() or self.env.game_over():
-            return SuitePage(joined({"feedback": feedback}, ["feedback"]), (), score, WON if self.env.victory() else LOST)
+            return SuitePage(
+                joined({"feedback": feedback}, ["feedback"]), (), score, WON if self.env.victory() else LOST
+            )
         parts = {"feedback": feedback, "look": self._said("look"), "inventory": self._said("inventory")}
         return SuitePage(joined(parts, self.wanted), self._menu(parts), score)
 

@@ -15,6 +15,7 @@ import sys
 import time
 import weakref
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError
@@ -26,6 +27,17 @@ OPENING = 180  # seconds, at the least, for starting a process, a Java machine, 
 PATIENCE = 3.0  # seconds for a process to end by itself
 # Java's identity hashes as constants: sets of objects then keep the order in which things were put into them.
 JAVA_OPTIONS = "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockExperimentalVMOptions -XX:hashCode=2 -XX:+UseSerialGC"
+# The packages above the adaptors as empty ones: without all that `import drrn` brings, a process starts far sooner.
+START = """
+import os, sys, types
+place = sys.argv[1]
+for name in ("drrn", "drrn.games", "drrn.games.suites"):
+    package = sys.modules[name] = types.ModuleType(name)
+    package.__path__ = [os.path.join(place, *name.split("."))]
+from drrn.games.suites.served import main
+main()
+"""
+PLACE = str(Path(__file__).parents[3])  # where the package lies
 
 
 class EnvironmentFailedError(Exception):
@@ -90,7 +102,7 @@ def _spawned(socket: int, java: bool) -> int:
     if java:
         surroundings["JAVA_TOOL_OPTIONS"] = f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {JAVA_OPTIONS}".strip()
     nowhere = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
-    command = [sys.executable, "-c", "from drrn.games.suites.served import main; main()"]
+    command = [sys.executable, "-c", START, PLACE]
     actions = [(os.POSIX_SPAWN_DUP2, socket, 0), *nowhere]
     return os.posix_spawn(sys.executable, command, surroundings, file_actions=actions, setpgroup=0)
 

@@ -58,7 +58,12 @@ class ScienceWorldEnvironment:
         return list(lists.get(options["fold"], self.env.get_variations_test)())[: options["variations"]]
 
     def _page(self, observation: str, shown: Mapping[str, Any], done: bool) -> SuitePage:
-        parts = {"observation": observation, "look": shown["look"], "inventory": shown["inv"], "task": shown["taskDesc"]}
+        parts = {
+            "observation": observation,
+            "look": shown["look"],
+            "inventory": shown["inv"],
+            "task": shown["taskDesc"],
+        }
         score = float(shown["score"])
         ending = None if not done else WON if score >= 100 else LOST
         return SuitePage(joined(parts, self.wanted), listed_actions(shown["valid"]), score, ending)

@@ -54,7 +54,3 @@ def _end_with_parent(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(1)
     os.killpg(0, signal.SIGKILL)
-
-
-if __name__ == "__main__":
-    main()

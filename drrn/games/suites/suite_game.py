@@ -28,7 +28,9 @@ class SuiteGame:
         self._pool = pool or EnvironmentPool(choice)
         self.name = choice.short_name
         said = ", ".join(f"{key} {value}" for key, value in sorted(choice.given.items()))
-        self.title = choice.title or f"{choice.suite.title}: {self.name.partition('-')[2]}{f' ({said})' if said else ''}"
+        self.title = (
+            choice.title or f"{choice.suite.title}: {self.name.partition('-')[2]}{f' ({said})' if said else ''}"
+        )
         self.max_steps = int(choice.options["max_steps"])
         self.most_copies = self._pool.most
         self.training = choice.training
