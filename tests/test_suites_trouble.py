@@ -34,7 +34,7 @@ def does(game, words, seed=None):
     ("action", "sentence"),
     [
         ("hang", 'the step "hang" did not end within 1 seconds (more: seconds=2 in the game\'s name)'),
-        ("die", 'its process ended (exit code 7), at the step "die"'),
+        ("die", 'its process was killed by SIGKILL, at the step "die"'),
         ("fail", 'the step "fail" failed: RuntimeError: the simulator is confused'),
     ],
 )
@@ -52,7 +52,7 @@ def test_a_step_that_goes_wrong_stops_its_episode_and_the_next_one_goes_on(troub
 def test_what_goes_wrong_every_time_is_refused(trouble):
     for _ in range(MOST_FAILURES - 1):
         does(trouble, "die")
-    with pytest.raises(drrn.InputError, match=f"{MOST_FAILURES} times in a row: its process ended"):
+    with pytest.raises(drrn.InputError, match=f"{MOST_FAILURES} times in a row: its process was killed"):
         does(trouble, "die")
 
 

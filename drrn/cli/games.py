@@ -27,7 +27,7 @@ def add_command(commands: Any) -> None:
     command.add_argument(
         "--suites",
         action="store_true",
-        help="list instead the suites of other people's games, which of them are installed, and how to install the rest",
+        help="list the suites of other people's games instead: which are installed, and how to install the rest",
     )
     command.set_defaults(run=run)
     actions = command.add_subparsers(title="commands", metavar="[add]", dest="action")

@@ -70,8 +70,8 @@ _ALL = (
         parts=("task", "observation", "look", "inventory"),
         text=("task", "observation", "look", "inventory"),
         max_steps=100,
-        repeats="by itself it does not repeat (its sets are in the order of Java's identity hashes); with the JVM option "
-        "that we give it, it does in all that we tried",
+        repeats="1.2.3 does not repeat by itself (its sets follow Java's identity hashes); with the option "
+        "that we give Java, it did in all that was tried",
         options=(
             SuiteOption("fold", "train", choices=FOLDS),
             SuiteOption("variation", least=0),

@@ -1,8 +1,8 @@
 """Jericho: Z-machine games that people wrote, with the actions that change the world.
 
 Jericho finds those by trying thousands of commands in the game, which takes up to seconds, so a list is kept for each
-state of the world. To guess which words are objects, it wants a model of spaCy, which must be downloaded; the game's own
-dictionary says which of its words are nouns and adjectives, and serves as well.
+state of the world. To guess which words are objects, it wants a model of spaCy, which must be downloaded; the game's
+own dictionary says which of its words are nouns and adjectives, and serves as well.
 """
 
 from __future__ import annotations

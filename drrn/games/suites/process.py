@@ -34,8 +34,8 @@ place = sys.argv[1]
 for name in ("drrn", "drrn.games", "drrn.games.suites"):
     package = sys.modules[name] = types.ModuleType(name)
     package.__path__ = [os.path.join(place, *name.split("."))]
-from drrn.games.suites.served import main
-main()
+from drrn.games.suites.served import serve_environment
+serve_environment()
 """
 PLACE = str(Path(__file__).parents[3])  # where the package lies
 

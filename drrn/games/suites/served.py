@@ -16,7 +16,7 @@ from drrn.games.suites.environment import SuiteEnvironment
 TOLD, REFUSED, FAILED = "told", "refused", "failed"  # kinds of answers: a page, a sentence, what was raised
 
 
-def main() -> None:
+def serve_environment() -> None:
     """Serve at the socket that stands where standard input does."""
     connection: Connection[Any, Any] = Connection(os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # what the suite starts must not read ours
