@@ -22,11 +22,10 @@ from drrn.errors import InputError
 from drrn.games.suites.environment import SuitePage
 from drrn.games.suites.naming import SuiteChoice
 from drrn.games.suites.served import FAILED, REFUSED
+from drrn.games.suites.suite import Suite
 
 OPENING = 180  # seconds, at the least, for starting a process, a Java machine, and loading a game
 PATIENCE = 3.0  # seconds for a process to end by itself
-# Java's identity hashes as constants: sets of objects then keep the order in which things were put into them.
-JAVA_OPTIONS = "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockExperimentalVMOptions -XX:hashCode=2 -XX:+UseSerialGC"
 # The packages above the adaptors as empty ones: without all that `import drrn` brings, a process starts far sooner.
 START = """
 import os, sys, types
@@ -51,7 +50,7 @@ class EnvironmentProcess:
         self.choice = choice
         here, there = multiprocessing.Pipe()
         self.connection: Connection[Any, Any] = here
-        self.pid = _spawned(there.fileno(), choice.suite.java)
+        self.pid = _spawned(there.fileno(), choice.suite)
         there.close()
         self.end = weakref.finalize(self, _end, self.pid, here)
         self.seconds = float(choice.options["seconds"])
@@ -96,11 +95,11 @@ class EnvironmentProcess:
         return answer
 
 
-def _spawned(socket: int, java: bool) -> int:
+def _spawned(socket: int, suite: Suite) -> int:
     """Start the process with the socket as its standard input; what it prints is nobody's."""
     surroundings = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
-    if java:
-        surroundings["JAVA_TOOL_OPTIONS"] = f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {JAVA_OPTIONS}".strip()
+    if suite.java:
+        surroundings["JAVA_TOOL_OPTIONS"] = f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {suite.java_options}".strip()
     nowhere = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
     command = [sys.executable, "-c", START, PLACE]
     actions = [(os.POSIX_SPAWN_DUP2, socket, 0), *nowhere]

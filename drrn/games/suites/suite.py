@@ -45,6 +45,7 @@ class Suite:
     properties: bool = False  # whether any other option is handed to the suite, which knows its games' properties
     of_file: bool = False  # whether a game is a file
     java: bool = False
+    java_options: str = "-XX:+UseSerialGC"  # one thread for each of several Java machines
     aliases: Mapping[str, str] = field(default_factory=dict)  # other names of games
     fallback: tuple[str, ...] = ("look",)  # what can be said where the suite lists nothing
 
