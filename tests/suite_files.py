@@ -24,12 +24,12 @@ def is_running(pid):
     return True
 
 
-def children():
-    """The environments' processes that this one has started: leaders of groups of their own."""
-    found = []
+def children(of=None, leaders=True):
+    """Processes that one (this one) has started: all, or leaders of groups of their own, as environments are."""
+    found, of = [], of or os.getpid()
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # one that has just ended
             parent = (entry / "status").read_text().split("PPid:\t")[1].split("\n")[0]
-            if parent == str(os.getpid()) and os.getpgid(int(entry.name)) == int(entry.name):
+            if parent == str(of) and (not leaders or os.getpgid(int(entry.name)) == int(entry.name)):
                 found.append(int(entry.name))
     return found

@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import drrn
 from drrn.games.suites import SUITES
 from tests.small_trainings import SMALL
+from tests.suite_files import children
 
 ROOT = Path(__file__).parents[1]
 ROM = "DRRN_JERICHO_FILE"  # a story file that Jericho knows; none can be part of this repository
@@ -95,6 +97,18 @@ def test_a_coin_that_lies_near_is_found(opened):
     trainer = drrn.trainer(game, rounds=3, episodes_per_round=20, evaluation_episodes=10, replicas=1, hidden=20)
     *_, last = trainer.train()
     assert max(evaluation.summary.mean_return for evaluation in last.evaluations) > 0.9
+
+
+@needs("twx")
+def test_a_java_machine_that_dies_costs_its_episode(opened, caplog):
+    game = opened("twx:coin?seed=1&copies=1")
+    first = game.reset(0)
+    (environment,) = children()
+    (java,) = children(environment, leaders=False)
+    os.kill(java, signal.SIGKILL)
+    game.step(0)
+    assert game.stopped and "the next one goes on in a new environment" in caplog.text
+    assert game.reset(0) == first
 
 
 @needs("textworld")

@@ -72,7 +72,7 @@ class EnvironmentProcess:
 
     @property
     def _opening(self) -> float:
-        return max(self.seconds, OPENING) if self.seconds >= 10 else self.seconds  # short ones are meant to be short
+        return max(self.seconds, OPENING)
 
     def _ask(self, question: Any, what: str, seconds: float) -> Any:
         try:
