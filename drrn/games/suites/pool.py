@@ -72,6 +72,9 @@ class EnvironmentPool:
                 self.release(lease)
                 if last:
                     raise InputError(f"{self.choice.name}: {error}") from error
+            except BaseException:  # a refusal, or Ctrl-C
+                self.release(lease)
+                raise
         raise AssertionError("unreachable")
 
     def close(self) -> None:
