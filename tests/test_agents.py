@@ -137,3 +137,19 @@ def test_the_example_in_five_lines_runs(capsys):
     example["main"](rounds=1)
     out = capsys.readouterr().out
     assert "round 1" in out and "'Wait.': " in out and "float32" not in out
+
+
+def test_an_agent_acts_in_anybodys_loop(tale, tmp_path):
+    train(tale, tmp_path / "run")
+    agent = drrn.load(tmp_path / "run")
+    page = drrn.make(tale).reset(0)
+    q = agent.ask(page.text, page.actions).mean(axis=0)
+    assert agent.act(page.text, page.actions) == page.actions[q.argmax()]
+    assert agent.act(page.text, list(page.actions)) == page.actions[q.argmax()]
+    drawn = {agent.act("A text that it never saw.", ["a", "b"], policy="softmax") for _ in range(60)}
+    assert drawn == {"a", "b"}
+    player = agent.policy("best")
+    assert player.act(page.text, page.actions) == page.actions[q.argmax()]
+    for nothing in ([], "go"):
+        with pytest.raises(drrn.InputError, match="from a list of actions that is not empty"):
+            agent.act(page.text, nothing)

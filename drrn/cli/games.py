@@ -13,6 +13,7 @@ from drrn.games import BUILT_IN, Game, compile_game, make
 from drrn.games.authors import place, sources, text_world
 from drrn.games.compiled.compile import MOST_STATES
 from drrn.games.optional import title_of
+from drrn.games.suites import SUITES, has_java, suites_cure
 from drrn.games.worlds.names import WORLDS
 from drrn.registry import GROUPS, registered
 
@@ -23,6 +24,11 @@ def add_command(commands: Any) -> None:
         help="list the games that can be played by name, or add the paper's",
         description="List the games that can be played by name: title, kind, transitions, pages, endings. Any story "
         "file can be played by its path as well, and a game made by Python code as module:factory.",
+    )
+    command.add_argument(
+        "--suites",
+        action="store_true",
+        help="list the suites of other people's games instead: which are installed, and how to install the rest",
     )
     command.set_defaults(run=run)
     actions = command.add_subparsers(title="commands", metavar="[add]", dest="action")
@@ -45,6 +51,9 @@ def add_command(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    if options.suites:
+        print(told_suites())
+        return
     added, original = place.origin(), text_world.added_home_world()
     rows, notes = [], []
     names = [*BUILT_IN, *WORLDS, *([text_world.ORIGINAL] if original else []), *(place.NAMES if added else [])]
@@ -77,6 +86,19 @@ def _told(game: Game) -> list[object]:
 
 def _told_file(added: dict[str, Any]) -> str:
     return f"file {added['sha256'][:12]}{', altered' if added['altered'] else ''}"
+
+
+def told_suites() -> str:
+    """Each suite with its version, a game's name, and how its episodes repeat; then the command for what is missing."""
+    suites = SUITES.values()
+    rows = [[suite.title, suite.version or "not installed", f"{suite.name}:{suite.example}"] for suite in suites]
+    lines = [table(rows, header=["suite", "installed", "a game's name"])]
+    lines += ["", *(f"{suite.title}: {suite.repeats}." for suite in suites), ""]
+    lines.append(f"Java: {'installed' if has_java() else 'not installed'}, needed by "
+                 f"{' and '.join(suite.title for suite in suites if suite.java)}.")  # fmt: skip
+    cure = suites_cure()
+    lines.append(f"To install the rest: {cure}" if cure else "All are installed.")
+    return "\n".join([*lines, "Options of their games, and what is measured of each: docs/suites.md"])
 
 
 def run_add(options: argparse.Namespace) -> None:

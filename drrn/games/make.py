@@ -16,6 +16,7 @@ from drrn.games.contract import Game, looks_like_a_game
 from drrn.games.gymnasium_game import GymnasiumGame, is_environment
 from drrn.games.open_story import ENGINES, INK, StoryOptions, open_story
 from drrn.games.stories.reading import HTML, TWEE
+from drrn.games.suites import is_suite_toml, lasting_suite_name, names_a_suite, open_suite
 from drrn.games.worlds.names import WORLDS, open_world
 
 BUILT_IN = ("long-watch", "night-market")  # stories; the first is the default
@@ -53,8 +54,9 @@ def make(
     folder: str | Path | None = None,
 ) -> Game:
     """Open a game: a name (built in, added, or registered by a package), a Twee file or a folder of them, a published
-    Twine page, compiled Ink, the TOML beside a story, or a game of one's own as `module:factory`, where the factory is
-    a class or function that returns a game when called without arguments.
+    Twine page, compiled Ink, the TOML beside a story, a game of a suite (`twx:coin`, `jericho:PATH`, … or a TOML that
+    names one), or a game of one's own as `module:factory`, where the factory is a class or function that returns a game
+    when called without arguments.
 
     `shuffle` shows the actions in a new order each time; `paraphrased` shows them in other words, where the game has
     them (a name chooses among its sets of them); `lenient` plays on without what is not supported; `encoding` is the
@@ -108,6 +110,8 @@ def opened_game(thing: Any) -> tuple[Game, Recipe | None]:
 
 def lasting_name(name: str) -> str:
     """What `make` opens by this name, from whatever folder: a path is kept whole."""
+    if _is_suite(name):
+        return lasting_suite_name(name)
     return name if _is_name(name) else str(Path(name).resolve())
 
 
@@ -118,6 +122,9 @@ def _opened(recipe: Recipe) -> Game:
     name = recipe.source
     if name in (*WORLDS, ORIGINAL):
         return _world(recipe)
+    if _is_suite(name) or is_suite_toml(name):
+        _refuse_options_of_stories(recipe)
+        return open_suite(name)
     if _is_module(name) or (name not in (*BUILT_IN, *place.NAMES) and _is_name(name)):
         return _made(recipe)
     return _story(recipe)
@@ -136,11 +143,7 @@ def _world(recipe: Recipe) -> Game:
 def _made(recipe: Recipe) -> Game:
     """The game that a factory of the user's returns; what goes wrong in it is told in a sentence."""
     name = recipe.source
-    refused = {"paraphrased": recipe.paraphrased, "encoding": recipe.encoding, "no shuffling": not recipe.shuffle}
-    refused["engine"] = recipe.engine
-    for option, given in refused.items():
-        if given:
-            raise InputError(f"{name}: {option} is for stories, and this game is made by Python code: leave it out")
+    _refuse_options_of_stories(recipe)
     factory = registry.resolve("game", name, {}, recipe.folder)
     if not callable(factory):
         raise InputError(f"{name}: it is a {type(factory).__name__}: name a class or a function that returns a game")
@@ -156,6 +159,15 @@ def _made(recipe: Recipe) -> Game:
     if not looks_like_a_game(thing):
         raise InputError(f"{name}: it returned a {type(thing).__name__}, which is no game: a game has {OWED}")
     return _named(thing, name)
+
+
+def _refuse_options_of_stories(recipe: Recipe) -> None:
+    refused = {"paraphrased": recipe.paraphrased, "encoding": recipe.encoding, "no shuffling": not recipe.shuffle}
+    refused["engine"] = recipe.engine
+    for option, given in refused.items():
+        if given:
+            what = "is of a suite" if _is_suite(recipe.source) else "is made by Python code"
+            raise InputError(f"{recipe.source}: {option} is for stories, and this game {what}: leave it out")
 
 
 def _named(game: Game, source: str) -> Game:
@@ -186,13 +198,17 @@ def _is_there(name: str) -> bool:
 
 def _is_name(name: str) -> bool:
     """Whether it opens from every folder alike."""
-    if name in (*BUILT_IN, *WORLDS, ORIGINAL, *place.NAMES) or _is_module(name):
+    if name in (*BUILT_IN, *WORLDS, ORIGINAL, *place.NAMES) or _is_suite(name) or _is_module(name):
         return True
     return not _is_file(name) and name in registry.registered("game")
 
 
+def _is_suite(name: str) -> bool:
+    return names_a_suite(name) and not _is_file(name)
+
+
 def _is_module(name: str) -> bool:
-    return registry.is_object(name) and not _is_file(name)
+    return registry.is_object(name) and not _is_suite(name) and not _is_file(name)
 
 
 def _path(name: str) -> Path:

@@ -32,6 +32,7 @@ class Agent:
 
     def __init__(self, model: Model, settings: Settings) -> None:
         self.model, self.settings = model, settings
+        self._players: dict[str, Player] = {}  # of `act`, by policy
 
     def ask(self, state: str, actions: Sequence[str]) -> Q:
         """Q of each action in a state, for each replica: [R, A]. Any text will do; unknown words count for nothing,
@@ -45,6 +46,14 @@ class Agent:
         page = store.page(state, actions)
         found: Q = self.model.q(pages_of([[page]] * len(self.model.seeds)), store)[:, 0, : len(actions)].cpu().numpy()
         return found
+
+    def act(self, text: str, actions: Sequence[str], *, policy: str = "greedy") -> str:
+        """The action it takes, in words: for a loop of your own. It remembers nothing of the episode; `policy` gives a
+        player that does."""
+        if policy not in self._players:
+            self._players[policy] = self.policy(policy)
+        self._players[policy].begin()
+        return self._players[policy].act(text, actions)
 
     def policy(self, name: str = "best", *, seed: int = 0, replica: int | None = None) -> Player:
         """A player for `drrn.play_episodes`: best, softmax or greedy, of one replica, or by the mean of their Q."""
@@ -93,6 +102,12 @@ class Player:
         _, shares = self.thinks(observation, seen=observation.text in self.shown)
         self.shown.add(observation.text)
         return int(draw_actions(shares[None], self.generator.random(1))[0])
+
+    def act(self, text: str, actions: Sequence[str]) -> str:
+        """The action it takes, in words, in an episode that `begin` began."""
+        if isinstance(actions, str) or not actions:
+            raise InputError(f"act chooses from a list of actions that is not empty, not from {actions!r:.60}")
+        return str(actions[self(Observation(str(text), tuple(actions)))])
 
     def thinks(self, observation: Observation, *, seen: bool) -> tuple[Q, Probabilities]:
         """Q of each action, and its probability, on a page that this episode has or has not shown before."""

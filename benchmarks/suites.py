@@ -1,0 +1,141 @@
+"""Steps a second of each suite's adaptor, beside the bare suite doing the same work: random play with listed actions.
+
+python benchmarks/suites.py [--seconds 20] twx:coin textworld:PATH.z8 jericho:PATH.z5 scienceworld:boil …
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import drrn
+from drrn.games.suites import SUITES
+from drrn.games.suites.naming import SuiteChoice, read_choice
+from drrn.games.suites.twx import TwxEnvironment
+
+Page = tuple[list[str], bool]  # the actions, and whether the episode is over
+
+
+def adaptor(name: str) -> Iterator[Page]:
+    """Random play through our game."""
+    game, choose = drrn.make(name), random.Random(0)
+    try:
+        while True:
+            page = game.reset(choose.getrandbits(31))
+            for _ in range(game.max_steps):  # type: ignore[attr-defined]
+                if page.ended:
+                    break
+                page = game.step(choose.randrange(len(page.actions)))
+                yield list(page.actions), page.ended
+    finally:
+        game.close()  # type: ignore[attr-defined]
+
+
+def bare(choice: SuiteChoice) -> Iterator[Page]:
+    """Random play by the suite's own calls, in this process."""
+    reset, step = OPEN[choice.suite.name](choice)
+    choose = random.Random(0)
+    while True:
+        actions, over = reset(choose.getrandbits(31))
+        for _ in range(choice.options["max_steps"]):
+            if over or not actions:
+                break
+            actions, over = step(choose.choice(actions))
+            yield actions, over
+
+
+def twx(choice: SuiteChoice) -> Any:
+    environment = TwxEnvironment(choice.game, choice.options)  # for the game, its properties and seeds
+    env, seeds, fold = environment.env, environment.seeds, environment.fold
+
+    def step(action: str) -> Page:
+        _, _, done, shown = env.step(action)
+        return shown["validActions"], done
+
+    return lambda seed: (env.reset(seed=seeds[seed % len(seeds)], gameFold=fold)[1]["validActions"], False), step
+
+
+def textworld(choice: SuiteChoice) -> Any:
+    import textworld as suite
+
+    asked = ["description", "inventory", "admissible_commands", "score", "won", "lost"]
+    env = suite.start(choice.game, suite.EnvInfos(**dict.fromkeys(asked, True)))
+
+    def step(action: str) -> Page:
+        shown, _, done = env.step(action)
+        return shown["admissible_commands"], done
+
+    return lambda seed: (env.reset()["admissible_commands"], False), step
+
+
+def jericho(choice: SuiteChoice) -> Any:
+    import jericho as suite
+
+    from drrn.games.suites.jericho import JerichoEnvironment
+
+    env = JerichoEnvironment(choice.game, choice.options).env  # its tagger, without our memory of menus
+    assert isinstance(env, suite.FrotzEnv)
+
+    def reset(seed: int) -> Page:
+        env.seed(1 + seed % 1000)
+        env.reset()
+        return env.get_valid_actions(use_parallel=False), False
+
+    def step(action: str) -> Page:
+        done = env.step(action)[2]
+        return env.get_valid_actions(use_parallel=False), done
+
+    return reset, step
+
+
+def scienceworld(choice: SuiteChoice) -> Any:
+    import scienceworld as suite
+
+    env = suite.ScienceWorldEnv("", envStepLimit=10**9)
+    env.load(choice.game, choice.options["variation"] or 0, choice.options["simplifications"])
+
+    def step(action: str) -> Page:
+        _, _, done, shown = env.step(action)
+        return shown["valid"], done
+
+    return lambda seed: (env.reset()[1]["valid"], False), step
+
+
+OPEN: dict[str, Callable[[SuiteChoice], Any]] = {
+    "twx": twx, "textworld": textworld, "jericho": jericho, "scienceworld": scienceworld,
+}  # fmt: skip
+
+
+def rates(plays: Sequence[Iterator[Page]], seconds: float) -> list[float]:
+    """Steps a second of each, in turns of half a second, so that a busy machine is busy for all of them."""
+    steps, spent = [0] * len(plays), [0.0] * len(plays)
+    for play in plays:
+        next(play)
+    while min(spent) < seconds:
+        for i, play in enumerate(plays):
+            start = time.perf_counter()
+            while time.perf_counter() - start < 0.5:
+                next(play)
+                steps[i] += 1
+            spent[i] += time.perf_counter() - start
+    return [count / time_spent for count, time_spent in zip(steps, spent, strict=True)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("names", nargs="+", metavar="NAME", help=f"games of {', '.join(SUITES)}")
+    options = parser.parse_args()
+    print(f"{'game':<50} {'adaptor':>9} {'bare':>9}  steps a second")
+    for name in options.names:
+        plays = [adaptor(name), bare(read_choice(name))]
+        ours, theirs = rates(plays, options.seconds)
+        plays[0].close()  # type: ignore[attr-defined]
+        print(f"{name[-50:]:<50} {ours:>9.1f} {theirs:>9.1f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

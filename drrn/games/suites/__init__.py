@@ -1,0 +1,33 @@
+"""Games of the suites that people use, as extras: TextWorldExpress, TextWorld, Jericho, ScienceWorld."""
+
+from drrn.games.suites.catalogue import SUITES
+from drrn.games.suites.naming import is_suite_toml, lasting_suite_name, names_a_suite, read_choice
+from drrn.games.suites.suite import JAVA_COMMAND, Suite, has_java
+from drrn.games.suites.suite_game import SuiteGame
+
+__all__ = [
+    "SUITES",
+    "Suite",
+    "SuiteGame",
+    "has_java",
+    "is_suite_toml",
+    "lasting_suite_name",
+    "names_a_suite",
+    "open_suite",
+    "suites_cure",
+]
+
+
+def open_suite(name: str) -> SuiteGame:
+    """The game behind `suite:game?options`, or behind a TOML that says `suite = …`."""
+    choice = read_choice(name)
+    choice.suite.check_installed()
+    return SuiteGame(choice)
+
+
+def suites_cure() -> str:
+    """The command that installs the suites that are missing, and Java where there is none; empty if nothing is."""
+    missing = [suite.name for suite in SUITES.values() if not suite.installed]
+    extras = "suites" if len(missing) == len(SUITES) else ",".join(missing)
+    commands = [] if has_java() else [JAVA_COMMAND]
+    return " && ".join([*commands, *([f"pip install 'drrn[{extras}]'"] if missing else [])])

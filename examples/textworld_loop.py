@@ -1,0 +1,32 @@
+"""A trained agent in TextWorld's own loop: nothing of drrn's games is used, only `drrn.load(run).policy(…).act`.
+
+tw-make tw-coin_collector --level 5 --seed 3 --output coin.z8
+drrn train textworld:coin.z8 --out runs/coin
+python examples/textworld_loop.py runs/coin coin.z8 [EPISODES]
+"""
+
+import sys
+
+import textworld.gym
+
+import drrn
+
+
+def main(run: str, game: str, episodes: int = 3) -> None:
+    infos = textworld.EnvInfos(description=True, inventory=True, admissible_commands=True)
+    env = textworld.gym.make(textworld.gym.register_game(game, infos, max_episode_steps=100))
+    player = drrn.load(run).policy("best")  # or: drrn.load(run).act(text, actions), which remembers nothing
+    for episode in range(1, episodes + 1):
+        _, shown = env.reset()
+        player.begin()
+        done, score, commands = False, 0, []
+        while not done:
+            text = f"{shown['description']}\n{shown['inventory']}"  # what the agent was shown while it learned
+            commands.append(player.act(text, shown["admissible_commands"]))
+            _, score, done, shown = env.step(commands[-1])
+        print(f"episode {episode}: score {score} after {len(commands)} commands: {', '.join(commands[:8])} …")
+    env.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:3], *map(int, sys.argv[3:4]))

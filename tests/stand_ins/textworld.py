@@ -1,0 +1,62 @@
+"""A stand-in for TextWorld: its interface, and two rooms with an apple to eat for two points, or to drop and lose."""
+
+from pathlib import Path
+
+STATUS = "\n\n>                         -= Room =-{score}/{moves}"
+
+
+class EnvInfos:
+    """What is asked for."""
+
+    def __init__(self, **asked):
+        known = {"description", "inventory", "feedback", "objective", "admissible_commands", "score", "won", "lost"}
+        assert set(asked) <= known
+        self.asked = set(asked)
+
+
+def start(path, request_infos):
+    if not Path(path).read_bytes().startswith(b"\x08"):
+        raise ValueError(f"Unsupported game format: {path}")
+    return Environment(request_infos.asked)
+
+
+class Environment:
+    """A game under way."""
+
+    def __init__(self, asked):
+        self.asked = asked
+
+    def reset(self):
+        self.room, self.held, self.score, self.moves, self.won, self.lost = "attic", False, 0, 0, False, False
+        return self._state("Welcome.")
+
+    def step(self, command):
+        self.moves += 1
+        if command == "go down":
+            self.room = "cellar"
+        if command == "go up":
+            self.room = "attic"
+        if command == "take apple":
+            self.held, self.score = True, self.score + 1
+        if command == "eat apple":
+            self.won, self.score = True, self.score + 2
+        self.lost = command == "drop apple"
+        return self._state(f"You {command}."), self.score, self.won or self.lost
+
+    def close(self):
+        pass
+
+    def _state(self, feedback):
+        commands = ["look", "go down" if self.room == "attic" else "go up"]
+        commands += ["eat apple", "drop apple"] if self.held else ["take apple"] if self.room == "cellar" else []
+        told = {
+            "feedback": feedback + STATUS.format(score=self.score, moves=self.moves),
+            "description": f"-= {self.room.title()} =-\nYou are in the {self.room}.",
+            "inventory": f"You are carrying {'an apple' if self.held else 'nothing'}.",
+            "objective": "Eat the apple.",
+            "admissible_commands": commands,
+            "score": self.score,
+            "won": self.won,
+            "lost": self.lost,
+        }
+        return {key: value for key, value in told.items() if key in self.asked}

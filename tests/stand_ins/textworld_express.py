@@ -1,0 +1,76 @@
+"""A stand-in for TextWorldExpress: its interface, and a corridor of three rooms with a coin in one of them.
+
+The game "trouble" adds actions that hang, end the process, and fail; "quiet" lists no actions in the hall.
+"""
+
+import os
+import signal
+import time
+
+ROOMS = ("kitchen", "hall", "garden")
+PROPERTIES = ("numLocations", "includeDoors")
+
+
+class TextWorldExpressEnv:
+    """One environment."""
+
+    def __init__(self, serverPath=None, envStepLimit=100):  # noqa: N803
+        self.limit, self.closed = envStepLimit, False
+
+    def getGameNames(self):  # noqa: N802
+        return ["coin", "cookingworld", "quiet", "trouble"]
+
+    def load(self, game, parameters):
+        self.game, given = game, dict(pair.split("=") for pair in parameters.split(",") if pair)
+        for key in given:
+            if key not in PROPERTIES:
+                raise ValueError(f"Unrecognized property name ({key}).  Known properties: {', '.join(PROPERTIES)}. ")
+
+    def getValidSeedsTrain(self):  # noqa: N802
+        return list(range(100))
+
+    def getValidSeedsDev(self):  # noqa: N802
+        return list(range(1000, 1100))
+
+    def getValidSeedsTest(self):  # noqa: N802
+        return list(range(2000, 2100))
+
+    def reset(self, seed=None, gameFold=None):  # noqa: N803
+        self.seed, self.fold, self.room, self.steps, self.score, self.lost = seed, gameFold, 0, 0, 0.0, False
+        return self._told("You wake up.", done=False)
+
+    def step(self, action):
+        if action == "hang":
+            time.sleep(3600)
+        if action == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if action == "fail":
+            raise RuntimeError("the simulator is confused")
+        self.steps += 1
+        self.room += {"move east": 1, "move west": -1}.get(action, 0)
+        self.score = 1.0 if action == "take coin" else 0.5 if self.room == 2 else self.score
+        self.lost = action == "eat coin"
+        done = self.steps > self.limit or self.lost or self.score >= 1
+        told, infos = self._told(f"You {action}.", done)
+        return told, 0.0, done, infos
+
+    def close(self):
+        self.closed = True
+
+    def _told(self, observation, done):
+        actions = {"look around", *(["move west"] if self.room else []), *(["move east"] if self.room < 2 else [])}
+        actions |= {"take coin", "eat coin"} if self.room == self.seed % 3 else set()
+        actions |= {"hang", "die", "fail"} if self.game == "trouble" else set()
+        if self.game == "quiet" and self.room == 1:
+            actions = set()
+        return observation, {
+            "observation": observation,
+            "look": f"You are in the {ROOMS[self.room]} of house {self.seed} ({self.fold}).\n\n\n",
+            "inventory": "Your inventory is empty.",
+            "taskDescription": "Find the coin.",
+            "validActions": list(actions),
+            "score": self.score,
+            "tasksuccess": self.score >= 1,
+            "taskfailure": self.lost,
+            "done": done,
+        }
