@@ -193,7 +193,7 @@ class Trainer:
             self.store.states.id(text)
         for action in self.compiled.actions if not self.grows else ():
             self.store.actions.id(action)
-        return max(1, int(self.compiled.page_actions.shape[1]))
+        return max(1, int(np.diff(self.compiled.page_first).max()))
 
     def _rollouts(self) -> Rollouts:
         """How the game is played: looked up, where it was compiled and its words are known; else stepped."""
