@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from drrn.models.base import NARROW
 from drrn.text import Ids, ranges, room
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Menus:
     """The menu of each of N pages: page i shows `actions[first[m] : first[m + 1]]`, where m is `which[i]`."""
 
@@ -43,6 +44,9 @@ class Menus:
 
     def __getitem__(self, rows: Ids | slice | NDArray[np.bool_]) -> Menus:
         return Menus(self.which[rows], self.first, self.actions)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Ids:
+        return self.padded().astype(dtype or np.int64)
 
     @cached_property
     def counts(self) -> Ids:
