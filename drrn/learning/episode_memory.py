@@ -264,6 +264,11 @@ class EpisodeMemory:
         self._changed()
         self._take_means(means)
 
+    def rescale(self, factor: float) -> None:
+        """Rewards are told in other units."""
+        self.steps["reward"] = self.steps["reward"] * np.float32(factor)
+        self.means, self.best_return = self.means * factor, self.best_return * factor
+
     def state(self) -> State:
         pages = {"states": self.states, "first": self.first, "links": self.links, "widest": np.array([self.widest])}
         return {**pages, "means": self.means, "best": np.array([self.best_return]), **self.steps}

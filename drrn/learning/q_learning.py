@@ -44,6 +44,9 @@ class QLearning:
     def tell(self, replica: int, played: Experience) -> None:
         self.buffers[replica].add(played.transitions(self.settings.discount, self.settings.n_steps))
 
+    def rescale(self, replica: int, factor: float) -> None:
+        self.buffers[replica].rescale(factor)
+
     def learn(self, generators: Generators) -> int:
         """Epochs over what the replay buffers hold, shuffled."""
         at_once = self.settings.batch_size * (1 if self.settings.prioritised else PREPARED)

@@ -185,6 +185,10 @@ class ReplayBuffer:
             kept[...] = states[kept]
         self.menus.renumber(actions)
 
+    def rescale(self, factor: float) -> None:
+        """Rewards are told in other units."""
+        self.arrays["rewards"] *= np.float32(factor)
+
     def state(self) -> State:
         self._let_go_of_menus()
         kept = {name: array[: len(self)] for name, array in self.arrays.items()}

@@ -63,6 +63,9 @@ class ReturnLearning:
     def tell(self, replica: int, played: Experience) -> None:
         self.memories[replica].add(played.steps())
 
+    def rescale(self, replica: int, factor: float) -> None:
+        self.memories[replica].rescale(factor)
+
     def learn(self, generators: Generators) -> int:
         """Value what was kept, then fit Q to it."""
         settings, number = self.settings, self.rounds + 1
