@@ -11,7 +11,14 @@ from drrn.games.history import PageHistory, with_history
 from drrn.playing.evaluation import mean_and_deviation
 from tests.sample_games import Dice, Doors, Walk
 
-SMALL = {"paper": True, "model": "table", "rounds": 5, "episodes_per_round": 60, "evaluation_episodes": 30, "replicas": 2}
+SMALL = {
+    "paper": True,
+    "model": "table",
+    "rounds": 5,
+    "episodes_per_round": 60,
+    "evaluation_episodes": 30,
+    "replicas": 2,
+}
 
 
 class Echo:

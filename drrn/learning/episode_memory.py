@@ -275,7 +275,9 @@ class EpisodeMemory:
 
     def restore(self, state: State) -> None:
         state = state if "links" in state else _from_padded(state)
-        self.states, self.first, self.links = (np.asarray(state[name], np.int64) for name in ("states", "first", "links"))
+        self.states, self.first, self.links = (
+            np.asarray(state[name], np.int64) for name in ("states", "first", "links")
+        )
         self.widest, self.means = int(state["widest"][0]), np.asarray(state["means"], np.float64)
         self.steps = {name: np.asarray(state[name], kind) for name, kind in STEP_TYPES.items()}
         self.best_return = float(state["best"][0])

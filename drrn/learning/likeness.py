@@ -32,7 +32,9 @@ class Likeness:
 
     def of_steps(self, steps: Steps) -> Steps:
         """The same episodes."""
-        here, ends = (replace(menus, actions=self.actions.of(menus.actions)) for menus in (steps.actions, steps.end_actions))
+        here, ends = (
+            replace(menus, actions=self.actions.of(menus.actions)) for menus in (steps.actions, steps.end_actions)
+        )
         states, end_states = self.states.of(steps.states), self.states.of(steps.end_states)
         return replace(steps, states=states, actions=here, end_states=end_states, end_actions=ends)
 

@@ -93,8 +93,8 @@ class Menus:
 
 
 class MenuStore:
-    """Menus that come and go: new ones are added, those in use are kept. One that is wide is kept once, however often it
-    is shown; small ones are as small as what it would take to find them again."""
+    """Menus that come and go: new ones are added, those in use are kept. One that is wide is kept once, however often
+    it is shown; small ones are as small as what it would take to find them again."""
 
     def __init__(self) -> None:
         self.widest = 1  # of all menus that were ever added
@@ -127,7 +127,8 @@ class MenuStore:
 
     def of(self, numbers: Ids) -> Menus:
         """The menus by their numbers, [N]."""
-        return Menus(numbers.astype(np.int64), self._first[: self.count + 1], self._actions)
+        actions: Any = self._actions  # in fewer bytes than ids elsewhere
+        return Menus(numbers.astype(np.int64), self._first[: self.count + 1], actions)
 
     def keep(self, used: Ids) -> Ids:
         """Forget all but the used menus (ascending numbers); the new number of each old one."""
@@ -155,7 +156,7 @@ class MenuStore:
     def state(self) -> tuple[Ids, NDArray[np.int32], int]:
         return self._first[: self.count + 1], self._actions[: self._first[self.count]], self.widest
 
-    def _append(self, counts: Ids, actions: Ids) -> None:
+    def _append(self, counts: Ids, actions: NDArray[np.integer]) -> None:
         begin, end = int(self._first[self.count]), int(self._first[self.count]) + len(actions)
         self._first = room(self._first, self.count + len(counts) + 1)
         self._first[self.count + 1 : self.count + len(counts) + 1] = begin + np.cumsum(counts)
@@ -183,8 +184,8 @@ def starts_of(counts: Sequence[int] | Ids) -> Ids:
 
 
 def alike_in_width(counts: Ids, widest: int) -> Iterator[tuple[Ids, int]]:
-    """Pages in groups that can be laid side by side without much room for nothing: the places of each group's pages, and
-    their width. Where no menu is wide it is one group."""
+    """Pages in groups that can be laid side by side without much room for nothing: the places of each group's pages,
+    and their width. Where no menu is wide it is one group."""
     if widest <= NARROW:
         yield np.arange(len(counts)), widest
         return

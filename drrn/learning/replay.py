@@ -143,9 +143,9 @@ class ReplayBuffer:
             self.priorities.set(places, np.full(len(new), self.priorities.largest))
 
     def at(self, places: Places) -> Transitions:
-        found = {name: array[places] for name, array in self.arrays.items()}
-        menus = {"actions": self.menus.of(found.pop("menus")), "next_actions": self.menus.of(found.pop("next_menus"))}
-        return Transitions(**found, **menus)
+        found: dict[str, Any] = {name: array[places] for name, array in self.arrays.items()}
+        found["actions"], found["next_actions"] = (self.menus.of(found.pop(name)) for name in ("menus", "next_menus"))
+        return Transitions(**found)
 
     def sample(self, count: int, generator: np.random.Generator) -> Places:
         """So many places, with replacement: evenly, or in proportion to priority."""
@@ -311,8 +311,7 @@ def batches_of(buffers: list[ReplayBuffer], places: list[Places], size: int, *, 
     if not ragged:
         whole["next_actions"] = _shown(stores, whole["next_menus"], most)
     cut = {  # [R, K · B, …] to [K, R, B, …]
-        name: array.reshape(len(buffers), count, size, *array.shape[2:]).swapaxes(0, 1)
-        for name, array in whole.items()
+        name: array.reshape(len(buffers), count, size, *array.shape[2:]).swapaxes(0, 1) for name, array in whole.items()
     }
     next_states, next_menus, _ = cut.pop("next_states"), cut.pop("next_menus"), cut.pop("menus")
     next_pages = RaggedPages(next_states, next_menus, stores) if ragged else Pages(next_states, cut.pop("next_actions"))

@@ -1,7 +1,7 @@
 """Rewards in units that suit the settings: α and η were chosen for returns that spread over about forty.
 
-Where a run asks for `alpha_relative`, what is learned from is multiplied by a power of two that brings the spread of the
-returns met so far near forty: π ∝ exp(40 α Q / spread), about. A power of two leaves every digit as it was.
+Where a run asks for `alpha_relative`, what is learned from is multiplied by a power of two that brings the spread of
+the returns met so far near forty: π ∝ exp(40 α Q / spread), about. A power of two leaves every digit as it was.
 """
 
 from __future__ import annotations
@@ -64,12 +64,10 @@ class ScaledExperience:
 
 
 def in_units(
-    scale: RewardScale | None, replica: int, played: Experience, returns: Sequence[float], users: Sequence[object]
+    scale: RewardScale, replica: int, played: Experience, returns: Sequence[float], users: Sequence[object]
 ) -> Experience:
     """What a replica played, in the units that it is learned in. Its returns may change those; then whoever was told
     before is asked to rescale (a learner of one's own that cannot goes on as it is)."""
-    if scale is None:
-        return played
     change = scale.meet(replica, returns)
     for user in users if change != 1 else ():
         rescale = getattr(user, "rescale", None)

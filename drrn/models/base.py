@@ -116,7 +116,7 @@ class Model:
             return self.forward(self.read(Pages(pages.states[None], pages.actions[None]), store)[0], None)
 
     def q_of_pairs(self, states: Ids, actions: Ids, store: Store | None = None) -> Tensor:
-        """Q of texts and one action each, [R, N], without gradients; in pieces, so that memory has a bound whatever N."""
+        """Q of texts and one action each, [R, N], without gradients; in pieces, so that memory is bounded."""
         size = max(1, PAIRS_AT_ONCE // len(states))
         parts = [self.q(Pages(states[:, at : at + size], actions[:, at : at + size, None]), store)
                  for at in range(0, states.shape[1], size)]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from drrn.errors import InputError
-from drrn.learning.learner import Generators, Learner
+from drrn.learning.learner import Experience, Generators, Learner
 from drrn.learning.reward_scale import RewardScale, in_units
 from drrn.playing.policies import QPolicy
 from drrn.playing.stepped_rollouts import Seat, SteppedRollouts
@@ -56,5 +56,7 @@ def _tell(learner: Learner, seat: Seat, n: int, scale: RewardScale | None) -> No
     steps = len(trajectory.taken)
     complete = range(max(steps - n, 0), steps if trajectory.over else max(steps - n + 1, 0))
     if complete:
-        played, returns = Moments([(trajectory, t) for t in complete]), [sum(trajectory.rewards)]
-        learner.tell(seat.replica, in_units(scale, seat.replica, played, returns, [learner]))
+        played: Experience = Moments([(trajectory, t) for t in complete])
+        if scale:
+            played = in_units(scale, seat.replica, played, [sum(trajectory.rewards)], [learner])
+        learner.tell(seat.replica, played)

@@ -18,7 +18,7 @@ from drrn.games import Compiled, Game, Recipe, can_be_compiled, compile_game
 from drrn.games.compiled.compile import MOST_STATES
 from drrn.games.history import with_history
 from drrn.games.optional import fingerprint_of
-from drrn.learning.learner import Learner
+from drrn.learning.learner import Experience, Learner
 from drrn.learning.learners import build_learner
 from drrn.learning.optimism import Optimism
 from drrn.learning.reward_scale import RewardScale, in_units
@@ -27,7 +27,7 @@ from drrn.playing.evaluation import Evaluation, evaluate
 from drrn.playing.menu_rollouts import compiled_rollouts
 from drrn.playing.policies import POLICIES, EpsilonGreedy, QPolicy, policy_of
 from drrn.playing.pool import lanes_of
-from drrn.playing.rollouts import Rollouts
+from drrn.playing.rollouts import Rollout, Rollouts
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.settings import Settings
 from drrn.text import State, Store, texts_of_all
@@ -177,12 +177,15 @@ class Trainer:
         while left:
             some = min(left, settings.replan) if explorer else left
             for replica, rollout in enumerate(self.rollouts.play(some, policy, generators, learn=True)):
-                users = [self.learner, explorer] if explorer else [self.learner]
-                returns = [episode.total for episode in rollout.episodes] if self.scale else []
-                played = in_units(self.scale, replica, rollout, returns, users)
-                for user in users:
-                    user.tell(replica, played)
+                played = rollout if self.scale is None else self._in_units(self.scale, replica, rollout)
+                self.learner.tell(replica, played)
+                if explorer:
+                    explorer.tell(replica, played)
             left -= some
+
+    def _in_units(self, scale: RewardScale, replica: int, rollout: Rollout) -> Experience:
+        returns = [episode.total for episode in rollout.episodes]
+        return in_units(scale, replica, rollout, returns, [self.learner, self.explorer])
 
     def _policy(self, number: int) -> QPolicy:
         """How actions are chosen while learning, in a round."""
