@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import drrn
+from drrn.cli import main
 from drrn.exact.chain import softmax_of_slots
 from drrn.exact.solve import policy_score, policy_value
 from drrn.games import Observation
@@ -118,3 +119,12 @@ def test_the_exact_score_of_a_policy_that_hardly_ever_leaves_a_loop_is_had(alpha
     assert score.final_reward == pytest.approx(3.0) == score.total == policy_value(graph, shares)
     assert score.endings.tolist() == pytest.approx([0.5, 0.5]) and score.trapped == 0
     assert score.steps == pytest.approx(np.exp(alpha), rel=1e-6)
+
+
+def test_where_a_game_pays_on_the_way_returns_are_told_beside_final_rewards(tmp_path, capsys):
+    few = "--rounds 1 --episodes-per-round 6 --evaluation-episodes 4 --replicas 2 --hidden 4".split()
+    assert main(["train", "tests.sample_games:Doors", "--out", str(tmp_path / "doors"), *few]) == 0
+    said = capsys.readouterr().out
+    assert "random play 5.00 (return 4.80), best possible 20.00 (return 19.80)" in said and "returns: softmax" in said
+    assert main(["train", "tests.sample_games:Walk", "--out", str(tmp_path / "walk"), *few]) == 0
+    assert "return" not in capsys.readouterr().out  # there they are the same
