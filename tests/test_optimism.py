@@ -205,6 +205,6 @@ def test_what_was_met_on_pages_alike_stays_when_texts_are_forgotten_and_have_new
 def test_optimism_finds_a_far_prize_where_no_page_is_shown_twice_and_softmax_does_not():
     found = {}
     for exploration in ("softmax", "optimism"):
-        trainer, _ = trained(Unrepeated(), exploration, updates=20, batch_size=64)
+        trainer, _ = trained(Unrepeated(), exploration, updates=20, batch_size=64, alpha_relative=False)
         found[exploration] = sum(int((memory.steps["reward"] == 20).sum()) for memory in trainer.learner.memories)
     assert found["softmax"] == 0 < found["optimism"]
