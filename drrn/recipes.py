@@ -49,9 +49,11 @@ def recipe(*, paper: bool, suiting: Mapping[str, Any], given: Mapping[str, Any] 
     """What a game is learned with, where nothing else is said: what suits it under the paper's settings, or those that
     win, which take nothing from the game but what they leave open. `given` is what is asked for: the strong recipe
     holds nothing that does not go with it."""
+    given = given or {}
+    if "alpha" in given and "alpha_relative" not in given:  # whoever names an α means that α
+        suiting = {name: value for name, value in suiting.items() if name != "alpha_relative"}
     if paper:
         return dict(suiting)
-    given = given or {}
     chosen = {**asdict(Settings()), **suiting, **STRONG, **given}
     if chosen["form"] == "online" and chosen["learner"] == "returns" and "learner" not in given:
         cure = "add --paper (in Python: paper=True), or choose the learner q-learning"

@@ -58,7 +58,11 @@ class Settings:
     bag_norm: float | None = setting(
         None, "each text's bag of words is scaled to this length (none: raw counts)", above=0
     )
+    history: int = setting(0, "pages before, and the actions taken on them, that a page's text tells, too", least=0)
     alpha: float = setting(1.0, "softmax: π ∝ exp(α Q)", least=0)
+    alpha_relative: bool = setting(
+        False, "α counts in units of the spread of the returns met so far: π ∝ exp(40 α Q / spread)"
+    )
     alpha_start: float | None = setting(
         None, "while learning, α rises from here, by the same factor each round, over three quarters of them", above=0
     )

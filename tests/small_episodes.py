@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from drrn.learning.menus import Menus
 from drrn.learning.steps import Steps
 from drrn.settings import Settings
 
@@ -17,11 +18,6 @@ RETURNS = {
 }
 
 
-def menus(rows):
-    most = max([1, *map(len, rows)])
-    return np.array([[*row, *[-1] * (most - len(row))] for row in rows], np.int64).reshape(-1, most)
-
-
 def told(*episodes):
     """Steps of episodes: each a list of (state, menu, place taken, reward), and the page it came to rest on."""
     steps = [step for taken, _ in episodes for step in taken]
@@ -29,13 +25,13 @@ def told(*episodes):
     states, shown, places, rewards = zip(*steps, strict=True)
     return Steps(
         states=np.array(states),
-        actions=menus(shown),
+        actions=Menus.of(shown),
         taken=np.array(places),
         probabilities=np.full(len(steps), 0.5),
         rewards=np.array(rewards, np.float64),
         last=np.array(last),
         end_states=np.array([state for _, (state, _) in episodes]),
-        end_actions=menus([menu for _, (_, menu) in episodes]),
+        end_actions=Menus.of([menu for _, (_, menu) in episodes]),
     )
 
 

@@ -65,7 +65,9 @@ def test_markup_that_prints_itself_is_stopped(complaint, twee):
 
 def test_a_line_of_ten_megabytes_is_refused(complaint):
     line = "word " * 2_000_000
-    assert ', line 2: passage "Start" has 9,999,999 characters; the most is 250,000' in complaint(f":: Start\n{line}\n")
+    assert ', line 2: passage "Start" has 9,999,999 characters; the most is 1,500,000' in complaint(
+        f":: Start\n{line}\n"
+    )
     assert ", line 1: a passage name of 9,999,999 characters" in complaint(f":: {line}\nText.\n")
     assert "no passages found" in complaint(line)
     assert 'passage "StoryInit" has' in complaint(f":: Start\nx\n\n:: StoryInit\n{line}\n")

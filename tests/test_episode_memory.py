@@ -17,14 +17,14 @@ def remembered(*episodes, capacity=1000, ordered=False):
 
 def valued(memory, discount=1.0):
     """The memory with Monte Carlo returns."""
-    memory.value(np.zeros(memory.actions.shape), 1.0, discount, None)
+    memory.value(np.zeros(len(memory.links)), 1.0, discount, None)
     return memory
 
 
 def by_pair(memory):
     """(state, action) → how often it was taken, and the mean of its returns."""
     states, places = memory.places_of_pairs()
-    names = zip(memory.states[states].tolist(), memory.actions[states, places].tolist(), strict=True)
+    names = zip(memory.states[states].tolist(), memory.menus[states].at(places).tolist(), strict=True)
     return dict(zip(names, zip(memory.counts.tolist(), memory.means.tolist(), strict=True), strict=True))
 
 
@@ -63,7 +63,7 @@ def test_a_wider_menu_leaves_every_pair_its_mean(ordered):
 
 def test_returns_rest_on_how_a_stopped_episode_could_go_on():
     memory = remembered(([(0, [5], 0, 1.0)], (1, [7, 8])))
-    q = np.where(memory.states[:, None] == 1, [[2.0, 4.0]], 0.0)
+    q = np.where(memory.links == 5, 0.0, np.where(memory.links == 7, 2.0, 4.0))
     memory.value(q, alpha=0.0, discount=0.5, trace=1.0)
     assert by_pair(memory)[0, 5] == (1, 2.5)  # 1 + ½ · 3, the mean of 2 and 4
 
@@ -71,7 +71,7 @@ def test_returns_rest_on_how_a_stopped_episode_could_go_on():
 def test_the_fewer_returns_a_pair_has_the_more_counts_the_prior():
     memory = valued(remembered(WEST, EAST, WEST_AGAIN))
     mixed = memory.mixed(7.0, 2.0)
-    assert mixed[memory.states == 0].tolist() == [[(2 * 4.0 + 14) / 4, (10.0 + 14) / 3]]
+    assert mixed[memory.states[memory.page_of_link] == 0].tolist() == [(2 * 4.0 + 14) / 4, (10.0 + 14) / 3]
     counts, means = memory.known(Pages(np.array([0, 4]), np.array([[6, 8, 5], [5, -1, -1]])))
     assert counts.tolist() == [[1, 0, 2], [0, 0, 0]] and means.tolist() == [[10.0, 0, 4.0], [0, 0, 0]]
 
@@ -139,7 +139,7 @@ def test_nothing_can_be_remembered_valued_renumbered_and_kept():
     valued(memory).renumber(np.array([-1]), np.array([-1]))
     other = EpisodeMemory(10)
     other.restore(memory.state())
-    assert len(other) == 0 and other.mixed(1.0, 0.3).shape == (0, 1) and [len(ids) for ids in other.texts_in_use()] == [
+    assert len(other) == 0 and other.mixed(1.0, 0.3).shape == (0,) and [len(ids) for ids in other.texts_in_use()] == [
         0, 0]  # fmt: skip
 
 

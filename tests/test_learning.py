@@ -6,6 +6,7 @@ import torch
 
 from drrn.learning.equations import double_q_targets, huber, q_targets, squared
 from drrn.learning.exploration import draw_actions, epsilon_greedy, greedy, softmax
+from drrn.learning.menus import Menus
 from drrn.learning.replay import Priorities, ReplayBuffer, Transitions, batches_of
 from drrn.learning.steps import n_step_rewards
 from drrn.playing.trajectory import Moments, Trajectory
@@ -61,9 +62,9 @@ def trajectory(rewards, ended):
 def test_one_step_transitions_tell_an_ending_from_a_stop():
     ended = Moments([(trajectory([1.0, 2.0], ended=True), t) for t in (0, 1)]).transitions(0.5, 1)
     assert ended.rewards.tolist() == [1.0, 2.0] and ended.discounts.tolist() == [0.5, 0.5]
-    assert ended.next_actions.tolist() == [[0, 1], [-1, -1]]
+    assert ended.next_actions.padded().tolist() == [[0, 1], [-1, -1]]
     stopped = Moments([(trajectory([1.0, 2.0], ended=False), t) for t in (0, 1)]).transitions(0.5, 1)
-    assert stopped.next_actions.tolist() == [[0, 1], [0, 1]]
+    assert stopped.next_actions.padded().tolist() == [[0, 1], [0, 1]]
 
 
 def test_n_step_rewards_are_discounted_and_cut_at_the_end():
@@ -75,7 +76,7 @@ def test_n_step_rewards_are_discounted_and_cut_at_the_end():
 
 def some(count, width=2, start=0):
     ids = np.arange(start, start + count)
-    menu = np.tile(np.arange(width), (count, 1))
+    menu = Menus.of_padded(np.tile(np.arange(width), (count, 1)))
     numbers = ids.astype(np.float32)
     return Transitions(ids, menu, np.zeros(count, np.int64), numbers, np.ones(count, np.float32), ids + 1, menu)
 
@@ -86,8 +87,8 @@ def test_a_full_replay_buffer_overwrites_the_oldest():
     buffer.add(some(3, width=3, start=3))
     assert len(buffer) == 4
     assert sorted(buffer.at(np.arange(4)).states.tolist()) == [2, 3, 4, 5]
-    assert buffer.at(np.array([2])).actions.tolist() == [[0, 1, -1]]
-    assert buffer.at(np.array([0])).actions.tolist() == [[0, 1, 2]]
+    assert buffer.at(np.array([2])).actions.padded().tolist() == [[0, 1, -1]]
+    assert buffer.at(np.array([0])).actions.padded().tolist() == [[0, 1, 2]]
 
 
 def test_a_million_transitions_with_five_actions_take_under_64_megabytes():

@@ -128,7 +128,7 @@ def test_where_no_page_is_shown_twice_texts_are_forgotten_on_the_way_and_explori
     for _ in trainer.train():
         assert not any(recurs(memory) for memory in trainer.learner.memories) and len(trainer.store.states) < 700
     memory = trainer.learner.memories[0]
-    doors = memory.actions[memory.steps["page"], memory.steps["taken"]]
+    doors = memory.menus[memory.steps["page"]].at(memory.steps["taken"])
     assert len(memory) <= 100 and set(doors.tolist()) == {0, 1, 2}
 
 
@@ -177,7 +177,7 @@ def test_an_action_is_counted_and_valued_on_all_pages_that_are_alike():
     assert bits[0] == bits[1] == bits[2] != bits[3]
     steps = told(([(0, [0, 1], 0, 1.0), (1, [0, 1], 0, 1.0), (1, [1, 0], 0, 1.0)], (3, [])))
     memory.add(likeness.of_steps(steps))
-    memory.value(np.zeros(memory.actions.shape), 1.0, 1.0, None)
+    memory.value(np.zeros(len(memory.links)), 1.0, 1.0, None)
     counts, means = memory.known(likeness.of_pages(Pages(np.array([2, 3]), np.array([[0, 1, 2], [1, 0, -1]]))))
     assert counts.tolist() == [[2.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
     assert means[0].tolist() == [2.5, 1.0, 0.0]  # what followed the action on either page: 3 and 2
@@ -205,6 +205,6 @@ def test_what_was_met_on_pages_alike_stays_when_texts_are_forgotten_and_have_new
 def test_optimism_finds_a_far_prize_where_no_page_is_shown_twice_and_softmax_does_not():
     found = {}
     for exploration in ("softmax", "optimism"):
-        trainer, _ = trained(Unrepeated(), exploration, updates=20, batch_size=64)
+        trainer, _ = trained(Unrepeated(), exploration, updates=20, batch_size=64, alpha_relative=False)
         found[exploration] = sum(int((memory.steps["reward"] == 20).sum()) for memory in trainer.learner.memories)
     assert found["softmax"] == 0 < found["optimism"]

@@ -81,7 +81,7 @@ def test_the_probabilities_recorded_are_the_policys_own(fork, way, name):
     policy = EpsilonGreedy(0.2) if name == "epsilon" else policy_of(name, 0.7)
     for replica, rollout in enumerate(played(rollouts, policy, 50)):
         steps = rollout.steps()
-        pages = Pages(steps.states, steps.actions)
+        pages = Pages(steps.states, steps.actions.padded())
         q = rollouts.model.q(pages).numpy()
         shares = chances(policy, replica, q, pages, seen_in(steps))
         assert shares.sum(axis=1) == pytest.approx(1) and (shares[~pages.mask] == 0).all()
@@ -96,14 +96,14 @@ def test_steps_are_whole_episodes_that_lead_from_page_to_page(fork, way):
     steps, episodes = rollout.steps(), rollout.episodes
     assert np.diff(np.flatnonzero(steps.last), prepend=-1).tolist() == [episode.steps for episode in episodes]
     assert len(steps.end_states) == len(steps.end_actions) == 200
-    assert (steps.end_actions >= 0).any(axis=1).tolist() == [episode.ending is None for episode in episodes]
+    assert (steps.end_actions.counts > 0).tolist() == [episode.ending is None for episode in episodes]
     totals = np.add.reduceat(steps.rewards, np.flatnonzero(np.append(True, steps.last[:-1])))
     assert totals == pytest.approx([episode.total for episode in episodes])
     transitions = rollout.transitions(0.9, 1)
     inner = ~steps.last
     assert (transitions.next_states[inner] == steps.states[1:][inner[:-1]]).all()
     assert (transitions.next_states[steps.last] == steps.end_states).all()
-    assert (transitions.next_actions[steps.last] == steps.end_actions).all()
+    assert (transitions.next_actions[steps.last].padded() == steps.end_actions.padded()).all()
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -123,7 +123,7 @@ def test_an_episode_of_one_step_and_one_of_none(story, way):
     steps = rollout.steps()
     assert 10 < len(steps) < 50 and len(rollout.episodes) == 60
     assert steps.last.all() and (steps.probabilities == 1).all() and (steps.rewards == 10).all()
-    assert (steps.end_actions == -1).all() and len(steps.end_states) == len(steps)
+    assert (steps.end_actions.counts == 0).all() and len(steps.end_states) == len(steps)
     nothing = played(rollouts_of(story(":: Start\nAll is over.\n", ""), way, {}), policy_of("best", 1.0), 5)[0]
     assert len(nothing.steps()) == len(nothing.steps().end_states) == len(nothing.transitions(0.9, 2)) == 0
 

@@ -12,7 +12,7 @@ from drrn.experiments.tuned import suiting
 from drrn.recipes import STRONG, recipe
 from drrn.settings import LEARNERS, MODELS, Settings, settings_for
 from tests.runs import FEW, SMALL, SMALL_STRONG, numbers, resuming, same
-from tests.sample_games import Walk
+from tests.sample_games import Doors
 
 FEW_IN_PYTHON = {"hidden": 6, "rounds": 1, "episodes_per_round": 6, "evaluation_episodes": 2, "replicas": 1}
 
@@ -34,8 +34,8 @@ def test_the_recipe_is_the_strong_one_unless_the_papers_is_asked_for(tale, tmp_p
     assert two["settings"] == asdict(Settings(**suiting(drrn.make(tale)), **given, epochs=2))
     kept = {name: value for name, value in STRONG.items() if name not in ("updates", "batch_size")}
     assert kept.items() <= one["settings"].items()
-    assert drrn.trainer(Walk(), paper=True).settings == Settings()
-    assert drrn.trainer(Walk()).settings == Settings(**STRONG)
+    assert drrn.trainer(Doors(), paper=True).settings == Settings()
+    assert drrn.trainer(Doors()).settings == Settings(**STRONG)
 
 
 def test_a_run_of_the_strong_recipe_goes_on_as_if_it_had_never_been_stopped(tale, tmp_path):
@@ -71,7 +71,7 @@ def test_each_part_of_the_strong_recipe_can_be_switched_off(tale, tmp_path, word
     small = [*FEW, "--rounds", "2", *([] if "q-learning" in words else ["--updates", "2", "--batch-size", "4"])]
     assert main(["train", str(tale), "--out", str(tmp_path / "run"), *small, *words.split()]) == 0
     assert config_of(tmp_path / "run")["settings"][name] == value
-    assert strong(**{name: value}) == drrn.trainer(Walk(), **{name: value}).settings
+    assert strong(**{name: value}) == drrn.trainer(Doors(), **{name: value}).settings
 
 
 def test_what_the_strong_recipe_turns_on_is_all_among_the_parts_that_can_be_switched_off():

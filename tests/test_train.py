@@ -133,7 +133,7 @@ def test_a_compiled_rollout_tells_the_same_transitions_as_a_stepped_one(story, n
     slow = stepped.play(400, evenly, generators, learn=True)[0].transitions(0.9, n_steps)
 
     def seen(t):
-        action = np.take_along_axis(t.actions, t.taken[:, None], 1)[:, 0]
+        action = t.actions.at(t.taken)
         numbers = (t.rewards.round(4), t.discounts.round(4), t.next_states)
         return {tuple(map(float, row)) for row in zip(t.states, action, *numbers, strict=True)}
 

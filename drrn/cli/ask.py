@@ -14,6 +14,7 @@ from drrn.authoring.survey import last_words
 from drrn.cli.show import one_line, positive, table
 from drrn.errors import InputError
 from drrn.games import Game, Observation
+from drrn.games.history import with_history
 from drrn.games.optional import is_stopped
 from drrn.text import words
 
@@ -69,6 +70,7 @@ def _rows(q: QValues) -> list[list[object]]:
 
 def _examples(agent: Agent, game: Game, count: int) -> Iterator[tuple[Observation, QValues]]:
     """Pages of games played by the highest mean Q, with `count` Q-values in all; the last page may show its best."""
+    game = with_history(game, agent.settings.history)
     page = game.reset(0)
     while count > 0 and page.actions:
         q = _asked(agent, page.text, page.actions)

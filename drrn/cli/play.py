@@ -16,6 +16,7 @@ from drrn.authoring.scores import scores_file
 from drrn.cli.show import POLICIES, add_game_options, open_game, positive, table, tracked
 from drrn.errors import InputError, require
 from drrn.games import Game, Observation
+from drrn.games.history import PageHistory
 from drrn.games.optional import title_of
 from drrn.playing.episodes import Episode, Policy, Summary, play_episodes, random_policy, summarise
 
@@ -67,8 +68,10 @@ def run(options: argparse.Namespace) -> None:
         require("rich", "cli")
         from drrn.cli.person import Sitting
 
-        adviser = _player(options.agent, game, "best", seed).thinks if options.agent else None
-        Sitting(game, seed, options.player, options.scores or scores_file(), adviser).begin()
+        player = _player(options.agent, game, "best", seed) if options.agent else None
+        played = _Told(game, player.history) if player and player.history.length else game
+        adviser = player.thinks if player else None
+        Sitting(played, seed, options.player, options.scores or scores_file(), adviser).begin()
         return
     policy = random_policy(seed) if name == "random" else _player(options.agent, game, name, seed)
     if options.show:
@@ -136,6 +139,24 @@ class _Remembering:
     def step(self, index: int) -> Observation:
         self.page = self.game.step(index)
         return self.page
+
+
+class _Told(_Remembering):
+    """A game whose pages and the actions taken on them an adviser is told of."""
+
+    def __init__(self, game: Game, history: PageHistory) -> None:
+        super().__init__(game)
+        self.history = history
+
+    def reset(self, seed: int | None = None) -> Observation:
+        self.history.begin()
+        return super().reset(seed)
+
+    def step(self, index: int) -> Observation:
+        before = self.page
+        arrived = super().step(index)
+        self.history.took(before.text, before.actions[index])
+        return arrived
 
 
 def _endings_aloud(game: _Remembering, episodes: Iterable[Episode]) -> Iterator[Episode]:

@@ -243,13 +243,15 @@ class rounds_display:  # noqa: N801 — used as a verb
         self.start = time.perf_counter()
 
     def __enter__(self) -> rounds_display:
-        best = "" if self.scores.best is None else f", best possible {self.scores.best:.2f}"
-        print(f"{self.settings.replicas} replicas; random play {self.scores.random:.2f}{best}", flush=True)
+        scores = self.scores
+        known = _known("random play", scores.random, scores.random_return)
+        known += _known(", best possible", scores.best, scores.best_return)
+        print(f"{self.settings.replicas} replicas; {known}", flush=True)
         self.bar = _bar(self.settings.rounds, self.done)
         return self
 
     def __call__(self, finished: Round) -> None:
-        from drrn.playing.evaluation import mean_and_deviation
+        from drrn.playing.evaluation import mean_and_deviation, pays_on_the_way
 
         softmax, deviation = mean_and_deviation(finished.evaluations, "softmax")
         greedy, best = (mean_and_deviation(finished.evaluations, policy)[0] for policy in ("greedy", "best"))
@@ -258,6 +260,10 @@ class rounds_display:  # noqa: N801 — used as a verb
             f"round {finished.number:>3}/{self.settings.rounds}  softmax {softmax:6.2f} ± {deviation:.2f}  "
             f"greedy {greedy:6.2f}  best {best:6.2f}  {speed:>9,.0f} transitions/s"
         )
+        if pays_on_the_way(finished.evaluations):  # a game may pay before its end, or instead of it
+            softmax, deviation = mean_and_deviation(finished.evaluations, "softmax", "mean_return")
+            best, _ = mean_and_deviation(finished.evaluations, "best", "mean_return")
+            line += f"  returns: softmax {softmax:.2f} ± {deviation:.2f}  best {best:.2f}"
         if self.bar is None:
             print(line, flush=True)
         else:
@@ -267,6 +273,12 @@ class rounds_display:  # noqa: N801 — used as a verb
     def __exit__(self, *_: object) -> None:
         if self.bar is not None:
             self.bar.stop()
+
+
+def _known(what: str, final_reward: float | None, total: float | None) -> str:
+    """A reference score in words; the return beside it, where the game pays on the way."""
+    returned = "" if total is None else f" (return {total:.2f})"
+    return "" if final_reward is None else f"{what} {final_reward:.2f}{returned}"
 
 
 def _bar(total: int, done: int) -> Any:

@@ -82,7 +82,8 @@ class Chain:
         steps = go_on[self.origin]
         origin, successor, chance = self.origin[steps], self.successor[steps], self.chance[steps]
         at_once = chance * (pay + discount * np.where(go_on, 0.0, worth))[successor]
-        paid = series(totals(origin, at_once, len(worth)), successor, origin, discount * chance, terms)
+        at_once = totals(origin, at_once, len(worth))
+        paid = series(at_once, successor, origin, discount * chance, terms, backwards=True)
         return np.where(go_on, paid, worth)
 
     def _for_nothing(self, pay: Floats) -> Flags:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from drrn.errors import InputError
 from drrn.games.compiled.graph import Floats, Ints, totals
 
 PRECISION = 1e-12
@@ -15,17 +16,21 @@ PATIENCE = 400  # terms after which a series is called slow
 WINDOW = 16  # terms over which to see how fast it shrinks
 LARGEST = 4_000  # states of a component that is solved; a larger one is summed
 MOST_TERMS = 1_000_000
-STUCK = 10_000  # terms of a component that is never left
+HARD = 1e9  # times as much as went in, and rounding may be felt in what comes out: the chances of leaving count then
+LARGEST_HARD = 2_000  # states of a component whose chances of leaving are followed one by one
 
 
-def series(first: Floats, source: Ints, target: Ints, weight: Floats, terms: int = MOST_TERMS) -> Floats:
-    """The sum, where A takes weight · x[source] to target; at most so many terms of it."""
+def series(
+    first: Floats, source: Ints, target: Ints, weight: Floats, terms: int = MOST_TERMS, *, backwards: bool = False
+) -> Floats:
+    """The sum, where A takes weight · x[source] to target; at most so many terms of it. A step leads from source to
+    target; where values are carried backwards, from target to source."""
     total, done = _summed(first, source, target, weight, min(terms, PATIENCE))
     if done:
         return total
     if terms < MOST_TERMS:
         return _summed(first, source, target, weight, terms)[0]
-    return solved_by_components(first, source, target, weight)
+    return solved_by_components(first, source, target, weight, backwards=backwards)
 
 
 def _summed(first: Floats, source: Ints, target: Ints, weight: Floats, terms: int) -> tuple[Floats, bool]:
@@ -43,9 +48,13 @@ def _summed(first: Floats, source: Ints, target: Ints, weight: Floats, terms: in
     return total, False
 
 
-def solved_by_components(first: Floats, source: Ints, target: Ints, weight: Floats) -> Floats:
+def solved_by_components(
+    first: Floats, source: Ints, target: Ints, weight: Floats, *, backwards: bool = False
+) -> Floats:
     """The sum, as the solution of the equations, one strongly connected component after the other."""
     component = strong_components(len(first), source, target)
+    across, origin = component[source] != component[target], target if backwards else source
+    leaving = totals(origin[across], weight[across], len(first))  # the chance that a step leads out of the component
     order = np.argsort(component[target], kind="stable")
     source, target, weight = source[order], target[order], weight[order]
     cuts = np.searchsorted(component[target], np.arange(int(component.max()) + 2))
@@ -58,19 +67,46 @@ def solved_by_components(first: Floats, source: Ints, target: Ints, weight: Floa
         if inside.any():
             members = np.unique(into)
             ends = np.searchsorted(members, into[inside]), np.searchsorted(members, out_of[inside])
-            total[members] = _of_component(total[members], ends[1], ends[0], by[inside])
+            loops = ends[1], ends[0], by[inside]
+            total[members] = _of_component(total[members], *loops, leaving[members], backwards=backwards)
     return total
 
 
-def _of_component(first: Floats, source: Ints, target: Ints, weight: Floats) -> Floats:
+def _of_component(
+    first: Floats, source: Ints, target: Ints, weight: Floats, leaving: Floats, *, backwards: bool
+) -> Floats:
     if len(first) > LARGEST:
         return _summed(first, source, target, weight, MOST_TERMS)[0]
-    matrix = np.eye(len(first))
-    np.subtract.at(matrix, (target, source), weight)
+    matrix = np.zeros((len(first), len(first)))
+    np.add.at(matrix, (target, source), weight)
     try:
-        return np.asarray(np.linalg.solve(matrix, first), np.float64)
-    except np.linalg.LinAlgError:  # what is never left, to a number's precision: summed as long as one may
-        return _summed(first, source, target, weight, STUCK)[0]
+        found = np.asarray(np.linalg.solve(np.eye(len(first)) - matrix, first), np.float64)
+    except np.linalg.LinAlgError:  # it is never left, to a number's precision
+        found = np.full(len(first), np.inf)
+    if np.abs(found).max() < HARD * np.abs(first).max() or not leaving.any():
+        return found
+    if len(first) > LARGEST_HARD:
+        what = f"play hardly ever leaves a loop of {len(first):,} states"
+        raise InputError(f"{what}, so its exact score is beyond a number's precision: sample it, or use a smaller α")
+    return without_rounding(first, matrix if backwards else matrix.T, leaving, backwards=backwards)
+
+
+def without_rounding(first: Floats, steps: Floats, leaving: Floats, *, backwards: bool) -> Floats:
+    """The same by the chances of steps [from, to] and of leaving alone, where 1 minus the chance of staying would be 0:
+    states are taken out of the loop one by one, and nothing is ever subtracted (Grassmann, Taksar, Heyman 1985)."""
+    steps, leaving, first, out = steps.copy(), leaving.copy(), first.copy(), np.zeros(len(first))
+    for k in range(len(first) - 1, -1, -1):
+        before = slice(0, k)
+        out[k] = leaving[k] + steps[k, before].sum()  # the chance to go anywhere but to k and those taken out
+        share, onward = steps[before, k] / out[k], steps[k, before] / out[k]
+        leaving[before] += share * leaving[k]
+        first[before] += (share if backwards else onward) * first[k]
+        steps[before, before] += np.outer(share, steps[k, before])
+    found = np.zeros(len(first))
+    for k in range(len(first)):
+        row = steps[k, :k] if backwards else steps[:k, k]
+        found[k] = (first[k] + row @ found[:k]) / out[k]
+    return found
 
 
 def strong_components(size: int, source: Ints, target: Ints) -> Ints:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import Any
 
-from drrn.games import Game
+from drrn.games import Game, can_be_compiled
 from drrn.games.optional import title_of, training_of
 
 # What suits the paper's two games, by title: α as the paper has it; of epochs it says "multiple", and they were chosen
@@ -32,8 +32,11 @@ TUNED: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 
 def suiting(game: Game) -> dict[str, Any]:
-    """What suits a game, whatever the model: what is known of the paper's, under what the game says itself."""
-    return {**PAPER_GAMES.get(title_of(game), {}), **training_of(game)}
+    """What suits a game, whatever the model: what is known of the paper's, under what the game says itself. Of a game
+    that is only ever stepped nobody knows beforehand what it pays: there α is relative to that, unless it names one."""
+    found = {**PAPER_GAMES.get(title_of(game), {}), **training_of(game)}
+    unknown = "alpha" not in found and not can_be_compiled(game)
+    return {"alpha_relative": True, **found} if unknown else found
 
 
 def tuned(game: str, job: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from drrn.games.authors import place
 from drrn.games.authors.text_world import ORIGINAL, open_original
 from drrn.games.contract import Game, looks_like_a_game
 from drrn.games.gymnasium_game import GymnasiumGame, is_environment
+from drrn.games.history import with_history
 from drrn.games.open_story import ENGINES, INK, StoryOptions, open_story
 from drrn.games.stories.reading import HTML, TWEE
 from drrn.games.suites import is_suite_toml, lasting_suite_name, names_a_suite, open_suite
@@ -34,13 +35,14 @@ class Recipe:
     encoding: str | None = None
     engine: str | None = None  # of a Twine story: native or hosted
     folder: str | None = None  # where to look for the module of a `module:factory` that is not installed
+    history: int = 0  # pages before that a page's text tells, too
 
     def open(self) -> Game:
         """The game, made anew."""
         game = _opened(self)
         with contextlib.suppress(AttributeError):  # a class with slots: whoever opened it has the recipe
             setattr(game, RECIPE, self)
-        return game
+        return with_history(game, self.history)
 
 
 def make(

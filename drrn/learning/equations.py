@@ -24,6 +24,18 @@ def double_q_targets(
     return reward + discount * torch.where(next_mask.any(dim=-1), value, 0.0)
 
 
+def values_of_pairs(next_q: Tensor, online_q: Tensor, owner: Tensor, pages: int) -> Tensor:
+    """The same max, where pages are given as pairs [R, N] of an action and the page that owns it (-1: none): Q of the
+    action that the online network values most, for each of so many pages; 0 where one has no action. [R, pages]"""
+    places = torch.arange(owner.shape[1], device=owner.device).expand_as(owner)
+    owner = owner.where(owner >= 0, pages)  # what is no pair falls to a page beyond the last
+    best = next_q.new_full((len(owner), pages + 1), -torch.inf).scatter_reduce(1, owner, online_q, "amax")
+    first = torch.full_like(best, owner.shape[1], dtype=torch.long)
+    first.scatter_reduce_(1, owner, places.where(online_q == best.gather(1, owner), owner.shape[1]), "amin")
+    values = torch.cat([next_q, next_q.new_zeros(len(owner), 1)], dim=1)
+    return values.gather(1, first)[:, :pages]
+
+
 def squared(error: Tensor) -> Tensor:
     """½ (y - Q)², so that its gradient is the error itself."""
     return 0.5 * error * error

@@ -31,6 +31,9 @@ class Learner(Protocol):
     def tell(self, replica: int, played: Experience) -> None:
         """Take in what a replica played."""
 
+    def rescale(self, replica: int, factor: float) -> None:
+        """Rewards are told in other units from now on: those that the replica was told are multiplied."""
+
     def learn(self, generators: Generators) -> int:
         """After a round: learn from what was told; how many transitions were learned from."""
 

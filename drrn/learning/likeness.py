@@ -33,12 +33,10 @@ class Likeness:
     def of_steps(self, steps: Steps) -> Steps:
         """The same episodes."""
         here, ends = (
-            self.of_pages(Pages(*part))
-            for part in ((steps.states, steps.actions), (steps.end_states, steps.end_actions))
+            replace(menus, actions=self.actions.of(menus.actions)) for menus in (steps.actions, steps.end_actions)
         )
-        return replace(
-            steps, states=here.states, actions=here.actions, end_states=ends.states, end_actions=ends.actions
-        )
+        states, end_states = self.states.of(steps.states), self.states.of(steps.end_states)
+        return replace(steps, states=states, actions=here, end_states=end_states, end_actions=ends)
 
 
 class Signs:

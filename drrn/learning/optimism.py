@@ -51,6 +51,10 @@ class Optimism:
             memory.add(self.likeness.of_steps(steps))
         value_anew(memory, hoped, self.settings, self.alpha)
 
+    def rescale(self, replica: int, factor: float) -> None:
+        for memory in (self.memories[replica], self.alike[replica]):
+            memory.rescale(factor)
+
     def first(self, replica: int, q: NDArray[np.floating], pages: Pages) -> Probabilities:
         """The probabilities of a replica's actions: softmax over optimistic values, whatever the network says."""
         memory, weight = self.memories[replica], self.settings.pseudo_count

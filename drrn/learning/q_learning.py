@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from drrn.errors import InputError
-from drrn.learning.equations import LOSSES, double_q_targets, q_targets
+from drrn.learning.equations import LOSSES, double_q_targets, q_targets, values_of_pairs
 from drrn.learning.learner import Experience, Generators
 from drrn.learning.optimisers import OPTIMISERS
-from drrn.learning.replay import Batches, Places, ReplayBuffer, batches_of
+from drrn.learning.replay import Batches, Pairs, Places, ReplayBuffer, batches_of
 from drrn.models.base import Model, Pages, Reading
 from drrn.models.encoders.base import Leaves
 from drrn.settings import Settings
@@ -43,6 +43,9 @@ class QLearning:
 
     def tell(self, replica: int, played: Experience) -> None:
         self.buffers[replica].add(played.transitions(self.settings.discount, self.settings.n_steps))
+
+    def rescale(self, replica: int, factor: float) -> None:
+        self.buffers[replica].rescale(factor)
 
     def learn(self, generators: Generators) -> int:
         """Epochs over what the replay buffers hold, shuffled."""
@@ -105,7 +108,9 @@ class QLearning:
         """By automatic differentiation. Whatever the updates need is brought to the device at once, and their errors
         back at once: a GPU that is waited for at every update stands idle most of the time."""
         arrays = {"taken": batches.taken, "rewards": batches.rewards, "discounts": batches.discounts}
-        arrays |= {"weights": batches.weights, "next_mask": batches.next_pages.mask}
+        arrays["weights"] = batches.weights
+        if isinstance(batches.next_pages, Pages):
+            arrays["next_mask"] = batches.next_pages.mask
         tensors = {name: torch.from_numpy(array).to(self.model.device) for name, array in arrays.items()}
         errors = []
         for k, (now, then) in enumerate(self._readings(batches)):
@@ -139,24 +144,25 @@ class QLearning:
         return generator.permutation(len(buffer))
 
     def _learn_from(self, places: list[Places]) -> None:
-        batches = batches_of(self.buffers, places, self.settings.batch_size)
+        batches = batches_of(self.buffers, places, self.settings.batch_size, menus=self.model.sees_menu)
         errors = self.update(batches).swapaxes(0, 1).reshape(len(places), -1)  # [R, K · B]
         for buffer, some, error in zip(self.buffers, places, errors, strict=True):
             buffer.revise(some, error[: len(some)])
 
-    def _readings(self, batches: Batches) -> Iterator[tuple[Reading, Reading]]:
+    def _readings(self, batches: Batches) -> Iterator[tuple[Reading, Reading | Pairs]]:
         """Both pages of each batch, some batches at once."""
-        pages = self.pages_to_learn(batches)
+        pages, following = self.pages_to_learn(batches), batches.next_pages
         for start in range(0, len(pages.states), AT_ONCE):
             some = slice(start, start + AT_ONCE)
-            yield from zip(self.read(pages[some]), self.read(batches.next_pages[some]), strict=True)
+            then = self.read(following[some]) if isinstance(following, Pages) else following[some]
+            yield from zip(self.read(pages[some]), then, strict=True)
 
     def pages_to_learn(self, batches: Batches) -> Pages:
         """The pages; a model that does not see the menu need not be shown the actions that were not taken."""
         pages = batches.pages
         return pages if self.model.sees_menu else Pages(pages.states, batches.chosen[..., None])
 
-    def _step(self, batch: dict[str, Tensor], now: Reading, then: Reading) -> Tensor:
+    def _step(self, batch: dict[str, Tensor], now: Reading, then: Reading | Pairs) -> Tensor:
         y = self._targets(batch, then)
         weights, leaves = list(self.model.weights.values()), Leaves()
         with differentiable(weights):
@@ -170,12 +176,23 @@ class QLearning:
         return error.detach()
 
     @torch.no_grad()
-    def _targets(self, batch: dict[str, Tensor], then: Reading) -> Tensor:
-        rewards, discounts, mask = batch["rewards"], batch["discounts"], batch["next_mask"]
+    def _targets(self, batch: dict[str, Tensor], then: Reading | Pairs) -> Tensor:
+        rewards, discounts = batch["rewards"], batch["discounts"]
+        if isinstance(then, Pairs):
+            return rewards + discounts * self._values(then)
+        mask = batch["next_mask"]
         next_q = (self.target or self.model).forward(then, None)
         if not self.settings.double:
             return q_targets(rewards, next_q, mask, discounts)
         return double_q_targets(rewards, next_q, self.model.forward(then, None), mask, discounts)
+
+    def _values(self, then: Pairs) -> Tensor:
+        """What the next pages are worth [R, B], where they are given as pairs."""
+        model, pairs = self.target or self.model, (then.states, then.actions)
+        next_q = model.q_of_pairs(*pairs)
+        online_q = self.model.q_of_pairs(*pairs) if self.settings.double else next_q
+        owner, at = (torch.from_numpy(array).to(self.model.device) for array in (then.owner, then.at))
+        return values_of_pairs(next_q, online_q, owner, int(then.at.max()) + 1).gather(1, at)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.models import Pages
+from drrn.learning.menus import Menus, MenuStore
+from drrn.models.base import NARROW, Pages
 from drrn.text import Ids, State
 
 Places = NDArray[np.int64]
@@ -20,29 +22,73 @@ PRIORITY_EXPONENT, CORRECTION_EXPONENT = 0.6, 0.4
 
 @dataclass(frozen=True)
 class Transitions:
-    """Some transitions. The next actions are -1 where there are none: all -1 is an ending."""
+    """Some transitions. Where there are no next actions, it is an ending."""
 
     states: Ids  # [N]
-    actions: Ids  # [N, A], in their shown order
+    actions: Menus  # of N pages, in their shown order
     taken: Ids  # [N], a place among the actions
     rewards: NDArray[np.float32]  # [N], of n steps where asked for
     discounts: NDArray[np.float32]  # [N], γⁿ: what the next state's value is multiplied by
     next_states: Ids  # [N]
-    next_actions: Ids  # [N, A]
+    next_actions: Menus  # of N pages
 
     def __len__(self) -> int:
         return len(self.states)
 
 
 @dataclass(frozen=True)
+class Pairs:
+    """The distinct pages of a batch as pairs of a text and an action; -1 where a replica has fewer pairs."""
+
+    states: Ids  # [R, N]
+    actions: Ids  # [R, N]
+    owner: Ids  # [R, N], which of the distinct pages shows the pair
+    at: Ids  # [R, B], which of them each page of the batch is
+
+
+@dataclass(frozen=True)
+class RaggedPages:
+    """Pages of K batches whose menus are of very different width: laid out as pairs, batch by batch."""
+
+    states: Ids  # [K, R, B]
+    menus: Ids  # [K, R, B], numbers in the replica's store of menus; -1: no actions
+    stores: Sequence[MenuStore]  # of each replica
+
+    def __getitem__(self, some: slice) -> list[Pairs]:
+        return [self._pairs(k) for k in range(*some.indices(len(self.states)))]
+
+    def _pairs(self, k: int) -> Pairs:
+        rows = [self._pairs_of(r, self.menus[k, r], self.states[k, r]) for r in range(len(self.stores))]
+        states, actions, owner, at = zip(*rows, strict=True)
+        return Pairs(_side_by_side(states), _side_by_side(actions), _side_by_side(owner), np.stack(at))
+
+    def _pairs_of(self, replica: int, menus: Ids, states: Ids) -> tuple[Ids, Ids, Ids, Ids]:
+        """A page that is there more than once is scored once."""
+        pages, at = np.unique((menus << 32) + states, return_inverse=True)
+        state, menu = pages & 0xFFFFFFFF, pages >> 32
+        shown = np.flatnonzero(menu >= 0)
+        found = self.stores[replica].of(menu[shown])
+        owner = np.repeat(shown, found.counts)
+        return state[owner], found.flat(), owner, at.reshape(-1)
+
+
+def _side_by_side(rows: Sequence[Ids]) -> Ids:
+    """Rows of one length, -1 where one has no more."""
+    found = np.full((len(rows), max(map(len, rows))), -1, np.int64)
+    for row, values in zip(found, rows, strict=True):
+        row[: len(values)] = values
+    return found
+
+
+@dataclass(frozen=True)
 class Batches:
     """K batches of B transitions of each replica; a weight of 0 stands where a replica has fewer."""
 
-    pages: Pages
+    pages: Pages  # with their menus, or with the taken action alone
     taken: Ids  # [K, R, B]
     rewards: NDArray[np.float32]  # [K, R, B]
     discounts: NDArray[np.float32]  # [K, R, B]
-    next_pages: Pages
+    next_pages: Pages | RaggedPages
     weights: NDArray[np.float32]  # [K, R, B]
 
     @cached_property
@@ -59,12 +105,10 @@ class Batches:
 
 
 TYPES = {
-    "states": np.int32, "actions": np.int32, "taken": np.int16, "rewards": np.float32, "discounts": np.float32,
-    "next_states": np.int32, "next_actions": np.int32,
+    "states": np.int32, "menus": np.int32, "taken": np.int32, "rewards": np.float32, "discounts": np.float32,
+    "next_states": np.int32, "next_menus": np.int32,
 }  # fmt: skip
-WIDE = ("actions", "next_actions")
-SIDES = ("states", "actions")
-TEXTS = {"states": "states", "next_states": "states", "actions": "actions", "next_actions": "actions"}
+MORE_MENUS = 1024  # than twice those in use, and the others are let go of
 
 
 class ReplayBuffer:
@@ -73,7 +117,8 @@ class ReplayBuffer:
     def __init__(self, capacity: int, *, prioritised: bool = False) -> None:
         self.capacity = capacity
         self.count = 0  # ever added
-        self.arrays = {name: np.empty((0, 1) if name in WIDE else 0, kind) for name, kind in TYPES.items()}
+        self.arrays = {name: np.empty(0, kind) for name, kind in TYPES.items()}
+        self.menus, self.most_menus = MenuStore(), MORE_MENUS
         self.priorities = Priorities() if prioritised else None
 
     def __len__(self) -> int:
@@ -81,25 +126,26 @@ class ReplayBuffer:
 
     @property
     def nbytes(self) -> int:
-        return sum(array.nbytes for array in self.arrays.values())
+        return sum(array.nbytes for array in self.arrays.values()) + self.menus.nbytes
 
     def add(self, new: Transitions) -> None:
         """Keep transitions, each with the largest priority so far."""
         places = (self.count + np.arange(len(new))) % self.capacity
-        self._make_room(min(self.count + len(new), self.capacity), max(new.actions.shape[1], new.next_actions.shape[1]))
+        self._make_room(min(self.count + len(new), self.capacity))
+        numbers = self.menus.add(new.actions.joined(new.next_actions))
+        values = {**vars(new), "menus": numbers[: len(new)], "next_menus": numbers[len(new) :]}
         for name, array in self.arrays.items():
-            values = getattr(new, name)
-            if name in WIDE:
-                array[places] = -1
-                array[places, : values.shape[1]] = values
-            else:
-                array[places] = values
+            array[places] = values[name]
         self.count += len(new)
+        if self.count > self.capacity and self.menus.count > self.most_menus:
+            self._let_go_of_menus()
         if self.priorities is not None and len(new):
             self.priorities.set(places, np.full(len(new), self.priorities.largest))
 
     def at(self, places: Places) -> Transitions:
-        return Transitions(**{name: array[places] for name, array in self.arrays.items()})
+        found: dict[str, Any] = {name: array[places] for name, array in self.arrays.items()}
+        found["actions"], found["next_actions"] = (self.menus.of(found.pop(name)) for name in ("menus", "next_menus"))
+        return Transitions(**found)
 
     def sample(self, count: int, generator: np.random.Generator) -> Places:
         """So many places, with replacement: evenly, or in proportion to priority."""
@@ -122,43 +168,69 @@ class ReplayBuffer:
 
     def clear(self) -> None:
         self.count = 0
+        self.menus.clear()
         if self.priorities is not None:
             self.priorities = Priorities()
 
     def texts_in_use(self) -> tuple[Ids, Ids]:
         """The distinct ids of states' and actions' texts."""
-        used = {name: self.arrays[name][: len(self)].ravel() for name in TEXTS}
-        states, actions = (np.unique(np.concatenate([used[side], used[f"next_{side}"]])) for side in SIDES)
-        return states.astype(np.int64), actions[actions >= 0].astype(np.int64)
+        self._let_go_of_menus()
+        states = np.unique(np.concatenate([self.arrays[name][: len(self)] for name in ("states", "next_states")]))
+        return states.astype(np.int64), np.unique(self.menus.state()[1]).astype(np.int64)
 
     def renumber(self, states: Ids, actions: Ids) -> None:
-        """Texts have new ids: state i is now `states[i]`; the last of each is what -1, no text, becomes."""
-        for name, side in TEXTS.items():
+        """Texts have new ids: state i is now `states[i]`, and so for actions."""
+        for name in ("states", "next_states"):
             kept = self.arrays[name][: len(self)]
-            kept[...] = (states if side == "states" else actions)[kept]
+            kept[...] = states[kept]
+        self.menus.renumber(actions)
+
+    def rescale(self, factor: float) -> None:
+        """Rewards are told in other units."""
+        self.arrays["rewards"] *= np.float32(factor)
 
     def state(self) -> State:
+        self._let_go_of_menus()
         kept = {name: array[: len(self)] for name, array in self.arrays.items()}
+        kept["first"], kept["actions"], widest = self.menus.state()
         if self.priorities is not None:
             kept["sums"] = self.priorities.sums
-        return {**kept, "count": self.count, "largest": self.priorities.largest if self.priorities else 1.0}
+        largest = self.priorities.largest if self.priorities else 1.0
+        return {**kept, "widest": widest, "count": self.count, "largest": largest}
 
     def restore(self, state: State) -> None:
         self.count = state["count"]
-        self.arrays = {name: state[name] for name in TYPES}
+        state = state if "widest" in state else _from_padded(state)
+        self.arrays = {name: np.array(state[name], kind) for name, kind in TYPES.items()}
+        self.menus.restore(state["first"], state["actions"], state["widest"])
         if self.priorities is not None:
             self.priorities.sums, self.priorities.largest = state["sums"], state["largest"]
             self.priorities.leaves = len(self.priorities.sums) // 2
 
-    def _make_room(self, rows: int, columns: int) -> None:
-        """Rows double, so that growing stays cheap; columns are the most actions seen."""
+    def _make_room(self, rows: int) -> None:
+        """Rows double, so that growing stays cheap."""
         have = len(self.arrays["states"])
-        rows = have if rows <= have else min(self.capacity, max(rows, 2 * have))
-        for name, array in self.arrays.items():
-            shape = (rows, max(array.shape[1], columns)) if name in WIDE else (rows,)
-            if array.shape != shape:
-                self.arrays[name] = np.full(shape, -1, array.dtype)
-                self.arrays[name][tuple(slice(n) for n in array.shape)] = array
+        if rows > have:
+            fresh = min(self.capacity, max(rows, 2 * have)) - have
+            self.arrays = {name: np.pad(array, (0, fresh)) for name, array in self.arrays.items()}
+
+    def _let_go_of_menus(self) -> None:
+        """Those of transitions that were overwritten."""
+        mine = [self.arrays[name][: len(self)] for name in ("menus", "next_menus")]
+        used = np.unique(np.concatenate(mine)).astype(np.int64)
+        if len(used) < self.menus.count:
+            renumbered = self.menus.keep(used)
+            for numbers in mine:
+                numbers[...] = renumbered[numbers]
+        self.most_menus = 2 * len(used) + MORE_MENUS
+
+
+def _from_padded(state: State) -> State:
+    """The state of a buffer that kept its menus side by side, as runs did that are older."""
+    now, then = (Menus.of_padded(state[name]) for name in ("actions", "next_actions"))
+    menus, widest = now.joined(then), state["actions"].shape[1]
+    numbers = {"menus": menus.which[: len(now)], "next_menus": menus.which[len(now) :]}
+    return {**state, **numbers, "first": menus.first, "actions": menus.actions, "widest": widest}
 
 
 class Priorities:
@@ -208,15 +280,18 @@ class Priorities:
             self.sums[level : 2 * level] = below[::2] + below[1::2]
 
 
-def batches_of(buffers: list[ReplayBuffer], places: list[Places], size: int) -> Batches:
-    """The transitions at some places of each buffer, cut into batches; shorter rows are padded with weights of 0."""
+def batches_of(buffers: list[ReplayBuffer], places: list[Places], size: int, *, menus: bool = True) -> Batches:
+    """The transitions at some places of each buffer, cut into batches; shorter rows are padded with weights of 0.
+
+    Without `menus`, the pages have the taken action alone, and next pages are ragged where one of them is wide.
+    """
     longest = max(map(len, places))
     size = min(size, longest)
     count = -(-longest // size)
-    replicas, most = len(buffers), max(buffer.arrays["actions"].shape[1] for buffer in buffers)
-    whole: dict[str, NDArray[Any]] = {"weights": np.zeros((replicas, count * size), np.float32)}
+    shape, most = (len(buffers), count * size), max(buffer.menus.widest for buffer in buffers)
+    whole: dict[str, NDArray[Any]] = {"weights": np.zeros(shape, np.float32)}
     for name, kind in TYPES.items():
-        shape, empty = ((replicas, count * size, most), -1) if name in WIDE else ((replicas, count * size), 0)
+        empty = -1 if "menus" in name else 0
         whole[name] = np.full(shape, empty, np.float32 if kind is np.float32 else np.int64)
     for r, (buffer, some) in enumerate(zip(buffers, places, strict=True)):
         if not len(buffer):
@@ -224,11 +299,34 @@ def batches_of(buffers: list[ReplayBuffer], places: list[Places], size: int) -> 
         at = np.zeros(count * size, np.int64)
         at[: len(some)] = some
         whole["weights"][r, : len(some)] = buffer.weights(some)
-        for name, values in vars(buffer.at(at)).items():
-            whole[name][r][tuple(map(slice, values.shape))] = values
+        for name, array in buffer.arrays.items():
+            whole[name][r] = array[at]
+    stores = [buffer.menus for buffer in buffers]
+    if menus:
+        whole["actions"] = _shown(stores, whole["menus"], most)
+    else:
+        whole["actions"] = _taken(stores, whole["menus"], whole["taken"])[..., None]
+        whole["taken"][...] = 0
+    ragged = not menus and most > NARROW
+    if not ragged:
+        whole["next_actions"] = _shown(stores, whole["next_menus"], most)
     cut = {  # [R, K · B, …] to [K, R, B, …]
-        name: array.reshape(replicas, count, size, *array.shape[2:]).swapaxes(0, 1) for name, array in whole.items()
+        name: array.reshape(len(buffers), count, size, *array.shape[2:]).swapaxes(0, 1) for name, array in whole.items()
     }
-    pages = Pages(cut.pop("states"), cut.pop("actions"))
-    next_pages = Pages(cut.pop("next_states"), cut.pop("next_actions"))
-    return Batches(pages=pages, next_pages=next_pages, **cut)
+    next_states, next_menus, _ = cut.pop("next_states"), cut.pop("next_menus"), cut.pop("menus")
+    next_pages = RaggedPages(next_states, next_menus, stores) if ragged else Pages(next_states, cut.pop("next_actions"))
+    return Batches(pages=Pages(cut.pop("states"), cut.pop("actions")), next_pages=next_pages, **cut)
+
+
+def _shown(stores: Sequence[MenuStore], menus: Ids, most: int) -> Ids:
+    """The actions of menus [R, N] side by side, [R, N, most]; -1 where a replica has none."""
+    rows = [np.full((len(row), most), -1) if row[0] < 0 else store.of(row).padded(most)
+            for store, row in zip(stores, menus, strict=True)]  # fmt: skip
+    return np.stack(rows)
+
+
+def _taken(stores: Sequence[MenuStore], menus: Ids, taken: Ids) -> Ids:
+    """The actions that were taken [R, N]; -1 where a replica has none."""
+    rows = [np.full(len(row), -1) if row[0] < 0 else store.of(row).at(places)
+            for store, row, places in zip(stores, menus, taken, strict=True)]  # fmt: skip
+    return np.stack(rows)

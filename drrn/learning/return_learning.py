@@ -23,7 +23,7 @@ from drrn.learning.optimisers import OPTIMISERS
 from drrn.learning.q_learning import differentiable
 from drrn.learning.returns import Floats
 from drrn.learning.text_noise import noise_of, noisy
-from drrn.models.base import Model, Pages
+from drrn.models.base import NARROW, Model, Pages
 from drrn.models.encoders.base import Leaves
 from drrn.settings import Settings
 from drrn.text import Ids, State, texts_of_all
@@ -62,6 +62,9 @@ class ReturnLearning:
 
     def tell(self, replica: int, played: Experience) -> None:
         self.memories[replica].add(played.steps())
+
+    def rescale(self, replica: int, factor: float) -> None:
+        self.memories[replica].rescale(factor)
 
     def learn(self, generators: Generators) -> int:
         """Value what was kept, then fit Q to it."""
@@ -148,7 +151,7 @@ class ReturnLearning:
         """Pairs for all updates of a round."""
         settings, replicas = self.settings, len(self.memories)
         shape = (settings.updates, replicas, settings.batch_size)
-        most = max(memory.actions.shape[1] for memory in self.memories) if self.model.sees_menu else 1
+        most = max(memory.widest for memory in self.memories) if self.model.sees_menu else 1
         states, actions = np.zeros(shape, np.int64), np.full((*shape, most), -1, np.int64)
         places, targets = np.zeros(shape, np.int64), np.zeros(shape, np.float32)
         weights = np.zeros(shape, np.float32)
@@ -160,26 +163,40 @@ class ReturnLearning:
             states[:, r], targets[:, r], weights[:, r] = memory.states[page], memory.means[drawn], 1.0
             if self.model.sees_menu:
                 places[:, r] = place
-                actions[:, r, :, : memory.actions.shape[1]] = memory.actions[page]
+                actions[:, r] = memory.menus[page.ravel()].padded(most).reshape(*page.shape, most)
             else:
-                actions[:, r, :, 0] = memory.actions[page, place]
+                actions[:, r, :, 0] = memory.links[memory.first[page] + place]
         return Fits(Pages(states, actions), places, targets, weights)
 
     def _q_of_pages(self) -> Iterator[Floats]:
-        """Q of the pages that each replica's memory holds, [P, A], by the model that plays."""
-        longest = max(len(memory.states) for memory in self.memories)
-        most = max(memory.actions.shape[1] for memory in self.memories)
-        shape = (len(self.memories), longest)
-        states, actions = np.full(shape, -1, np.int64), np.full((*shape, most), -1, np.int64)
+        """Q of each action of the pages that each replica's memory holds, [L], by the model that plays."""
+        most = max(memory.widest for memory in self.memories)
+        q = self._q_side_by_side(most) if most <= NARROW or self.model.sees_menu else self._q_of_links()
+        for memory, found in zip(self.memories, q, strict=True):
+            yield found[: len(memory.links)].astype(np.float64)
+
+    def _q_side_by_side(self, most: int) -> list[NDArray[np.float32]]:
+        """Where pages are narrow, or Q depends on the whole menu: so many pages at once."""
+        longest, found = max(len(memory.states) for memory in self.memories), []
+        for at in range(0, longest, PAGES_AT_ONCE):
+            size = min(PAGES_AT_ONCE, longest - at)
+            states, actions = (np.full((len(self.memories), size, *more), -1, np.int64) for more in ((), (most,)))
+            for r, memory in enumerate(self.memories):
+                some = memory.states[at : at + size]
+                states[r, : len(some)], actions[r, : len(some)] = some, memory.menus[at : at + size].padded(most)
+            found.append((self.model.q(Pages(states, actions)).cpu().numpy(), actions >= 0))
+        return [np.concatenate([q[r][mask[r]] for q, mask in found] or [np.zeros(0, np.float32)])
+                for r in range(len(self.memories))]  # fmt: skip
+
+    def _q_of_links(self) -> NDArray[np.float32]:
+        """Where a page is wide: the actions of all pages end to end."""
+        shape = (len(self.memories), max(len(memory.links) for memory in self.memories))
+        states, actions = np.full(shape, -1, np.int64), np.full(shape, -1, np.int64)
         for r, memory in enumerate(self.memories):
-            states[r, : len(memory.states)] = memory.states
-            actions[r, : len(memory.states), : memory.actions.shape[1]] = memory.actions
-        pages, at_once = Pages(states, actions), PAGES_AT_ONCE
-        parts = [self.model.q(Pages(states[:, at : at + at_once], actions[:, at : at + at_once])).cpu().numpy()
-                 for at in range(0, longest, at_once)]  # fmt: skip
-        q = np.concatenate(parts, axis=1) if parts else np.zeros(pages.actions.shape)
-        for r, memory in enumerate(self.memories):
-            yield q[r, : len(memory.states), : memory.actions.shape[1]].astype(np.float64)
+            states[r, : len(memory.links)] = memory.states[memory.page_of_link]
+            actions[r, : len(memory.links)] = memory.links
+        found: NDArray[np.float32] = self.model.q_of_pairs(states, actions).cpu().numpy()
+        return found
 
     def _check_finite(self) -> None:
         tables: list[Tensor] = [table.weight for table in self.model.tables.values()]

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from drrn.learning.menus import Menus
 from drrn.learning.replay import Transitions
 from drrn.learning.returns import Backwards, monte_carlo
 from drrn.text import Ids
@@ -21,13 +22,13 @@ class Steps:
     """
 
     states: Ids  # [N] text ids of the pages
-    actions: Ids  # [N, A] action ids as shown, -1 where there are no more
+    actions: Menus  # of the pages [N], as shown
     taken: Ids  # [N] a place among the actions
     probabilities: NDArray[np.float64]  # [N] μ, of the action taken, when it was taken
     rewards: NDArray[np.float64]  # [N] for arriving on the next page
     last: NDArray[np.bool_]  # [N] whether the episode is over after this step
     end_states: Ids  # [E] the page that each episode came to rest on, in the order of the episodes
-    end_actions: Ids  # [E, A] all -1 at an ending; a stopped episode still has actions, so it bootstraps
+    end_actions: Menus  # [E] empty at an ending; a stopped episode still has actions, so it bootstraps
 
     def __len__(self) -> int:
         return len(self.states)
@@ -43,14 +44,15 @@ class Steps:
         episode: Ids = np.cumsum(self.last) - self.last
         rewards, end, counted = n_step_rewards(episode, self.rewards, discount, n_steps)
         after = np.where(self.last[end], len(self) + episode[end], end + 1)  # where episodes' ends follow the steps
+        menus = self.actions.joined(self.end_actions)
         return Transitions(
             states=self.states,
-            actions=self.actions,
+            actions=menus[: len(self)],
             taken=self.taken,
             rewards=rewards.astype(np.float32),
             discounts=(discount**counted).astype(np.float32),
             next_states=np.concatenate([self.states, self.end_states])[after],
-            next_actions=np.concatenate([self.actions, self.end_actions])[after],
+            next_actions=menus[after],
         )
 
 

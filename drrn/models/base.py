@@ -21,6 +21,9 @@ from drrn.models.encoders.word_table import WordTable, renewed
 from drrn.models.initial import SCALE, small_random
 from drrn.text import Ids, Lexicon, State, Store
 
+NARROW = 64  # actions: where no page has more, pages stand side by side, with room for the widest of them
+PAIRS_AT_ONCE = 2**16  # pairs of a page and an action, of all replicas, that are scored together on wider pages
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -107,8 +110,29 @@ class Model:
 
     def q(self, pages: Pages, store: Store | None = None) -> Tensor:
         """Q-values [R, B, A] of pages, without gradients; `store` has their texts, if not the model's own."""
+        if pages.actions.shape[2] > NARROW and not self.sees_menu:
+            return self._q_of_wide(pages, store)
         with torch.no_grad():
             return self.forward(self.read(Pages(pages.states[None], pages.actions[None]), store)[0], None)
+
+    def q_of_pairs(self, states: Ids, actions: Ids, store: Store | None = None) -> Tensor:
+        """Q of texts and one action each, [R, N], without gradients; in pieces, so that memory is bounded."""
+        size = max(1, PAIRS_AT_ONCE // len(states))
+        parts = [self.q(Pages(states[:, at : at + size], actions[:, at : at + size, None]), store)
+                 for at in range(0, states.shape[1], size)]  # fmt: skip
+        return torch.cat(parts, dim=1).squeeze(2) if parts else torch.zeros(states.shape, device=self.device)
+
+    def _q_of_wide(self, pages: Pages, store: Store | None) -> Tensor:
+        """Only the actions that are there are scored; 0 where there is none."""
+        mask = pages.mask
+        counts = mask.sum(axis=(1, 2))
+        there = np.arange(int(counts.max())) < counts[:, None]  # [R, N]
+        states, actions = np.full(there.shape, -1, np.int64), np.full(there.shape, -1, np.int64)
+        states[there] = np.broadcast_to(pages.states[..., None], mask.shape)[mask]
+        actions[there] = pages.actions[mask]
+        found = torch.zeros(mask.shape, device=self.device)
+        found[torch.from_numpy(mask)] = self.q_of_pairs(states, actions, store)[torch.from_numpy(there)]
+        return found
 
     def read(self, pages: Pages, store: Store | None = None, look_up: LookUp | None = None) -> list[Reading]:
         """Look up the texts of several batches at once, [K, R, B] and [K, R, B, A]: a reading for each."""

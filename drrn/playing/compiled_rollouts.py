@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from drrn.errors import InputError
 from drrn.games import Compiled
 from drrn.games.compiled.lockstep import Played
+from drrn.learning.menus import Menus, alike_in_width
 from drrn.learning.replay import Transitions
 from drrn.learning.steps import Steps, last_steps
 from drrn.models import Model, Pages
 from drrn.playing.episodes import Episode
 from drrn.playing.policies import QPolicy
 from drrn.playing.rollouts import Rollout
-from drrn.text import Ids, Store
+from drrn.text import Ids, Store, ranges
 
 Floats = NDArray[np.float64]
 Tables = tuple[
@@ -36,9 +37,9 @@ class CompiledRollouts:
         """`store` is for a game whose texts the model has not all read: a scratch store, to look at and let go."""
         self.game, self.model, self.store = game, model, store or model.store
         states = np.array([self.store.states.id(text) for text in game.texts], np.int64)
-        actions = np.array([*(self.store.actions.id(action) for action in game.actions), -1], np.int64)
+        actions = np.array([self.store.actions.id(action) for action in game.actions], np.int64)
         self.states: Ids = states[game.page_text]  # [P]
-        self.actions: Ids = actions[game.page_actions]  # [P, A]; -1 stays -1
+        self.menus = Menus(np.arange(len(self.states)), game.page_first, actions[game.page_action])  # of each page
 
     def play(
         self, episodes: int, policy: QPolicy, generators: Sequence[np.random.Generator], *, learn: bool
@@ -60,20 +61,26 @@ class CompiledRollouts:
 
     def tables(self, policy: QPolicy) -> list[Tables]:
         """The probability of each slot, for each replica: at first, and where the page was shown before."""
-        replicas = len(self.model.seeds)
-        pages = Pages(np.tile(self.states, (replicas, 1)), np.tile(self.actions, (replicas, 1, 1)))
-        q = self.model.q(pages, self.store).cpu().numpy()  # [R, P, A]
-        on = (self.actions >= 0).any(axis=1)  # the pages that are no endings
-        shown = Pages(self.states[on], self.actions[on])
-        found = []
-        for r in range(replicas):
-            first, again = policy.first(r, q[r, on], shown), policy.again(r, q[r, on], shown)
-            found.append((self._by_slot(first, shown), None if again is None else self._by_slot(again, shown)))
-        return found
+        replicas, counts = len(self.model.seeds), self.menus.counts
+        first, again = ([np.zeros(len(self.menus.actions)) for _ in range(replicas)] for _ in range(2))
+        differs = False
+        for rows, width in alike_in_width(counts, self.menus.widest):
+            states, actions = self.states[rows], self.menus[rows].padded(width)
+            pages = Pages(np.tile(states, (replicas, 1)), np.tile(actions, (replicas, 1, 1)))
+            q = self.model.q(pages, self.store).cpu().numpy()  # [R, P, A]
+            on = counts[rows] > 0  # the pages that are no endings
+            shown, links = Pages(states[on], actions[on]), ranges(self.menus.first[rows], counts[rows])
+            for r in range(replicas):
+                first[r][links] = policy.first(r, q[r, on], shown)[shown.mask]
+                other = policy.again(r, q[r, on], shown)
+                if differs := other is not None:
+                    again[r][links] = other[shown.mask]
+        return [(self._by_slot(one), self._by_slot(two) if differs else None)
+                for one, two in zip(first, again, strict=True)]  # fmt: skip
 
-    def _by_slot(self, shares: Floats, shown: Pages) -> Floats:
-        """Of each slot, what stands for its page and action [P, A]; endings, which have no actions, are left out."""
-        return np.asarray(self.game.by_state(shares[shown.mask]), np.float64)
+    def _by_slot(self, shares: Floats) -> Floats:
+        """Of each slot, what stands for its page and action."""
+        return np.asarray(self.game.by_state(shares), np.float64)
 
 
 @dataclass(frozen=True)
@@ -118,11 +125,11 @@ class CompiledRollout(GraphRollout):
         last, (first, again) = last_steps(episode), self.tables
         return Steps(
             states=shown.states[game.page[state]],
-            actions=shown.actions[game.page[state]],
+            actions=shown.menus[game.page[state]],
             taken=slot - game.first[state],
             probabilities=first[slot] if again is None else np.where(taken.again[order], again[slot], first[slot]),
             rewards=game.reward[after],
             last=last,
             end_states=shown.states[game.page[after[last]]],
-            end_actions=shown.actions[game.page[after[last]]],
+            end_actions=shown.menus[game.page[after[last]]],
         )

@@ -45,7 +45,14 @@ def evaluate(
     return found
 
 
-def mean_and_deviation(evaluations: Sequence[Evaluation], policy: str) -> tuple[float, float]:
-    """Of the final reward, over replicas; one replica deviates by 0."""
-    scores = [e.summary.mean_final_reward for e in evaluations if e.policy == policy]
+def mean_and_deviation(
+    evaluations: Sequence[Evaluation], policy: str, measure: str = "mean_final_reward"
+) -> tuple[float, float]:
+    """Of the final reward, or of another measure of `Summary`, over replicas; one replica deviates by 0."""
+    scores = [getattr(e.summary, measure) for e in evaluations if e.policy == policy]
     return statistics.fmean(scores), statistics.stdev(scores) if len(scores) > 1 else 0.0
+
+
+def pays_on_the_way(evaluations: Sequence[Evaluation]) -> bool:
+    """Whether returns differ from final rewards: then both are worth telling."""
+    return any(abs(e.summary.mean_return - e.summary.mean_final_reward) > 1e-9 for e in evaluations)

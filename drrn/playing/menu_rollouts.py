@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from drrn.games import Compiled
 from drrn.games.compiled.lockstep import Played, arrivals
 from drrn.learning.exploration import draw_actions
+from drrn.learning.menus import Menus
 from drrn.learning.steps import Steps, last_steps
 from drrn.models import Model, Pages
 from drrn.playing.compiled_rollouts import CompiledRollouts, GraphRollout
@@ -22,6 +24,11 @@ from drrn.text import Ids, Store
 
 class MenuRollouts(CompiledRollouts):
     """Plays as `CompiledRollouts` does, where Q depends on the order of the actions."""
+
+    @cached_property
+    def actions(self) -> Ids:
+        """The actions of each page side by side, -1 where it has no more: [P, A]."""
+        return self.menus.padded()
 
     def play(
         self, episodes: int, policy: QPolicy, generators: Sequence[np.random.Generator], *, learn: bool
@@ -124,13 +131,13 @@ class MenuRollout(GraphRollout):
         last = last_steps(whole.episode[order])
         return Steps(
             states=whole.text[order],
-            actions=whole.menu[order],
+            actions=Menus.of_padded(whole.menu[order]),
             taken=whole.taken[order],
             probabilities=whole.probability[order],
             rewards=whole.reward[order],
             last=last,
             end_states=whole.next_text[order[last]],
-            end_actions=whole.next_menu[order[last]],
+            end_actions=Menus.of_padded(whole.next_menu[order[last]]),
         )
 
 

@@ -13,6 +13,7 @@ from drrn.learning.exploration import draw_actions
 from drrn.learning.replay import Transitions
 from drrn.learning.steps import Steps
 from drrn.models import Model, Pages
+from drrn.models.base import NARROW
 from drrn.playing.episodes import Episode
 from drrn.playing.lanes import Lanes, LocalLanes, Seen
 from drrn.playing.policies import QPolicy, chances
@@ -59,6 +60,7 @@ class SteppedRollouts:
         self.limit = step_limit_of(game)
         self._met: list[tuple[set[int], set[int]]] = []
         self._generation = (0, 0)
+        self._wide: dict[tuple[int, ...], list[int]] = {}  # wide menus that were shown
 
     def play(
         self, episodes: int, policy: QPolicy, generators: Sequence[np.random.Generator], *, learn: bool
@@ -66,6 +68,7 @@ class SteppedRollouts:
         """For each replica, `episodes` finished or stopped ones; its generator alone makes them."""
         waiting = [(r, int(s)) for r, by in enumerate(generators) for s in by.integers(2**62, size=episodes)][::-1]
         rollouts = [SteppedRollout([]) for _ in generators]
+        self._wide.clear()
         free = list(range(min(self.lanes.most, len(waiting))))[::-1]
         seats: list[Seat] = []
         store = self.model.store if learn else self.model.store.scratch()
@@ -123,6 +126,8 @@ class SteppedRollouts:
         """The page as ids; while learning, new words become known to the replica."""
         trajectory, seen = seat.trajectory, seat.seen
         state, menu = store.page(seen.observation.text, seen.observation.actions)
+        if len(menu) > NARROW:  # shown again and again, it is kept once
+            menu = self._wide.setdefault(tuple(menu), menu)
         if store is self.model.store:
             self._meet(seat.replica, state, menu)
         else:  # nothing is learned from what lies behind

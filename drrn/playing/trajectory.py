@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from drrn.errors import InputError
+from drrn.learning.menus import Menus
 from drrn.learning.replay import Transitions
 from drrn.learning.steps import Steps
 from drrn.models import Pages
@@ -64,15 +65,16 @@ class Moments:
     def transitions(self, discount: float, n_steps: int) -> Transitions:
         """As transitions. An episode that was stopped still has actions at its end, so it bootstraps."""
         spans = [(trajectory, t, min(t + n_steps, len(trajectory.taken))) for trajectory, t in self.of]
-        most = max((len(trajectory.menus[at]) for trajectory, t, end in spans for at in (t, end)), default=1) or 1
+        now, then = ([each.menus[at[k]] for each, *at in spans] for k in (0, 1))
+        menus = Menus.of([*now, *then])
         return Transitions(
             states=np.array([trajectory.states[t] for trajectory, t, _ in spans], np.int64),
-            actions=padded([trajectory.menus[t] for trajectory, t, _ in spans], most),
+            actions=menus[: len(spans)],
             taken=np.array([trajectory.taken[t] for trajectory, t, _ in spans], np.int64),
             rewards=np.array([_discounted(each.rewards[t:end], discount) for each, t, end in spans], np.float32),
             discounts=np.array([discount ** (end - t) for _, t, end in spans], np.float32),
             next_states=np.array([trajectory.states[end] for trajectory, _, end in spans], np.int64),
-            next_actions=padded([trajectory.menus[end] for trajectory, _, end in spans], most),
+            next_actions=menus[len(spans) :],
         )
 
     def steps(self) -> Steps:
@@ -83,19 +85,18 @@ class Moments:
 def steps_of(trajectories: Sequence[Trajectory]) -> Steps:
     """Whole episodes that were played to learn, step after step."""
     some = [trajectory for trajectory in trajectories if trajectory.taken]
-    menus = [menu for trajectory in some for menu in trajectory.menus[:-1]]
-    ends = [trajectory.menus[-1] for trajectory in some]
-    most = max(map(len, [*menus, *ends]), default=1)
+    shown = [menu for trajectory in some for menu in trajectory.menus[:-1]]
+    menus = Menus.of([*shown, *(trajectory.menus[-1] for trajectory in some)])
     last = [t == len(trajectory.taken) for trajectory in some for t in range(1, len(trajectory.taken) + 1)]
     return Steps(
         states=np.array([state for trajectory in some for state in trajectory.states[:-1]], np.int64),
-        actions=padded(menus, most),
+        actions=menus[: len(shown)],
         taken=np.array([place for trajectory in some for place in trajectory.taken], np.int64),
         probabilities=np.array([share for trajectory in some for share in trajectory.probabilities], np.float64),
         rewards=np.array([reward for trajectory in some for reward in trajectory.rewards], np.float64),
         last=np.array(last, np.bool_),
         end_states=np.array([trajectory.states[-1] for trajectory in some], np.int64),
-        end_actions=padded(ends, most),
+        end_actions=menus[len(shown) :],
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from drrn.errors import InputError
 from drrn.exact.solve import Score, policy_score
 from drrn.games import Compiled, Observation, Recipe, as_game, compile_game, opened_game
+from drrn.games.history import PageHistory, with_history
 from drrn.games.optional import step_limit_of
 from drrn.learning.exploration import Probabilities, draw_actions
 from drrn.models import Model, Pages, Shape, TextVectors, encoder_of
@@ -30,8 +32,10 @@ Q = NDArray[np.float32]
 class Agent:
     """Replicas of one model that were trained. Their Q-values are given together, [R, A]."""
 
-    def __init__(self, model: Model, settings: Settings) -> None:
+    def __init__(self, model: Model, settings: Settings, scales: Sequence[float] | None = None) -> None:
+        """`scales` are what each replica's rewards were multiplied by while it learned, if they were."""
         self.model, self.settings = model, settings
+        self.scales = np.array(scales or [1.0] * len(model.seeds), np.float32)[:, None]  # [R, 1]
         self._players: dict[str, Player] = {}  # of `act`, by policy
 
     def ask(self, state: str, actions: Sequence[str]) -> Q:
@@ -45,7 +49,7 @@ class Agent:
         store = self.model.store.scratch()
         page = store.page(state, actions)
         found: Q = self.model.q(pages_of([[page]] * len(self.model.seeds)), store)[:, 0, : len(actions)].cpu().numpy()
-        return found
+        return found / self.scales
 
     def act(self, text: str, actions: Sequence[str], *, policy: str = "greedy") -> str:
         """The action it takes, in words: for a loop of your own. It remembers nothing of the episode; `policy` gives a
@@ -71,13 +75,15 @@ class Agent:
     ) -> list[Evaluation]:
         """How each replica plays a game, by each policy; the game is a name or an object, as for `drrn.trainer`, with
         the recipe that opened it, if one did."""
-        opened, named = opened_game(game)
-        rollouts = SteppedRollouts(opened, self.model, lanes_of(opened, recipe or named, workers))
+        (opened, named), history = opened_game(game), self.settings.history
+        opened, recipe = with_history(opened, history), recipe or named
+        lanes = lanes_of(opened, replace(recipe, history=history) if recipe else None, workers)
+        rollouts = SteppedRollouts(opened, self.model, lanes)
         return evaluate(rollouts, policies, self.settings.alpha, episodes, self.settings.seeds, number)
 
     def exact(self, game: Any, policy: str = "softmax") -> tuple[Compiled, list[Score]]:
         """What each replica is expected to score, without the noise of sampling; the game must compile."""
-        game = as_game(game)
+        game = with_history(as_game(game), self.settings.history)
         if self.model.sees_menu:
             raise InputError("this model's choice depends on the order of the actions: its score can only be sampled")
         rollouts = CompiledRollouts(compile_game(game), self.model, self.model.store.scratch())
@@ -91,17 +97,22 @@ class Player:
     def __init__(self, agent: Agent, policy: str, seed: int = 0, replica: int | None = None) -> None:
         self.agent, self.replica = agent, replica
         self.policy, self.generator = policy_of(policy, agent.settings.alpha), np.random.default_rng(seed)
+        self.history = PageHistory(agent.settings.history)
         self.begin()
 
     def begin(self) -> None:
         """A new episode: no page has been shown."""
         self.shown: set[str] = set()
+        self.history.begin()
 
     def __call__(self, observation: Observation) -> int:
         """The index of the action it takes."""
-        _, shares = self.thinks(observation, seen=observation.text in self.shown)
-        self.shown.add(observation.text)
-        return int(draw_actions(shares[None], self.generator.random(1))[0])
+        text = self.history.told(observation.text)
+        _, shares = self.thinks(observation, seen=text in self.shown)
+        self.shown.add(text)
+        chosen = int(draw_actions(shares[None], self.generator.random(1))[0])
+        self.history.took(observation.text, observation.actions[chosen])
+        return chosen
 
     def act(self, text: str, actions: Sequence[str]) -> str:
         """The action it takes, in words, in an episode that `begin` began."""
@@ -111,10 +122,11 @@ class Player:
 
     def thinks(self, observation: Observation, *, seen: bool) -> tuple[Q, Probabilities]:
         """Q of each action, and its probability, on a page that this episode has or has not shown before."""
-        asked = self.agent.ask(observation.text, observation.actions)
-        q = asked.mean(axis=0) if self.replica is None else asked[self.replica]
+        asked = self.agent.ask(self.history.told(observation.text), observation.actions)
+        scaled = asked * self.agent.scales  # α was chosen for the units that were learned in
+        q, by = (each.mean(axis=0) if self.replica is None else each[self.replica] for each in (asked, scaled))
         page = Pages(np.zeros(1, np.int64), np.arange(len(q))[None])
-        return q, chances(self.policy, self.replica or 0, q[None], page, np.array([seen]))[0]
+        return q, chances(self.policy, self.replica or 0, by[None], page, np.array([seen]))[0]
 
 
 def shape_of(settings: Settings, most_actions: int) -> Shape:

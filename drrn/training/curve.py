@@ -13,29 +13,29 @@ from drrn.training.reference_scores import ReferenceScores
 def draw_curve(
     rows: Sequence[dict[str, str]], title: str, episodes_per_round: int, scores: ReferenceScores, path: Path
 ) -> None:
-    """Mean final reward over replicas after each round, with the standard deviation as bars, as a PNG."""
+    """Mean final reward over replicas after each round, with the standard deviation as bars, as a PNG; the mean return
+    beside it, dashed, where the game pays on the way."""
     matplotlib = require("matplotlib", "plot")
     matplotlib.use("Agg")
     pyplot = require("matplotlib.pyplot", "plot")
     figure, axes = pyplot.subplots(figsize=(7, 4.2), layout="constrained")
     for policy, colour in (("softmax", "#1f5fa8"), ("best", "#c9772b")):
-        x, means, deviations = points(rows, f"{policy}_final_reward")
-        if not x:
-            continue
-        episodes = [number * episodes_per_round for number in x]
-        axes.errorbar(
-            episodes,
-            means,
-            deviations,
-            label=f"policy {policy}",
-            color=colour,
-            capsize=2,
-            linewidth=1.6,
-            elinewidth=0.8,
-        )
+        final, returns = (points(rows, f"{policy}_{measure}") for measure in ("final_reward", "return"))
+        drawn = [(f"policy {policy}", "-", final)] if final[0] else []
+        if final[0] and any(abs(a - b) > 1e-6 for a, b in zip(final[1], returns[1], strict=True)):
+            drawn.append((f"policy {policy}, return", "--", returns))
+        for label, line, (x, means, deviations) in drawn:
+            style = {"color": colour, "linestyle": line, "capsize": 2, "linewidth": 1.6, "elinewidth": 0.8}
+            axes.errorbar([number * episodes_per_round for number in x], means, deviations, label=label, **style)
     axes.axhline(scores.random, color="#888888", linestyle=":", label=f"random play ({scores.random:.1f})")
     if scores.best is not None:
         axes.axhline(scores.best, color="#3a8f4d", linestyle="--", label=f"best possible ({scores.best:.1f})")
+    if scores.random_return is not None:
+        value = scores.random_return
+        axes.axhline(value, color="#888888", linestyle="-.", linewidth=0.8, label=f"random play, return ({value:.1f})")
+    if scores.best_return is not None:
+        value = scores.best_return
+        axes.axhline(value, color="#3a8f4d", linestyle="-.", linewidth=0.8, label=f"best return ({value:.1f})")
     axes.set(xlabel="episodes played", ylabel="mean final reward", title=title)
     axes.set_xlim(left=0)
     axes.grid(alpha=0.25)

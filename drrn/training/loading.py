@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -36,7 +37,7 @@ def load_agent(folder: Path, device: str = "cpu") -> Agent:
     if metadata.get("game", config["game"]["sha256"]) != config["game"]["sha256"]:
         raise InputError(f"{path}: it holds the weights of another game")
     model.restore(arrays, str(path))
-    return Agent(model, settings)
+    return Agent(model, settings, _scales(folder, settings))
 
 
 def resumed(
@@ -115,6 +116,20 @@ def _check_vectors(folder: Path, config: Mapping[str, Any]) -> None:
     if open_vectors(path).digest != kept.get("sha256"):
         cure = "put back the file of that time, or begin a new run"
         raise InputError(f"{path}: the run {folder} was begun with other word vectors than are in it now: {cure}")
+
+
+def _scales(folder: Path, settings: Settings) -> list[float] | None:
+    """What rewards were multiplied by, where α is relative to their spread."""
+    if not settings.alpha_relative:
+        return None
+    path = folder / "vocabulary.json"
+    try:
+        scales = [float(scale) for scale in read_json(path, "")["reward_scales"]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: it lacks the reward_scales of the run: {error}") from error
+    if len(scales) != settings.replicas or not all(0 < scale < math.inf for scale in scales):
+        raise InputError(f"{path}: reward_scales must be {settings.replicas} numbers above 0")
+    return scales
 
 
 def _store(folder: Path, settings: Settings) -> Store:

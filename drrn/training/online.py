@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from drrn.errors import InputError
-from drrn.learning.learner import Generators, Learner
+from drrn.learning.learner import Experience, Generators, Learner
+from drrn.learning.reward_scale import RewardScale, in_units
 from drrn.playing.policies import QPolicy
 from drrn.playing.stepped_rollouts import Seat, SteppedRollouts
 from drrn.playing.trajectory import Moments
@@ -17,8 +18,10 @@ def play_and_learn(
     policy: QPolicy,
     play: Generators,
     learn: Generators,
+    scale: RewardScale | None = None,
 ) -> int:
-    """A round: each replica plays its episodes one after the other; how many transitions were learned from."""
+    """A round: each replica plays its episodes one after the other; how many transitions were learned from. `scale`
+    says in what units rewards are told."""
     if rollouts.lanes.most < settings.replicas:
         most = "one at a time" if rollouts.lanes.most == 1 else f"{rollouts.lanes.most} at a time"
         raise InputError(
@@ -39,7 +42,7 @@ def play_and_learn(
             return learned
         rollouts.step(under_way, rollouts.choices(under_way, policy, play, store), store)
         for seat in under_way:
-            _tell(learner, seat, settings.n_steps)
+            _tell(learner, seat, settings.n_steps, scale)
             if seat.trajectory.over:
                 seats[seat.replica] = None
                 left[seat.replica] -= 1
@@ -47,10 +50,13 @@ def play_and_learn(
         learned += learner.learn_once(learn, [r in stepped for r in range(settings.replicas)])
 
 
-def _tell(learner: Learner, seat: Seat, n: int) -> None:
+def _tell(learner: Learner, seat: Seat, n: int, scale: RewardScale | None) -> None:
     """What the last step completed: a transition needs the rewards of n steps, or the end."""
     trajectory = seat.trajectory
     steps = len(trajectory.taken)
     complete = range(max(steps - n, 0), steps if trajectory.over else max(steps - n + 1, 0))
     if complete:
-        learner.tell(seat.replica, Moments([(trajectory, t) for t in complete]))
+        played: Experience = Moments([(trajectory, t) for t in complete])
+        if scale:
+            played = in_units(scale, seat.replica, played, [sum(trajectory.rewards)], [learner])
+        learner.tell(seat.replica, played)

@@ -28,6 +28,7 @@ import torch
 from drrn.errors import InputError
 from drrn.games import Game, Recipe, recipe_of
 from drrn.games.optional import fingerprint_of, sources_of, title_of
+from drrn.learning.reward_scale import RewardScale
 from drrn.models import Model
 from drrn.playing.evaluation import Evaluation
 from drrn.playing.policies import POLICIES
@@ -55,6 +56,7 @@ class Trains(Protocol):
     folder: Path | None  # that it was saved in
     home: str  # the folder where modules that the settings name were looked for
     settings_from: str | None  # the recipe: strong or paper; None of settings that were made by hand
+    scale: RewardScale | None  # of rewards, where α is relative to their spread
 
     def state(self) -> State: ...
     def restore(self, state: State, source: str) -> None: ...
@@ -188,7 +190,7 @@ def game_entry(game: Game, recipe: Recipe | None) -> dict[str, Any]:
 
 
 def vocabulary_of(trainer: Trains) -> dict[str, Any]:
-    """Words by number; and the keys of texts, where weights belong to texts."""
+    """Words by number; the keys of texts, where weights belong to texts; the units of Q, where rewards were scaled."""
     store = trainer.store
     found: dict[str, Any] = {
         "states": store.states.vocabulary.spelled,
@@ -196,6 +198,8 @@ def vocabulary_of(trainer: Trains) -> dict[str, Any]:
     }
     if trainer.model.indexes_texts:
         found["text_keys"] = {"states": store.states.keys, "actions": store.actions.keys}
+    if trainer.scale:
+        found["reward_scales"] = trainer.scale.factors
     return found
 
 

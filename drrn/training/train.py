@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -16,16 +16,18 @@ import torch
 from drrn.errors import InputError
 from drrn.games import Compiled, Game, Recipe, can_be_compiled, compile_game
 from drrn.games.compiled.compile import MOST_STATES
+from drrn.games.history import with_history
 from drrn.games.optional import fingerprint_of
-from drrn.learning.learner import Learner
+from drrn.learning.learner import Experience, Learner
 from drrn.learning.learners import build_learner
 from drrn.learning.optimism import Optimism
+from drrn.learning.reward_scale import RewardScale, in_units
 from drrn.models import build_model
 from drrn.playing.evaluation import Evaluation, evaluate
 from drrn.playing.menu_rollouts import compiled_rollouts
 from drrn.playing.policies import POLICIES, EpsilonGreedy, QPolicy, policy_of
 from drrn.playing.pool import lanes_of
-from drrn.playing.rollouts import Rollouts
+from drrn.playing.rollouts import Rollout, Rollouts
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.settings import Settings
 from drrn.text import State, Store, texts_of_all
@@ -75,7 +77,8 @@ class Trainer:
         self.folder: Path | None = None  # that it was saved in, or resumed from
         self.home = str(Path.cwd())  # where modules that the settings name were looked for
         self.settings_from: str | None = None  # the recipe that the settings were made by, where that is known
-        self.compiled = compiled_or_none(game, settings, progress)
+        self.played = with_history(game, settings.history)  # what the model plays
+        self.compiled = compiled_or_none(self.played, settings, progress)
         self.grows = self.compiled is None or settings.grow  # whether words are met while playing
         self.store = Store.of_words(shared=settings.shared)
         shape = shape_of(settings, self._load_dictionary())
@@ -84,6 +87,7 @@ class Trainer:
             self.model.meet(replica, np.arange(len(self.store.states)), np.arange(len(self.store.actions)))
         self.learner = build_learner(self.model, settings)
         self.explorer = Optimism(settings, self.store) if settings.exploration == "optimism" else None
+        self.scale = RewardScale(settings.replicas) if settings.alpha_relative else None
         self.rollouts = self._rollouts()
 
     def train(self) -> Iterator[Round]:
@@ -99,7 +103,7 @@ class Trainer:
     @property
     def agent(self) -> Agent:
         """What has been learned so far, to ask and to evaluate."""
-        return Agent(self.model, self.settings)
+        return Agent(self.model, self.settings, self.scale.factors if self.scale else None)
 
     def save(self, folder: str | Path) -> None:
         """Keep the run in a folder: `drrn.load` asks and evaluates it, `drrn.resume` goes on with it.
@@ -117,6 +121,7 @@ class Trainer:
             "model": self.model.state(),
             "learner": self.learner.state(),
             "explorer": self.explorer.state() if self.explorer else None,
+            "scale": self.scale.state() if self.scale else None,
         }
 
     def restore(self, state: State, source: str) -> None:
@@ -129,6 +134,8 @@ class Trainer:
         self.model.restore(state["model"], source)
         if self.explorer:
             self.explorer.restore(state["explorer"])
+        if self.scale:
+            self.scale.restore(state["scale"])
         self.round = state["round"]
 
     # --- a round
@@ -141,7 +148,7 @@ class Trainer:
             self.explorer.begin(number)
         self.torn = settings.form == "online"
         if settings.form == "online":
-            learned = online.play_and_learn(self.stepped, self.learner, settings, self._policy(number), play, learn)
+            learned = self._play_online(number, play, learn)
         else:
             self._play_to_learn(number, play)
             self.torn = True
@@ -159,6 +166,10 @@ class Trainer:
         self.rows += record.evaluation_rows(evaluations, settings)
         return Round(number, evaluations, learned, seconds)
 
+    def _play_online(self, number: int, play: list[np.random.Generator], learn: list[np.random.Generator]) -> int:
+        by, parts = (play, learn), (self.stepped, self.learner, self.settings)
+        return online.play_and_learn(*parts, self._policy(number), *by, self.scale)
+
     def _play_to_learn(self, number: int, generators: list[np.random.Generator]) -> None:
         """A round's episodes; an explorer takes in what it met every so many of them."""
         settings, explorer = self.settings, self.explorer if self.settings.explores_at(number) else None
@@ -166,10 +177,15 @@ class Trainer:
         while left:
             some = min(left, settings.replan) if explorer else left
             for replica, rollout in enumerate(self.rollouts.play(some, policy, generators, learn=True)):
-                self.learner.tell(replica, rollout)
+                played = rollout if self.scale is None else self._in_units(self.scale, replica, rollout)
+                self.learner.tell(replica, played)
                 if explorer:
-                    explorer.tell(replica, rollout)
+                    explorer.tell(replica, played)
             left -= some
+
+    def _in_units(self, scale: RewardScale, replica: int, rollout: Rollout) -> Experience:
+        returns = [episode.total for episode in rollout.episodes]
+        return in_units(scale, replica, rollout, returns, [self.learner, self.explorer])
 
     def _policy(self, number: int) -> QPolicy:
         """How actions are chosen while learning, in a round."""
@@ -193,7 +209,7 @@ class Trainer:
             self.store.states.id(text)
         for action in self.compiled.actions if not self.grows else ():
             self.store.actions.id(action)
-        return max(1, int(self.compiled.page_actions.shape[1]))
+        return max(1, int(np.diff(self.compiled.page_first).max()))
 
     def _rollouts(self) -> Rollouts:
         """How the game is played: looked up, where it was compiled and its words are known; else stepped."""
@@ -207,7 +223,8 @@ class Trainer:
     @cached_property
     def stepped(self) -> SteppedRollouts:
         """The game itself, stepped: the online form does so with a compiled one, too."""
-        return SteppedRollouts(self.game, self.model, lanes_of(self.game, self.recipe, self.settings.workers))
+        recipe = replace(self.recipe, history=self.settings.history) if self.recipe else None
+        return SteppedRollouts(self.played, self.model, lanes_of(self.played, recipe, self.settings.workers))
 
     def _forget_texts(self) -> None:
         """Let go of texts that nothing will be learned from, so that a game whose pages never repeat takes no more and

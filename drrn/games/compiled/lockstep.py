@@ -6,7 +6,7 @@ end or to the step limit, so that short ones do not count for more than long one
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from drrn.games.compiled.graph import Flags, Floats, Ints, StateGraph
 
 AT_ONCE = 10_000
 MOST_SHOWN = 100_000_000  # lanes times texts, a byte each, where texts that were shown are remembered
+WIDE = 64  # actions of a page, beyond which states are not laid side by side
 SALT = 0x67616D65  # "game": a policy seeded with the same number is independent of it
 
 Draw = Callable[[Ints], Ints]
@@ -148,6 +149,8 @@ def _choices(graph: StateGraph, policy: SlotPolicy, chance: np.random.Generator,
     if policy is None:
         return lambda state: first[state] + (chance.random(state.size) * count[state]).astype(np.intp)
     if not callable(policy):
+        if int(count.max(initial=0)) > WIDE:
+            return _by_sums(graph, [policy] if again is None else [policy, again], chance)
         bounds = _bounds(graph, policy)  # [S, most actions]
         if again is not None:
             bounds, first = np.concatenate([bounds, _bounds(graph, again)]), np.tile(first[:-1], 2)
@@ -180,6 +183,23 @@ def _bounds(graph: StateGraph, probabilities: Floats) -> NDArray[np.float32]:
     inner[graph.first[1:][~graph.ended] - 1] = False
     bounds[places] = (reached - before[graph.slot_state])[inner]
     return bounds
+
+
+def _by_sums(graph: StateGraph, tables: Sequence[Floats], chance: np.random.Generator) -> Draw:
+    """The same where a page is wide, in one row of sums: those of state i lie between i and i + 1."""
+    ends, slots = [], len(graph.row)
+    for number, probabilities in enumerate(tables):
+        reached = np.cumsum(probabilities)
+        before = np.concatenate([[0.0], reached])[graph.first[:-1]][graph.slot_state]
+        ends.append(number * len(graph) + graph.slot_state + np.minimum(reached - before, 1.0))
+    sums, last = np.concatenate(ends), np.concatenate([n * slots + graph.first[1:] - 1 for n in range(len(tables))])
+
+    def by_sums(state: Ints) -> Ints:
+        slot = np.searchsorted(sums, state + chance.random(state.size), side="right")
+        within: Ints = np.minimum(slot, last[state]) % slots
+        return within
+
+    return by_sums
 
 
 def arrivals(graph: StateGraph, chance: np.random.Generator) -> Draw:

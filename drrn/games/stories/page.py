@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from drrn.errors import InputError
 from drrn.games.stories.lots import Chances
-from drrn.games.stories.values import MOST_CHARACTERS, Value
+from drrn.games.stories.story import LONGEST_PASSAGE
+from drrn.games.stories.values import Value
 
 if TYPE_CHECKING:
     from drrn.games.stories.cycles import Cycle
@@ -85,9 +86,9 @@ class Page:
 
     def say(self, text: str) -> None:
         self.length += len(text)
-        if self.length > MOST_CHARACTERS:
+        if self.length > LONGEST_PASSAGE:
             raise InputError(
-                f'passage "{self.passage}" makes a page of more than {MOST_CHARACTERS:,} characters: '
+                f'passage "{self.passage}" makes a page of more than {LONGEST_PASSAGE:,} characters: '
                 "look for a <<display>> or a variable that grows"
             )
         self.pieces.append(text)

@@ -9,7 +9,7 @@ from typing import Any
 
 from drrn.errors import InputError
 
-LONGEST_PASSAGE = 250_000  # characters
+LONGEST_PASSAGE = 1_500_000  # characters, and of a page that is made of passages
 LONGEST_NAME = 500
 
 # Passages that hold something other than pages.

@@ -12,7 +12,7 @@ from drrn.errors import InputError
 
 Value = Union[int, float, str, bool, None, "tuple[Value, ...]"]
 
-MOST_CHARACTERS = 100_000  # of one string or one page
+MOST_CHARACTERS = 100_000  # of one string
 MOST_ITEMS = 10_000  # of one list, with those of the lists in it
 DEEPEST = 20  # lists in lists
 NAN = math.nan

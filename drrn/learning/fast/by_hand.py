@@ -18,7 +18,7 @@ from torch import Tensor
 
 from drrn.learning.fast.text_view import TextView
 from drrn.learning.replay import Batches
-from drrn.models.base import Model
+from drrn.models.base import Model, Pages
 from drrn.models.drrn import DRRN
 
 tanh_backward = torch.ops.aten.tanh_backward
@@ -50,6 +50,7 @@ class Plan:
 
 def plan_of(batches: Batches, state_view: TextView, action_view: TextView, device: torch.device) -> Plan:
     pages, after = batches.pages, batches.next_pages
+    assert isinstance(after, Pages)
     updates, replicas, size, most = after.actions.shape
     states = state_view.place[np.concatenate([pages.states, after.states], axis=2)]
     taken, following = action_view.place[batches.chosen], action_view.place[after.actions]

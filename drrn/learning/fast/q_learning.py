@@ -32,6 +32,8 @@ class FastQLearning(QLearning):
 
     def steps(self, batches: Batches) -> NDArray[np.float32]:
         rate = self.optimiser.learning_rate
+        if not isinstance(batches.next_pages, Pages):  # of wide menus every text would be moved at every update
+            return super().steps(batches)
         try:
             if self.optimiser.plain and self.target is None and len(batches.taken) > FEW:
                 self._open_views(self.pages_to_learn(batches), batches.next_pages)

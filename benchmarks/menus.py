@@ -1,0 +1,116 @@
+"""What one page of thousands of links costs a run whose other pages are small: memory and transitions a second.
+
+    python benchmarks/menus.py [--links 2000 3000] [--replicas 2] [--limit 12]
+
+The game is a square from which so many doors lead to rooms of three actions each. It is learned by both recipes and in
+the online form, compiled and stepped, each in a process of its own: one that needs more than `limit` GB is said to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Hashable
+from typing import Any
+
+import drrn
+
+COLOURS = ("red", "green", "blue", "white", "black", "brown", "grey", "golden", "silver", "yellow")
+VISITS = 6  # rooms of an episode
+CASES: dict[str, dict[str, Any]] = {
+    "strong, compiled": {},
+    "strong, stepped": {"no_compile": True},
+    "paper, compiled": {"paper": True},
+    "paper, stepped": {"paper": True, "no_compile": True},
+    "paper, keep": {"paper": True, "no_compile": True, "keep": True},
+    "paper, online": {"paper": True, "form": "online", "episodes_per_round": 10},
+}
+
+
+class Doors:
+    """A square with so many doors; each room pays one coin in ten, and after a few rooms the day is over."""
+
+    max_steps, shuffle = 2 * VISITS, False
+
+    def __init__(self, links: int) -> None:
+        self.name, self.links, self.chance = f"doors-{links}", links, random.Random()
+        self.doors = tuple(
+            f"Open the {COLOURS[n % 10]} door number {n} of house {n // 40}." for n in range(links)
+        )  # fmt: skip
+        self.state: Any = None
+
+    def another(self) -> Doors:
+        return Doors(self.links)
+
+    def opening(self) -> list[tuple[float, Hashable]]:
+        return [(1.0, ("square", 0))]
+
+    def outcomes(self, state: Any, index: int) -> list[tuple[float, Hashable]]:
+        place, visits = state
+        if place == "square":
+            return [(1.0, (index, visits + 1))]
+        paid = place % 10 == index
+        return [(1.0, ("over" if visits == VISITS else "square", visits) if not paid else ("coin", visits))]
+
+    def look(self, state: Any) -> drrn.Observation:
+        place, visits = state
+        if place == "over":
+            return drrn.Observation("It grows dark.")
+        if place == "coin":
+            return drrn.Observation("You find a coin.", (), 10.0 - visits)
+        if place == "square":
+            return drrn.Observation(f"A square with many doors. You have seen {visits} rooms.", self.doors)
+        actions = ("Look under the bed.", "Look behind the stove.", "Leave.")
+        return drrn.Observation(f"A {COLOURS[place % 10]} room, number {place}, with a bed and a stove.", actions)
+
+    def reset(self, seed: int | None = None) -> drrn.Observation:
+        ((_, self.state),) = self.opening()
+        return self.look(self.state)
+
+    def step(self, index: int) -> drrn.Observation:
+        if index not in range(len(self.look(self.state).actions)):
+            raise IndexError(index)
+        ((_, self.state),) = self.outcomes(self.state, index)
+        return self.look(self.state)
+
+
+def measure(case: str, links: int, replicas: int) -> None:
+    """Two rounds of one case, played, learned and evaluated: what they took."""
+    settings = {"rounds": 2, "episodes_per_round": 100, "evaluation_episodes": 20, "replicas": replicas, **CASES[case]}
+    start = time.process_time()  # of this process alone: others may be at work
+    trainer = drrn.trainer(Doors(links), **settings)
+    finished = list(trainer.train())
+    seconds = time.process_time() - start
+    rate = sum(each.transitions for each in finished) / seconds
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"{links:>6,} links  {case:<17} {peak:6.2f} GB  {rate:>8,.0f} transitions/s  {seconds:6.1f} s", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--links", type=int, nargs="+", default=[20, 2000, 3000])
+    parser.add_argument("--replicas", type=int, default=2)
+    parser.add_argument("--limit", type=float, default=12, help="GB that a case may take (default: %(default)s)")
+    parser.add_argument("--case", choices=tuple(CASES), help="this one alone, here")
+    options = parser.parse_args()
+    if options.case:
+        most = int(options.limit * 2**30)
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+        measure(options.case, options.links[0], options.replicas)
+        return
+    for links in options.links:
+        for case in CASES:
+            asked = ["--case", case, "--links", str(links), "--replicas", str(options.replicas)]
+            command = [sys.executable, __file__, *asked, "--limit", str(options.limit)]
+            done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+            if done.returncode:
+                why = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}"
+                print(f"{links:>6,} links  {case:<17} failed: {why[:120]}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

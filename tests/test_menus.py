@@ -1,0 +1,221 @@
+"""Menus of very different width: kept ragged, scored in pieces, learned from alike; memory follows the links."""
+
+import numpy as np
+import pytest
+import torch
+
+import drrn
+from drrn.games import Observation
+from drrn.learning import menus as ragged
+from drrn.learning.episode_memory import EpisodeMemory
+from drrn.learning.equations import q_targets, values_of_pairs
+from drrn.learning.menus import Menus, MenuStore
+from drrn.learning.replay import ReplayBuffer, Transitions, batches_of
+from drrn.models import Pages, base
+from tests.small_episodes import told
+from tests.small_models import learner, model
+
+LISTS = [[3, 1], [], list(range(200)), [7], [3, 1]]
+
+
+def narrow(monkeypatch, most):
+    """Menus of more actions than this are wide."""
+    for module in ("drrn.models.base", "drrn.learning.menus", "drrn.learning.replay", "drrn.learning.return_learning",
+                   "drrn.playing.stepped_rollouts"):  # fmt: skip
+        monkeypatch.setattr(f"{module}.NARROW", most)
+    monkeypatch.setattr("drrn.games.compiled.lockstep.WIDE", most)
+
+
+class Hall:
+    """A hall of many doors, one of which is right, and a small room before it."""
+
+    name = "hall"
+
+    def __init__(self, doors=150):
+        self.doors = doors
+
+    def opening(self):
+        return [(1.0, "room")]
+
+    def outcomes(self, state, index):
+        return [(1.0, ("hall", "out")[index] if state == "room" else index)]
+
+    def look(self, state):
+        if state == "room":
+            return Observation("A room.", ("enter the hall", "go home"))
+        if state == "hall":
+            return Observation("A hall.", tuple(f"door {n % 10} of row {n // 10}" for n in range(self.doors)))
+        return Observation("Home.", (), 1.0) if state == "out" else Observation("Inside.", (), 9.0 * (state % 10 == 3))
+
+    def reset(self, seed=None):
+        self.state = "room"
+        return self.look(self.state)
+
+    def step(self, index):
+        if index not in range(len(self.look(self.state).actions)):
+            raise IndexError(index)
+        self.state = self.outcomes(self.state, index)[0][1]
+        return self.look(self.state)
+
+    def another(self):
+        return Hall(self.doors)
+
+
+def test_ragged_menus_are_what_was_put_in():
+    menus = Menus.of(LISTS)
+    assert len(menus) == 5 and menus.widest == 200 and menus.counts.tolist() == [2, 0, 200, 1, 2]
+    assert [row[row >= 0].tolist() for row in menus.padded()] == LISTS
+    assert menus[np.array([3, 0])].padded(2).tolist() == [[7, -1], [3, 1]]
+    assert menus[np.array([0, 2])].at(np.array([1, 150])).tolist() == [1, 150]
+    assert Menus.of_padded(menus.padded()).flat().tolist() == menus.flat().tolist()
+    both = menus[:2].joined(Menus.of([[5]]))
+    assert both.padded(2).tolist() == [[3, 1], [-1, -1], [5, -1]] and len(both.used().actions) == 3
+
+
+def test_a_store_keeps_a_wide_menu_once_and_lets_go_of_what_is_not_used():
+    store = MenuStore()
+    numbers = store.add(Menus.of([list(range(100)), [1], list(range(100))]))
+    again = store.add(Menus.of([list(range(100)), [2]]))
+    assert numbers[0] == numbers[2] == again[0] and store.count == 3
+    renumbered = store.keep(np.unique(again))
+    assert store.count == 2 and store.of(renumbered[again]).flat().tolist() == [*range(100), 2]
+    store.renumber(np.arange(100) + 1000)
+    assert store.of(renumbered[again[:1]]).flat().tolist() == list(range(1000, 1100))
+    assert store.add(Menus.of([list(range(1000, 1100))])).tolist() == renumbered[again[:1]].tolist()
+
+
+def transitions(count, wide, start=0):
+    """So many, of which every tenth page is wide; each small one has an action of its own."""
+    lists = [list(range(wide)) if n % 10 == 0 else [n % 50, 1] for n in range(start, start + count + 1)]
+    menus, numbers = Menus.of(lists), np.zeros(count, np.float32)
+    ids = np.arange(start, start + count)
+    return Transitions(ids, menus[:count], np.zeros(count, np.int64), numbers, numbers, ids + 1, menus[1:])
+
+
+def test_memory_follows_the_links_not_the_widest_menu():
+    buffer = ReplayBuffer(capacity=10_000)
+    buffer.add(transitions(10_000, 3000))
+    assert buffer.nbytes < 1e6  # side by side it would be 240 MB
+
+
+def test_a_full_buffer_forgets_the_menus_of_what_it_overwrote():
+    buffer = ReplayBuffer(capacity=50)
+    for start in range(0, 20_000, 40):
+        buffer.add(transitions(40, 100, start))
+    assert buffer.menus.count < 5000 and buffer.nbytes < 200_000
+    here = buffer.at(np.arange(50))
+    expected = [list(range(100)) if n % 10 == 0 else [n % 50, 1] for n in here.states.tolist()]
+    assert [row[row >= 0].tolist() for row in here.actions.padded(100)] == expected
+    other = ReplayBuffer(capacity=50)
+    other.restore(buffer.state())
+    assert np.array_equal(other.at(np.arange(50)).next_actions, buffer.at(np.arange(50)).next_actions)
+
+
+def test_the_state_of_a_buffer_that_kept_menus_side_by_side_is_still_read():
+    old = {"states": [1, 2], "actions": [[5, 6], [7, -1]], "taken": [1, 0], "rewards": [0.5, 1.0], "discounts": [1, 1],
+           "next_states": [2, 3], "next_actions": [[7, -1], [-1, -1]]}  # fmt: skip
+    buffer = ReplayBuffer(capacity=9)
+    buffer.restore({**{name: np.array(values) for name, values in old.items()}, "count": 2, "largest": 1.0})
+    found = buffer.at(np.arange(2))
+    assert found.actions.padded(2).tolist() == old["actions"]
+    assert found.next_actions.padded(2).tolist() == old["next_actions"]
+
+
+def test_a_model_scores_wide_pages_in_pieces_as_it_does_whole(monkeypatch):
+    built = model(seeds=(0, 1))
+    chance = np.random.default_rng(0)
+    pages = Pages(
+        chance.integers(3, size=(2, 5)),
+        np.where(chance.random((2, 5, 9)) < 0.6, chance.integers(4, size=(2, 5, 9)), -1),
+    )
+    whole = built.q(pages)
+    narrow(monkeypatch, 4)
+    monkeypatch.setattr(base, "PAIRS_AT_ONCE", 6)
+    assert torch.allclose(built.q(pages)[torch.from_numpy(pages.mask)], whole[torch.from_numpy(pages.mask)])
+
+
+@pytest.mark.parametrize("name", ["drrn", "per-action", "table"])
+@pytest.mark.parametrize("settings", [{}, {"target_every": 2, "double": True}], ids=["plain", "double"])
+def test_learning_from_ragged_menus_is_learning_from_padded_ones(monkeypatch, name, settings):
+    def taught():
+        built = model(name, seeds=(0, 1))
+        learning = learner(built, batch_size=8, **settings)
+        chance = np.random.default_rng(3)
+        for buffer in learning.buffers:
+            lists = [chance.permutation(4)[: chance.integers(0, 5)].tolist() for _ in range(60)]
+            shown = [menu or [0] for menu in lists]
+            menus, rewards = Menus.of([*shown, *lists]), chance.normal(size=60).astype(np.float32)
+            taken = np.array([int(chance.integers(len(menu))) for menu in shown])
+            states, after = chance.integers(3, size=60), chance.integers(3, size=60)
+            discounts = np.full(60, 0.9, np.float32)
+            buffer.add(Transitions(states, menus[:60], taken, rewards, discounts, after, menus[60:]))
+        learning.learn([np.random.default_rng(r) for r in range(2)])
+        return built.state()
+
+    padded = taught()
+    narrow(monkeypatch, 2)
+    ragged_state = taught()
+    for key, array in padded.items():
+        assert np.allclose(array, ragged_state[key], atol=1e-5), key
+
+
+def test_the_best_of_pairs_is_the_best_of_each_page():
+    q = torch.tensor([[1.0, 5.0, 2.0, 7.0]])
+    owner = torch.tensor([[0, 0, 2, -1]])  # page 1 has no action, and the last is no pair
+    assert values_of_pairs(q, q, owner, 3).tolist() == [[5.0, 0.0, 2.0]]
+    online = torch.tensor([[3.0, 1.0, 0.0, 9.0]])
+    assert values_of_pairs(q, online, owner, 3).tolist() == [[1.0, 0.0, 2.0]]
+    padded = torch.tensor([[[1.0, 5.0], [0.0, 0.0], [2.0, 0.0]]])
+    mask = torch.tensor([[[True, True], [False, False], [True, False]]])
+    assert q_targets(torch.zeros(1, 3), padded, mask, 1.0).tolist() == [[5.0, 0.0, 2.0]]
+
+
+def test_a_memory_of_episodes_is_valued_alike_however_its_pages_are_laid_out(monkeypatch):
+    episodes = [([(n % 3, list(range(n + 1)), n, float(n)), (5, [1, 2], 1, 1.0)], (9, [])) for n in range(12)]
+
+    def means():
+        memory = EpisodeMemory(1000)
+        memory.add(told(*episodes))
+        memory.value(np.arange(len(memory.links), dtype=float) % 5, 0.7, 0.9, 0.8)
+        return memory.means, memory.widest
+
+    one, widest = means()
+    narrow(monkeypatch, 3)
+    assert widest == 12 and means()[0] == pytest.approx(one)
+
+
+@pytest.mark.parametrize("settings", [{"paper": True}, {"paper": True, "no_compile": True}, {}, {"no_compile": True},
+                                      {"paper": True, "form": "online", "episodes_per_round": 10}])  # fmt: skip
+def test_a_game_with_a_wide_page_is_learned_by_every_way_of_playing(settings):
+    trainer = drrn.trainer(Hall(), **{"rounds": 2, "episodes_per_round": 30, "replicas": 2, "hidden": 8,
+                                      "evaluation_episodes": 5, **settings})  # fmt: skip
+    assert [len(done.evaluations) for done in trainer.train()] == [6, 6]
+    state = trainer.state()
+    trainer.restore(state, "itself")
+
+
+def test_wide_and_narrow_play_of_a_compiled_game_draw_by_the_same_chances(monkeypatch):
+    graph = drrn.compile_game(Hall(20), cache=False)
+    shares = np.random.default_rng(1).random(len(graph.row))
+    shares /= np.bincount(graph.slot_state, shares)[graph.slot_state]
+    one = graph.play(shares, 20_000, seed=0).final_reward.mean()
+    narrow(monkeypatch, 4)
+    assert graph.play(shares, 20_000, seed=0).final_reward.mean() == pytest.approx(one, abs=0.1)
+    again = graph.play(shares, 20_000, seed=0, again=shares).final_reward.mean()
+    assert again == pytest.approx(one, abs=0.1)
+
+
+def test_groups_of_pages_waste_less_than_they_hold():
+    counts = np.array([1, 3, 65, 2000, 1900, 64, 0, 130])
+    groups = list(ragged.alike_in_width(counts, 2000))
+    assert sorted(np.concatenate([rows for rows, _ in groups]).tolist()) == list(range(8))
+    assert all(width <= max(64, 2 * counts[rows].min()) for rows, width in groups)
+    assert [width for _, width in ragged.alike_in_width(counts[:2], 3)] == [3]
+
+
+def test_pages_with_the_taken_action_alone_are_enough_for_models_that_do_not_see_the_menu():
+    buffer = ReplayBuffer(capacity=99)
+    buffer.add(transitions(30, 20))
+    whole, alone = (batches_of([buffer], [np.arange(30)], 10, menus=menus) for menus in (True, False))
+    assert np.array_equal(whole.chosen, alone.chosen) and alone.pages.actions.shape[-1] == 1
+    assert np.array_equal(whole.next_pages.actions, alone.next_pages.actions)
