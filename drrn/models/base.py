@@ -36,6 +36,7 @@ class Shape:
     bag_norm: float | None = None
     action_encoder: type[Encoder] | None = None  # of actions; None: as of states
     vectors: TextVectors | None = None  # for encoders that read word vectors
+    embedding: int | None = None  # width of word vectors that are read in order; None: as the encoder's
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,11 @@ class Model:
     def vectors(self) -> TextVectors | None:
         """Vectors of texts from a file of word vectors, where one was given."""
         return self.shape.vectors
+
+    @property
+    def embedding(self) -> int | None:
+        """The width of word vectors in encoders that read in order; None: as the encoder's own."""
+        return self.shape.embedding
 
     def build(self) -> None:
         """Make the encoders and weights."""

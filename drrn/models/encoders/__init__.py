@@ -2,8 +2,14 @@
 
 from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.base import Encoder
+from drrn.models.encoders.gru import GRUEncoder
 from drrn.models.encoders.vectors import BagAndVectors, MeanOfVectors
 
-ENCODERS: dict[str, type[Encoder]] = {"bag": BagOfWords, "vectors": MeanOfVectors, "bag+vectors": BagAndVectors}
+ENCODERS: dict[str, type[Encoder]] = {
+    "bag": BagOfWords,
+    "gru": GRUEncoder,
+    "vectors": MeanOfVectors,
+    "bag+vectors": BagAndVectors,
+}
 
 __all__ = ["ENCODERS", "BagAndVectors", "BagOfWords", "Encoder", "MeanOfVectors"]

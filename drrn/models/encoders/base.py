@@ -10,6 +10,7 @@ from torch import Tensor
 
 from drrn.models.encoders.text_vectors import TextVectors
 from drrn.models.encoders.word_table import WordTable
+from drrn.models.initial import SCALE
 from drrn.text import Ids, Lexicon, Store
 
 
@@ -25,8 +26,12 @@ class Weights(Protocol):
     def vectors(self) -> TextVectors | None:
         """Vectors of texts from a file of word vectors, where one was given."""
 
+    @property
+    def embedding(self) -> int | None:
+        """The width of word vectors in encoders that read in order; None: as the encoder's own."""
+
     def add_table(self, name: str, side: str, width: int) -> None: ...
-    def add_weight(self, name: str, rows: int, width: int) -> None: ...
+    def add_weight(self, name: str, rows: int, width: int, scale: float = SCALE) -> None: ...
     def add_bias(self, name: str, width: int) -> None: ...
 
 
@@ -70,6 +75,7 @@ class Encoder:
     """
 
     reads_unknown = False  # whether it makes something of words that are not in the vocabulary
+    linear = True  # whether its vectors are a learned matrix's product, so that they can be Q-values themselves
 
     def __init__(self, name: str, side: str, width: int, norm: float | None = None) -> None:
         """`side` is whose texts are read: "states" or "actions"."""
