@@ -165,7 +165,7 @@ class QLearning:
                 q = q.gather(2, batch["taken"].unsqueeze(2))
             error = y - q.squeeze(2)
             loss = (self.loss(error) * batch["weights"]).sum()
-            gradients = torch.autograd.grad(loss, [*weights, *leaves.vectors])
+            gradients = torch.autograd.grad(loss, [*weights, *leaves.vectors], materialize_grads=True)
         self.move(gradients[: len(weights)], leaves, gradients[len(weights) :], batch["weights"].any(dim=1))
         return error.detach()
 

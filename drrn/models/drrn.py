@@ -9,6 +9,7 @@ from torch import Tensor
 from drrn.models.base import Model, Pages, Reading, picked
 from drrn.models.encoders.base import Leaves
 from drrn.models.interactions import interaction_of
+from drrn.models.pairs import paired
 from drrn.text import Ids
 
 
@@ -25,6 +26,7 @@ class DRRN(Model):
             for layer in range(2, shape.layers + 1):
                 self.add_weight(f"{side} W{layer}", width, width)
                 self.add_bias(f"{side} b{layer}", width)
+        self.pair_up(*(("text", "text") if shape.shared else ("state", "action")))
         self.interaction = interaction_of(shape.interaction)
         self.interaction.prepare(self)
 
@@ -35,7 +37,13 @@ class DRRN(Model):
         return {"state": pages.states, "action": actions}
 
     def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
-        return self.interaction.interact(self, *self.embeddings(reading, leaves))
+        if not self.reads_pairs:
+            return self.interaction.interact(self, *self.embeddings(reading, leaves))
+        assert self.pairs is not None
+        pair = paired(self, reading, leaves)
+        s = self.tower(self.pairs[0], pair.states.flatten(1, 2))  # [R, B · A, H]: each pair is a page of one action
+        a = self.tower(self.pairs[1], pair.actions.flatten(1, 2)).unsqueeze(2)
+        return self.interaction.interact(self, s, a).view(reading.pages.actions.shape)
 
     def embeddings(self, reading: Reading, leaves: Leaves | None = None) -> tuple[Tensor, Tensor]:
         """h_s [R, B, H] and h_a [R, B, A, H'] of pages."""

@@ -75,6 +75,7 @@ class Encoder:
     """
 
     reads_unknown = False  # whether it makes something of words that are not in the vocabulary
+    reads_pairs = False  # whether it reads a text beside another one: see `attention`
     linear = True  # whether its vectors are a learned matrix's product, so that they can be Q-values themselves
 
     def __init__(self, name: str, side: str, width: int, norm: float | None = None) -> None:
@@ -84,6 +85,14 @@ class Encoder:
     def build(self, model: Weights) -> None:
         """Make tables and weights: `model.add_table`, `model.add_weight`, `model.add_bias`."""
         raise NotImplementedError
+
+    @property
+    def summary_width(self) -> int:
+        """Of what stands for one of its texts, where another text is read beside it."""
+        return self.width
+
+    def pair_with(self, model: Weights, other: int) -> None:
+        """Make the weights that reading beside texts of another encoder takes, whose summaries are `other` wide."""
 
     def look_up(self, model: Weights, texts: Lexicon, ids: Ids) -> list[Look]:
         """Looks for several batches at once: ids [K, R, N], -1 where there is no text."""

@@ -9,8 +9,10 @@ from torch import Tensor
 
 from drrn.models.encoders.base import Weights
 from drrn.models.encoders.recurrent import OPEN, RecurrentEncoder, WordSteps
+from drrn.models.encoders.workspace import Blocks, Collected
 
-sigmoid_backward, tanh_backward = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_backward
+sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
+tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
 
 class GRUEncoder(RecurrentEncoder):
@@ -28,63 +30,65 @@ class GRUEncoder(RecurrentEncoder):
         if torch.is_grad_enabled():
             found: Tensor = GRUScan.apply(words, on, bias, steps)
             return found
-        return scan(words, on, bias, steps, None)
+        return scan(words, on, bias, steps, Blocks(steps, on, PARTS, keep=False))
 
 
-class Kept:
-    """What going back needs of each step, [R, T, …]: the states before it, r and z, n, h U_n + b_n."""
-
-    def __init__(self, like: Tensor, count: int) -> None:
-        replicas, width = len(like), like.shape[1]
-        self.before, self.n, self.onward = (like.new_empty(replicas, count, width) for _ in range(3))
-        self.rz = like.new_empty(replicas, count, 2 * width)
+PARTS = (2, 1, 1, 1)  # what a step makes, in widths of the state: r and z; h U_n + b_n; n; the state after it
 
 
-def scan(words: Tensor, on: Tensor, bias: Tensor, steps: WordSteps, kept: Kept | None) -> Tensor:
+def scan(words: Tensor, on: Tensor, bias: Tensor, steps: WordSteps, blocks: Blocks) -> Tensor:
     """The last state of each text, [R, U, H]."""
-    replicas, width = len(words), on.shape[1]
-    flat, at = words.view(-1, words.shape[2]), torch.from_numpy(steps.words).to(words.device)
-    biases = torch.cat([bias.new_zeros(replicas, 1, 2 * width), bias], dim=2)
-    last = words.new_zeros(replicas, steps.lengths.shape[1], width)
-    for span, count in steps:
-        h = last[:, :count]
-        x = flat.index_select(0, at[:, span].reshape(-1)).view(replicas, count, -1)
-        onward = torch.baddbmm(biases, h, on)
-        rz = onward[..., : 2 * width].add_(x[..., : 2 * width]).sigmoid_()
-        n = torch.addcmul(x[..., 2 * width :], rz[..., :width], onward[..., 2 * width :]).tanh_()
-        if kept is not None:
-            kept.before[:, span], kept.rz[:, span], kept.n[:, span] = h, rz, n
-            kept.onward[:, span] = onward[..., 2 * width :]
-        last[:, :count] = torch.lerp(n, h, rz[..., width:])
+    replicas, width = on.shape[:2]
+    to_r_z, to_n = on.split([2 * width, width], dim=2)
+    x_r_z, x_n = (part.reshape(-1, part.shape[2]) for part in words.split([2 * width, width], dim=2))
+    at = torch.from_numpy(steps.words).to(words.device)
+    last = h = words.new_zeros(replicas, steps.lengths.shape[1], width)
+    for number, (span, count) in enumerate(steps):
+        h, rows, (r_z, onward, n, after) = h[:, :count], at[:, span].reshape(-1), blocks[number]
+        torch.index_select(x_r_z, 0, rows, out=r_z.view(-1, 2 * width))
+        r_z.baddbmm_(h, to_r_z).sigmoid_()
+        torch.baddbmm(bias, h, to_n, out=onward)
+        torch.index_select(x_n, 0, rows, out=n.view(-1, width))
+        n.addcmul_(r_z[..., :width], onward).tanh_()
+        h = torch.lerp(n, h, r_z[..., width:], out=after)
+        ended = steps.count_of(number + 1)
+        last[:, ended:count] = h[:, ended:]
     return last
 
 
 class GRUScan(torch.autograd.Function):
-    """`scan`, differentiated by hand: step by step the way back needs one product; those of the matrix are made at once."""
+    """`scan`, differentiated by hand: many small operations of automatic differentiation become a few."""
 
     @staticmethod
     def forward(ctx: Any, words: Tensor, on: Tensor, bias: Tensor, steps: WordSteps) -> Tensor:
-        ctx.steps, ctx.kept, ctx.rows = steps, Kept(on, steps.count), words.shape[1]
+        ctx.steps, ctx.rows, ctx.blocks = steps, words.shape[1], Blocks(steps, on, PARTS, keep=True)
         ctx.save_for_backward(on)
-        return scan(words, on, bias, steps, ctx.kept)
+        return scan(words, on, bias, steps, ctx.blocks)
 
     @staticmethod
     def backward(ctx: Any, back: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        (on,), steps, kept = ctx.saved_tensors, ctx.steps, ctx.kept
-        width, transposed, dh_all = on.shape[1], on.transpose(1, 2), back.clone()
-        to_words = on.new_empty(len(on), steps.count, 3 * width)
-        to_onward = on.new_empty(len(on), steps.count, 3 * width)
-        for span, count in reversed(steps):
-            dh, n, rz = dh_all[:, :count], kept.n[:, span], kept.rz[:, span]
-            r, z = rz[..., :width], rz[..., width:]
-            dn = tanh_backward(torch.addcmul(dh, dh, z, value=-1), n)
-            dr = sigmoid_backward(dn * kept.onward[:, span], r)
-            dz = sigmoid_backward(dh * (kept.before[:, span] - n), z)
-            to_words[:, span] = torch.cat([dr, dz, dn], dim=2)
-            step = torch.cat([dr, dz, dn * r], dim=2)
-            to_onward[:, span] = step
-            dh_all[:, :count] = torch.baddbmm(dh * z, step, transposed)
-        of_on = torch.bmm(kept.before.transpose(1, 2), to_onward)
-        of_bias = to_onward[..., 2 * width :].sum(1, keepdim=True)
-        of_words = steps.sums(to_words, len(on) * ctx.rows).view(len(on), ctx.rows, -1)
-        return of_words, of_on, of_bias, None
+        (on,), steps, blocks = ctx.saved_tensors, ctx.steps, ctx.blocks
+        replicas, width = on.shape[:2]
+        two, d_h = 2 * width, back.clone()  # d_h: of the states after a step, then of those before it
+        to_r_z, to_n = on[..., :two].transpose(1, 2).contiguous(), on[..., two:].transpose(1, 2).contiguous()
+        d_words = on.new_zeros(replicas * ctx.rows, 3 * width)
+        at = torch.from_numpy(steps.words).to(on.device)
+        onto = Collected(on, steps.count_of(0), (3, 1))
+        for number, (span, count) in reversed(list(enumerate(steps))):
+            r_z, onward, n, _ = blocks[number]
+            d, r, z = d_h[:, :count], r_z[..., :width], r_z[..., width:]
+            before, d_x, d_onward = onto.next(count)
+            if number:
+                before.copy_(blocks[number - 1][3][:, :count])
+            else:
+                before.zero_()
+            tanh_backward(torch.addcmul(d, d, z, value=-1), n, grad_input=d_x[..., two:])
+            sigmoid_backward(d_x[..., two:] * onward, r, grad_input=d_x[..., :width])
+            sigmoid_backward((before - n).mul_(d), z, grad_input=d_x[..., width:two])
+            torch.mul(d_x[..., two:], r, out=d_onward)
+            d.mul_(z).baddbmm_(d_x[..., :two], to_r_z).baddbmm_(d_onward, to_n)
+            d_words.index_add_(0, at[:, span].reshape(-1), d_x.reshape(-1, 3 * width))
+        blocks.give_back()
+        products, sums = onto.finished()
+        d_on = torch.cat([products[0][..., :two], products[1]], dim=2)
+        return d_words.view(replicas, ctx.rows, -1), d_on, sums[1], None

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from drrn.models.encoders.base import Encoder, Leaves, Look, Weights
-from drrn.models.encoders.word_table import WordTable, bag_sums, distinct
+from drrn.models.encoders.word_table import WordTable, distinct
 from drrn.text import Ids, Lexicon
 
 WORD_SCALE = 1.0  # first word vectors are uniform in ±1: what is multiplied by two small matrices would else be lost
@@ -35,19 +35,14 @@ class WordSteps:
         for begin, end in zip(self.starts[:-1], self.starts[1:], strict=True):
             yield slice(begin, end), end - begin
 
-    def __reversed__(self) -> Iterator[tuple[slice, int]]:
-        return reversed(list(self))
-
     @property
     def count(self) -> int:
+        """How many words are read in all, T."""
         return self.starts[-1]
 
-    def sums(self, values: Tensor, rows: int) -> Tensor:
-        """Of what came back to each word as it was read [R, T, G], the sums for each projected word [rows, G]."""
-        flat = self.words.ravel()
-        order = np.argsort(flat, kind="stable")
-        starts = np.searchsorted(flat[order], np.arange(rows))
-        return bag_sums(values.reshape(-1, values.shape[-1]), order, starts, np.ones(len(flat), np.float32))
+    def count_of(self, number: int) -> int:
+        """How many texts have a word in a step; none after the last."""
+        return self.starts[number + 1] - self.starts[number] if number + 1 < len(self.starts) else 0
 
 
 class RecurrentEncoder(Encoder):

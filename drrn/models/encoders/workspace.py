@@ -1,0 +1,87 @@
+"""Memory of recurrent passes, used again from update to update: fresh pages cost as much as the arithmetic does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from drrn.models.encoders.recurrent import WordSteps
+
+ROWS = 1024  # words whose products with the states before them are made at once
+MOST_SPARE = 2  # rooms that are kept for the next passes: of states, and of actions
+
+_spare: list[Tensor] = []
+
+
+class Blocks:
+    """What each step of a pass makes: tensors [R, count, H · part], one for each part.
+
+    They are kept for the way back, which must give them back in the end; or else two blocks are used by turns.
+    """
+
+    def __init__(self, steps: WordSteps, like: Tensor, parts: Sequence[int], *, keep: bool) -> None:
+        self.steps, self.replicas, self.width = steps, like.shape[0], like.shape[1]
+        self.parts, self.keep = parts, keep
+        self.row = self.replicas * self.width * sum(parts)
+        rows = steps.count if keep else 2 * steps.count_of(0)
+        self.room: Tensor | None = _taken(rows * self.row, like) if keep else like.new_empty(rows * self.row)
+
+    def __getitem__(self, number: int) -> list[Tensor]:
+        if self.room is None:
+            raise RuntimeError("the way back was gone before: a recurrent pass is differentiated once")
+        first = self.steps.starts[number] if self.keep else number % 2 * self.steps.count_of(0)
+        count, at, found = self.steps.count_of(number), first * self.row, []
+        for part in self.parts:
+            shape = (self.replicas, count, part * self.width)
+            size = shape[0] * shape[1] * shape[2]
+            found.append(self.room[at : at + size].view(shape))
+            at += size
+        return found
+
+    def give_back(self) -> None:
+        if self.room is not None and len(_spare) < MOST_SPARE:
+            _spare.append(self.room)
+        self.room = None
+
+
+def _taken(size: int, like: Tensor) -> Tensor:
+    """Room for so many numbers: one that was given back, or a new one."""
+    for number, room in enumerate(_spare):
+        if room.numel() >= size and (room.device, room.dtype) == (like.device, like.dtype):
+            return _spare.pop(number)
+    if len(_spare) == MOST_SPARE:
+        _spare.pop(0)
+    return like.new_empty(size)
+
+
+class Collected:
+    """Products of the states before words with what came back to them, summed over all words: many words at once."""
+
+    def __init__(self, like: Tensor, most: int, parts: Sequence[int]) -> None:
+        self.replicas, self.width = like.shape[:2]
+        self.rows, self.used = max(most, ROWS), 0
+        self.before = like.new_empty(self.replicas, self.rows, self.width)
+        self.back = [like.new_empty(self.replicas, self.rows, part * self.width) for part in parts]
+        self.products = [like.new_zeros(self.replicas, self.width, part * self.width) for part in parts]
+        self.sums = [like.new_zeros(self.replicas, 1, part * self.width) for part in parts]
+
+    def next(self, count: int) -> list[Tensor]:
+        """Places [R, count, …] for the states before a step's words, and for what came back."""
+        if self.used + count > self.rows:
+            self._flush()
+        span = slice(self.used, self.used + count)
+        self.used += count
+        return [self.before[:, span], *(part[:, span] for part in self.back)]
+
+    def finished(self) -> tuple[list[Tensor], list[Tensor]]:
+        """The products [R, H, …] and the plain sums [R, 1, …] of each part."""
+        self._flush()
+        return self.products, self.sums
+
+    def _flush(self) -> None:
+        towards = self.before[:, : self.used].transpose(1, 2)
+        for part, product, total in zip(self.back, self.products, self.sums, strict=True):
+            product.baddbmm_(towards, part[:, : self.used])
+            total.add_(part[:, : self.used].sum(1, keepdim=True))
+        self.used = 0
