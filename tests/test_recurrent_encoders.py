@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from drrn.learning.q_learning import QLearning, differentiable
+from drrn.learning.replay import Batches
 from drrn.models import Pages, Shape, build_model, encoder_of
 from drrn.models.encoders.base import Leaves
 from drrn.settings import Settings
@@ -139,22 +140,21 @@ def test_a_replica_learns_what_it_would_learn_alone(encoder, shape):
         assert torch.allclose(table.weight[1:], alone.tables[name].weight, atol=1e-4)
 
 
-@pytest.mark.parametrize("encoder", ["lstm", "gru", "attention"])
+def error_after_learning(encoder, name):
+    """Two states of the same words with opposite rewards: what is left of the error of 1 on both."""
+    model = reader(encoder, hidden=8, name=name, seeds=(0, 1))
+    states = np.tile(np.array([0, 4]), (8, 2, 1))  # "the sea is grey", "grey is the sea"
+    rewards = np.where(states == 0, 1, -1).astype(np.float32)
+    pages, none = Pages(states, np.full((*states.shape, 1), 3)), np.zeros_like(rewards)
+    batch = Batches(pages, np.zeros_like(states), rewards, none, pages, none + 1)
+    learner = QLearning(model, Settings(learning_rate=0.02, optimiser="adam", replicas=2))
+    for _ in range(25):
+        errors = np.abs(learner.update(batch)[-1])
+    return errors
+
+
 @pytest.mark.parametrize("name", ["drrn", "per-action", "max-action", "linear"])
-def test_what_a_bag_cannot_tell_apart_is_learned_from_the_order_of_words(encoder, name):
-    """Two states of the same words with opposite rewards: a bag is wrong by 1 on both, for ever."""
-    errors = {}
-    for kind in ("bag", encoder):
-        model = reader(kind, hidden=12, name=name, seeds=(0, 1))
-        states = np.tile(np.array([0, 4]), (8, 2, 1))  # "the sea is grey", "grey is the sea"
-        actions = np.full((*states.shape, 1), 3)
-        rewards = np.where(states == 0, 1, -1).astype(np.float32)
-        batch = random_batches(model, 2, updates=8)
-        batch = dataclasses.replace(
-            batch, pages=Pages(states, actions), taken=np.zeros_like(states), rewards=rewards,
-            discounts=np.zeros_like(rewards), weights=np.ones_like(rewards),
-        )  # fmt: skip
-        learner = QLearning(model, Settings(learning_rate=0.01, optimiser="adam", replicas=2))
-        for _ in range(60):
-            errors[kind] = np.abs(learner.update(batch)[-1])
-    assert errors["bag"].min() > 0.9 and errors[encoder].max() < 0.1
+def test_what_a_bag_cannot_tell_apart_is_learned_from_the_order_of_words(name):
+    assert error_after_learning("bag", name).min() > 0.9
+    for encoder in ("lstm", "gru", "attention"):
+        assert error_after_learning(encoder, name).max() < 0.1, encoder

@@ -16,6 +16,7 @@ from torch.nn import functional
 from drrn.errors import InputError
 from drrn.models.encoders import BagOfWords, Encoder
 from drrn.models.encoders.base import Leaves, Look
+from drrn.models.encoders.sentence import SentenceTexts
 from drrn.models.encoders.text_vectors import TextVectors
 from drrn.models.encoders.word_table import WordTable, renewed
 from drrn.models.initial import SCALE, small_random
@@ -36,6 +37,7 @@ class Shape:
     bag_norm: float | None = None
     action_encoder: type[Encoder] | None = None  # of actions; None: as of states
     vectors: TextVectors | None = None  # for encoders that read word vectors
+    sentences: SentenceTexts | None = None  # for the encoder that reads vectors of whole texts
     embedding: int | None = None  # width of word vectors that are read in order; None: as the encoder's
 
 
@@ -97,6 +99,11 @@ class Model:
     def vectors(self) -> TextVectors | None:
         """Vectors of texts from a file of word vectors, where one was given."""
         return self.shape.vectors
+
+    @property
+    def sentences(self) -> SentenceTexts | None:
+        """Vectors of whole texts, where something was named that makes them."""
+        return self.shape.sentences
 
     @property
     def embedding(self) -> int | None:

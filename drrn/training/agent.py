@@ -14,7 +14,7 @@ from drrn.exact.solve import Score, policy_score
 from drrn.games import Compiled, Observation, Recipe, as_game, compile_game, opened_game
 from drrn.games.optional import step_limit_of
 from drrn.learning.exploration import Probabilities, draw_actions
-from drrn.models import Model, Pages, Shape, TextVectors, encoder_of
+from drrn.models import Model, Pages, SentenceTexts, Shape, TextVectors, encoder_of
 from drrn.playing.compiled_rollouts import CompiledRollouts
 from drrn.playing.evaluation import Evaluation, evaluate
 from drrn.playing.policies import POLICIES, chances, policy_of
@@ -23,6 +23,7 @@ from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.playing.trajectory import pages_of
 from drrn.settings import Settings, uses
 from drrn.vectors import open_vectors
+from drrn.vectors.sentences import open_sentences
 
 Q = NDArray[np.float32]
 
@@ -104,13 +105,15 @@ class Player:
 
 def shape_of(settings: Settings, most_actions: int) -> Shape:
     """How large the model is that the settings ask for, and how it reads."""
-    s, vectors = settings, None
-    states, actions = (encoder_of(name) for name in s.encoders)
+    s, vectors, sentences = settings, None, None
+    states, actions = (encoder_of(name, trained=s.vectors_trained) for name in s.encoders)
     if s.vectors is not None and s.reads_vectors and uses(s.model, "vectors"):
         vectors = TextVectors(open_vectors(s.vectors), s.vectors_scale)
+    if s.sentences is not None and uses(s.model, "sentences"):
+        sentences = SentenceTexts(open_sentences(s.sentences), s.vectors_scale)
     of_actions = None if actions is states else actions
     sizes = (s.hidden, s.layers, s.interaction, s.action_hidden, s.shared, most_actions)
-    return Shape(*sizes, states, s.bag_norm, of_actions, vectors)
+    return Shape(*sizes, states, s.bag_norm, of_actions, vectors, sentences, s.embedding)
 
 
 def torch_device(name: str) -> torch.device:

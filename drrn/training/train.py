@@ -78,6 +78,8 @@ class Trainer:
         self.compiled = compiled_or_none(game, settings, progress)
         self.grows = self.compiled is None or settings.grow  # whether words are met while playing
         self.store = Store.of_words(shared=settings.shared)
+        for side in self.store.sides.values():
+            side.keeps_texts = "sentence" in settings.encoders
         shape = shape_of(settings, self._load_dictionary())
         self.model = build_model(settings.model, shape, self.store, settings.seeds, device)
         for replica in range(settings.replicas):

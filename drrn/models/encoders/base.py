@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor
@@ -12,6 +12,9 @@ from drrn.models.encoders.text_vectors import TextVectors
 from drrn.models.encoders.word_table import WordTable
 from drrn.models.initial import SCALE
 from drrn.text import Ids, Lexicon, Store
+
+if TYPE_CHECKING:
+    from drrn.models.encoders.sentence import SentenceTexts
 
 
 class Weights(Protocol):
@@ -25,6 +28,10 @@ class Weights(Protocol):
     @property
     def vectors(self) -> TextVectors | None:
         """Vectors of texts from a file of word vectors, where one was given."""
+
+    @property
+    def sentences(self) -> SentenceTexts | None:
+        """Vectors of whole texts, where something was named that makes them."""
 
     @property
     def embedding(self) -> int | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -62,6 +64,7 @@ class WordTable:
     def __init__(self, name: str, vocabulary: Vocabulary, width: int, seeds: list[int], device: torch.device) -> None:
         self.name, self.vocabulary, self.width, self.seeds, self.device = name, vocabulary, width, seeds, device
         self.scale = SCALE
+        self.given: Callable[[list[str]], tuple[NDArray[np.float32], Any]] | None = None  # words' first rows, if given
         self.weight = torch.zeros(len(seeds), 0, width, device=device)
         self.known = np.zeros((len(seeds), 0), bool)
 
@@ -71,8 +74,9 @@ class WordTable:
         new = np.unique(word_ids[~self.known[replica, word_ids]])
         if len(new) == 0:
             return
-        names = [f"{self.name} {self.vocabulary.spelled[number]}" for number in new]
-        rows = small_random(names, self.width, self.seeds[replica], self.scale)
+        spelled = [self.vocabulary.spelled[number] for number in new]
+        names = [f"{self.name} {word}" for word in spelled]
+        rows = self.given(spelled)[0] if self.given else small_random(names, self.width, self.seeds[replica], self.scale)
         self.weight[replica, torch.from_numpy(new).to(self.device)] = torch.from_numpy(rows).to(self.device)
         self.known[replica, new] = True
 
