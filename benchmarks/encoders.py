@@ -5,9 +5,9 @@
     python benchmarks/encoders.py --device cuda                on a GPU
 
 The work is the same for both: texts like Machine of Death's (2,200 words, 85 words a state, 4 actions of 7 words), word
-vectors and states of 128, a hidden layer over both sides, Huber loss, the gradient's norm bound by 5, Adam. Theirs reads a
-state in three parts, each by a GRU of its own: it is given the same words in three equal parts. Their code is loaded from the
-path, with a stand-in for its tokeniser, which the update does not use; nothing of it is kept here.
+vectors and states of 128, a hidden layer over both sides, Huber loss, the gradient's norm bound by 5, Adam. Theirs
+reads a state in three parts, each by a GRU of its own: it is given the same words in three equal parts. Their code is
+loaded from the path, with a stand-in for its tokeniser, which the update does not use; nothing of it is kept here.
 """
 
 from __future__ import annotations

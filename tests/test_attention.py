@@ -30,7 +30,8 @@ def test_weights_and_q_are_those_of_the_equation():
         assert torch.allclose(found[0, 0, place], weights, atol=1e-5)
         _, vector = by_hand(model, "action", action, "state", 2)
         q = torch.tanh(state) @ torch.tanh(vector)
-        assert model.q(Pages(np.array([[2]]), np.array([[[0, 3]]])))[0, 0, place].item() == pytest.approx(q.item(), abs=1e-5)
+        shown = Pages(np.array([[2]]), np.array([[[0, 3]]]))
+        assert model.q(shown)[0, 0, place].item() == pytest.approx(q.item(), abs=1e-5)
 
 
 @pytest.mark.parametrize("name", ["drrn", "per-action", "max-action", "linear"])

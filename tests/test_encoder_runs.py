@@ -9,7 +9,7 @@ from tests.vector_files import vector_file
 
 QUESTION = ("The sea is grey.", ["Go out.", "Row on."])
 PAPER = {**SMALL, "hidden": 6, "paper": True, "optimiser": "adam", "learning_rate": 0.01}
-STRONG = {name: value for name, value in SMALL.items() if name != "epochs"} | {"hidden": 6, "updates": 3, "batch_size": 8}
+STRONG = {**{name: SMALL[name] for name in SMALL if name != "epochs"}, "hidden": 6, "updates": 3, "batch_size": 8}
 
 
 def letters(texts):

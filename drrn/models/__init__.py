@@ -33,8 +33,8 @@ def build_model(name: str, shape: Shape, store: Store, seeds: list[int], device:
 
 
 def encoder_of(name: str, *, trained: bool = False) -> type[Encoder]:
-    """An encoder's class: of the built-in name, or of the user's module:name, or registered by a package; of encoders of
-    word vectors, the one that trains them on, if wanted."""
+    """An encoder's class: of the built-in name, or of the user's module:name, or registered by a package; of those that
+    read word vectors, the one that trains them on, if wanted."""
     found = registry.resolve("encoder", name, ENCODERS)
     if not (isinstance(found, type) and issubclass(found, Encoder)):
         raise InputError(f'encoder "{name}": it must be a subclass of drrn.models.encoders.Encoder')

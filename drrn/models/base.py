@@ -132,11 +132,9 @@ class Model:
         count, most = pages.actions.shape[1:]
         at_once = max(1, PAIRS_AT_ONCE // most) if self.reads_pairs else max(1, count)
         parts = [slice(start, start + at_once) for start in range(0, max(1, count), at_once)]
+        some = [Pages(pages.states[None, :, part], pages.actions[None, :, part]) for part in parts]
         with torch.no_grad():
-            found = [
-                self.forward(self.read(Pages(pages.states[None, :, part], pages.actions[None, :, part]), store)[0], None)
-                for part in parts
-            ]
+            found = [self.forward(self.read(each, store)[0], None) for each in some]
         return found[0] if len(found) == 1 else torch.cat(found, dim=1)
 
     def read(self, pages: Pages, store: Store | None = None, look_up: LookUp | None = None) -> list[Reading]:

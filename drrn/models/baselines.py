@@ -140,7 +140,7 @@ def add_layers(model: Model, width: int, outputs: int) -> None:
 
 
 def layers(model: Model, x: Tensor) -> Tensor:
-    """From the first layer's product to the outputs: [R, N, H] → [R, N, O]; without a hidden or output layer, linear."""
+    """From the first layer's product to the outputs: [R, N, H] → [R, N, O]; without hidden layers, linear."""
     w = model.weights
     if "W out" not in w:
         return x + w["b1"]

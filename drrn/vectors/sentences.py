@@ -18,7 +18,7 @@ AT_ONCE = 256  # texts that are given to it together
 
 
 class SentenceVectors:
-    """A function from a list of N texts to an array [N, D]; what it gives is checked, since anybody may have written it."""
+    """A function from a list of N texts to an array [N, D]; what it gives is checked: anybody may have written it."""
 
     def __init__(self, name: str, made: Made) -> None:
         self.name, self.made = name, made
@@ -34,7 +34,7 @@ class SentenceVectors:
         try:
             found = np.asarray(self.made(texts), np.float32)
         except Exception as error:  # whatever it may be, the function is the user's, and so is the mistake
-            raise self._refusal(f"it failed on a list of {len(texts)} texts: {type(error).__name__}: {error}") from error
+            raise self._refusal(f"it failed on {len(texts)} texts: {type(error).__name__}: {error}") from error
         if found.ndim != 2 or len(found) != len(texts) or found.shape[1] == 0:
             raise self._refusal(f"of {len(texts)} texts it made an array {list(found.shape)}, not [{len(texts)}, D]")
         if self.dimensions and found.shape[1] != self.dimensions:

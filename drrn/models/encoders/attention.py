@@ -1,7 +1,7 @@
 """Attention: a text is a mean of its words' vectors, each with a learned weight that the other text helps to set.
 
-The weight of a word of the state depends on the action, and that of a word of the action on the state; so a text's vector
-is one of a pair of texts. Where a model reads a text alone, a learned question takes the place of the other text.
+The weight of a word of the state depends on the action, and that of a word of the action on the state; so a text has a
+vector for each text beside it. Where a model reads a text alone, a learned question takes the place of the other text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PLACES = 16  # numbers that say where a word stands: sines and cosines of wave l
 
 
 class AttentionEncoder(SequenceEncoder):
-    """x = (Σ α_w v_w) W, α = softmax(v_w · q / √E + s_w · p), q = m Q + q₀, p = m P + p₀; m is the other text's mean."""
+    """x = (Σ α_w v_w) W, α = softmax(v_w · q / √E + s_w · p), q = m Q + q₀, p = m P + p₀; m: the other text's mean."""
 
     linear = False
     reads_pairs = True

@@ -1,4 +1,4 @@
-"""A gated recurrent unit (Cho et al. 2014) reads a text; its last state is the text's vector, as in the Jericho agents."""
+"""A gated recurrent unit (Cho et al. 2014) reads a text; its last state is the text's vector, as in Jericho's agents."""
 
 from __future__ import annotations
 

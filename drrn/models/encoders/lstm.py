@@ -1,4 +1,4 @@
-"""A long short-term memory reads a text; the mean of its states is the text's vector, as in LSTM-DQN (Narasimhan 2015)."""
+"""A long short-term memory reads a text; the mean of its states is the text's vector, as in Narasimhan et al. 2015."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
 
 class LSTMEncoder(RecurrentEncoder):
-    """i, f, o = σ(x + h U), g = tanh(x + h U), c ← f c + i g, h ← o tanh c; x = v W + b; the vector is the mean of h."""
+    """i, f, o = σ(x + h U), g = tanh(x + h U), c ← f c + i g, h ← o tanh c; x = v W + b; the text is the mean of h."""
 
     gates = 4  # i, f, o, g
     idle = (SHUT, OPEN, SHUT, 0.0)  # the cell stays, and what is shown of it is 0: nothing is added to the mean

@@ -1,8 +1,8 @@
 """What the recurrent encoders share: a batch's distinct texts, the longest first, read word by word.
 
-The product of a word's vector and the input matrix is made once for each distinct word of a batch. At each step only the
-texts that still have a word take part: they are the first ones. Where replicas differ in how many, the fewer are filled up
-with a word that leaves the state as it is, so that a text's vector never depends on what else is in the batch.
+The product of a word's vector and the input matrix is made once for each distinct word of a batch. At each step only
+the texts that still have a word take part: they are the first ones. Where replicas differ in how many, the fewer are
+filled up with a word that leaves the state as it is, so a text's vector never depends on what else is in the batch.
 """
 
 from __future__ import annotations

@@ -91,10 +91,8 @@ class TextRows(Protocol):
         """A table of vectors, and the row of each text in it; -1 is no text, and zero."""
 
 
-def vector_looks_of(
-    weight: str, vectors: TextRows, texts: Lexicon, ids: Ids, device: torch.device
-) -> list[VectorLook]:
-    """Looks for several batches at once, [K, R, N] ids (-1: no text); `weight` is the matrix that vectors go through."""
+def vector_looks_of(weight: str, vectors: TextRows, texts: Lexicon, ids: Ids, device: torch.device) -> list[VectorLook]:
+    """Looks for several batches at once, [K, R, N] ids (-1: no text); `weight` is the matrix after the vectors."""
     batches, replicas, count = ids.shape
     unique, places = distinct(ids.reshape(batches * replicas, count))
     table, rows = vectors.rows_of(texts, unique)

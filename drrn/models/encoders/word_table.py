@@ -74,11 +74,14 @@ class WordTable:
         new = np.unique(word_ids[~self.known[replica, word_ids]])
         if len(new) == 0:
             return
-        spelled = [self.vocabulary.spelled[number] for number in new]
-        names = [f"{self.name} {word}" for word in spelled]
-        rows = self.given(spelled)[0] if self.given else small_random(names, self.width, self.seeds[replica], self.scale)
+        rows = self._first_rows([self.vocabulary.spelled[number] for number in new], self.seeds[replica])
         self.weight[replica, torch.from_numpy(new).to(self.device)] = torch.from_numpy(rows).to(self.device)
         self.known[replica, new] = True
+
+    def _first_rows(self, words: list[str], seed: int) -> NDArray[np.float32]:
+        if self.given is not None:
+            return self.given(words)[0]
+        return small_random([f"{self.name} {word}" for word in words], self.width, seed, self.scale)
 
     def rows(self, room: int) -> Tensor:
         """The table of all replicas end to end, each with `room` rows: [R · room, H]."""
