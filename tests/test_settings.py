@@ -110,7 +110,10 @@ def test_a_text_of_another_type_is_one_sentence(name, text, said):
         ({"epochs": True}, "epochs is true; it must be a whole number"),
         ({"model": ["drrn"]}, 'model is ["drrn"]; it must be a name'),
         ({"learner": "q-lerning"}, 'Did you mean "q-learning"?'),
-        ({"encoder": "bags"}, "choose from bag, vectors, bag+vectors, or give your own as module:name"),
+        (
+            {"encoder": "bags"},
+            "choose from bag, lstm, gru, attention, vectors, bag+vectors, sentence, or give your own as module:name",
+        ),
         ({"model": "my models:Own"}, "choose from drrn, linear"),
         ({"loss": "mine:loss"}, 'loss is "mine:loss"; choose from squared, huber.'),
         ({"workers": 0}, "workers is 0; it must be at least 1"),

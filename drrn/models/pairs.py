@@ -58,19 +58,17 @@ def paired(model: Model, reading: Reading, leaves: Leaves | None) -> Paired:
     """Both texts of every pair of a batch, by the encoders that `model.pairs` names; one name is a shared one."""
     replicas, batch, most = reading.pages.actions.shape
     state_name, action_name = model.pairs or ("", "")
-    states, at = opened(model, reading, state_name, leaves), reading.looks[state_name].places
-    if state_name == action_name:
-        assert at is not None
-        actions, at_state, at_action = states, at[:, :batch], at[:, batch:]
-    else:
-        actions = opened(model, reading, action_name, leaves)
-        at_state, at_action = at, reading.looks[action_name].places
+    states = actions = opened(model, reading, state_name, leaves)
+    at_state = at_action = reading.looks[state_name].places
+    if state_name != action_name:
+        actions, at_action = opened(model, reading, action_name, leaves), reading.looks[action_name].places
+    elif at_state is not None:
+        at_state, at_action = at_state[:, :batch], at_state[:, batch:]
     of_actions = actions.summaries(at_action).view(replicas, batch, most, -1)
     of_states = states.summaries(at_state).unsqueeze(2).expand(-1, -1, most, -1)
     s, s_weights = states.beside(model, at_state, of_actions)
-    a, a_weights = actions.beside(model, at_action, of_states.reshape(replicas, batch * most, 1, -1))
-    if a_weights is not None:
-        a_weights = a_weights.view(replicas, batch, most, -1)
+    a, weights = actions.beside(model, at_action, of_states.reshape(replicas, batch * most, 1, -1))
+    a_weights = None if weights is None else weights.view(replicas, batch, most, -1)
     return Paired(s, a.reshape(replicas, batch, most, -1), s_weights, a_weights)
 
 

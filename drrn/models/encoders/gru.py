@@ -1,4 +1,4 @@
-"""A gated recurrent unit (Cho et al. 2014) reads a text; its last state is the text's vector, as in Jericho's agents."""
+"""A gated recurrent unit (Cho et al. 2014) reads a text; its last state is the vector, as in the Jericho agents."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class GRUEncoder(RecurrentEncoder):
     def read(self, model: Weights, words: Tensor, steps: WordSteps) -> Tensor:
         on, bias = model.weights[f"{self.name} on"], model.weights[f"{self.name} on b"]
         if torch.is_grad_enabled():
-            found: Tensor = GRUScan.apply(words, on, bias, steps)
+            found: Tensor = GRUScan.apply(words, on, bias, steps)  # type: ignore[no-untyped-call]
             return found
         return scan(words, on, bias, steps, Blocks(steps, on, PARTS, keep=False))
 
@@ -39,12 +39,12 @@ PARTS = (2, 1, 1, 1)  # what a step makes, in widths of the state: r and z; h U_
 def scan(words: Tensor, on: Tensor, bias: Tensor, steps: WordSteps, blocks: Blocks) -> Tensor:
     """The last state of each text, [R, U, H]."""
     replicas, width = on.shape[:2]
-    to_r_z, to_n = on.split([2 * width, width], dim=2)
-    x_r_z, x_n = (part.reshape(-1, part.shape[2]) for part in words.split([2 * width, width], dim=2))
-    at = torch.from_numpy(steps.words).to(words.device)
+    to_r_z, to_n = on[..., : 2 * width], on[..., 2 * width :]
+    x_r_z, x_n = words[..., : 2 * width].reshape(-1, 2 * width), words[..., 2 * width :].reshape(-1, width)
+    at = steps.rows(words.device)
     last = h = words.new_zeros(replicas, steps.lengths.shape[1], width)
-    for number, (span, count) in enumerate(steps):
-        h, rows, (r_z, onward, n, after) = h[:, :count], at[:, span].reshape(-1), blocks[number]
+    for number, (_, count) in enumerate(steps):
+        h, rows, (r_z, onward, n, after) = h[:, :count], at[number], blocks[number]
         torch.index_select(x_r_z, 0, rows, out=r_z.view(-1, 2 * width))
         r_z.baddbmm_(h, to_r_z).sigmoid_()
         torch.baddbmm(bias, h, to_n, out=onward)
@@ -52,7 +52,8 @@ def scan(words: Tensor, on: Tensor, bias: Tensor, steps: WordSteps, blocks: Bloc
         n.addcmul_(r_z[..., :width], onward).tanh_()
         h = torch.lerp(n, h, r_z[..., width:], out=after)
         ended = steps.count_of(number + 1)
-        last[:, ended:count] = h[:, ended:]
+        if ended < count:
+            last[:, ended:count] = h[:, ended:]
     return last
 
 
@@ -72,9 +73,8 @@ class GRUScan(torch.autograd.Function):
         two, d_h = 2 * width, back.clone()  # d_h: of the states after a step, then of those before it
         to_r_z, to_n = on[..., :two].transpose(1, 2).contiguous(), on[..., two:].transpose(1, 2).contiguous()
         d_words = on.new_zeros(replicas * ctx.rows, 3 * width)
-        at = torch.from_numpy(steps.words).to(on.device)
-        onto = Collected(on, steps.count_of(0), (3, 1))
-        for number, (span, count) in reversed(list(enumerate(steps))):
+        at, onto = steps.rows(on.device), Collected(on, steps.count_of(0), (3, 1))
+        for number, (_, count) in reversed(list(enumerate(steps))):
             r_z, onward, n, _ = blocks[number]
             d, r, z = d_h[:, :count], r_z[..., :width], r_z[..., width:]
             before, d_x, d_onward = onto.next(count)
@@ -82,12 +82,14 @@ class GRUScan(torch.autograd.Function):
                 before.copy_(blocks[number - 1][3][:, :count])
             else:
                 before.zero_()
-            tanh_backward(torch.addcmul(d, d, z, value=-1), n, grad_input=d_x[..., two:])
-            sigmoid_backward(d_x[..., two:] * onward, r, grad_input=d_x[..., :width])
-            sigmoid_backward((before - n).mul_(d), z, grad_input=d_x[..., width:two])
-            torch.mul(d_x[..., two:], r, out=d_onward)
-            d.mul_(z).baddbmm_(d_x[..., :two], to_r_z).baddbmm_(d_onward, to_n)
-            d_words.index_add_(0, at[:, span].reshape(-1), d_x.reshape(-1, 3 * width))
+            d_r_z, d_n = d_x[..., :two], d_x[..., two:]
+            d_r, d_z = d_r_z[..., :width], d_r_z[..., width:]
+            tanh_backward(torch.addcmul(d, d, z, value=-1), n, grad_input=d_n)
+            sigmoid_backward(onward.mul_(d_n), r, grad_input=d_r)
+            sigmoid_backward(n.neg_().add_(before).mul_(d), z, grad_input=d_z)
+            torch.mul(d_n, r, out=d_onward)
+            d.mul_(z).baddbmm_(d_r_z, to_r_z).baddbmm_(d_onward, to_n)
+            d_words.index_add_(0, at[number], d_x.reshape(-1, 3 * width))
         blocks.give_back()
         products, sums = onto.finished()
         d_on = torch.cat([products[0][..., :two], products[1]], dim=2)

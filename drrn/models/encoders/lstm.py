@@ -24,7 +24,7 @@ class LSTMEncoder(RecurrentEncoder):
     def read(self, model: Weights, words: Tensor, steps: WordSteps) -> Tensor:
         on, lengths = model.weights[f"{self.name} on"], torch.from_numpy(steps.lengths).to(words.device)
         if torch.is_grad_enabled():
-            total: Tensor = LSTMScan.apply(words, on, steps)
+            total: Tensor = LSTMScan.apply(words, on, steps)  # type: ignore[no-untyped-call]
         else:
             total = sum_of_states(words, on, steps, Blocks(steps, on, PARTS, keep=False))
         return total / lengths.clamp(min=1).unsqueeze(2)
@@ -36,14 +36,14 @@ PARTS = (4, 1, 1, 1)  # what a step makes, in widths of the state: i, f, o and g
 def sum_of_states(words: Tensor, on: Tensor, steps: WordSteps, blocks: Blocks) -> Tensor:
     """The states of each text, summed over its words: [R, U, H]."""
     replicas, width = on.shape[:2]
-    flat, at = words.reshape(-1, 4 * width), torch.from_numpy(steps.words).to(words.device)
+    flat, at = words.reshape(-1, 4 * width), steps.rows(words.device)
     total = words.new_zeros(replicas, steps.lengths.shape[1], width)
     h = c = torch.zeros_like(total)
-    for number, (span, count) in enumerate(steps):
+    for number, (_, count) in enumerate(steps):
         gates, cell, bent, state = blocks[number]
-        torch.index_select(flat, 0, at[:, span].reshape(-1), out=gates.view(-1, 4 * width))
+        torch.index_select(flat, 0, at[number], out=gates.view(-1, 4 * width))
         gates.baddbmm_(h[:, :count], on)
-        i, f, o = gates[..., : 3 * width].sigmoid_().split(width, dim=2)
+        i, f, o = gates[..., : 3 * width].sigmoid_().chunk(3, dim=2)
         g = gates[..., 3 * width :].tanh_()
         c = torch.mul(f, c[:, :count], out=cell).addcmul_(i, g)
         h = torch.mul(o, torch.tanh(c, out=bent), out=state)
@@ -66,13 +66,12 @@ class LSTMScan(torch.autograd.Function):
         replicas, width = on.shape[:2]
         three, transposed = 3 * width, on.transpose(1, 2).contiguous()
         d_words = on.new_zeros(replicas * ctx.rows, 4 * width)
-        at = torch.from_numpy(steps.words).to(on.device)
-        onto = Collected(on, steps.count_of(0), (4,))
+        at, onto = steps.rows(on.device), Collected(on, steps.count_of(0), (4,))
         d_h_all, d_c_all = torch.zeros_like(back), torch.zeros_like(back)  # of what the next step was given
         nothing = torch.zeros_like(back)
-        for number, (span, count) in reversed(list(enumerate(steps))):
+        for number, (_, count) in reversed(list(enumerate(steps))):
             gates, _, bent, _ = blocks[number]
-            i, f, o, g = gates.split(width, dim=2)
+            i, f, o, g = gates.chunk(4, dim=2)
             _, cell, _, state = blocks[number - 1] if number else (None, nothing, None, nothing)
             before, d_x = onto.next(count)
             before.copy_(state[:, :count])
@@ -84,7 +83,7 @@ class LSTMScan(torch.autograd.Function):
             tanh_backward(d_c * i, g, grad_input=d_x[..., three:])
             d_c.mul_(f)
             d_h.copy_(torch.bmm(d_x, transposed))
-            d_words.index_add_(0, at[:, span].reshape(-1), d_x.reshape(-1, 4 * width))
+            d_words.index_add_(0, at[number], d_x.reshape(-1, 4 * width))
         blocks.give_back()
         (product,), _ = onto.finished()
         return d_words.view(replicas, ctx.rows, -1), product, None

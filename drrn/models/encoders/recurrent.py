@@ -40,6 +40,11 @@ class WordSteps:
         """How many words are read in all, T."""
         return self.starts[-1]
 
+    def rows(self, device: torch.device) -> list[Tensor]:
+        """Of each step, the rows of its words, those of all replicas one after the other."""
+        at = torch.from_numpy(self.words).to(device)
+        return [at[:, span].reshape(-1) for span, _ in self]
+
     def count_of(self, number: int) -> int:
         """How many texts have a word in a step; none after the last."""
         return self.starts[number + 1] - self.starts[number] if number + 1 < len(self.starts) else 0

@@ -1,4 +1,4 @@
-"""Vectors of whole texts, made elsewhere and left as they are; a learned matrix [D, H] carries them to the first layer."""
+"""Vectors of whole texts, made elsewhere and left as they are; a learned matrix [D, H] carries them onwards."""
 
 from __future__ import annotations
 

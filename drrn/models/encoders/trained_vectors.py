@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
@@ -43,10 +44,10 @@ class TrainedVectors(MeanOfVectors):
         more = _of_unknown(vectors_of(model), whole, read)
         blur = None if texts.blur is None else np.where(unique.reshape(-1, 1) < 0, 0, texts.blur[unique.ravel()])
         places = asked + (np.arange(replicas) * across)[:, None]
-        starts = np.cumsum(lengths) - lengths
-        tensors = (torch.from_numpy(array).to(model.device) for array in (rows, members, starts, places))
-        others = (None if array is None else torch.from_numpy(array).to(model.device) for array in (more, blur))
-        return TrainedLook(self.weight, *tensors, *others, room)
+        arrays = (rows, members, np.cumsum(lengths) - lengths, places)
+        on_device = [torch.from_numpy(array).to(model.device) for array in arrays]
+        noise = [None if array is None else torch.from_numpy(array).to(model.device) for array in (more, blur)]
+        return TrainedLook(self.weight, room, *on_device, *noise)
 
 
 class BagAndTrainedVectors(TrainedVectors):
@@ -68,13 +69,13 @@ class TrainedLook:
     """The distinct texts of one batch, as rows of a table of word vectors."""
 
     weight: str
+    room: int  # rows a replica has in the flat table
     rows: Tensor  # [W], each distinct word once, as a row of the flat table
     members: Tensor  # words of all texts end to end, as places among the rows
     starts: Tensor  # [R · U], where each text's begin
     places: Tensor  # [R, N], each asked text among the R · U encoded ones
     more: Tensor | None  # [R · U, D], what words outside the table add
     blur: Tensor | None  # [R · U, D], noise
-    room: int
 
     def encode(self, model: Weights, leaves: Leaves | None) -> Tensor:
         table, vectors = model.tables[self.weight], vectors_of(model)
@@ -96,7 +97,7 @@ class TrainedLook:
         return model.tables[self.weight], self.rows, back
 
 
-def _of_unknown(vectors: TextVectors, texts: Lexicon, ids: Ids) -> np.ndarray | None:  # type: ignore[type-arg]
+def _of_unknown(vectors: TextVectors, texts: Lexicon, ids: Ids) -> NDArray[np.float32] | None:
     """What the words of a scratch store's texts add that have no number: they are read by their spelling."""
     if not texts.unknown:
         return None

@@ -21,28 +21,34 @@ class Blocks:
     """
 
     def __init__(self, steps: WordSteps, like: Tensor, parts: Sequence[int], *, keep: bool) -> None:
-        self.steps, self.replicas, self.width = steps, like.shape[0], like.shape[1]
-        self.parts, self.keep = parts, keep
-        self.row = self.replicas * self.width * sum(parts)
-        rows = steps.count if keep else 2 * steps.count_of(0)
-        self.room: Tensor | None = _taken(rows * self.row, like) if keep else like.new_empty(rows * self.row)
+        self.replicas, self.width = like.shape[:2]
+        row, most = self.replicas * self.width * sum(parts), steps.count_of(0)
+        self.room: Tensor | None = _taken(steps.count * row, like) if keep else like.new_empty(2 * most * row)
+        sizes = [count * self.replicas * self.width * part for _, count in steps for part in parts]
+        if keep:
+            pieces = list(self.room[: steps.count * row].split(sizes))
+        else:  # the two blocks by turns; a step that is like the last but one has its very tensors
+            halves = self.room.split(most * row) if most else ()
+            turns = [half.split([most * self.replicas * self.width * part for part in parts]) for half in halves]
+            pieces = [piece[:size] for piece, size in zip(_by_turns(turns, len(parts), len(sizes)), sizes, strict=True)]
+        shapes = [(self.replicas, count, part * self.width) for _, count in steps for part in parts]
+        views = [piece.view(shape) for piece, shape in zip(pieces, shapes, strict=True)]
+        self.blocks = [views[at : at + len(parts)] for at in range(0, len(views), len(parts))]
 
     def __getitem__(self, number: int) -> list[Tensor]:
         if self.room is None:
             raise RuntimeError("the way back was gone before: a recurrent pass is differentiated once")
-        first = self.steps.starts[number] if self.keep else number % 2 * self.steps.count_of(0)
-        count, at, found = self.steps.count_of(number), first * self.row, []
-        for part in self.parts:
-            shape = (self.replicas, count, part * self.width)
-            size = shape[0] * shape[1] * shape[2]
-            found.append(self.room[at : at + size].view(shape))
-            at += size
-        return found
+        return self.blocks[number]
 
     def give_back(self) -> None:
         if self.room is not None and len(_spare) < MOST_SPARE:
             _spare.append(self.room)
-        self.room = None
+        self.room, self.blocks = None, []
+
+
+def _by_turns(turns: Sequence[Sequence[Tensor]], parts: int, count: int) -> list[Tensor]:
+    """The parts of two blocks, one after the other, so many in all."""
+    return [turns[at // parts % 2][at % parts] for at in range(count)]
 
 
 def _taken(size: int, like: Tensor) -> Tensor:
