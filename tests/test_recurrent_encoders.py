@@ -140,6 +140,21 @@ def test_a_replica_learns_what_it_would_learn_alone(encoder, shape):
         assert torch.allclose(table.weight[1:], alone.tables[name].weight, atol=1e-4)
 
 
+@pytest.mark.parametrize("encoder", ["lstm", "gru"])
+@pytest.mark.parametrize("shape", [{}, {"shared": True}, {"name": "per-action"}])
+def test_reading_pages_and_next_pages_at_once_changes_nothing(encoder, shape, monkeypatch):
+    at_once, apart = reader(encoder, seeds=(5, 6), **shape), reader(encoder, seeds=(5, 6), **shape)
+    batches = random_batches(at_once, 3)
+    learner = QLearning(at_once, Settings(learning_rate=0.05, replicas=2))
+    assert learner.reads_at_once
+    errors = learner.update(batches)
+    monkeypatch.setattr(QLearning, "reads_at_once", False)
+    other = QLearning(apart, Settings(learning_rate=0.05, replicas=2)).update(batches)
+    assert np.allclose(errors, other, atol=1e-5)
+    for name, weight in at_once.weights.items():
+        assert torch.allclose(weight, apart.weights[name], atol=1e-5), name
+
+
 def error_after_learning(encoder, name):
     """Two states of the same words with opposite rewards: what is left of the error of 1 on both."""
     model = reader(encoder, hidden=8, name=name, seeds=(0, 1))

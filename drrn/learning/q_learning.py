@@ -149,6 +149,10 @@ class QLearning:
         pages = self.pages_to_learn(batches)
         for start in range(0, len(pages.states), AT_ONCE):
             some = slice(start, start + AT_ONCE)
+            if self.reads_at_once:
+                both = self.read(joined(pages[some], batches.next_pages[some]))
+                yield from zip(both, both, strict=True)
+                continue
             yield from zip(self.read(pages[some]), self.read(batches.next_pages[some]), strict=True)
 
     def pages_to_learn(self, batches: Batches) -> Pages:
@@ -156,12 +160,24 @@ class QLearning:
         pages = batches.pages
         return pages if self.model.sees_menu else Pages(pages.states, batches.chosen[..., None])
 
+    @property
+    def reads_at_once(self) -> bool:
+        """Whether one pass reads the pages and the next pages: the same weights must read both, and a pass be dear."""
+        model = self.model
+        plain = self.target is None and not model.sees_menu and not model.reads_pairs
+        return plain and any(encoder.reads_at_once for encoder in model.encoders.values())
+
     def _step(self, batch: dict[str, Tensor], now: Reading, then: Reading) -> Tensor:
-        y = self._targets(batch, then)
+        """`then` may be the same reading as `now`, with the next pages after the pages."""
+        y = None if then is now else self._targets(batch, then)
         weights, leaves = list(self.model.weights.values()), Leaves()
         with differentiable(weights):
             q = self.model.forward(now, leaves)  # [R, B, A], or [R, B, 1] of the taken action alone
-            if self.model.sees_menu:
+            if y is None:
+                count = batch["rewards"].shape[1]
+                y = q_targets(batch["rewards"], q[:, count:].detach(), batch["next_mask"], batch["discounts"])
+                q = q[:, :count, :1]
+            elif self.model.sees_menu:
                 q = q.gather(2, batch["taken"].unsqueeze(2))
             error = y - q.squeeze(2)
             loss = (self.loss(error) * batch["weights"]).sum()
@@ -176,6 +192,13 @@ class QLearning:
         if not self.settings.double:
             return q_targets(rewards, next_q, mask, discounts)
         return double_q_targets(rewards, next_q, self.model.forward(then, None), mask, discounts)
+
+
+def joined(pages: Pages, after: Pages) -> Pages:
+    """Pages of one action each [K, R, B], and those after them, as the pages of one batch [K, R, 2B]."""
+    actions = np.full_like(after.actions, -1)
+    actions[..., :1] = pages.actions
+    return Pages(np.concatenate([pages.states, after.states], axis=2), np.concatenate([actions, after.actions], axis=2))
 
 
 @contextmanager

@@ -82,6 +82,7 @@ class Encoder:
     """
 
     reads_unknown = False  # whether it makes something of words that are not in the vocabulary
+    reads_at_once = False  # whether it is faster to read a batch's pages and the pages after them together
     reads_pairs = False  # whether it reads a text beside another one: see `attention`
     linear = True  # whether its vectors are a learned matrix's product, so that they can be Q-values themselves
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from drrn.models.encoders.base import Weights
 from drrn.models.encoders.recurrent import OPEN, RecurrentEncoder, WordSteps
-from drrn.models.encoders.workspace import Blocks, Collected
+from drrn.models.encoders.workspace import Blocks, Chosen, Collected
 
 sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
 tanh_backward = torch.ops.aten.tanh_backward.grad_input
@@ -30,13 +30,13 @@ class GRUEncoder(RecurrentEncoder):
         if torch.is_grad_enabled():
             found: Tensor = GRUScan.apply(words, on, bias, steps)  # type: ignore[no-untyped-call]
             return found
-        return scan(words, on, bias, steps, Blocks(steps, on, PARTS, keep=False))
+        return last_states(words, on, bias, steps, Blocks(steps, on, PARTS, keep=False))
 
 
 PARTS = (2, 1, 1, 1)  # what a step makes, in widths of the state: r and z; h U_n + b_n; n; the state after it
 
 
-def scan(words: Tensor, on: Tensor, bias: Tensor, steps: WordSteps, blocks: Blocks) -> Tensor:
+def last_states(words: Tensor, on: Tensor, bias: Tensor, steps: WordSteps, blocks: Blocks) -> Tensor:
     """The last state of each text, [R, U, H]."""
     replicas, width = on.shape[:2]
     to_r_z, to_n = on[..., : 2 * width], on[..., 2 * width :]
@@ -58,28 +58,34 @@ def scan(words: Tensor, on: Tensor, bias: Tensor, steps: WordSteps, blocks: Bloc
 
 
 class GRUScan(torch.autograd.Function):
-    """`scan`, differentiated by hand: many small operations of automatic differentiation become a few."""
+    """`last_states`, differentiated by hand: many small operations of automatic differentiation become a few."""
 
     @staticmethod
     def forward(ctx: Any, words: Tensor, on: Tensor, bias: Tensor, steps: WordSteps) -> Tensor:
         ctx.steps, ctx.rows, ctx.blocks = steps, words.shape[1], Blocks(steps, on, PARTS, keep=True)
         ctx.save_for_backward(on)
-        return scan(words, on, bias, steps, ctx.blocks)
+        return last_states(words, on, bias, steps, ctx.blocks)
 
     @staticmethod
     def backward(ctx: Any, back: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         (on,), steps, blocks = ctx.saved_tensors, ctx.steps, ctx.blocks
         replicas, width = on.shape[:2]
-        two, d_h = 2 * width, back.clone()  # d_h: of the states after a step, then of those before it
+        chosen = Chosen(steps.needed(back), on.device)
+        two, d_h = (
+            2 * width,
+            chosen(back, len(chosen)).clone(),
+        )  # d_h: of the states after a step, then of those before it
         to_r_z, to_n = on[..., :two].transpose(1, 2).contiguous(), on[..., two:].transpose(1, 2).contiguous()
         d_words = on.new_zeros(replicas * ctx.rows, 3 * width)
         at, onto = steps.rows(on.device), Collected(on, steps.count_of(0), (3, 1))
         for number, (_, count) in reversed(list(enumerate(steps))):
-            r_z, onward, n, _ = blocks[number]
-            d, r, z = d_h[:, :count], r_z[..., :width], r_z[..., width:]
-            before, d_x, d_onward = onto.next(count)
+            some = chosen.count(count)
+            r_z, onward, n = (chosen(part, some) for part in blocks[number][:3])
+            rows = chosen(at[number].view(replicas, count), some).reshape(-1)
+            d, r, z = d_h[:, :some], r_z[..., :width], r_z[..., width:]
+            before, d_x, d_onward = onto.next(some)
             if number:
-                before.copy_(blocks[number - 1][3][:, :count])
+                before.copy_(chosen(blocks[number - 1][3], some)[:, :some])
             else:
                 before.zero_()
             d_r_z, d_n = d_x[..., :two], d_x[..., two:]
@@ -89,7 +95,7 @@ class GRUScan(torch.autograd.Function):
             sigmoid_backward(n.neg_().add_(before).mul_(d), z, grad_input=d_z)
             torch.mul(d_n, r, out=d_onward)
             d.mul_(z).baddbmm_(d_r_z, to_r_z).baddbmm_(d_onward, to_n)
-            d_words.index_add_(0, at[number], d_x.reshape(-1, 3 * width))
+            d_words.index_add_(0, rows, d_x.reshape(-1, 3 * width))
         blocks.give_back()
         products, sums = onto.finished()
         d_on = torch.cat([products[0][..., :two], products[1]], dim=2)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from drrn.models.encoders.base import Weights
 from drrn.models.encoders.recurrent import OPEN, SHUT, RecurrentEncoder, WordSteps
-from drrn.models.encoders.workspace import Blocks, Collected
+from drrn.models.encoders.workspace import Blocks, Chosen, Collected
 
 sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
 tanh_backward = torch.ops.aten.tanh_backward.grad_input
@@ -67,23 +67,27 @@ class LSTMScan(torch.autograd.Function):
         three, transposed = 3 * width, on.transpose(1, 2).contiguous()
         d_words = on.new_zeros(replicas * ctx.rows, 4 * width)
         at, onto = steps.rows(on.device), Collected(on, steps.count_of(0), (4,))
+        chosen = Chosen(steps.needed(back), on.device)
+        back = chosen(back, len(chosen))
         d_h_all, d_c_all = torch.zeros_like(back), torch.zeros_like(back)  # of what the next step was given
         nothing = torch.zeros_like(back)
         for number, (_, count) in reversed(list(enumerate(steps))):
-            gates, _, bent, _ = blocks[number]
+            some = chosen.count(count)
+            gates, bent = chosen(blocks[number][0], some), chosen(blocks[number][2], some)
+            rows = chosen(at[number].view(replicas, count), some).reshape(-1)
             i, f, o, g = gates.chunk(4, dim=2)
-            _, cell, _, state = blocks[number - 1] if number else (None, nothing, None, nothing)
-            before, d_x = onto.next(count)
-            before.copy_(state[:, :count])
-            d_h, d_c = d_h_all[:, :count].add_(back[:, :count]), d_c_all[:, :count]
+            cell, state = (chosen(blocks[number - 1][part], some) if number else nothing for part in (1, 3))
+            before, d_x = onto.next(some)
+            before.copy_(state[:, :some])
+            d_h, d_c = d_h_all[:, :some].add_(back[:, :some]), d_c_all[:, :some]
             sigmoid_backward(d_h * bent, o, grad_input=d_x[..., 2 * width : three])
             d_c.addcmul_(torch.addcmul(d_h, d_h, bent * bent, value=-1), o)  # tanh' = 1 - tanh²
             sigmoid_backward(d_c * g, i, grad_input=d_x[..., :width])
-            sigmoid_backward(d_c * cell[:, :count], f, grad_input=d_x[..., width : 2 * width])
+            sigmoid_backward(d_c * cell[:, :some], f, grad_input=d_x[..., width : 2 * width])
             tanh_backward(d_c * i, g, grad_input=d_x[..., three:])
             d_c.mul_(f)
             d_h.copy_(torch.bmm(d_x, transposed))
-            d_words.index_add_(0, at[number], d_x.reshape(-1, 4 * width))
+            d_words.index_add_(0, rows, d_x.reshape(-1, 4 * width))
         blocks.give_back()
         (product,), _ = onto.finished()
         return d_words.view(replicas, ctx.rows, -1), product, None

@@ -19,6 +19,7 @@ from drrn.models.encoders.word_table import WordTable, distinct
 from drrn.text import Ids, Lexicon
 
 WORD_SCALE = 1.0  # first word vectors are uniform in ±1: what is multiplied by two small matrices would else be lost
+MOST_NEEDED = 0.7  # share of the texts beyond which the way back goes through all of them
 SHUT, OPEN = -1e4, 1e4  # what a gate is given to be 0 and 1 to the last bit
 
 
@@ -45,6 +46,14 @@ class WordSteps:
         at = torch.from_numpy(self.words).to(device)
         return [at[:, span].reshape(-1) for span, _ in self]
 
+    def needed(self, back: Tensor) -> Ids | None:
+        """Which texts a gradient came back to, [R, U, H], in order; None: (nearly) all, or it would take too long to ask.
+        Texts that were read for the targets alone get none."""
+        if back.device.type != "cpu":
+            return None
+        found = torch.nonzero(back.any(dim=2).any(dim=0)).view(-1).numpy()
+        return found if len(found) < MOST_NEEDED * back.shape[1] else None
+
     def count_of(self, number: int) -> int:
         """How many texts have a word in a step; none after the last."""
         return self.starts[number + 1] - self.starts[number] if number + 1 < len(self.starts) else 0
@@ -54,6 +63,7 @@ class RecurrentEncoder(Encoder):
     """Reads texts word by word, and keeps a state. A subclass says what a step is (`read`), and its gates."""
 
     linear = False
+    reads_at_once = True
     gates = 1  # vectors as wide as the state that a word gives to a step
     idle: tuple[float, ...] = ()  # what the word that changes nothing gives to each gate
 

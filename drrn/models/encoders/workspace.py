@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+import torch
 from torch import Tensor
 
 from drrn.models.encoders.recurrent import WordSteps
+from drrn.text import Ids
 
 ROWS = 1024  # words whose products with the states before them are made at once
 MOST_SPARE = 2  # rooms that are kept for the next passes: of states, and of actions
@@ -26,10 +29,11 @@ class Blocks:
         self.room: Tensor | None = _taken(steps.count * row, like) if keep else like.new_empty(2 * most * row)
         sizes = [count * self.replicas * self.width * part for _, count in steps for part in parts]
         if keep:
-            pieces = list(self.room[: steps.count * row].split(sizes))
+            pieces = list(torch.split_with_sizes(self.room[: steps.count * row], sizes))
         else:  # the two blocks by turns; a step that is like the last but one has its very tensors
-            halves = self.room.split(most * row) if most else ()
-            turns = [half.split([most * self.replicas * self.width * part for part in parts]) for half in halves]
+            halves = self.room.chunk(2) if most else ()
+            widest = [most * self.replicas * self.width * part for part in parts]
+            turns = [torch.split_with_sizes(half, widest) for half in halves]
             pieces = [piece[:size] for piece, size in zip(_by_turns(turns, len(parts), len(sizes)), sizes, strict=True)]
         shapes = [(self.replicas, count, part * self.width) for _, count in steps for part in parts]
         views = [piece.view(shape) for piece, shape in zip(pieces, shapes, strict=True)]
@@ -59,6 +63,24 @@ def _taken(size: int, like: Tensor) -> Tensor:
     if len(_spare) == MOST_SPARE:
         _spare.pop(0)
     return like.new_empty(size)
+
+
+class Chosen:
+    """The rows of some texts out of what all of them have, [R, count, …]: of the first `count` texts, those needed."""
+
+    def __init__(self, needed: Ids | None, device: torch.device) -> None:
+        self.needed = needed
+        self.at = None if needed is None else torch.from_numpy(needed).to(device)
+
+    def __len__(self) -> int:
+        return 0 if self.needed is None else len(self.needed)
+
+    def count(self, count: int) -> int:
+        return count if self.needed is None else int(np.searchsorted(self.needed, count))
+
+    def __call__(self, values: Tensor, count: int) -> Tensor:
+        """`count` is how many of the needed are among the rows."""
+        return values if self.at is None else values.index_select(1, self.at[:count])
 
 
 class Collected:
