@@ -275,9 +275,14 @@ class Store:
     actions: Lexicon
 
     @staticmethod
-    def of_words(states: Iterable[str] = (), actions: Iterable[str] = (), *, shared: bool = False) -> Store:
+    def of_words(
+        states: Iterable[str] = (), actions: Iterable[str] = (), *, shared: bool = False, keep_texts: bool = False
+    ) -> Store:
         known = Lexicon(Vocabulary(states))
-        return Store(known, known if shared else Lexicon(Vocabulary(actions)))
+        store = Store(known, known if shared else Lexicon(Vocabulary(actions)))
+        for side in store.sides.values():
+            side.keeps_texts = keep_texts
+        return store
 
     @property
     def shared(self) -> bool:

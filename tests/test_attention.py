@@ -53,5 +53,5 @@ def test_pairs_are_read_in_pieces_with_the_same_result(monkeypatch):
     model, chance = reader("attention"), np.random.default_rng(0)
     pages = Pages(chance.integers(0, len(TEXTS), (1, 30)), chance.integers(-1, len(TEXTS), (1, 30, 3)))
     whole = model.q(pages)
-    monkeypatch.setattr("drrn.models.base.PAIRS_AT_ONCE", 12)
+    monkeypatch.setattr("drrn.models.pairs.PAIRS_AT_ONCE", 12)
     assert torch.allclose(model.q(pages), whole, atol=1e-5)

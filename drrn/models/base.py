@@ -73,9 +73,6 @@ class Reading:
 LookUp = Callable[[str, Ids, Store], Sequence[Look]]  # of an encoder by name: see `Model.look_up`
 
 
-PAIRS_AT_ONCE = 2048  # of a state and an action that are read one beside the other: their words take room
-
-
 class Model:
     """Q of the shown actions. A subclass makes its encoders and weights, and says what `forward` is.
 
@@ -85,6 +82,7 @@ class Model:
     widths: tuple[int, int]  # of a state's and an action's vector, in models that have both
     sees_menu = False  # whether an action's Q depends on the other actions shown
     pairs: tuple[str, str] | None = None  # encoders of states and of actions that may read one beside the other
+    reads_pairs = False  # whether they do so
     indexes_texts = False  # whether weights belong to texts' ids, so that no text may be forgotten
 
     def __init__(self, shape: Shape, store: Store, seeds: list[int], device: torch.device) -> None:
@@ -110,11 +108,6 @@ class Model:
         """The width of word vectors in encoders that read in order; None: as the encoder's own."""
         return self.shape.embedding
 
-    @property
-    def reads_pairs(self) -> bool:
-        """Whether a text's vector depends on the other text of a pair."""
-        return self.pairs is not None and any(self.encoders[name].reads_pairs for name in self.pairs)
-
     def build(self) -> None:
         """Make the encoders and weights."""
         raise NotImplementedError
@@ -129,13 +122,8 @@ class Model:
 
     def q(self, pages: Pages, store: Store | None = None) -> Tensor:
         """Q-values [R, B, A] of pages, without gradients; `store` has their texts, if not the model's own."""
-        count, most = pages.actions.shape[1:]
-        at_once = max(1, PAIRS_AT_ONCE // most) if self.reads_pairs else max(1, count)
-        parts = [slice(start, start + at_once) for start in range(0, max(1, count), at_once)]
-        some = [Pages(pages.states[None, :, part], pages.actions[None, :, part]) for part in parts]
         with torch.no_grad():
-            found = [self.forward(self.read(each, store)[0], None) for each in some]
-        return found[0] if len(found) == 1 else torch.cat(found, dim=1)
+            return self.forward(self.read(Pages(pages.states[None], pages.actions[None]), store)[0], None)
 
     def read(self, pages: Pages, store: Store | None = None, look_up: LookUp | None = None) -> list[Reading]:
         """Look up the texts of several batches at once, [K, R, B] and [K, R, B, A]: a reading for each."""
@@ -216,6 +204,7 @@ class Model:
         self.pairs = (states, actions)
         for one, other in dict.fromkeys([self.pairs, self.pairs[::-1]]):
             self.encoders[one].pair_with(self, self.encoders[other].summary_width)
+        self.reads_pairs = any(self.encoders[name].reads_pairs for name in self.pairs)
 
     def add_table(self, name: str, side: str, width: int) -> None:
         """A word table [R, V, width] over the vocabulary of "states" or "actions"."""

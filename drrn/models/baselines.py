@@ -9,7 +9,7 @@ from torch import Tensor
 from drrn.errors import InputError
 from drrn.models.base import Model, Pages, Reading, picked
 from drrn.models.encoders.base import Leaves
-from drrn.models.pairs import paired
+from drrn.models.pairs import Paired, paired_q
 from drrn.text import Ids, Lexicon
 
 
@@ -29,13 +29,16 @@ class PerActionDQN(Model):
     def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
         replicas, batch, most = reading.pages.actions.shape
         if self.reads_pairs:
-            pair = paired(self, reading, leaves)
-            return layers(self, (pair.states + pair.actions).flatten(1, 2)).view(replicas, batch, most)
+            return paired_q(self, reading, leaves, self.of_pairs)
         states, at_state = self.encode(reading, "state", leaves)
         actions, at_action = self.encode(reading, "action", leaves)
         s = picked(states, at_state).unsqueeze(2)  # [R, B, 1, H]
         a = picked(actions, at_action).view(replicas, batch, most, -1)
         return layers(self, (s + a).reshape(replicas, batch * most, -1)).view(replicas, batch, most)
+
+    def of_pairs(self, pair: Paired) -> Tensor:
+        """Q of texts that were read one beside the other."""
+        return layers(self, (pair.states + pair.actions).flatten(1, 2)).view(pair.states.shape[:3])
 
 
 class MaxActionDQN(Model):

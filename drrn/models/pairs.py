@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -13,6 +14,8 @@ from drrn.models.encoders.attention import AttentionEncoder, mean_of_words
 from drrn.models.encoders.base import Leaves
 from drrn.models.encoders.sequence import SequenceLook
 from drrn.text import Store
+
+PAIRS_AT_ONCE = 2048  # of a state and an action that are read one beside the other: their words take room
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,17 @@ def paired(model: Model, reading: Reading, leaves: Leaves | None) -> Paired:
     a, weights = actions.beside(model, at_action, of_states.reshape(replicas, batch * most, 1, -1))
     a_weights = None if weights is None else weights.view(replicas, batch, most, -1)
     return Paired(s, a.reshape(replicas, batch, most, -1), s_weights, a_weights)
+
+
+def paired_q(model: Model, reading: Reading, leaves: Leaves | None, q_of: Callable[[Paired], Tensor]) -> Tensor:
+    """Q [R, B, A] of a batch's pairs, by `q_of`; where nothing is kept for a way back, some pages at a time."""
+    pages = reading.pages
+    count, at_once = pages.states.shape[1], max(1, PAIRS_AT_ONCE // pages.actions.shape[2])
+    if leaves is not None or count <= at_once:
+        return q_of(paired(model, reading, leaves))
+    parts = [slice(start, start + at_once) for start in range(0, count, at_once)]
+    some = [Pages(pages.states[None, :, part], pages.actions[None, :, part]) for part in parts]
+    return torch.cat([q_of(paired(model, model.read(each, reading.store)[0], None)) for each in some], dim=1)
 
 
 @torch.no_grad()

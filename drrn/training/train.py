@@ -77,9 +77,7 @@ class Trainer:
         self.settings_from: str | None = None  # the recipe that the settings were made by, where that is known
         self.compiled = compiled_or_none(game, settings, progress)
         self.grows = self.compiled is None or settings.grow  # whether words are met while playing
-        self.store = Store.of_words(shared=settings.shared)
-        for side in self.store.sides.values():
-            side.keeps_texts = "sentence" in settings.encoders
+        self.store = Store.of_words(shared=settings.shared, keep_texts="sentence" in settings.encoders)
         shape = shape_of(settings, self._load_dictionary())
         self.model = build_model(settings.model, shape, self.store, settings.seeds, device)
         for replica in range(settings.replicas):

@@ -47,7 +47,7 @@ class WordSteps:
         return [at[:, span].reshape(-1) for span, _ in self]
 
     def needed(self, back: Tensor) -> Ids | None:
-        """Which texts a gradient came back to, [R, U, H], in order; None: (nearly) all, or it would take too long to ask.
+        """Which texts a gradient came back to, [R, U, H], in order; None: nearly all, or it would take too long to ask.
         Texts that were read for the targets alone get none."""
         if back.device.type != "cpu":
             return None
