@@ -21,7 +21,7 @@ from drrn.errors import InputError, did_you_mean
 # What can be registered, and the group of entry points it is registered by in a package's pyproject.toml:
 #     [project.entry-points."drrn.models"]
 #     additive = "mypackage:Additive"
-GROUPS = {kind: f"drrn.{kind}s" for kind in ("game", "model", "interaction", "encoder", "learner")}
+GROUPS = {kind: f"drrn.{kind}s" for kind in ("game", "model", "interaction", "encoder", "learner", "sentence")}
 
 WORD = r"[^\W\d]\w*"
 OBJECT = re.compile(rf"(?P<module>{WORD}(?:\.{WORD})*):(?P<attribute>{WORD}(?:\.{WORD})*)")

@@ -10,23 +10,25 @@ from typing import Any
 
 from drrn.declaration import Setting, declared, setting
 from drrn.errors import InputError, did_you_mean
+from drrn.registry import is_object
 
 # Names of what the rooms hold, written here so that the command line need not load PyTorch to show them.
 MODELS = ("drrn", "linear", "max-action", "per-action", "table", "verb-object")
 INTERACTIONS = ("inner", "bilinear", "network")
-ENCODERS = ("bag", "vectors", "bag+vectors")
+ENCODERS = ("bag", "lstm", "gru", "attention", "vectors", "bag+vectors", "sentence")
 LEARNERS = ("q-learning", "returns")
-VECTOR_ENCODERS = ENCODERS[1:]  # those that need word vectors
+VECTOR_ENCODERS = ("vectors", "bag+vectors")  # those that need word vectors
+ORDERED_ENCODERS = ("lstm", "gru", "attention")  # those that see where a word stands
 OPTIMISERS = ("sgd", "momentum", "adam")
 LOSSES = ("squared", "huber")
 EXPLORATIONS = ("softmax", "epsilon", "greedy", "optimism")
 
 # Which settings of a model's shape and reading each built-in model uses; a model of the user's may use them all.
-TEXTS = {"encoder", "bag_norm", "vectors", "vectors_scale"}
+TEXTS = {"encoder", "bag_norm", "vectors", "vectors_scale", "vectors_trained", "sentences", "embedding"}
 LAYERS = {"hidden", "layers"}
 USES: dict[str, set[str]] = {
     "drrn": TEXTS | LAYERS | {"interaction", "action_hidden", "shared", "action_encoder"},
-    "linear": TEXTS | {"most_actions"},
+    "linear": TEXTS | {"most_actions", "hidden"},
     "max-action": TEXTS | LAYERS | {"most_actions"},
     "per-action": TEXTS | LAYERS,
     "table": set(),
@@ -54,7 +56,16 @@ class Settings:
     vectors: str | None = setting(
         None, "a file of word vectors; where no encoder is named for them, actions are read by them"
     )
-    vectors_scale: float = setting(1.0, "length of a text's vector that is made of word vectors", above=0)
+    vectors_scale: float = setting(1.0, "length of a text's vector that is given, or made of word vectors", above=0)
+    vectors_trained: bool = setting(False, "word vectors are where learning begins, and move with the other weights")
+    sentences: str | None = setting(
+        None,
+        "what makes vectors of whole texts (encoder sentence): module:function, from a list of texts to an array "
+        "[texts, numbers], or the folder of a sentence-transformers model",
+    )
+    embedding: int | None = setting(
+        None, "width of word vectors in the encoders lstm, gru and attention (none: as the hidden units)", least=1
+    )
     bag_norm: float | None = setting(
         None, "each text's bag of words is scaled to this length (none: raw counts)", above=0
     )
@@ -146,6 +157,13 @@ class Settings:
             object.__setattr__(self, "vectors", str(Path(self.vectors).expanduser().resolve()))
         elif wanting := [name for name in self.encoders if name in VECTOR_ENCODERS]:
             raise InputError(f'the encoder "{wanting[0]}" needs word vectors: name a file of them by vectors')
+        if self.sentences is not None and not is_object(self.sentences):
+            object.__setattr__(self, "sentences", str(Path(self.sentences).expanduser().resolve()))
+        elif self.sentences is None and "sentence" in self.encoders:
+            raise InputError(
+                'the encoder "sentence" needs vectors of texts: name what makes them by sentences, as module:function '
+                "or as the folder of a sentence-transformers model"
+            )
 
     @property
     def eta(self) -> float:
@@ -182,7 +200,11 @@ class Settings:
     @property
     def reads_vectors(self) -> bool:
         """Whether an encoder may make something of word vectors: one of the user's may, too."""
-        return any(name != "bag" for name in self.encoders)
+        return self.reads_by(*VECTOR_ENCODERS)
+
+    def reads_by(self, *names: str) -> bool:
+        """Whether a side is read by one of these encoders, or by one of the user's, which may be like any of them."""
+        return any(name in names or name not in ENCODERS for name in self.encoders)
 
     @property
     def seeds(self) -> list[int]:
@@ -208,9 +230,19 @@ ONLY: dict[str, tuple[Callable[[Settings], bool], str]] = {
         lambda s: s.form == "rounds" and s.learner != "returns",
         "with form rounds and the learner q-learning, as the paper's recipe has them (--paper, in Python paper=True)",
     ),
-    "bag_norm": (lambda s: any(name != "vectors" for name in s.encoders), "with an encoder that makes bags"),
+    "hidden": (
+        lambda s: s.model != "linear" or s.reads_by(*ORDERED_ENCODERS),
+        "with another model than linear, or with an encoder that reads words in order",
+    ),
+    "bag_norm": (lambda s: s.reads_by("bag", "bag+vectors"), "with an encoder that makes bags"),
+    "embedding": (lambda s: s.reads_by(*ORDERED_ENCODERS), "with the encoder lstm, gru or attention"),
+    "sentences": (lambda s: s.reads_by("sentence"), "with the encoder sentence"),
+    "vectors_trained": (lambda s: s.vectors is not None and s.reads_vectors, "with vectors"),
     "vectors": (lambda s: s.reads_vectors, "with the encoder vectors or bag+vectors"),
-    "vectors_scale": (lambda s: s.vectors is not None and s.reads_vectors, "with vectors"),
+    "vectors_scale": (
+        lambda s: (s.vectors is not None and s.reads_vectors) or s.sentences is not None,
+        "with vectors or sentences",
+    ),
     "vectors_noise": (
         lambda s: s.vectors is not None and s.learner != "q-learning",
         "with vectors and learner returns",

@@ -63,6 +63,7 @@ class Lexicon:
     A `scratch` store reads with the same vocabulary and leaves this one as it is.
     """
 
+    keeps_texts = False  # whether texts are kept as they were written, too, for an encoder that reads them so
     keeps_unknown = False  # whether scratch stores keep the words that the vocabulary does not have, for an encoder
 
     def __init__(self, vocabulary: Vocabulary, parent: Lexicon | None = None) -> None:
@@ -151,6 +152,7 @@ class Lexicon:
         self._starts = np.zeros(256, np.int64)
         self._sequence = np.zeros(4096, np.int32)
         self._bags: dict[float | None, Bags] = {}
+        self.spoken: list[str] = []  # the texts as they were written, where they are kept
         self.unknown: dict[int, list[str]] = {}  # of a scratch store: words of a text that have no number
 
     def keep(self, used: Ids) -> Ids:
@@ -158,8 +160,9 @@ class Lexicon:
         keys, renumbered = list(self._ids), np.full(len(self) + 1, -1, np.int64)  # the last is for -1, no text
         renumbered[used] = np.arange(len(used))
         if len(used) < len(self):
-            starts, sequence = self._starts, self._sequence
+            starts, sequence, spoken = self._starts, self._sequence, self.spoken
             self.forget()
+            self.spoken = [spoken[text] for text in used.tolist()] if self.keeps_texts else []
             lengths = starts[used + 1] - starts[used]
             self._ids = {keys[text]: number for number, text in enumerate(used.tolist())}
             self._starts = np.concatenate([[0], np.cumsum(lengths)])
@@ -179,12 +182,14 @@ class Lexicon:
 
     def state(self) -> State:
         keys = np.frombuffer(b"".join(self._ids), np.int32).reshape(-1, 4)
-        return {"starts": self.starts, "sequence": self.sequence, "keys": keys}
+        spoken = {"spoken": self.spoken} if self.keeps_texts else {}
+        return {"starts": self.starts, "sequence": self.sequence, "keys": keys, **spoken}
 
     def restore(self, state: State) -> None:
         """Become what `state` was taken from; the vocabulary must be the one of that time."""
         self.forget()
         self._starts, self._sequence = state["starts"], state["sequence"]
+        self.spoken = list(state.get("spoken", ()))
         keys = np.ascontiguousarray(state["keys"]).tobytes()
         self._ids = {keys[at : at + 16]: at // 16 for at in range(0, len(keys), 16)}
 
@@ -192,6 +197,8 @@ class Lexicon:
         found = words(text)
         read = self.vocabulary.read(found, grow=self.parent is None)
         number = self._ids[key] = len(self)
+        if self.keeps_texts or (self.parent is not None and self.parent.keeps_texts):
+            self.spoken.append(text)
         if self.parent is not None and self.parent.keeps_unknown and len(read) < len(found):
             self.unknown[number] = [word for word in found if word not in self.vocabulary.numbers]
         start = int(self._starts[number])
@@ -268,9 +275,14 @@ class Store:
     actions: Lexicon
 
     @staticmethod
-    def of_words(states: Iterable[str] = (), actions: Iterable[str] = (), *, shared: bool = False) -> Store:
+    def of_words(
+        states: Iterable[str] = (), actions: Iterable[str] = (), *, shared: bool = False, keep_texts: bool = False
+    ) -> Store:
         known = Lexicon(Vocabulary(states))
-        return Store(known, known if shared else Lexicon(Vocabulary(actions)))
+        store = Store(known, known if shared else Lexicon(Vocabulary(actions)))
+        for side in store.sides.values():
+            side.keeps_texts = keep_texts
+        return store
 
     @property
     def shared(self) -> bool:

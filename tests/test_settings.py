@@ -17,6 +17,7 @@ from drrn.experiments.folder import Results, difference
 from drrn.experiments.plan import VARIANTS, Scale, settings_of
 from drrn.experiments.tuned import suiting
 from drrn.models import Shape, build_model
+from drrn.models.encoders.gru import GRUEncoder
 from drrn.settings import MODELS, Settings, all_settings, settings_for, uses
 from drrn.text import Store
 from tests.runs import train
@@ -110,7 +111,10 @@ def test_a_text_of_another_type_is_one_sentence(name, text, said):
         ({"epochs": True}, "epochs is true; it must be a whole number"),
         ({"model": ["drrn"]}, 'model is ["drrn"]; it must be a name'),
         ({"learner": "q-lerning"}, 'Did you mean "q-learning"?'),
-        ({"encoder": "bags"}, "choose from bag, vectors, bag+vectors, or give your own as module:name"),
+        (
+            {"encoder": "bags"},
+            "choose from bag, lstm, gru, attention, vectors, bag+vectors, sentence, or give your own as module:name",
+        ),
         ({"model": "my models:Own"}, "choose from drrn, linear"),
         ({"loss": "mine:loss"}, 'loss is "mine:loss"; choose from squared, huber.'),
         ({"workers": 0}, "workers is 0; it must be at least 1"),
@@ -131,7 +135,7 @@ def test_a_whole_number_will_do_where_any_number_does():
 
 UNUSED = [
     ({"model": "linear", "layers": 3}, 'layers is given, but the model "linear" does not use it'),
-    ({"model": "table", "hidden": 5}, "leave it out, or choose from drrn, max-action, per-action"),
+    ({"model": "table", "hidden": 5}, "leave it out, or choose from drrn, linear, max-action, per-action"),
     ({"model": "table", "bag_norm": 2.0}, 'bag_norm is given, but the model "table" does not use it'),
     ({"model": "per-action", "interaction": "bilinear"}, "leave it out, or choose from drrn"),
     ({"model": "max-action", "shared": True}, 'shared is given, but the model "max-action"'),
@@ -191,6 +195,8 @@ def test_models_use_the_settings_that_the_table_says_and_no_others(model):
         return {name: array.shape for name, array in built.state().items()}
 
     base = {"hidden": 5, "layers": 2, "interaction": "bilinear"}
+    if model == "linear":  # which has hidden units where an encoder gives it no Q-values
+        base["encoder"] = GRUEncoder
     for name, value in OTHER.items():
         assert (weights(**base) != weights(**{**base, name: value})) == uses(model, name), name
     reads = any(name.startswith("table ") for name in weights(**base))

@@ -19,7 +19,9 @@ from drrn.games.optional import is_stopped
 from drrn.text import words
 
 if TYPE_CHECKING:
-    from drrn.training.agent import Agent
+    from drrn.training.agent import Agent, Attention
+
+MARKED, MOST_WORDS = 1.5, 5  # a word is marked from so many times its share on; so many are listed
 
 QValues = dict[str, list[float]]  # of each action, best first: one for each replica
 
@@ -36,6 +38,7 @@ def add_command(commands: Any) -> None:
     command.add_argument("--state", help="the text of the page")
     command.add_argument("--action", action="append", help="the text of an action (give several)")
     command.add_argument("--examples", type=positive, metavar="N", help="N Q-values along games that the agent plays")
+    command.add_argument("--attention", action="store_true", help="which words carried each Q (encoder attention)")
     command.add_argument("--json", action="store_true", help="print each replica's Q-values as JSON")
     command.set_defaults(run=run)
 
@@ -45,6 +48,8 @@ def run(options: argparse.Namespace) -> None:
 
     if options.examples is None and (options.state is None or not options.action):
         raise InputError("give a --state and one or more --action, or --examples N")
+    if options.attention and options.examples is not None:
+        raise InputError("--attention shows the words of a --state and its --action texts: leave out --examples")
     agent = load_agent(options.agent)
     if options.examples is not None:
         pages = list(_examples(agent, game_of(options.agent), options.examples))
@@ -54,6 +59,10 @@ def run(options: argparse.Namespace) -> None:
         _warn_of_unknown_texts(agent, options.state, options.action)
         as_json = _asked(agent, options.state, options.action)
         told = table(_rows(as_json), header=["Q", "", "action"])
+        if options.attention:
+            carried = dict(zip(as_json, agent.attention(options.state, list(as_json)), strict=True))
+            as_json = {action: {"q": q, **vars(carried[action])} for action, q in as_json.items()}
+            told += "".join(_carried(action, found) for action, found in carried.items())
     print(json.dumps(as_json, ensure_ascii=False) if options.json else told)
 
 
@@ -66,6 +75,23 @@ def _asked(agent: Agent, state: str, actions: Sequence[str]) -> QValues:
 def _rows(q: QValues) -> list[list[object]]:
     """Mean over replicas, how far they differ, and the action."""
     return [[statistics.fmean(each), f"± {statistics.pstdev(each):.2f}", action] for action, each in q.items()]
+
+
+def _carried(action: str, found: Attention) -> str:
+    """The words of both texts, those marked that counted for more than their share; then the first of them."""
+    lines = [f"\n\nWhat carried the Q of: {one_line(action)}"]
+    for side, shares in (("state", found.state), ("action", found.action)):
+        if shares:
+            least = MARKED / len(shares)
+            text = " ".join(_marked(word) if share >= least else word for word, share in shares)
+            first = sorted(shares, key=lambda each: -each[1])[:MOST_WORDS]
+            lines.append(f"  {side}: {text}\n    {', '.join(f'{word} {share:.0%}' for word, share in first)}")
+    return "\n".join(lines)
+
+
+def _marked(word: str) -> str:
+    """Bold in a terminal; in brackets elsewhere."""
+    return f"\033[1m{word}\033[0m" if sys.stdout.isatty() else f"[{word}]"
 
 
 def _examples(agent: Agent, game: Game, count: int) -> Iterator[tuple[Observation, QValues]]:

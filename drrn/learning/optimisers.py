@@ -74,7 +74,8 @@ class Slotted(Optimiser):
             full[name] = (table.weight, g)
         for name, (weight, g) in full.items():
             on = active.view(-1, *[1] * (g.dim() - 1))
-            weight.sub_(torch.where(on, self.learning_rate * self.change(name, g, on), 0.0))
+            change = self.learning_rate * self.change(name, g, on)
+            weight.sub_(change if _all_on(on) else torch.where(on, change, 0.0))
 
     def change(self, name: str, g: Tensor, on: Tensor) -> Tensor:
         """What the learning rate is multiplied by; slots change only where `on`."""
@@ -109,13 +110,22 @@ class Adam(Slotted):
         m, v = self.slot(f"{name} m", g), self.slot(f"{name} v", g)
         t = self.slot(f"{name} t", g[:, :1, :1])
         t.add_(on.to(t.dtype))
-        m.copy_(torch.where(on, 0.9 * m + 0.1 * g, m))
-        v.copy_(torch.where(on, 0.999 * v + 0.001 * g * g, v))
+        if _all_on(on):  # the same sums in place: large tables are read and written less often
+            m.mul_(0.9).add_(0.1 * g)
+            v.mul_(0.999).add_((0.001 * g).mul_(g))
+        else:
+            m.copy_(torch.where(on, 0.9 * m + 0.1 * g, m))
+            v.copy_(torch.where(on, 0.999 * v + 0.001 * g * g, v))
         steps = t.clamp(min=1)
-        return (m / (1 - 0.9**steps)) / ((v / (1 - 0.999**steps)).sqrt() + 1e-8)
+        return (m / (1 - 0.9**steps)).div_((v / (1 - 0.999**steps)).sqrt_().add_(1e-8))
 
 
 OPTIMISERS: dict[str, type[Optimiser]] = {"sgd": SGD, "momentum": Momentum, "adam": Adam}
+
+
+def _all_on(on: Tensor) -> bool:
+    """Whether every replica takes part; a GPU is not asked, since it would have to be waited for."""
+    return on.device.type == "cpu" and bool(on.all())
 
 
 def _clip(dense: Dense, sparse: Sparse, replicas: int, most: float) -> None:

@@ -154,6 +154,10 @@ class QLearning:
         pages, following = self.pages_to_learn(batches), batches.next_pages
         for start in range(0, len(pages.states), AT_ONCE):
             some = slice(start, start + AT_ONCE)
+            if self.reads_at_once and isinstance(following, Pages):
+                both = self.read(joined(pages[some], following[some]))
+                yield from zip(both, both, strict=True)
+                continue
             then = self.read(following[some]) if isinstance(following, Pages) else following[some]
             yield from zip(self.read(pages[some]), then, strict=True)
 
@@ -162,16 +166,28 @@ class QLearning:
         pages = batches.pages
         return pages if self.model.sees_menu else Pages(pages.states, batches.chosen[..., None])
 
+    @property
+    def reads_at_once(self) -> bool:
+        """Whether one pass reads the pages and the next pages: the same weights must read both, and a pass be dear."""
+        model = self.model
+        plain = self.target is None and not model.sees_menu and not model.reads_pairs
+        return plain and any(encoder.reads_at_once for encoder in model.encoders.values())
+
     def _step(self, batch: dict[str, Tensor], now: Reading, then: Reading | Pairs) -> Tensor:
-        y = self._targets(batch, then)
+        """`then` may be the same reading as `now`, with the next pages after the pages."""
+        y = None if then is now else self._targets(batch, then)
         weights, leaves = list(self.model.weights.values()), Leaves()
         with differentiable(weights):
             q = self.model.forward(now, leaves)  # [R, B, A], or [R, B, 1] of the taken action alone
-            if self.model.sees_menu:
+            if y is None:
+                count = batch["rewards"].shape[1]
+                y = q_targets(batch["rewards"], q[:, count:].detach(), batch["next_mask"], batch["discounts"])
+                q = q[:, :count, :1]
+            elif self.model.sees_menu:
                 q = q.gather(2, batch["taken"].unsqueeze(2))
             error = y - q.squeeze(2)
             loss = (self.loss(error) * batch["weights"]).sum()
-            gradients = torch.autograd.grad(loss, [*weights, *leaves.vectors])
+            gradients = torch.autograd.grad(loss, [*weights, *leaves.vectors], materialize_grads=True)
         self.move(gradients[: len(weights)], leaves, gradients[len(weights) :], batch["weights"].any(dim=1))
         return error.detach()
 
@@ -193,6 +209,13 @@ class QLearning:
         online_q = self.model.q_of_pairs(*pairs) if self.settings.double else next_q
         owner, at = (torch.from_numpy(array).to(self.model.device) for array in (then.owner, then.at))
         return values_of_pairs(next_q, online_q, owner, int(then.at.max()) + 1).gather(1, at)
+
+
+def joined(pages: Pages, after: Pages) -> Pages:
+    """Pages of one action each [K, R, B], and those after them, as the pages of one batch [K, R, 2B]."""
+    actions = np.full_like(after.actions, -1)
+    actions[..., :1] = pages.actions
+    return Pages(np.concatenate([pages.states, after.states], axis=2), np.concatenate([actions, after.actions], axis=2))
 
 
 @contextmanager

@@ -142,7 +142,7 @@ class ReturnLearning:
         with differentiable(learned):
             q = model.forward(reading, leaves).gather(2, place.unsqueeze(2)).squeeze(2)
             loss = (self.loss(y - q) * w).sum()
-            gradients = torch.autograd.grad(loss, [*learned, *leaves.vectors])
+            gradients = torch.autograd.grad(loss, [*learned, *leaves.vectors], materialize_grads=True)
         back = gradients[len(learned) :]
         taken = [(look, came) for (look, _), came in zip(leaves.kept, back, strict=True)]
         self.optimiser.step(gradients[: len(learned)], taken, w.any(dim=1))

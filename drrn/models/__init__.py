@@ -9,7 +9,8 @@ from drrn.errors import InputError
 from drrn.models.base import Model, Pages, Shape
 from drrn.models.baselines import Linear, LookUpTable, MaxActionDQN, PerActionDQN
 from drrn.models.drrn import DRRN
-from drrn.models.encoders import ENCODERS, Encoder
+from drrn.models.encoders import ENCODERS, TRAINED, Encoder
+from drrn.models.encoders.sentence import SentenceTexts
 from drrn.models.encoders.text_vectors import TextVectors
 from drrn.models.interactions import INTERACTIONS
 from drrn.models.verb_object import VerbObjectDQN
@@ -24,7 +25,8 @@ MODELS: dict[str, type[Model]] = {
     "verb-object": VerbObjectDQN,
 }
 
-__all__ = ["INTERACTIONS", "MODELS", "Model", "Pages", "Shape", "TextVectors", "build_model", "encoder_of"]
+__all__ = ["INTERACTIONS", "MODELS", "Model", "Pages", "SentenceTexts", "Shape", "TextVectors", "build_model",
+           "encoder_of"]  # fmt: skip
 
 
 def build_model(name: str, shape: Shape, store: Store, seeds: list[int], device: torch.device) -> Model:
@@ -32,12 +34,13 @@ def build_model(name: str, shape: Shape, store: Store, seeds: list[int], device:
     return model_class(name)(shape, store, seeds, device)
 
 
-def encoder_of(name: str) -> type[Encoder]:
-    """An encoder's class: of the built-in name, or of the user's module:name, or registered by a package."""
+def encoder_of(name: str, *, trained: bool = False) -> type[Encoder]:
+    """An encoder's class: of the built-in name, or of the user's module:name, or registered by a package; of those that
+    read word vectors, the one that trains them on, if wanted."""
     found = registry.resolve("encoder", name, ENCODERS)
     if not (isinstance(found, type) and issubclass(found, Encoder)):
         raise InputError(f'encoder "{name}": it must be a subclass of drrn.models.encoders.Encoder')
-    return found
+    return TRAINED.get(found, found) if trained else found
 
 
 def model_class(name: str) -> type[Model]:

@@ -16,6 +16,7 @@ from torch.nn import functional
 from drrn.errors import InputError
 from drrn.models.encoders import BagOfWords, Encoder
 from drrn.models.encoders.base import Leaves, Look
+from drrn.models.encoders.sentence import SentenceTexts
 from drrn.models.encoders.text_vectors import TextVectors
 from drrn.models.encoders.word_table import WordTable, renewed
 from drrn.models.initial import SCALE, small_random
@@ -39,6 +40,8 @@ class Shape:
     bag_norm: float | None = None
     action_encoder: type[Encoder] | None = None  # of actions; None: as of states
     vectors: TextVectors | None = None  # for encoders that read word vectors
+    sentences: SentenceTexts | None = None  # for the encoder that reads vectors of whole texts
+    embedding: int | None = None  # width of word vectors that are read in order; None: as the encoder's
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,8 @@ class Model:
 
     widths: tuple[int, int]  # of a state's and an action's vector, in models that have both
     sees_menu = False  # whether an action's Q depends on the other actions shown
+    pairs: tuple[str, str] | None = None  # encoders of states and of actions that may read one beside the other
+    reads_pairs = False  # whether they do so
     indexes_texts = False  # whether weights belong to texts' ids, so that no text may be forgotten
 
     def __init__(self, shape: Shape, store: Store, seeds: list[int], device: torch.device) -> None:
@@ -95,6 +100,16 @@ class Model:
     def vectors(self) -> TextVectors | None:
         """Vectors of texts from a file of word vectors, where one was given."""
         return self.shape.vectors
+
+    @property
+    def sentences(self) -> SentenceTexts | None:
+        """Vectors of whole texts, where something was named that makes them."""
+        return self.shape.sentences
+
+    @property
+    def embedding(self) -> int | None:
+        """The width of word vectors in encoders that read in order; None: as the encoder's own."""
+        return self.shape.embedding
 
     def build(self) -> None:
         """Make the encoders and weights."""
@@ -207,6 +222,13 @@ class Model:
         if encoder.reads_unknown:
             texts_of(self.store, encoder).keeps_unknown = True
         encoder.build(self)
+
+    def pair_up(self, states: str, actions: str) -> None:
+        """Let two encoders read each text beside one of the other's, if they do so; or one, that both sides share."""
+        self.pairs = (states, actions)
+        for one, other in dict.fromkeys([self.pairs, self.pairs[::-1]]):
+            self.encoders[one].pair_with(self, self.encoders[other].summary_width)
+        self.reads_pairs = any(self.encoders[name].reads_pairs for name in self.pairs)
 
     def add_table(self, name: str, side: str, width: int) -> None:
         """A word table [R, V, width] over the vocabulary of "states" or "actions"."""

@@ -9,6 +9,7 @@ from torch import Tensor
 from drrn.errors import InputError
 from drrn.models.base import Model, Pages, Reading, picked
 from drrn.models.encoders.base import Leaves
+from drrn.models.pairs import Paired, paired_q
 from drrn.text import Ids, Lexicon
 
 
@@ -19,6 +20,7 @@ class PerActionDQN(Model):
         width = self.shape.hidden
         self.add_encoder("state", "states", width)
         self.add_encoder("action", "actions", width)
+        self.pair_up("state", "action")
         add_layers(self, width, outputs=1)
 
     def reads(self, pages: Pages) -> dict[str, Ids]:
@@ -26,11 +28,17 @@ class PerActionDQN(Model):
 
     def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
         replicas, batch, most = reading.pages.actions.shape
+        if self.reads_pairs:
+            return paired_q(self, reading, leaves, self.of_pairs)
         states, at_state = self.encode(reading, "state", leaves)
         actions, at_action = self.encode(reading, "action", leaves)
         s = picked(states, at_state).unsqueeze(2)  # [R, B, 1, H]
         a = picked(actions, at_action).view(replicas, batch, most, -1)
         return layers(self, (s + a).reshape(replicas, batch * most, -1)).view(replicas, batch, most)
+
+    def of_pairs(self, pair: Paired) -> Tensor:
+        """Q of texts that were read one beside the other."""
+        return layers(self, (pair.states + pair.actions).flatten(1, 2)).view(pair.states.shape[:3])
 
 
 class MaxActionDQN(Model):
@@ -64,11 +72,18 @@ class MaxActionDQN(Model):
 
 
 class Linear(MaxActionDQN):
-    """The max-action model without a hidden layer: Q is linear in the counts of words."""
+    """The max-action model without a hidden layer: Q is linear in the counts of words; or in what an encoder gives that
+    is not linear itself, by a matrix after it."""
 
     def build(self) -> None:
-        self.add_encoders(self.shape.most_actions)
-        self.add_bias("b1", self.shape.most_actions)
+        outputs, kinds = self.shape.most_actions, (self.shape.encoder, self.shape.action_encoder or self.shape.encoder)
+        if all(kind.linear for kind in kinds):
+            self.add_encoders(outputs)
+            self.add_bias("b1", outputs)
+        else:
+            self.add_encoders(self.shape.hidden)
+            self.add_weight("W out", self.shape.hidden, outputs)
+            self.add_bias("b out", outputs)
 
 
 class LookUpTable(Model):
@@ -128,10 +143,12 @@ def add_layers(model: Model, width: int, outputs: int) -> None:
 
 
 def layers(model: Model, x: Tensor) -> Tensor:
-    """From the first layer's product to the outputs: [R, N, H] → [R, N, O]; without an output layer it is linear."""
+    """From the first layer's product to the outputs: [R, N, H] → [R, N, O]; without hidden layers, linear."""
     w = model.weights
     if "W out" not in w:
         return x + w["b1"]
+    if "b1" not in w:
+        return torch.baddbmm(w["b out"], x, w["W out"])
     h = torch.tanh(x + w["b1"])
     for layer in range(2, model.shape.layers + 1):
         h = torch.tanh(torch.baddbmm(w[f"b{layer}"], h, w[f"W{layer}"]))

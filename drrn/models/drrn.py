@@ -9,6 +9,7 @@ from torch import Tensor
 from drrn.models.base import Model, Pages, Reading, picked
 from drrn.models.encoders.base import Leaves
 from drrn.models.interactions import interaction_of
+from drrn.models.pairs import Paired, paired_q
 from drrn.text import Ids
 
 
@@ -25,6 +26,7 @@ class DRRN(Model):
             for layer in range(2, shape.layers + 1):
                 self.add_weight(f"{side} W{layer}", width, width)
                 self.add_bias(f"{side} b{layer}", width)
+        self.pair_up(*(("text", "text") if shape.shared else ("state", "action")))
         self.interaction = interaction_of(shape.interaction)
         self.interaction.prepare(self)
 
@@ -35,7 +37,16 @@ class DRRN(Model):
         return {"state": pages.states, "action": actions}
 
     def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
+        if self.reads_pairs:
+            return paired_q(self, reading, leaves, self.of_pairs)
         return self.interaction.interact(self, *self.embeddings(reading, leaves))
+
+    def of_pairs(self, pair: Paired) -> Tensor:
+        """Q of texts that were read one beside the other: to the interaction, each pair is a page of one action."""
+        assert self.pairs is not None
+        s = self.tower(self.pairs[0], pair.states.flatten(1, 2))  # [R, B · A, H]
+        a = self.tower(self.pairs[1], pair.actions.flatten(1, 2)).unsqueeze(2)
+        return self.interaction.interact(self, s, a).view(pair.states.shape[:3])
 
     def embeddings(self, reading: Reading, leaves: Leaves | None = None) -> tuple[Tensor, Tensor]:
         """h_s [R, B, H] and h_a [R, B, A, H'] of pages."""
@@ -45,10 +56,8 @@ class DRRN(Model):
             h = picked(self.tower("text", vectors), at)
             s, a = h[:, :batch], h[:, batch:]
         else:
-            states, at_state = self.encode(reading, "state", leaves)
-            actions, at_action = self.encode(reading, "action", leaves)
-            s = picked(self.tower("state", states), at_state)  # [R, B, H]
-            a = picked(self.tower("action", actions), at_action)  # [R, B · A, H]
+            sides = {side: self.encode(reading, side, leaves) for side in ("state", "action")}
+            s, a = (picked(self.tower(side, vectors), at) for side, (vectors, at) in sides.items())  # [R, B · A, H]
         return s, a.reshape(replicas, batch, most, -1)
 
     def tower(self, side: str, vectors: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,8 @@ from drrn.games import Compiled, Observation, Recipe, as_game, compile_game, ope
 from drrn.games.history import PageHistory, with_history
 from drrn.games.optional import step_limit_of
 from drrn.learning.exploration import Probabilities, draw_actions
-from drrn.models import Model, Pages, Shape, TextVectors, encoder_of
+from drrn.models import Model, Pages, SentenceTexts, Shape, TextVectors, encoder_of
+from drrn.models.pairs import attention_of
 from drrn.playing.compiled_rollouts import CompiledRollouts
 from drrn.playing.evaluation import Evaluation, evaluate
 from drrn.playing.policies import POLICIES, chances, policy_of
@@ -24,9 +25,20 @@ from drrn.playing.pool import lanes_of
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.playing.trajectory import pages_of
 from drrn.settings import Settings, uses
+from drrn.text import Lexicon, words
 from drrn.vectors import open_vectors
+from drrn.vectors.sentences import open_sentences
 
 Q = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Attention:
+    """How much each word counted for the Q of a pair, in shares that sum to 1, the mean over replicas; a side whose
+    encoder gives no weights has none. Words that the agent never met are left out: it reads nothing there."""
+
+    state: list[tuple[str, float]]
+    action: list[tuple[str, float]]
 
 
 class Agent:
@@ -58,6 +70,22 @@ class Agent:
             self._players[policy] = self.policy(policy)
         self._players[policy].begin()
         return self._players[policy].act(text, actions)
+
+    def attention(self, state: str, actions: Sequence[str]) -> list[Attention]:
+        """Which words of the state and of each action carried its Q; the run must have been trained with attention."""
+        store = self.model.store.scratch()
+        page = pages_of([[store.page(state, actions)]] * len(self.model.seeds))
+        sides = [None if w is None else w[:, 0].mean(dim=0) for w in attention_of(self.model, page, store)]  # [A, L]
+
+        def shares(side: int, texts: Lexicon, text: str, place: int) -> list[tuple[str, float]]:
+            weights = sides[side]
+            known = [word for word in words(text) if word in texts.vocabulary.numbers]
+            return [] if weights is None else list(zip(known, weights[place].tolist(), strict=False))
+
+        return [
+            Attention(shares(0, store.states, state, place), shares(1, store.actions, action, place))
+            for place, action in enumerate(actions)
+        ]
 
     def policy(self, name: str = "best", *, seed: int = 0, replica: int | None = None) -> Player:
         """A player for `drrn.play_episodes`: best, softmax or greedy, of one replica, or by the mean of their Q."""
@@ -131,13 +159,15 @@ class Player:
 
 def shape_of(settings: Settings, most_actions: int) -> Shape:
     """How large the model is that the settings ask for, and how it reads."""
-    s, vectors = settings, None
-    states, actions = (encoder_of(name) for name in s.encoders)
+    s, vectors, sentences = settings, None, None
+    states, actions = (encoder_of(name, trained=s.vectors_trained) for name in s.encoders)
     if s.vectors is not None and s.reads_vectors and uses(s.model, "vectors"):
         vectors = TextVectors(open_vectors(s.vectors), s.vectors_scale)
+    if s.sentences is not None and uses(s.model, "sentences"):
+        sentences = SentenceTexts(open_sentences(s.sentences), s.vectors_scale)
     of_actions = None if actions is states else actions
     sizes = (s.hidden, s.layers, s.interaction, s.action_hidden, s.shared, most_actions)
-    return Shape(*sizes, states, s.bag_norm, of_actions, vectors)
+    return Shape(*sizes, states, s.bag_norm, of_actions, vectors, sentences, s.embedding)
 
 
 def torch_device(name: str) -> torch.device:

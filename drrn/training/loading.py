@@ -21,7 +21,7 @@ from drrn.training.record import Run, read_json
 from drrn.training.train import Trainer
 from drrn.vectors import open_vectors
 
-NAMED = (*registry.GROUPS, "action_encoder")  # settings that may name a module
+NAMED = (*registry.GROUPS, "action_encoder", "sentences")  # settings that may name a module
 
 
 def load_agent(folder: Path, device: str = "cpu") -> Agent:

@@ -80,7 +80,7 @@ class Trainer:
         self.played = with_history(game, settings.history)  # what the model plays
         self.compiled = compiled_or_none(self.played, settings, progress)
         self.grows = self.compiled is None or settings.grow  # whether words are met while playing
-        self.store = Store.of_words(shared=settings.shared)
+        self.store = Store.of_words(shared=settings.shared, keep_texts="sentence" in settings.encoders)
         shape = shape_of(settings, self._load_dictionary())
         self.model = build_model(settings.model, shape, self.store, settings.seeds, device)
         for replica in range(settings.replicas):

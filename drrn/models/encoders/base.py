@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from torch import Tensor
 
 from drrn.models.encoders.text_vectors import TextVectors
 from drrn.models.encoders.word_table import WordTable
+from drrn.models.initial import SCALE
 from drrn.text import Ids, Lexicon, Store
+
+if TYPE_CHECKING:
+    from drrn.models.encoders.sentence import SentenceTexts
 
 
 class Weights(Protocol):
@@ -25,8 +29,16 @@ class Weights(Protocol):
     def vectors(self) -> TextVectors | None:
         """Vectors of texts from a file of word vectors, where one was given."""
 
+    @property
+    def sentences(self) -> SentenceTexts | None:
+        """Vectors of whole texts, where something was named that makes them."""
+
+    @property
+    def embedding(self) -> int | None:
+        """The width of word vectors in encoders that read in order; None: as the encoder's own."""
+
     def add_table(self, name: str, side: str, width: int) -> None: ...
-    def add_weight(self, name: str, rows: int, width: int) -> None: ...
+    def add_weight(self, name: str, rows: int, width: int, scale: float = SCALE) -> None: ...
     def add_bias(self, name: str, width: int) -> None: ...
 
 
@@ -70,6 +82,9 @@ class Encoder:
     """
 
     reads_unknown = False  # whether it makes something of words that are not in the vocabulary
+    reads_at_once = False  # whether it is faster to read a batch's pages and the pages after them together
+    reads_pairs = False  # whether it reads a text beside another one: see `attention`
+    linear = True  # whether its vectors are a learned matrix's product, so that they can be Q-values themselves
 
     def __init__(self, name: str, side: str, width: int, norm: float | None = None) -> None:
         """`side` is whose texts are read: "states" or "actions"."""
@@ -78,6 +93,14 @@ class Encoder:
     def build(self, model: Weights) -> None:
         """Make tables and weights: `model.add_table`, `model.add_weight`, `model.add_bias`."""
         raise NotImplementedError
+
+    @property
+    def summary_width(self) -> int:
+        """Of what stands for one of its texts, where another text is read beside it."""
+        return self.width
+
+    def pair_with(self, model: Weights, other: int) -> None:
+        """Make the weights that reading beside texts of another encoder takes, whose summaries are `other` wide."""
 
     def look_up(self, model: Weights, texts: Lexicon, ids: Ids) -> list[Look]:
         """Looks for several batches at once: ids [K, R, N], -1 where there is no text."""

@@ -51,13 +51,17 @@ class SequenceLook:
         return torch.from_numpy(self.asked).to(self.device)
 
     def encode(self, model: Weights, leaves: Leaves | None) -> Tensor:
+        return self.encoder.read(model, *self.words_of(model, leaves))
+
+    def words_of(self, model: Weights, leaves: Leaves | None) -> tuple[Tensor, Tensor]:
+        """Word vectors [R, U, L, H], and where there is a word [R, U, L]."""
         table = model.tables[self.encoder.name]
         taken = table.rows(self.room).index_select(0, torch.from_numpy(self.rows).to(self.device))  # [W, H]
         if leaves is not None:
             leaves.keep(self, taken)
         words = torch.from_numpy(self.words).to(self.device)
         vectors = functional.embedding(words, functional.pad(taken, (0, 0, 0, 1)))  # what is no word is 0
-        return self.encoder.read(model, vectors, words < len(self.rows))
+        return vectors, words < len(self.rows)
 
     def gradient(self, model: Weights, back: Tensor) -> tuple[WordTable, Tensor, Tensor]:
         return model.tables[self.encoder.name], torch.from_numpy(self.rows).to(self.device), back

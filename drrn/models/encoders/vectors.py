@@ -6,6 +6,7 @@ The vectors of texts stay as they are; one learned matrix [D, H] carries them to
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -36,19 +37,7 @@ class MeanOfVectors(Encoder):
         model.add_weight(self.weight, vectors.dimensions, self.width)
 
     def look_up(self, model: Weights, texts: Lexicon, ids: Ids) -> list[Look]:
-        return list(self.vector_looks(model, texts, ids))
-
-    def vector_looks(self, model: Weights, texts: Lexicon, ids: Ids) -> list[VectorLook]:
-        batches, replicas, count = ids.shape
-        unique, places = distinct(ids.reshape(batches * replicas, count))
-        table, rows = vectors_of(model).rows_of(texts, unique)
-        across = unique.shape[1]
-        places = places.reshape(ids.shape) + (np.arange(replicas) * across)[:, None]
-        at = torch.from_numpy(places).to(model.device)
-        return [
-            VectorLook(self.weight, table, some, at[k])
-            for k, some in enumerate(rows.reshape(batches, replicas, across))
-        ]
+        return list(vector_looks_of(self.weight, vectors_of(model), texts, ids, model.device))
 
 
 class BagAndVectors(MeanOfVectors):
@@ -62,7 +51,7 @@ class BagAndVectors(MeanOfVectors):
         table = model.tables[self.name]
         table.make_room()
         bags = bag_looks(self.name, texts.bags(self.norm), ids, table.weight.shape[1], model.device)
-        return [SumLook(*both) for both in zip(bags, self.vector_looks(model, texts, ids), strict=True)]
+        return [SumLook(*both) for both in zip(bags, super().look_up(model, texts, ids), strict=True)]
 
 
 @dataclass(frozen=True)
@@ -85,7 +74,7 @@ class SumLook:
     """The same texts, in the same order, read in both ways."""
 
     bag: BagLook
-    vectors: VectorLook
+    vectors: Look
 
     @property
     def places(self) -> Tensor:
@@ -93,6 +82,24 @@ class SumLook:
 
     def encode(self, model: Weights, leaves: Leaves | None) -> Tensor:
         return self.bag.encode(model, leaves) + self.vectors.encode(model, leaves)
+
+
+class TextRows(Protocol):
+    """What has a vector for each text."""
+
+    def rows_of(self, texts: Lexicon, ids: Ids) -> tuple[Tensor, Ids]:
+        """A table of vectors, and the row of each text in it; -1 is no text, and zero."""
+
+
+def vector_looks_of(weight: str, vectors: TextRows, texts: Lexicon, ids: Ids, device: torch.device) -> list[VectorLook]:
+    """Looks for several batches at once, [K, R, N] ids (-1: no text); `weight` is the matrix after the vectors."""
+    batches, replicas, count = ids.shape
+    unique, places = distinct(ids.reshape(batches * replicas, count))
+    table, rows = vectors.rows_of(texts, unique)
+    across = unique.shape[1]
+    places = places.reshape(ids.shape) + (np.arange(replicas) * across)[:, None]
+    at = torch.from_numpy(places).to(device)
+    return [VectorLook(weight, table, some, at[k]) for k, some in enumerate(rows.reshape(batches, replicas, across))]
 
 
 def vectors_of(model: Weights) -> TextVectors:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -62,6 +64,7 @@ class WordTable:
     def __init__(self, name: str, vocabulary: Vocabulary, width: int, seeds: list[int], device: torch.device) -> None:
         self.name, self.vocabulary, self.width, self.seeds, self.device = name, vocabulary, width, seeds, device
         self.scale = SCALE
+        self.given: Callable[[list[str]], tuple[NDArray[np.float32], Any]] | None = None  # words' first rows, if given
         self.weight = torch.zeros(len(seeds), 0, width, device=device)
         self.known = np.zeros((len(seeds), 0), bool)
 
@@ -71,10 +74,14 @@ class WordTable:
         new = np.unique(word_ids[~self.known[replica, word_ids]])
         if len(new) == 0:
             return
-        names = [f"{self.name} {self.vocabulary.spelled[number]}" for number in new]
-        rows = small_random(names, self.width, self.seeds[replica], self.scale)
+        rows = self._first_rows([self.vocabulary.spelled[number] for number in new], self.seeds[replica])
         self.weight[replica, torch.from_numpy(new).to(self.device)] = torch.from_numpy(rows).to(self.device)
         self.known[replica, new] = True
+
+    def _first_rows(self, words: list[str], seed: int) -> NDArray[np.float32]:
+        if self.given is not None:
+            return self.given(words)[0]
+        return small_random([f"{self.name} {word}" for word in words], self.width, seed, self.scale)
 
     def rows(self, room: int) -> Tensor:
         """The table of all replicas end to end, each with `room` rows: [R · room, H]."""

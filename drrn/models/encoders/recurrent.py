@@ -1,0 +1,146 @@
+"""What the recurrent encoders share: a batch's distinct texts, the longest first, read word by word.
+
+The product of a word's vector and the input matrix is made once for each distinct word of a batch. At each step only
+the texts that still have a word take part: they are the first ones. Where replicas differ in how many, the fewer are
+filled up with a word that leaves the state as it is, so a text's vector never depends on what else is in the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from drrn.models.encoders.base import Encoder, Leaves, Look, Weights
+from drrn.models.encoders.word_table import WordTable, distinct
+from drrn.text import Ids, Lexicon
+
+WORD_SCALE = 1.0  # first word vectors are uniform in ±1: what is multiplied by two small matrices would else be lost
+MOST_NEEDED = 0.7  # share of the texts beyond which the way back goes through all of them
+SHUT, OPEN = -1e4, 1e4  # what a gate is given to be 0 and 1 to the last bit
+
+
+@dataclass(frozen=True)
+class WordSteps:
+    """The words of texts in the order of reading: first words of all, second words of those that have one, …"""
+
+    words: Ids  # [R, T], rows among the R · (W + 1) projected words of all replicas end to end
+    starts: list[int]  # [L + 1], where the words of each step begin
+    lengths: Ids  # [R, U], of each text, the longest first
+
+    def __iter__(self) -> Iterator[tuple[slice, int]]:
+        """Of each step: where its words stand, and how many texts have one."""
+        for begin, end in zip(self.starts[:-1], self.starts[1:], strict=True):
+            yield slice(begin, end), end - begin
+
+    @property
+    def count(self) -> int:
+        """How many words are read in all, T."""
+        return self.starts[-1]
+
+    def rows(self, device: torch.device) -> list[Tensor]:
+        """Of each step, the rows of its words, those of all replicas one after the other."""
+        at = torch.from_numpy(self.words).to(device)
+        return [at[:, span].reshape(-1) for span, _ in self]
+
+    def needed(self, back: Tensor) -> Ids | None:
+        """Which texts a gradient came back to, [R, U, H], in order; None: nearly all, or it would take too long to ask.
+        Texts that were read for the targets alone get none."""
+        if back.device.type != "cpu":
+            return None
+        found = torch.nonzero(back.any(dim=2).any(dim=0)).view(-1).numpy()
+        return found if len(found) < MOST_NEEDED * back.shape[1] else None
+
+    def count_of(self, number: int) -> int:
+        """How many texts have a word in a step; none after the last."""
+        return self.starts[number + 1] - self.starts[number] if number + 1 < len(self.starts) else 0
+
+
+class RecurrentEncoder(Encoder):
+    """Reads texts word by word, and keeps a state. A subclass says what a step is (`read`), and its gates."""
+
+    linear = False
+    reads_at_once = True
+    gates = 1  # vectors as wide as the state that a word gives to a step
+    idle: tuple[float, ...] = ()  # what the word that changes nothing gives to each gate
+
+    def build(self, model: Weights) -> None:
+        wide, scale = model.embedding or self.width, self.width**-0.5
+        model.add_table(self.name, self.side, wide)
+        model.tables[self.name].scale = WORD_SCALE
+        model.add_weight(f"{self.name} in", wide, self.gates * self.width, scale)
+        model.add_weight(f"{self.name} in b", 1, self.gates * self.width, scale)
+        model.add_weight(f"{self.name} on", self.width, self.gates * self.width, scale)
+
+    def read(self, model: Weights, words: Tensor, steps: WordSteps) -> Tensor:
+        """From projected words [R, W + 1, gates · H] to the vectors of texts [R, U, H]."""
+        raise NotImplementedError
+
+    def projected(self, model: Weights, words: Tensor) -> Tensor:
+        """The input of each distinct word, and that of the word that changes nothing: [R, W, E] → [R, W + 1, G]."""
+        inputs = torch.baddbmm(model.weights[f"{self.name} in b"], words, model.weights[f"{self.name} in"])
+        idle = inputs.new_tensor(self.idle).repeat_interleave(self.width).expand(len(inputs), 1, -1)
+        return torch.cat([inputs, idle], dim=1)
+
+    def look_up(self, model: Weights, texts: Lexicon, ids: Ids) -> list[Look]:
+        table = model.tables[self.name]
+        table.make_room()
+        return [recurrent_look(self, texts, some, table.weight.shape[1], model.device) for some in ids]
+
+
+@dataclass(frozen=True)
+class RecurrentLook:
+    """The texts of one batch: each replica's distinct words, and the order in which they are read."""
+
+    encoder: RecurrentEncoder
+    rows: Tensor  # [R · W], rows of the flat table; a replica with fewer words has some of them twice, unread
+    steps: WordSteps
+    places: Tensor  # [R, N], each asked text among the R · U distinct ones
+    room: int
+
+    def encode(self, model: Weights, leaves: Leaves | None) -> Tensor:
+        table = model.tables[self.encoder.name]
+        taken = table.rows(self.room).index_select(0, self.rows).view(len(table.seeds), -1, table.width)
+        if leaves is not None:
+            leaves.keep(self, taken)
+        return self.encoder.read(model, self.encoder.projected(model, taken), self.steps)
+
+    def gradient(self, model: Weights, back: Tensor) -> tuple[WordTable, Tensor, Tensor]:
+        return model.tables[self.encoder.name], self.rows, back.reshape(len(self.rows), -1)
+
+
+def recurrent_look(
+    encoder: RecurrentEncoder, texts: Lexicon, ids: Ids, room: int, device: torch.device
+) -> RecurrentLook:
+    """What ids [R, N] need."""
+    unique, asked = distinct(ids)
+    replicas, across = unique.shape
+    lengths = np.where(unique < 0, 0, texts.starts[unique + 1] - texts.starts[unique])
+    order = np.argsort(-lengths, axis=1, kind="stable")
+    lengths = np.take_along_axis(lengths, order, axis=1)
+    place = np.argsort(order, axis=1)  # where each distinct text went
+    asked = np.take_along_axis(place, asked, axis=1) + (np.arange(replicas) * across)[:, None]
+    rows, words, starts = _in_order(texts, np.take_along_axis(unique, order, axis=1), lengths, room)
+    steps = WordSteps(words, starts, lengths)
+    return RecurrentLook(encoder, torch.from_numpy(rows).to(device), steps, torch.from_numpy(asked).to(device), room)
+
+
+def _in_order(texts: Lexicon, unique: Ids, lengths: Ids, room: int) -> tuple[Ids, Ids, list[int]]:
+    """The rows, words and starts of texts [R, U], the longest first."""
+    replicas, across = unique.shape
+    spelled = texts.words_of(unique[lengths > 0])
+    owner = np.repeat(np.arange(replicas), lengths.sum(axis=1))
+    flat, number = np.unique(spelled + owner * room, return_inverse=True)
+    first = np.searchsorted(flat, np.arange(replicas + 1) * room)  # of each replica's words
+    most = int(np.diff(first).max())
+    rows = np.repeat(np.arange(replicas) * room, most).reshape(replicas, most)
+    rows[np.arange(most) < np.diff(first)[:, None]] = flat
+    grid = np.full((replicas, across, int(lengths.max(initial=0))), most)  # W is the word that changes nothing
+    grid[np.arange(grid.shape[2]) < lengths[:, :, None]] = number - first[owner]
+    grid += (np.arange(replicas) * (most + 1))[:, None, None]
+    alive = (np.arange(grid.shape[2])[:, None] < lengths[:, None, :]).sum(axis=2).max(axis=0)  # [L]
+    read = grid.swapaxes(1, 2)[:, np.arange(across) < alive[:, None]]  # [R, T]
+    return rows.ravel(), read, [0, *np.cumsum(alive).tolist()]

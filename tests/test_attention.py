@@ -1,0 +1,57 @@
+"""Attention weighs the words of one text by the other text of the pair."""
+
+import numpy as np
+import pytest
+import torch
+
+from drrn.models import Pages
+from drrn.models.encoders.attention import positions
+from drrn.models.pairs import attention_of
+from tests.test_recurrent_encoders import TEXTS, reader
+
+
+def by_hand(model, side, text, other_side, other):
+    """The equation of `AttentionEncoder` for one pair of texts of replica 0."""
+    w = {name: weight[0] for name, weight in model.weights.items()}
+    words = model.tables[side].weight[0][model.store.states.words_of(np.array([text]))]
+    m = model.tables[other_side].weight[0][model.store.actions.words_of(np.array([other]))].mean(0)
+    q, p = m @ w[f"{side} query"] + w[f"{side} query b"][0], m @ w[f"{side} place"] + w[f"{side} place b"][0]
+    places = positions(words[None, None])
+    weights = (words @ q / words.shape[1] ** 0.5 + places @ p).softmax(0)
+    return weights, weights @ words @ w[f"{side} value"]
+
+
+def test_weights_and_q_are_those_of_the_equation():
+    model = reader("attention", layers=1)
+    model.weights["state place b"] += 0.5
+    found, _ = attention_of(model, Pages(np.array([[2]]), np.array([[[0, 3]]])), model.store)
+    for place, action in enumerate((0, 3)):
+        weights, state = by_hand(model, "state", 2, "action", action)
+        assert torch.allclose(found[0, 0, place], weights, atol=1e-5)
+        _, vector = by_hand(model, "action", action, "state", 2)
+        q = torch.tanh(state) @ torch.tanh(vector)
+        shown = Pages(np.array([[2]]), np.array([[[0, 3]]]))
+        assert model.q(shown)[0, 0, place].item() == pytest.approx(q.item(), abs=1e-5)
+
+
+@pytest.mark.parametrize("name", ["drrn", "per-action", "max-action", "linear"])
+@pytest.mark.parametrize("encoders", [("attention", None), ("gru", "attention"), ("attention", "bag")])
+def test_q_of_a_pair_does_not_depend_on_what_else_is_in_the_batch(name, encoders):
+    from drrn.models import encoder_of
+
+    other = encoders[1] and encoder_of(encoders[1])
+    model, chance = reader(encoders[0], seeds=(0, 1), name=name, action_encoder=other), np.random.default_rng(0)
+    states = chance.integers(0, len(TEXTS), (2, 40))
+    actions = chance.integers(0, len(TEXTS), (2, 40, 3))
+    whole = model.q(Pages(states, actions))
+    for page in range(0, 40, 8):
+        some = slice(page, page + 1)
+        assert torch.allclose(model.q(Pages(states[:, some], actions[:, some])), whole[:, some], atol=1e-5)
+
+
+def test_pairs_are_read_in_pieces_with_the_same_result(monkeypatch):
+    model, chance = reader("attention"), np.random.default_rng(0)
+    pages = Pages(chance.integers(0, len(TEXTS), (1, 30)), chance.integers(-1, len(TEXTS), (1, 30, 3)))
+    whole = model.q(pages)
+    monkeypatch.setattr("drrn.models.pairs.PAIRS_AT_ONCE", 12)
+    assert torch.allclose(model.q(pages), whole, atol=1e-5)

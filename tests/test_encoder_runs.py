@@ -1,0 +1,86 @@
+"""Whole runs with every encoder: all models, learners and forms, saved, loaded and resumed."""
+
+import numpy as np
+import pytest
+
+import drrn
+from tests.small_trainings import SMALL
+from tests.vector_files import vector_file
+
+QUESTION = ("The sea is grey.", ["Go out.", "Row on."])
+PAPER = {**SMALL, "hidden": 6, "paper": True, "optimiser": "adam", "learning_rate": 0.01}
+STRONG = {**{name: SMALL[name] for name in SMALL if name != "epochs"}, "hidden": 6, "updates": 3, "batch_size": 8}
+
+
+def letters(texts):
+    """Vectors of whole texts, as anybody might make them: how often each of some letters occurs."""
+    return np.array([[text.count(letter) for letter in "aeiourst"] for text in texts], np.float64)
+
+
+def chosen(encoder, tmp_path):
+    """The settings that ask for an encoder."""
+    name, _, trained = encoder.partition(" ")
+    found = {"encoder": name}
+    if "vectors" in name:
+        found |= {"vectors": str(vector_file(tmp_path)), "vectors_trained": bool(trained)}
+    if name == "sentence":
+        found["sentences"] = "tests.test_encoder_runs:letters"
+    return found
+
+
+def resumes(game, folder, settings):
+    """Whether a run is saved, loaded and resumed to the numbers of one that was never cut."""
+    trainer = drrn.trainer(game, **{**settings, "rounds": 1})
+    list(trainer.train())
+    trainer.save(folder)
+    assert np.array_equal(drrn.load(folder).ask(*QUESTION), trainer.agent.ask(*QUESTION))
+    longer = drrn.resume(folder, game, rounds=2)
+    list(longer.train())
+    whole = drrn.trainer(game, **settings)
+    list(whole.train())
+    return np.array_equal(longer.agent.ask(*QUESTION), whole.agent.ask(*QUESTION))
+
+
+ALL = ["lstm", "gru", "attention", "vectors trained", "bag+vectors trained", "sentence"]
+
+
+@pytest.mark.parametrize("encoder", ALL)
+@pytest.mark.parametrize(
+    "more", [{}, {"shared": True, "interaction": "network", "grow": True}, {"form": "online", "target_every": 3}]
+)
+def test_a_run_of_the_papers_recipe_is_saved_loaded_and_resumed(fork, tmp_path, encoder, more):
+    settings = {**PAPER, **chosen(encoder, tmp_path), **more}
+    if "form" in more:
+        del settings["epochs"]
+    assert resumes(fork, tmp_path / "run", settings)
+
+
+@pytest.mark.parametrize("encoder", ALL)
+def test_a_run_of_the_strong_recipe_is_saved_loaded_and_resumed(fork, tmp_path, encoder):
+    """With words left out and put in, and vectors blurred, while learning; α and η follow the number of rounds."""
+    settings = {**STRONG, **chosen(encoder, tmp_path), "alpha_start": None, "rate_end": None, "optimism_share": 1.0}
+    assert resumes(fork, tmp_path / "run", settings)
+
+
+@pytest.mark.parametrize("model", ["linear", "max-action", "per-action"])
+@pytest.mark.parametrize("encoder", ALL)
+def test_every_baseline_takes_every_encoder(fork, tmp_path, model, encoder):
+    settings = {**PAPER, **chosen(encoder, tmp_path), "model": model}
+    if model == "linear" and encoder not in ("lstm", "gru", "attention"):
+        del settings["hidden"]
+    trainer = drrn.trainer(fork, **settings)
+    list(trainer.train())
+    assert np.isfinite(trainer.agent.ask(*QUESTION)).all()
+
+
+def test_vectors_that_are_trained_on_begin_as_the_frozen_ones_and_move(fork, tmp_path):
+    path = str(vector_file(tmp_path))
+    frozen, trained = (
+        drrn.trainer(fork, **{**PAPER, "encoder": "vectors", "vectors": path, "vectors_trained": on})
+        for on in (False, True)
+    )
+    question = ("The sea is grey.", ["Go out.", "Sail home at night."])  # with words that the game does not have
+    assert np.allclose(frozen.agent.ask(*question), trained.agent.ask(*question), atol=1e-5)
+    before = trained.model.tables["state vectors"].weight.clone()
+    list(trained.train())
+    assert not np.allclose(before.numpy(), trained.model.tables["state vectors"].weight.numpy())

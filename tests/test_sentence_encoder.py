@@ -1,0 +1,99 @@
+"""Vectors of whole texts: each text once, and what cannot be such vectors is refused in a sentence."""
+
+import sys
+import types
+
+import numpy as np
+import pytest
+
+import drrn
+from drrn.cli import main
+from drrn.vectors.sentences import open_sentences
+from tests.runs import SMALL, resuming, train
+from tests.small_trainings import SMALL as SMALL_TRAINING
+
+CALLS = []
+
+
+def counted(texts):
+    CALLS.extend(texts)
+    return np.array([[len(text), text.count("e"), 1.0] for text in texts])
+
+
+def flat(texts):
+    return np.zeros(len(texts))
+
+
+def too_few(texts):
+    return np.zeros((len(texts) + 1, 3))
+
+
+def endless(texts):
+    return np.full((len(texts), 3), np.nan)
+
+
+def uneven(texts):
+    return np.ones((len(texts), 2 + len(texts)))
+
+
+def failing(texts):
+    raise KeyError("no model")
+
+
+def test_each_text_is_given_to_the_function_once(fork):
+    CALLS.clear()
+    settings = {**SMALL_TRAINING, "encoder": "sentence", "sentences": "tests.test_sentence_encoder:counted"}
+    trainer = drrn.trainer(fork, paper=True, **settings)
+    list(trainer.train())
+    trainer.agent.ask("A new text.", ["Go out."])
+    trainer.agent.ask("A new text.", ["Go out."])
+    assert "A new text." in CALLS and "Go out." in CALLS and len(CALLS) == len(set(CALLS))
+
+
+@pytest.mark.parametrize("name, why", [
+    ("flat", "made an array"), ("too_few", "made an array"), ("endless", "not finite"), ("failing", "KeyError"),
+    ("CALLS", "must be a function"), ("nowhere", "there is no nowhere"),
+])  # fmt: skip
+def test_what_is_no_vector_of_each_text_is_refused_in_a_sentence(name, why):
+    with pytest.raises(drrn.InputError, match=why):
+        open_sentences(f"tests.test_sentence_encoder:{name}")
+
+
+def test_vectors_of_another_width_are_refused_when_they_come():
+    made = open_sentences("tests.test_sentence_encoder:uneven")
+    with pytest.raises(drrn.InputError, match="3 numbers before, and now of 4"):
+        made(["One.", "Two."])
+
+
+def test_a_folder_is_opened_by_sentence_transformers(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(drrn.InputError, match=r"pip install 'drrn\[sentence\]'"):
+        open_sentences(str(tmp_path))
+
+    class SentenceTransformer:
+        def __init__(self, folder, device):
+            self.folder = folder
+
+        def encode(self, texts, show_progress_bar):
+            return np.ones((len(texts), 7), np.float32)
+
+    fake = types.SimpleNamespace(SentenceTransformer=SentenceTransformer)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", fake)
+    assert open_sentences(str(tmp_path)).dimensions == 7
+    with pytest.raises(drrn.InputError, match="give module:function, or the folder"):
+        open_sentences(str(tmp_path / "nowhere"))
+
+
+def test_the_encoder_and_its_source_are_asked_for_together(fork):
+    with pytest.raises(drrn.InputError, match="name what makes them by sentences"):
+        drrn.trainer(fork, paper=True, encoder="sentence")
+    with pytest.raises(drrn.InputError, match="it counts only with the encoder sentence"):
+        drrn.trainer(fork, paper=True, sentences="tests.test_sentence_encoder:counted")
+
+
+def test_a_run_finds_the_function_again(tale, own_modules, capsys):
+    (own_modules / "mine.py").write_text("def read(texts):\n    return [[len(text), 1.0] for text in texts]\n")
+    train(tale, own_modules / "run", "--encoder", "sentence", "--sentences", "mine:read")
+    assert SMALL and main(resuming(own_modules / "run")) == 0
+    assert main(["ask", str(own_modules / "run"), "--state", "The sea.", "--action", "Go out."]) == 0
+    assert "Go out." in capsys.readouterr().out
