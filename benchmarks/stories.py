@@ -210,6 +210,27 @@ def summary(rows: list[Row]) -> None:
         rates = [row.rate for row in rows if " ".join(row.about).startswith(prefix) and row.rate]
         if rates:
             print(f"{prefix}: median {statistics.median(rates):.0f} clicks/s over {len(rates)} stories.")
+    print_formats(rows)
+
+
+def print_formats(rows: list[Row]) -> None:
+    """A line for each format and its major version: stories, agreement, compiled ones, median speeds."""
+    kinds: dict[str, list[Row]] = {}
+    for row in rows:
+        name, version = row.about
+        kinds.setdefault(f"{name} {version.partition('.')[0]}".strip(), []).append(row)
+    print("\n| format | stories | episodes equal | compiled in 60 s | clicks/s, median | Chromium's |")
+    print("| --- " * 6 + "|")
+    for kind, some in sorted(kinds.items()):
+        episodes = [episode for row in some for episode in row.episodes]
+        equal = f"{sum(not episode.difference for episode in episodes)} of {len(episodes)}"
+        speeds = [
+            [rate for rate in rates if rate] or [0.0]
+            for rates in zip(*((r.rate, r.chromiums_rate) for r in some), strict=True)
+        ]
+        ours, theirs = (f"{statistics.median(rates):.0f}" for rates in speeds)
+        compiled = f"{sum(row.states.isdecimal() for row in some)}"
+        print(f"| {kind} | {len(some)} | {equal} | {compiled} | {ours} | {theirs} |")
 
 
 def _parser() -> argparse.ArgumentParser:
