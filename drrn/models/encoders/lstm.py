@@ -11,9 +11,9 @@ from drrn.models.encoders.base import Weights
 from drrn.models.encoders.recurrent import OPEN, SHUT, RecurrentEncoder, WordSteps
 from drrn.models.encoders.workspace import Blocks, Chosen, Collected
 
-# What the mean of the states is multiplied by. Averaged over a text's words, first states are small and nearly the same
-# for all texts (a spread of 0.02 over Home World's pages, where that of the bag's vectors is 0.2): the small layers after
-# the encoder would see no difference, and learn none.
+# What the mean of the states is multiplied by. First states, averaged over a text's words, are small and nearly the same
+# for all texts (a spread of 0.02 over Home World's pages, against 0.2 of the bag's vectors): the small layers after the
+# encoder would see no difference, and learn none.
 GAIN = 10.0
 
 sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
@@ -21,7 +21,7 @@ tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
 
 class LSTMEncoder(RecurrentEncoder):
-    """i, f, o = σ(x + h U), g = tanh(x + h U), c ← f c + i g, h ← o tanh c; x = v W + b; text: the mean of h, times 10."""
+    """i, f, o = σ(x + h U), g = tanh(x + h U), c ← f c + i g, h ← o tanh c; x = v W + b; the text is GAIN · mean h."""
 
     gates = 4  # i, f, o, g
     idle = (SHUT, OPEN, SHUT, 0.0)  # the cell stays, and what is shown of it is 0: nothing is added to the mean
