@@ -21,6 +21,7 @@ DONE_PAYS, HARMLESS, JUNK = 1.0, -0.01, -0.1
 DONE, OUT_OF_TIME = "quest done", "out of time"
 # What suits it under the paper's recipe: near rewards, differences of a hundredth, and few steps of play.
 TRAINING: dict[str, Any] = {
+    "hidden": 50,
     "discount": 0.5,
     "alpha": 40.0,
     "optimiser": "adam",
@@ -28,8 +29,8 @@ TRAINING: dict[str, Any] = {
     "batch_size": 128,
     "keep": True,
     "epochs": 2,
-    "rounds": 40,
-    "episodes_per_round": 50,
+    "rounds": 50,
+    "episodes_per_round": 20,  # of 20 steps at most: 20,000 steps of play
 }
 
 
