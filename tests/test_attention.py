@@ -7,7 +7,7 @@ import torch
 from drrn.models import Pages
 from drrn.models.encoders.attention import positions
 from drrn.models.pairs import attention_of
-from tests.test_recurrent_encoders import TEXTS, reader
+from tests.small_readers import TEXTS, reader
 
 
 def by_hand(model, side, text, other_side, other):

@@ -22,12 +22,12 @@ def last_actions(story, name, text, link, toml=None):
 @pytest.mark.parametrize(
     ("name", "text", "link"),
     [
-        ("Cellar", "Dark.", "[[Try again?|Start]]"),  # the words, and the start
-        ("Cellar", "Dark.", "[[Start over->Start]]"),
+        ("Cellar", "Dark.", "[[Start over->Start]]"),  # the words, and the start
         ("Cellar", "Dark.", "[[Back to the beginning|Start]]"),
         ("Ending 3", "Dark.", "[[Oh dear.|Start]]"),  # the page's name, and the start
         ("Cellar", "Dark.\n\nTHE END", "[[Oh dear.|Start]]"),  # the page's words, and the start
         ("The End", "Dark.", "[[Play once again|Hall]]"),  # the page's name, and the words
+        ("END: Ghosting", "Dark.", "[[Try again?|Hall]]"),
     ],
 )
 def test_a_link_that_begins_the_story_again_is_no_action(story, name, text, link):
@@ -39,6 +39,7 @@ def test_a_link_that_begins_the_story_again_is_no_action(story, name, text, link
     [
         ("Cellar", "Dark.", "[[Back.|Start]]"),  # a room beside a hall that is also the start
         ("Cellar", "Wrong! Nothing moves.", "[[Try again.|Hall]]"),  # another try at a lock
+        ("Lottery", "No luck.", "[[Again.|Start]]"),
         ("Dead end", "A wall.", "[[Back.|Start]]"),
         ("End of the corridor", "A wall.", "[[Back.|Start]]"),
         ("Cellar", "In the end you find the light.", "[[Back.|Start]]"),

@@ -9,28 +9,15 @@ from torch import nn
 
 from drrn.learning.q_learning import QLearning, differentiable
 from drrn.learning.replay import Batches
-from drrn.models import Pages, Shape, build_model, encoder_of
+from drrn.models import Pages
 from drrn.models.encoders.base import Leaves
 from drrn.models.encoders.lstm import GAIN
 from drrn.settings import Settings
-from drrn.text import Store
-from tests.small_models import ACTIONS, CPU, STATES, random_batches
+from tests.small_models import random_batches
+from tests.small_readers import TEXTS, reader
 
-TEXTS = ["the sea is grey", "", "the wind and the sea", "a lamp", "grey is the sea", "the the the the the the a"]
 ORDER = {"gru": ("r", "z", "n"), "lstm": ("i", "f", "o", "g")}
 OURS_IN_THEIRS = {"gru": [0, 1, 2], "lstm": [0, 1, 3, 2]}  # PyTorch's LSTM has i, f, g, o
-
-
-def reader(encoder, seeds=(0,), hidden=5, name="drrn", **shape):
-    store = Store.of_words(shared=shape.get("shared", False))
-    for text in (*TEXTS, *STATES, *ACTIONS):
-        store.states.id(text)
-        store.actions.id(text)
-    shape = Shape(**{"hidden": hidden, "most_actions": 3, "encoder": encoder_of(encoder), **shape})
-    built = build_model(name, shape, store, list(seeds), CPU)
-    for replica in range(len(seeds)):
-        built.meet(replica, np.arange(len(store.states)), np.arange(len(store.actions)))
-    return built
 
 
 def vectors(model, ids, leaves=None):

@@ -79,7 +79,7 @@ REFUSED = [
     ("optimism_share", 0.5, "with exploration optimism", {"exploration": "optimism"}),
     ("replan", 10, "with exploration optimism", {"exploration": "optimism"}),
     ("capacity", 10, "with keep, or with form online, or with exploration optimism", {"exploration": "optimism"}),
-    ("vectors_scale", 2.0, "with vectors", {"vectors": "glove.txt"}),
+    ("vectors_scale", 2.0, "with vectors or sentences", {"vectors": "glove.txt"}),
     ("vectors_noise", 1.0, "with vectors and learner returns", {"vectors": "glove.txt", "learner": "returns"}),
 ]
 
@@ -98,7 +98,21 @@ def test_retrace_has_a_trace_and_monte_carlo_has_none():
 
 
 def test_every_setting_that_counts_only_with_the_recipes_parts_is_among_those_refused():
-    older = {"epochs", "bag_norm", "vectors", "keep", "epsilon", "n_steps", "target_every", "double", "prioritised"}
+    older = {
+        "epochs",
+        "hidden",
+        "embedding",
+        "sentences",
+        "vectors_trained",
+        "bag_norm",
+        "vectors",
+        "keep",
+        "epsilon",
+        "n_steps",
+        "target_every",
+        "double",
+        "prioritised",
+    }
     assert set(ONLY) - older == {name for name, *_ in REFUSED}
 
 

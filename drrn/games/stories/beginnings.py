@@ -1,7 +1,8 @@
 """Links that begin a story again, such as "Try again?" on its last page: they are no actions.
 
 Many stories have no page without links: their endings lead back to the start. Such a link is known by two signs of
-three: its words say so, it leads to the start, and its page says that it is an ending.
+three: its words say so, it leads to the start, and its page says that it is an ending. Of "Try again" the last must be
+one: a game may lead to its start for another try.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from drrn.games.stories.page import Link, Page
 from drrn.games.stories.story import Story
 
 WORDS = re.compile(
-    r"\b(?:(?:try|play|start|begin|read|go|do)\b.{0,12}\b(?:again|over|anew)|restart|replay|retry|new game|game over|"
+    r"\b(?:(?:play|start|begin|read)\b.{0,12}\b(?:again|over|anew)|restart|replay|new game|game over|"
     r"(?:back|return) to (?:the )?(?:start|beginning|title|main menu)|"
-    r"recommencer|rejouer|reiniciar|jugar de nuevo|von vorn|nochmal|neustart|ricomincia|opnieuw)\b|^\W*again\W*$",
+    r"recommencer|rejouer|reiniciar|jugar de nuevo|von vorn|neustart|ricomincia|opnieuw)\b",
     re.I,
 )
+TRIES = re.compile(r"\b(?:again|retry|once more|nochmal)\b", re.I)  # another try, which need not be of the whole story
 LINK = re.compile(r"\[\[([^\[\]]+)\]")
 CODE = re.compile(r"\(\s*(?:restart|reload)\s*:|<<\s*restart\b|\b(?:Engine|UI|story|state)\.restart\b|location\.reload")
 NEAR = 120  # characters around a link's words, in which the code stands that it runs
@@ -38,8 +40,10 @@ class Beginnings:
 
     def begins_again(self, page: Page, text: str, label: str, link: Link) -> bool:
         """Whether a link of a page, laid out as this text and these words, begins the story again."""
-        signs = bool(WORDS.search(label)) + self._is_ending(page.passage, text + "\n" + label)
-        return signs > 0 and signs + self._leads_to_start(page.passage, label, link.target) > 1
+        says, ends = WORDS.search(label) is not None, self._is_ending(page.passage, text + "\n" + label)
+        if ends and (says or TRIES.search(label)):
+            return True
+        return (says or ends) and self._leads_to_start(page.passage, label, link.target)
 
     def _is_ending(self, passage: str, text: str) -> bool:
         known = self.story.passages.get(passage)

@@ -40,7 +40,7 @@ class SuiteEnvironment(Protocol):
         ...
 
 
-def joined(parts: Mapping[str, Any], wanted: Sequence[str]) -> str:
+def text_of_parts(parts: Mapping[str, Any], wanted: Sequence[str]) -> str:
     """The wanted parts of a page as one text; one that repeats another (a look after a move) is left out."""
     told = (BLANKS.sub("\n", str(parts.get(part) or "")).strip() for part in wanted)
     return "\n".join(dict.fromkeys(part for part in told if part))

@@ -16,7 +16,7 @@ from typing import Any
 
 from drrn.errors import InputError, require
 from drrn.games.suites.catalogue import SUITES
-from drrn.games.suites.environment import LOST, WON, SuitePage, joined, listed_actions
+from drrn.games.suites.environment import LOST, WON, SuitePage, listed_actions, text_of_parts
 
 SUITE = SUITES["jericho"]
 WORD = re.compile(r"[a-z0-9'-]+")
@@ -59,10 +59,10 @@ class JerichoEnvironment:
         score = float(shown["score"])
         if self.env.victory() or self.env.game_over():
             return SuitePage(
-                joined({"feedback": feedback}, ["feedback"]), (), score, WON if self.env.victory() else LOST
+                text_of_parts({"feedback": feedback}, ["feedback"]), (), score, WON if self.env.victory() else LOST
             )
         parts = {"feedback": feedback, "look": self._said("look"), "inventory": self._said("inventory")}
-        return SuitePage(joined(parts, self.wanted), self._menu(parts), score)
+        return SuitePage(text_of_parts(parts, self.wanted), self._menu(parts), score)
 
     def _said(self, command: str) -> str:
         """What the game answers to a command, which is then undone."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from drrn.errors import InputError, did_you_mean, require
 from drrn.games.suites.catalogue import SUITES
-from drrn.games.suites.environment import LOST, NO_LIMIT, WON, SuitePage, joined, listed_actions
+from drrn.games.suites.environment import LOST, NO_LIMIT, WON, SuitePage, listed_actions, text_of_parts
 
 SUITE = SUITES["scienceworld"]
 
@@ -66,4 +66,4 @@ class ScienceWorldEnvironment:
         }
         score = float(shown["score"])
         ending = None if not done else WON if score >= 100 else LOST
-        return SuitePage(joined(parts, self.wanted), listed_actions(shown["valid"]), score, ending)
+        return SuitePage(text_of_parts(parts, self.wanted), listed_actions(shown["valid"]), score, ending)

@@ -8,7 +8,7 @@ from typing import Any
 
 from drrn.errors import InputError, require
 from drrn.games.suites.catalogue import SUITES
-from drrn.games.suites.environment import LOST, WON, SuitePage, joined, listed_actions
+from drrn.games.suites.environment import LOST, WON, SuitePage, listed_actions, text_of_parts
 
 SUITE = SUITES["textworld"]
 
@@ -46,7 +46,9 @@ class TextWorldEnvironment:
         ending = WON if shown.get("won") else LOST if shown.get("lost") else None
         parts = {**shown, "feedback": without_status(shown.get("feedback") or "")}
         actions = listed_actions(shown["admissible_commands"])
-        return SuitePage(joined(parts, self.wanted), actions, float(shown["score"] or 0), ending, done and not ending)
+        return SuitePage(
+            text_of_parts(parts, self.wanted), actions, float(shown["score"] or 0), ending, done and not ending
+        )
 
 
 def without_status(feedback: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from drrn.errors import InputError, did_you_mean, require
 from drrn.games.suites.catalogue import SUITES
-from drrn.games.suites.environment import LOST, NO_LIMIT, WON, SuitePage, joined, listed_actions
+from drrn.games.suites.environment import LOST, NO_LIMIT, WON, SuitePage, listed_actions, text_of_parts
 
 SUITE = SUITES["twx"]
 
@@ -50,7 +50,7 @@ class TwxEnvironment:
 
     def _page(self, shown: Mapping[str, Any], done: bool) -> SuitePage:
         won, lost = shown["tasksuccess"] or shown["score"] >= 1, shown["taskfailure"]
-        text = joined({**shown, "task": shown.get("taskDescription")}, self.wanted)
+        text = text_of_parts({**shown, "task": shown.get("taskDescription")}, self.wanted)
         ending = WON if won else LOST if lost else None
         stopped = bool(done) and ending is None  # its own limit of steps, which is no ending
         return SuitePage(text, listed_actions(shown["validActions"]), float(shown["score"]), ending, stopped)
