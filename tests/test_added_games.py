@@ -185,7 +185,7 @@ def test_games_lists_what_was_added_and_whose_rewards_it_has(capsys, imitation):
     assert "installed: sources" in capsys.readouterr().out
     main(["games"])
     lines = capsys.readouterr().out.splitlines()
-    own = {line.split()[0]: line for line in reversed(lines) if line}  # the rows come before the notes
+    own = {line.split()[0]: line for line in lines if line.startswith(("saving-john  ", "machine-of-death  "))}
     assert own["saving-john"].split()[1:3] == ["Saving", "John"]
     assert "hypertext" in own["machine-of-death"] and "stochastic" in own["machine-of-death"]
     assert lines[-1].endswith("8 of 8 files altered, rewards as the published code pays them")

@@ -11,7 +11,7 @@ from drrn.models.encoders.base import Weights
 from drrn.models.encoders.recurrent import OPEN, SHUT, RecurrentEncoder, WordSteps
 from drrn.models.encoders.workspace import Blocks, Chosen, Collected
 
-# What the mean of the states is multiplied by. States, averaged over a text's words are small and nearly the same
+# What the mean of the states is multiplied by. States, averaged over the words of a text, are small and nearly the same
 # for all texts (a spread of 0.02 over Home World's pages, against 0.2 of the bag's vectors): the small layers after the
 # encoder would see no difference, and learn none.
 GAIN = 10.0
