@@ -24,7 +24,7 @@ LOSSES = ("squared", "huber")
 EXPLORATIONS = ("softmax", "epsilon", "greedy", "optimism")
 
 # Which settings of a model's shape and reading each built-in model uses; a model of the user's may use them all.
-TEXTS = {"encoder", "bag_norm", "vectors", "vectors_scale", "vectors_trained", "sentences", "embedding"}
+TEXTS = {"encoder", "bag_norm", "vectors", "vectors_scale", "vectors_trained", "sentences", "embedding", "lstm_gain"}
 LAYERS = {"hidden", "layers"}
 USES: dict[str, set[str]] = {
     "drrn": TEXTS | LAYERS | {"interaction", "action_hidden", "shared", "action_encoder"},
@@ -66,6 +66,7 @@ class Settings:
     embedding: int | None = setting(
         None, "width of word vectors in the encoders lstm, gru and attention (none: as the hidden units)", least=1
     )
+    lstm_gain: float = setting(1.0, "what the mean of an LSTM's states is multiplied by (encoder lstm)", above=0)
     bag_norm: float | None = setting(
         None, "each text's bag of words is scaled to this length (none: raw counts)", above=0
     )
@@ -236,6 +237,7 @@ ONLY: dict[str, tuple[Callable[[Settings], bool], str]] = {
     ),
     "bag_norm": (lambda s: s.reads_by("bag", "bag+vectors"), "with an encoder that makes bags"),
     "embedding": (lambda s: s.reads_by(*ORDERED_ENCODERS), "with the encoder lstm, gru or attention"),
+    "lstm_gain": (lambda s: s.reads_by("lstm"), "with the encoder lstm"),
     "sentences": (lambda s: s.reads_by("sentence"), "with the encoder sentence"),
     "vectors_trained": (lambda s: s.vectors is not None and s.reads_vectors, "with vectors"),
     "vectors": (lambda s: s.reads_vectors, "with the encoder vectors or bag+vectors"),

@@ -188,7 +188,7 @@ def test_games_lists_what_was_added_and_whose_rewards_it_has(capsys, imitation):
     own = {line.split()[0]: line for line in lines if line.startswith(("saving-john  ", "machine-of-death  "))}
     assert own["saving-john"].split()[1:3] == ["Saving", "John"]
     assert "hypertext" in own["machine-of-death"] and "stochastic" in own["machine-of-death"]
-    assert lines[-1].endswith("8 of 8 files altered, rewards as the published code pays them")
+    assert any(line.endswith("8 of 8 files altered, rewards as the published code pays them") for line in lines)
 
 
 def test_a_run_records_the_hash_of_the_files_that_its_game_was_made_from(imitation, tmp_path):

@@ -203,3 +203,8 @@ def test_after_twenty_commands_the_day_is_over_unless_the_last_one_does_it(world
 def test_stories_alone_have_paraphrases_and_engines():
     with pytest.raises(drrn.InputError, match="home-world: paraphrased is for stories"):
         drrn.make("home-world", paraphrased=True)
+
+
+def test_the_settings_that_suit_it_play_at_most_20_000_steps(world):
+    training = world.training
+    assert training["rounds"] * training["episodes_per_round"] * MOST_COMMANDS <= 20_000

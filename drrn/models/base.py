@@ -42,6 +42,7 @@ class Shape:
     vectors: TextVectors | None = None  # for encoders that read word vectors
     sentences: SentenceTexts | None = None  # for the encoder that reads vectors of whole texts
     embedding: int | None = None  # width of word vectors that are read in order; None: as the encoder's
+    lstm_gain: float = 1.0  # what the mean of an LSTM's states is multiplied by
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,11 @@ class Model:
     def embedding(self) -> int | None:
         """The width of word vectors in encoders that read in order; None: as the encoder's own."""
         return self.shape.embedding
+
+    @property
+    def lstm_gain(self) -> float:
+        """What the mean of an LSTM's states is multiplied by."""
+        return self.shape.lstm_gain
 
     def build(self) -> None:
         """Make the encoders and weights."""

@@ -167,7 +167,7 @@ def shape_of(settings: Settings, most_actions: int) -> Shape:
         sentences = SentenceTexts(open_sentences(s.sentences), s.vectors_scale)
     of_actions = None if actions is states else actions
     sizes = (s.hidden, s.layers, s.interaction, s.action_hidden, s.shared, most_actions)
-    return Shape(*sizes, states, s.bag_norm, of_actions, vectors, sentences, s.embedding)
+    return Shape(*sizes, states, s.bag_norm, of_actions, vectors, sentences, s.embedding, s.lstm_gain)
 
 
 def torch_device(name: str) -> torch.device:

@@ -22,14 +22,19 @@ LIGHT = "LIGHT"  # in what one holds: the lantern, lit or not
 SEEN, MISSED = "seen", "missed"  # the endings
 # What suits it under the paper's recipe.
 ERRAND_TRAINING: dict[str, Any] = {
+    "hidden": 50,
+    "lstm_gain": 10.0,
     "discount": 0.9,
-    "alpha": 20.0,
+    "alpha": 100.0,
+    "alpha_start": 40.0,
     "optimiser": "adam",
-    "learning_rate": 0.002,
+    "learning_rate": 0.001,
+    "n_steps": 3,
     "batch_size": 128,
     "keep": True,
+    "capacity": 6000,
     "epochs": 1,
-    "rounds": 40,
+    "rounds": 60,
     "episodes_per_round": 20,
 }
 

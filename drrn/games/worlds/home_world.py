@@ -22,6 +22,7 @@ DONE, OUT_OF_TIME = "quest done", "out of time"
 # What suits it under the paper's recipe: near rewards, differences of a hundredth, and few steps of play.
 TRAINING: dict[str, Any] = {
     "hidden": 50,
+    "lstm_gain": 10.0,
     "discount": 0.5,
     "alpha": 40.0,
     "optimiser": "adam",

@@ -37,6 +37,10 @@ class Weights(Protocol):
     def embedding(self) -> int | None:
         """The width of word vectors in encoders that read in order; None: as the encoder's own."""
 
+    @property
+    def lstm_gain(self) -> float:
+        """What the mean of an LSTM's states is multiplied by."""
+
     def add_table(self, name: str, side: str, width: int) -> None: ...
     def add_weight(self, name: str, rows: int, width: int, scale: float = SCALE) -> None: ...
     def add_bias(self, name: str, width: int) -> None: ...

@@ -11,17 +11,12 @@ from drrn.models.encoders.base import Weights
 from drrn.models.encoders.recurrent import OPEN, SHUT, RecurrentEncoder, WordSteps
 from drrn.models.encoders.workspace import Blocks, Chosen, Collected
 
-# What the mean of the states is multiplied by. States, averaged over the words of a text, are small and nearly the same
-# for all texts (a spread of 0.02 over Home World's pages, against 0.2 of the bag's vectors): the small layers after the
-# encoder would see no difference, and learn none.
-GAIN = 10.0
-
 sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
 tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
 
 class LSTMEncoder(RecurrentEncoder):
-    """i, f, o = σ(x + h U), g = tanh(x + h U), c ← f c + i g, h ← o tanh c; x = v W + b; the text is GAIN · mean h."""
+    """i, f, o = σ(x + h U), g = tanh(x + h U), c ← f c + i g, h ← o tanh c; x = v W + b; the text is gain · mean h."""
 
     gates = 4  # i, f, o, g
     idle = (SHUT, OPEN, SHUT, 0.0)  # the cell stays, and what is shown of it is 0: nothing is added to the mean
@@ -32,7 +27,7 @@ class LSTMEncoder(RecurrentEncoder):
             total: Tensor = LSTMScan.apply(words, on, steps)  # type: ignore[no-untyped-call]
         else:
             total = sum_of_states(words, on, steps, Blocks(steps, on, PARTS, keep=False))
-        return total * (GAIN / lengths.clamp(min=1)).unsqueeze(2)
+        return model.lstm_gain * total / lengths.clamp(min=1).unsqueeze(2)
 
 
 PARTS = (4, 1, 1, 1)  # what a step makes, in widths of the state: i, f, o and g; the cell; its tanh; the state
