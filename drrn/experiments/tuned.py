@@ -28,6 +28,9 @@ TUNED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     # rate the one epoch of Machine of Death is too little, so it gets two.
     ("*", "*-bilinear-*", {"learning_rate": 0.0005}),
     ("machine-of-death", "*-bilinear-*", {"epochs": 2}),
+    # Games of suites: steps are slow, so few episodes are played and all of them are learned from again.
+    ("*", "suite-*", {"optimiser": "adam", "learning_rate": 0.001, "batch_size": 64, "keep": True, "epochs": 2}),
+    ("*", "suite-*", {"rounds": 5, "episodes_per_round": 20, "evaluation_episodes": 5}),
 )
 
 

@@ -1,0 +1,139 @@
+"""Games that experiments are run on, where nobody names them; what is not installed is left out with a sentence."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from drrn.errors import InputError
+from drrn.experiments.added import ADDED, ENCODED, ENCODERS, PARSED
+from drrn.experiments.plan import PAPER
+from drrn.games import Game, make
+from drrn.games.make import BUILT_IN, lasting_name
+from drrn.games.suites import SUITES, names_a_suite
+
+Say = Callable[[str], None]
+
+STORIES = "stories"  # what the paper's experiments are run on
+
+# One game of each kind, small enough for a few minutes: rooms, ingredients and things as few as make a game of it.
+TWX_GAMES = (
+    "twx:coin?numLocations=3&numDistractorItems=0&includeDoors=0&max_steps=30",
+    "twx:cooking?numLocations=1&numIngredients=2&numDistractorItems=0&includeDoors=0&max_steps=30",
+    "twx:commonsense?numLocations=1&numItemsToPutAway=1&includeDoors=0&max_steps=30",
+)
+SCIENCE = "scienceworld:lifespan-longest-lived?simplifications=easy&max_steps=10"
+COIN = "tw-coin_collector-level5-seed1"  # what TextWorld makes
+FILE_OPTIONS = "?max_steps=30"
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A game to be run, what opens it again, and whether an experiment brought it: then only that one is run on it."""
+
+    source: str
+    game: Game
+    brought: bool = False
+
+    @property
+    def suite(self) -> bool:
+        return names_a_suite(self.source)
+
+
+@dataclass(frozen=True)
+class SuiteFiles:
+    """Files of games that no suite has built in."""
+
+    textworld: Path | None = None  # None: one is made, where TextWorld is installed
+    jericho: Path | None = None
+    made_in: Path = Path()  # the folder for what is made
+
+
+def experiment_games(asked: Sequence[str], only: Collection[str], files: SuiteFiles, say: Say) -> Iterator[Opened]:
+    """The games that were asked for by name, or those that the experiments need."""
+    for name in asked:
+        yield from _named(name)
+    if asked:
+        return
+    kinds = {_kind(name) for name in only} or {STORIES}
+    if STORIES in kinds:
+        yield from _stories(say)
+    elif "encoders" in kinds:
+        yield from _encoded(say)
+    if "parser" in kinds:
+        yield from (Opened(name, make(name), brought=True) for name in PARSED)
+    if "suites" in kinds:
+        yield from suite_games(files, say)
+
+
+def _kind(name: str) -> str:
+    """The experiment with games of its own that a name is of, or belongs to as a job; else stories are its games."""
+    for experiment, jobs in {**ADDED, "encoders": ENCODERS}.items():
+        if name == experiment or any(name == job.name for job in jobs):
+            return experiment
+    return STORIES
+
+
+def _named(name: str) -> Iterator[Opened]:
+    if name in ("built-in", "paper"):
+        yield from (Opened(story, make(story)) for story in (BUILT_IN if name == "built-in" else PAPER))
+    else:
+        yield Opened(lasting_name(name), make(name))
+
+
+def _stories(say: Say) -> Iterator[Opened]:
+    """The paper's games, where they are installed, and the built-in stories."""
+    try:
+        yield from list(_named("paper"))
+    except InputError as error:
+        say(f"only the built-in stories are run: {error}")
+    yield from _named("built-in")
+
+
+def _encoded(say: Say) -> Iterator[Opened]:
+    """The games that encoders are compared on."""
+    try:
+        yield from [Opened(story, make(story)) for story in ENCODED]
+    except InputError as error:
+        say(f"encoders are left out: {error}")
+
+
+def suite_games(files: SuiteFiles, say: Say) -> Iterator[Opened]:
+    """A game of each suite that is installed."""
+    for source in TWX_GAMES:
+        yield from _of_suite(source, say)
+    if file := files.textworld or _made_coin(files.made_in, say):
+        yield from _of_suite(f"textworld:{file}{FILE_OPTIONS}", say)
+    yield from _of_suite(SCIENCE, say)
+    if files.jericho is None:
+        say("Jericho is left out: name the file of a game that it knows by --jericho FILE")
+    else:
+        yield from _of_suite(f"jericho:{files.jericho}{FILE_OPTIONS}", say)
+
+
+def _of_suite(source: str, say: Say) -> Iterator[Opened]:
+    try:
+        yield Opened(lasting_name(source), make(source), brought=True)
+    except InputError as error:
+        say(f"{source} is left out: {error}")
+
+
+def _made_coin(folder: Path, say: Say) -> Path | None:
+    """A coin collector that TextWorld makes, once; None, and a sentence, where it cannot."""
+    path = folder / f"{COIN}.z8"
+    if path.exists():
+        return path
+    make_game = Path(sys.executable).parent / "tw-make"
+    if not SUITES["textworld"].installed or not make_game.exists():
+        say("TextWorld's coin collector is left out: pip install 'drrn[textworld]', or name a file by --textworld FILE")
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [str(make_game), "tw-coin_collector", "--level", "5", "--seed", "1", "--output", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        say(f"TextWorld's coin collector is left out: tw-make failed: {done.stderr.strip().splitlines()[-1:]}")
+        return None
+    return path
