@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from drrn.cli.show import positive
 from drrn.errors import InputError
 from drrn.experiments.plan import BEST, EXPERIMENTS, PAPER, Scale, cost, settings_of, variants_of
-from drrn.experiments.variants import Added, Named
+from drrn.experiments.variants import Named
 from drrn.games.optional import close, title_of
 from drrn.games.stories.authored import paraphrases_of
 from drrn.settings import all_settings
@@ -122,7 +122,7 @@ def _works(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Wor
         yield Work(variant=None, settings=of_game, final=scale.final(BEST), hashes=hashes_of(game), **common)
         has = paraphrases_of(game) is not None
         for variant in variants_of(options.only, paraphrases=has, game=name, vectors=digest is not None):
-            if opened.brought and not isinstance(variant, Added):
+            if not opened.is_for(variant, name):
                 continue
             settings = settings_of(name, variant, game, scale)
             final, hashes = scale.final(variant), hashes_of(game, variant)

@@ -6,12 +6,12 @@ from drrn.experiments.variants import Added
 
 # --- encoders: DRRN of the paper's size and settings, and another way to read texts
 
-ENCODED = ("machine-of-death", "saving-john")
+ENCODED = ("machine-of-death", "saving-john")  # the games, where nobody names others
 
 
 def _encoder(name: str, says: str, *, vectors: bool = False) -> Added:
     job = f"drrn-2x100-{name.replace('+', '-')}"
-    return Added("drrn", 2, 100, job=job, changes=(("encoder", name),), games=ENCODED, vectors=vectors, says=says)
+    return Added("drrn", 2, 100, job=job, changes=(("encoder", name),), vectors=vectors, says=says)
 
 
 LSTM = _encoder("lstm", "LSTM")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from drrn.errors import InputError
 from drrn.experiments.added import ADDED, ENCODED, ENCODERS, PARSED
 from drrn.experiments.plan import PAPER
+from drrn.experiments.variants import Added, Variant
 from drrn.games import Game, make
 from drrn.games.make import BUILT_IN, lasting_name
 from drrn.games.suites import SUITES, names_a_suite
@@ -32,11 +33,18 @@ FILE_OPTIONS = "?max_steps=30"
 
 @dataclass(frozen=True)
 class Opened:
-    """A game to be run, what opens it again, and whether an experiment brought it: then only that one is run on it."""
+    """A game to be run, and what opens it again."""
 
     source: str
     game: Game
-    brought: bool = False
+    asked: bool = False  # by name
+    brought: bool = False  # by an experiment that has games of its own
+
+    def is_for(self, variant: Variant, name: str) -> bool:
+        """Whether a job is run on it: what was asked for by name, all jobs are; else those that it is there for."""
+        if self.asked:
+            return True
+        return isinstance(variant, Added) if self.brought else variant not in ENCODERS or name in ENCODED
 
     @property
     def suite(self) -> bool:
@@ -55,7 +63,7 @@ class SuiteFiles:
 def experiment_games(asked: Sequence[str], only: Collection[str], files: SuiteFiles, say: Say) -> Iterator[Opened]:
     """The games that were asked for by name, or those that the experiments need."""
     for name in asked:
-        yield from _named(name)
+        yield from (replace(opened, asked=True) for opened in _named(name))
     if asked:
         return
     kinds = {_kind(name) for name in only} or {STORIES}

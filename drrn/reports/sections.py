@@ -123,8 +123,8 @@ def _needed(results: ResultSet, game: str, name: str) -> Sequence[Variant]:
     if name == "paraphrases" and results.fact(game, "paraphrases") is None:
         return ()
     needed = variants_of([name], paraphrases=True, game=game)
-    if name == "encoders" and not any(isinstance(v, Added) for v in needed):
-        return ()
+    if name == "encoders" and not any((game, v.name) in results.jobs for v in needed if isinstance(v, Added)):
+        return ()  # it is run on some games only
     return [v for v in needed if not _reads_vectors(v) or (game, v.name) in results.jobs]
 
 
