@@ -73,11 +73,11 @@ def run(options: argparse.Namespace) -> int:
     given = dict(_setting(text) for text in options.set)
     scale = Scale(first_seed=options.first_seed, quick=options.quick, given=given)
     if options.quick:
-        few = {"final_softmax": 100, "final_greedy": 50, "final_best": 50, "final_suite": 3}
-        scale = dataclasses.replace(scale, seeds=1, beyond_seeds=1, suite_seeds=1, **few)
+        scale = dataclasses.replace(scale, seeds=1, beyond_seeds=1, suite_seeds=1)
+        scale = dataclasses.replace(scale, final_softmax=100, final_greedy=50, final_best=50)
     if options.seeds:
-        many = dict.fromkeys(("seeds", "beyond_seeds", "suite_seeds"), options.seeds)
-        scale = dataclasses.replace(scale, **many)
+        many = options.seeds
+        scale = dataclasses.replace(scale, seeds=many, beyond_seeds=many, suite_seeds=many)
     scale = dataclasses.replace(scale, vectors=str(options.vectors) if options.vectors else None)
     out = options.out or Path("results-quick" if options.quick else "results")
     results = Results(out)
@@ -125,7 +125,7 @@ def _works(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Wor
             if not opened.is_for(variant, name):
                 continue
             settings = settings_of(name, variant, game, scale)
-            final, hashes = scale.final(variant), hashes_of(game, variant)
+            final, hashes = scale.final(variant, settings), hashes_of(game, variant)
             read = digest if settings.vectors else None
             yield Work(variant=variant, settings=settings, final=final, hashes=hashes, vectors=read, **common)
         close(game)

@@ -21,7 +21,7 @@ from drrn.settings import Settings
 from drrn.training.reference_scores import reference_scores
 
 RANDOM_EPISODES = 2_000  # of a game that cannot be compiled
-SUITE_EPISODES = 20  # of a suite's game, whose steps are slow
+SUITE_EPISODES = 10  # of a suite's game, whose steps are slow
 SUITE_KIND = "suite"  # the kind of game
 
 
@@ -68,7 +68,7 @@ def suite_facts(game: Game, source: str) -> dict[str, Any]:
     path, question, options = rest.partition("?")
     played = summarise(play_episodes(another(game) or game, random_policy(0), SUITE_EPISODES, 0))
     return {
-        "title": title_of(game),
+        "title": title_of(game).partition(" (")[0],  # the source has its options
         "kind": SUITE_KIND,
         "source": f"{suite}:{Path(path).name}{question}{options}",
         "random_final_reward": played.mean_final_reward,

@@ -22,13 +22,13 @@ STORIES = "stories"  # what the paper's experiments are run on
 
 # One game of each kind, small enough for a few minutes: rooms, ingredients and things as few as make a game of it.
 TWX_GAMES = (
-    "twx:coin?numLocations=3&numDistractorItems=0&includeDoors=0&max_steps=30",
-    "twx:cooking?numLocations=1&numIngredients=2&numDistractorItems=0&includeDoors=0&max_steps=30",
-    "twx:commonsense?numLocations=1&numItemsToPutAway=1&includeDoors=0&max_steps=30",
+    "twx:coin?numLocations=6&numDistractorItems=0&includeDoors=0&max_steps=30&copies=2",
+    "twx:cooking?numLocations=1&numIngredients=2&numDistractorItems=0&includeDoors=0&max_steps=30&copies=2",
+    "twx:commonsense?numLocations=1&numItemsToPutAway=1&includeDoors=0&max_steps=30&copies=2",
 )
-SCIENCE = "scienceworld:lifespan-longest-lived?simplifications=easy&max_steps=10"
+SCIENCE = "scienceworld:lifespan-longest-lived?simplifications=easy&max_steps=10&copies=2"
 COIN = "tw-coin_collector-level5-seed1"  # what TextWorld makes
-FILE_OPTIONS = "?max_steps=30"
+FILE_OPTIONS = "?max_steps=20&copies=2"
 
 
 @dataclass(frozen=True)

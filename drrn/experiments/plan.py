@@ -55,6 +55,8 @@ VARIANTS = {variant.name: variant for variants in EXPERIMENTS.values() for varia
 COST = {"drrn": 1.0, "per-action": 0.8, "max-action": 2.0, "linear": 2.4, "table": 0.4}
 GAME_COST = {"saving-john": 1.0, "machine-of-death": 11.0, "long-watch": 1.0, "night-market": 2.5}
 
+SUITE_FINAL = 4  # evaluations of a round in the last one, of a suite's game
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -67,7 +69,6 @@ class Scale:
     beyond_seeds: int = SEEDS
     final_best: int = 1000  # of the jobs beyond the paper
     suite_seeds: int = SUITE_SEEDS
-    final_suite: int = 20  # of the suites' games, by each policy: their steps are slow
     vectors: str | None = None  # the file of word vectors, where there is one
     quick: bool = False
     given: dict[str, Any] = field(default_factory=dict)  # settings over all others
@@ -77,10 +78,10 @@ class Scale:
         few = QUICK_SUITE if variant in SUITE_JOBS else QUICK
         return {**(few if self.quick else {}), **self.given}
 
-    def final(self, variant: Variant) -> dict[str, int]:
-        """Episodes after the last round, by policy."""
-        if variant in SUITE_JOBS:
-            return {"softmax": self.final_suite, "greedy": self.final_suite}
+    def final(self, variant: Variant, settings: Settings | None = None) -> dict[str, int]:
+        """Episodes after the last round, by policy; a suite's game has few, as its settings say."""
+        if settings is not None and variant in SUITE_JOBS:
+            return dict.fromkeys(("softmax", "greedy"), SUITE_FINAL * settings.evaluation_episodes)
         asked = {"softmax": self.final_softmax, "greedy": self.final_greedy}
         return {**asked, "best": self.final_best} if isinstance(variant, Beyond) else asked
 

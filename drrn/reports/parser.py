@@ -37,8 +37,8 @@ def parser_table(results: ResultSet, game: str) -> Table:
     lines = [(job.says, theirs.get(job.name, ""), _agent(results, game, job)) for job in _jobs(results, game)]
     lines.insert(0, ("random play", "", _exact(results, game, "random")))
     if game in BAG_REACHES:
-        done, total = BAG_REACHES[game]
-        lines.append(("most that a bag of words can reach", "", [_share(done), shown_number(total, 2)]))
+        reach = BAG_REACHES[game]
+        lines.append(("most that a bag of words can reach", "", [_share(reach[0]), shown_number(reach[1], 2)]))
     lines.append(("best possible", "", _exact(results, game, "best")))
     rows = []
     for name, published, (done, *rest) in lines:
@@ -104,7 +104,7 @@ def _steps_until(rows: list[Row]) -> int | None:
         if not row["final"]:
             rounds.setdefault(row["round"], []).append(row)
     for _, each in sorted(rounds.items()):
-        played = [row["played"] for row in each if row["played"] is not None]
+        played: list[int] = [row["played"] for row in each if row["played"] is not None]
         if played and sum(row["done"] for row in each) / len(each) >= NEARLY_ALL:
             return round(sum(played) / len(played))
     return None
