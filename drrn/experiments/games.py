@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from drrn.errors import InputError
+from drrn.errors import InputError, require
 from drrn.experiments.added import ADDED, ENCODED, ENCODERS, PARSED
+from drrn.experiments.folder import make_folder
 from drrn.experiments.plan import PAPER
 from drrn.experiments.variants import Added, Variant
 from drrn.games import Game, make
@@ -27,12 +26,13 @@ TWX_GAMES = (
     "twx:commonsense?numLocations=1&numItemsToPutAway=1&includeDoors=0&max_steps=30&copies=2",
 )
 SCIENCE = "scienceworld:lifespan-longest-lived?simplifications=easy&max_steps=10&copies=2"
-COIN = "tw-coin_collector-level5-seed1"  # what TextWorld makes
+COIN_LEVEL, COIN_SEED = 5, 1
+COIN = f"tw-coin_collector-level{COIN_LEVEL}-seed{COIN_SEED}"  # what TextWorld makes, as tw-make would
 FILE_OPTIONS = "?max_steps=20&copies=2"
 
 
 @dataclass(frozen=True)
-class Opened:
+class GameToRun:
     """A game to be run, and what opens it again."""
 
     source: str
@@ -60,7 +60,7 @@ class SuiteFiles:
     made_in: Path = Path()  # the folder for what is made
 
 
-def experiment_games(asked: Sequence[str], only: Collection[str], files: SuiteFiles, say: Say) -> Iterator[Opened]:
+def experiment_games(asked: Sequence[str], only: Collection[str], files: SuiteFiles, say: Say) -> Iterator[GameToRun]:
     """The games that were asked for by name, or those that the experiments need."""
     for name in asked:
         yield from (replace(opened, asked=True) for opened in _named(name))
@@ -72,7 +72,7 @@ def experiment_games(asked: Sequence[str], only: Collection[str], files: SuiteFi
     elif "encoders" in kinds:
         yield from _encoded(say)
     if "parser" in kinds:
-        yield from (Opened(name, make(name), brought=True) for name in PARSED)
+        yield from (GameToRun(name, make(name), brought=True) for name in PARSED)
     if "suites" in kinds:
         yield from suite_games(files, say)
 
@@ -85,14 +85,14 @@ def _kind(name: str) -> str:
     return STORIES
 
 
-def _named(name: str) -> Iterator[Opened]:
+def _named(name: str) -> Iterator[GameToRun]:
     if name in ("built-in", "paper"):
-        yield from (Opened(story, make(story)) for story in (BUILT_IN if name == "built-in" else PAPER))
+        yield from (GameToRun(story, make(story)) for story in (BUILT_IN if name == "built-in" else PAPER))
     else:
-        yield Opened(lasting_name(name), make(name))
+        yield GameToRun(lasting_name(name), make(name))
 
 
-def _stories(say: Say) -> Iterator[Opened]:
+def _stories(say: Say) -> Iterator[GameToRun]:
     """The paper's games, where they are installed, and the built-in stories."""
     try:
         yield from list(_named("paper"))
@@ -101,15 +101,15 @@ def _stories(say: Say) -> Iterator[Opened]:
     yield from _named("built-in")
 
 
-def _encoded(say: Say) -> Iterator[Opened]:
+def _encoded(say: Say) -> Iterator[GameToRun]:
     """The games that encoders are compared on."""
     try:
-        yield from [Opened(story, make(story)) for story in ENCODED]
+        yield from [GameToRun(story, make(story)) for story in ENCODED]
     except InputError as error:
         say(f"encoders are left out: {error}")
 
 
-def suite_games(files: SuiteFiles, say: Say) -> Iterator[Opened]:
+def suite_games(files: SuiteFiles, say: Say) -> Iterator[GameToRun]:
     """A game of each suite that is installed."""
     for source in TWX_GAMES:
         yield from _of_suite(source, say)
@@ -122,9 +122,9 @@ def suite_games(files: SuiteFiles, say: Say) -> Iterator[Opened]:
         yield from _of_suite(f"jericho:{files.jericho}{FILE_OPTIONS}", say)
 
 
-def _of_suite(source: str, say: Say) -> Iterator[Opened]:
+def _of_suite(source: str, say: Say) -> Iterator[GameToRun]:
     try:
-        yield Opened(lasting_name(source), make(source), brought=True)
+        yield GameToRun(lasting_name(source), make(source), brought=True)
     except InputError as error:
         say(f"{source} is left out: {error}")
 
@@ -134,14 +134,13 @@ def _made_coin(folder: Path, say: Say) -> Path | None:
     path = folder / f"{COIN}.z8"
     if path.exists():
         return path
-    make_game = Path(sys.executable).parent / "tw-make"
-    if not SUITES["textworld"].installed or not make_game.exists():
+    if not SUITES["textworld"].installed:
         say("TextWorld's coin collector is left out: pip install 'drrn[textworld]', or name a file by --textworld FILE")
         return None
-    folder.mkdir(parents=True, exist_ok=True)
-    command = [str(make_game), "tw-coin_collector", "--level", "5", "--seed", "1", "--output", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        say(f"TextWorld's coin collector is left out: tw-make failed: {done.stderr.strip().splitlines()[-1:]}")
-        return None
+    textworld = require("textworld", "textworld")
+    challenges = require("textworld.challenges", "textworld")
+    options = textworld.GameOptions()
+    options.seeds, options.path = COIN_SEED, str(path)
+    make_folder(folder)
+    textworld.generator.compile_game(challenges.coin_collector.make({"level": COIN_LEVEL}, options), options)
     return path

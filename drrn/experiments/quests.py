@@ -65,8 +65,8 @@ def quest_facts(compiled: Compiled, max_steps: int) -> dict[str, float]:
 
 def exact_done(compiled: Compiled, score: Score) -> float:
     """How likely such an ending is."""
-    pairs = zip(compiled.endings, score.endings.tolist(), strict=True)
-    return sum(share for place, share in pairs if place.passage in DONE)
+    pairs = zip(compiled.endings, score.endings, strict=True)
+    return float(sum(share for place, share in pairs if place.passage in DONE))
 
 
 def _played(run: Run) -> dict[str, list[int]]:
