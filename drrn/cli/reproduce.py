@@ -7,17 +7,15 @@ import dataclasses
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drrn.cli.show import positive
 from drrn.errors import InputError
-from drrn.experiments.beyond import VECTORS
-from drrn.experiments.plan import BEST, EXPERIMENTS, PAPER, QUICK, Scale, cost, settings_of, variants_of
-from drrn.games import Game, make
-from drrn.games.make import BUILT_IN, lasting_name
-from drrn.games.optional import title_of
+from drrn.experiments.plan import BEST, EXPERIMENTS, PAPER, Scale, cost, settings_of, variants_of
+from drrn.experiments.variants import Named
+from drrn.games.optional import close, title_of
 from drrn.games.stories.authored import paraphrases_of
 from drrn.settings import all_settings
 
@@ -26,9 +24,10 @@ if TYPE_CHECKING:
     from drrn.experiments.workers import Event
 
 DESCRIPTION = f"""Run what is missing of the paper's experiments, go on with what was cut, and write RESULTS.md and
-report.html. Experiments: {", ".join(EXPERIMENTS)}. A job (one model of one size on one game, all seeds at once) is
-never run twice; a killed run goes on from its last round and ends with the same numbers. Rows made with other
-settings, or of another version of a game, are never mixed in."""
+report.html. Experiments: {", ".join(EXPERIMENTS)}; the last three must be asked for.
+A job (one model of one size on one game, all seeds at once) is never run twice; a killed run goes on from its last
+round and ends with the same numbers. Rows made with other settings, or of another version of a game, are never mixed
+in."""
 PLANNED = {*BEST.settings, "action_hidden", "seed", "replicas"}
 
 
@@ -41,7 +40,9 @@ def add_command(commands: Any) -> None:
         "--games", nargs="+", action="extend", default=[], metavar="GAME",
         help="paper, built-in, names or paths (default: the paper's, where installed, and the built-in ones)",
     )  # fmt: skip
-    command.add_argument("--seeds", type=positive, help="how many (default: 5, and 10 beyond the paper; quick: 1)")
+    command.add_argument(
+        "--seeds", type=positive, help="how many (default: 5; 10 beyond the paper, 3 of suites; quick: 1)"
+    )
     command.add_argument("--first-seed", type=int, default=0, help="(default: 0)")
     command.add_argument("--jobs", type=positive, help="processes side by side (default: as many as cores)")
     command.add_argument("--quick", action="store_true", help="a taste in three minutes: one seed, few rounds")
@@ -53,8 +54,15 @@ def add_command(commands: Any) -> None:
     )  # fmt: skip
     command.add_argument(
         "--vectors", type=Path, metavar="FILE",
-        help="a file of word vectors, for those jobs of beyond that read by them; without it they are left out",
+        help="a file of word vectors, for those jobs that read by them; without it they are left out",
     )  # fmt: skip
+    command.add_argument(
+        "--textworld", type=Path, metavar="FILE",
+        help="a game that TextWorld made, for suites (default: a coin collector is made, where it is installed)",
+    )  # fmt: skip
+    command.add_argument(
+        "--jericho", type=Path, metavar="FILE", help="a game that Jericho knows, for suites; without it none is played"
+    )
     command.add_argument("--again", action="store_true", help="redo what was made otherwise; old rows are put aside")
     command.set_defaults(run=run)
 
@@ -62,12 +70,14 @@ def add_command(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     from drrn.experiments.folder import Results
 
-    given = {**(QUICK if options.quick else {}), **dict(_setting(text) for text in options.set)}
-    scale = Scale(first_seed=options.first_seed, given=given)
+    given = dict(_setting(text) for text in options.set)
+    scale = Scale(first_seed=options.first_seed, quick=options.quick, given=given)
     if options.quick:
-        scale = dataclasses.replace(scale, seeds=1, beyond_seeds=1, final_softmax=100, final_greedy=50, final_best=50)
+        scale = dataclasses.replace(scale, seeds=1, beyond_seeds=1, suite_seeds=1)
+        scale = dataclasses.replace(scale, final_softmax=100, final_greedy=50, final_best=50)
     if options.seeds:
-        scale = dataclasses.replace(scale, seeds=options.seeds, beyond_seeds=options.seeds)
+        many = options.seeds
+        scale = dataclasses.replace(scale, seeds=many, beyond_seeds=many, suite_seeds=many)
     scale = dataclasses.replace(scale, vectors=str(options.vectors) if options.vectors else None)
     out = options.out or Path("results-quick" if options.quick else "results")
     results = Results(out)
@@ -89,30 +99,36 @@ def run(options: argparse.Namespace) -> int:
 
 def _works(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Work]:
     """A game's facts, and its jobs."""
+    from drrn.experiments.games import SuiteFiles, experiment_games
     from drrn.experiments.provenance import commit
     from drrn.experiments.running import Work, hashes_of
     from drrn.training.agent import torch_device
 
     torch_device(options.device)
     made_at, digest = commit(), _digest(options)
+    files = SuiteFiles(options.textworld, options.jericho, out / "work" / "suites")
     seen: dict[str, str] = {}
-    for source, game in _games(options.games):
+    for opened in experiment_games(options.games, options.only, files, _say):
+        source, game = opened.source, opened.game
         name = {title: name for name, title in PAPER.items()}.get(title_of(game), game.name)
         if seen.get(name) == source:  # asked for twice
             continue
         if name in seen:
             raise InputError(f'{source} and {seen[name]} are both named "{name}": run one of them, or rename its file')
         seen[name] = source
-        common: dict[str, Any] = {"root": out, "source": source, "game": name}
+        common: dict[str, Any] = {"root": out, "source": source, "game": name, "suite": opened.suite}
         common |= {"commit": made_at, "device": options.device}
         of_game = settings_of(name, BEST, game, scale)
         yield Work(variant=None, settings=of_game, final=scale.final(BEST), hashes=hashes_of(game), **common)
         has = paraphrases_of(game) is not None
         for variant in variants_of(options.only, paraphrases=has, game=name, vectors=digest is not None):
+            if not opened.is_for(variant, name):
+                continue
             settings = settings_of(name, variant, game, scale)
-            final, hashes = scale.final(variant), hashes_of(game, variant)
+            final, hashes = scale.final(variant, settings), hashes_of(game, variant)
             read = digest if settings.vectors else None
             yield Work(variant=variant, settings=settings, final=final, hashes=hashes, vectors=read, **common)
+        close(game)
 
 
 def _digest(options: argparse.Namespace) -> str | None:
@@ -121,25 +137,15 @@ def _digest(options: argparse.Namespace) -> str | None:
         from drrn.vectors import open_vectors
 
         return open_vectors(options.vectors).digest
-    if not options.only or {"beyond", VECTORS.name} & set(options.only):
-        print(f"{VECTORS.name} is left out: give a file of word vectors by --vectors FILE", file=sys.stderr)
+    jobs = variants_of(options.only, paraphrases=True)
+    for job in jobs:
+        if isinstance(job, Named) and job.vectors:
+            _say(f"{job.name} is left out: give a file of word vectors by --vectors FILE")
     return None
 
 
-def _games(asked: Sequence[str]) -> Iterator[tuple[str, Game]]:
-    """What to open, and the game."""
-    for name in asked or ["paper", "built-in"]:
-        if name == "built-in":
-            yield from ((story, make(story)) for story in BUILT_IN)
-        elif name == "paper":
-            try:
-                yield from [(story, make(story)) for story in PAPER]
-            except InputError as error:
-                if asked:
-                    raise
-                print(f"only the built-in stories are run: {error}", file=sys.stderr)
-        else:
-            yield lasting_name(name), make(name)
+def _say(sentence: str) -> None:
+    print(sentence, file=sys.stderr)
 
 
 def _setting(text: str) -> tuple[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from drrn.authoring.survey import full_survey, survey
@@ -10,14 +11,18 @@ from drrn.exact.chain import softmax_of_slots
 from drrn.exact.fixed_point import fixed_point
 from drrn.exact.solve import best, policy_score
 from drrn.experiments.plan import FOUR_STEPS
+from drrn.experiments.quests import quest_facts, share_done
 from drrn.games import Compiled, Game, compile_game
 from drrn.games.compiled.compile import MOST_STATES
-from drrn.games.optional import step_limit_of, title_of
+from drrn.games.optional import another, step_limit_of, title_of
 from drrn.games.stories.authored import paraphrases_of
+from drrn.playing.episodes import play_episodes, random_policy, summarise
 from drrn.settings import Settings
 from drrn.training.reference_scores import reference_scores
 
 RANDOM_EPISODES = 2_000  # of a game that cannot be compiled
+SUITE_EPISODES = 10  # of a suite's game, whose steps are slow
+SUITE_KIND = "suite"  # the kind of game
 
 
 def facts(game: Game, settings: Settings) -> dict[str, Any]:
@@ -38,6 +43,9 @@ def facts(game: Game, settings: Settings) -> dict[str, Any]:
         "best_final_reward": scores.best,
         **(softmax_scores(compiled, settings, step_limit_of(game)) if compiled else {}),
     }
+    if scores.random_return is not None and found.kind == "parser":
+        told |= {"random_return": scores.random_return, "best_return": scores.best_return}
+        told |= quest_facts(compiled, step_limit_of(game)) if compiled else {}
     if found.paraphrases:
         told |= {
             "paraphrases": found.paraphrases.pairs,
@@ -52,6 +60,22 @@ SURVEYED = (
     "kind", "state_vocabulary", "action_vocabulary", "words_per_description", "most_actions", "transitions", "pages",
     "actions", "states",
 )  # fmt: skip
+
+
+def suite_facts(game: Game, source: str) -> dict[str, Any]:
+    """What is told of a suite's game: its name without the folder of a file, and random play, sampled."""
+    suite, _, rest = source.partition(":")
+    path, question, options = rest.partition("?")
+    played = summarise(play_episodes(another(game) or game, random_policy(0), SUITE_EPISODES, 0))
+    return {
+        "title": title_of(game).partition(" (")[0],  # the source has its options
+        "kind": SUITE_KIND,
+        "source": f"{suite}:{Path(path).name}{question}{options}",
+        "random_final_reward": played.mean_final_reward,
+        "random_return": played.mean_return,
+        "random_done": share_done(played.endings) / played.episodes,
+        "random_episodes": played.episodes,
+    }
 
 
 def softmax_scores(compiled: Compiled, settings: Settings, max_steps: int) -> dict[str, float | None]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from drrn.exact.solve import policy_score
+from drrn.exact.solve import Score, policy_score
 from drrn.experiments.examples import MADE_UP, examples_of
 from drrn.experiments.facts import paraphrased_pairs
 from drrn.experiments.marks import mark
@@ -17,7 +17,7 @@ from drrn.games.optional import step_limit_of
 from drrn.games.stories.authored import paraphrases_of
 from drrn.models import Model, Pages
 from drrn.playing.compiled_rollouts import CompiledRollouts
-from drrn.playing.evaluation import evaluate
+from drrn.playing.evaluation import Evaluation, evaluate
 from drrn.playing.menu_rollouts import compiled_rollouts
 from drrn.playing.policies import policy_of
 from drrn.playing.rollouts import Rollouts
@@ -32,36 +32,53 @@ def final_rows(
     trainer: Trainer, game: Game, episodes: dict[str, int], common: Row, *, paraphrased: bool = False
 ) -> list[Row]:
     """After the last round: more episodes by each policy and seed, and the exact score where there is one."""
+    found = final_evaluations(trainer, game, episodes, paraphrased=paraphrased)
+    return rows_of_evaluations(found, trainer.settings, common, paraphrased=paraphrased)
+
+
+def final_evaluations(
+    trainer: Trainer, game: Game, episodes: dict[str, int], *, paraphrased: bool = False
+) -> list[tuple[Evaluation, Score | None]]:
+    """How each seed plays by each policy after the last round, and its exact score where there is one."""
     settings, model = trainer.settings, trainer.model
     compiled = trainer.compiled if not paraphrased else compiled_or_none(game, settings)
     fast = None
     if compiled is not None and not trainer.grows:
         fast = compiled_rollouts(compiled, model, model.store.scratch() if paraphrased else None)
     rollouts: Rollouts = fast or SteppedRollouts(game, model)
-    rows = []
+    found = []
     for policy in episodes:
         exact = exact_scores(fast, policy, settings, step_limit_of(game))
-        found = evaluate(rollouts, [policy], settings.alpha, episodes[policy], settings.seeds, settings.rounds + 1)
-        for e in found:
-            s = e.summary
-            measured = {
-                "final_reward": s.mean_final_reward, "return": s.mean_return, "steps": s.mean_steps,
-                "stopped": e.stopped, "exact": exact[e.replica],
-            }  # fmt: skip
-            place = {"seed": settings.seeds[e.replica], "round": settings.rounds, "episodes": s.episodes}
-            rows.append({**common, **place, "final": True, "policy": policy, "paraphrased": paraphrased, **measured})
+        played = evaluate(rollouts, [policy], settings.alpha, episodes[policy], settings.seeds, settings.rounds + 1)
+        found += [(e, exact[e.replica]) for e in played]
+    return found
+
+
+def rows_of_evaluations(
+    found: list[tuple[Evaluation, Score | None]], settings: Settings, common: Row, *, paraphrased: bool = False
+) -> list[Row]:
+    """A row for each evaluation after the last round."""
+    rows = []
+    for e, exact in found:
+        s = e.summary
+        measured = {
+            "final_reward": s.mean_final_reward, "return": s.mean_return, "steps": s.mean_steps,
+            "stopped": e.stopped, "exact": exact.final_reward if exact else None,
+        }  # fmt: skip
+        place = {"seed": settings.seeds[e.replica], "round": settings.rounds, "episodes": s.episodes}
+        rows.append({**common, **place, "final": True, "policy": e.policy, "paraphrased": paraphrased, **measured})
     return rows
 
 
 def exact_scores(
     rollouts: CompiledRollouts | None, policy: str, settings: Settings, max_steps: int
-) -> list[float | None]:
+) -> list[Score | None]:
     """What each replica is expected to score; None where its choice depends on the order of the actions, or on the
     pages that were shown before."""
     if rollouts is None or rollouts.model.sees_menu or policy == "best":
         return [None] * len(settings.seeds)
     shares = rollouts.probabilities(policy_of(policy, settings.alpha))
-    return [policy_score(rollouts.game, one, max_steps).final_reward for one in shares]
+    return [policy_score(rollouts.game, one, max_steps) for one in shares]
 
 
 def round_rows(kept: list[dict[str, str]], common: Row, policies: Sequence[str] = MEASURED) -> list[Row]:

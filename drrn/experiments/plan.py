@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from drrn.errors import InputError, did_you_mean
+from drrn.experiments.added import ADDED, ENCODERS, PARSED, SUITE_JOBS, SUITE_SEEDS, added_cost
 from drrn.experiments.beyond import BEYOND, SEEDS, beyond_cost
 from drrn.experiments.tuned import suiting, tuned
-from drrn.experiments.variants import Beyond, Variant, drrn
+from drrn.experiments.variants import Added, Beyond, Named, Variant, drrn
 from drrn.games import Game
 from drrn.recipes import STRONG, recipe
 from drrn.settings import ONLY, Settings, settings_for, uses
@@ -43,13 +44,18 @@ EXPERIMENTS: dict[str, tuple[Variant, ...]] = {
     "embeddings": (BEST,),
     "gaps": LARGEST,
     "beyond": BEYOND,
+    "encoders": (BEST, *ENCODERS),
+    **ADDED,
 }
+ON_REQUEST = ("encoders", *ADDED)  # experiments that must be asked for: they take long, or need what few have
 VARIANTS = {variant.name: variant for variants in EXPERIMENTS.values() for variant in variants}
 
 # How long a job takes beside DRRN 2 × 100 of Saving John, about, as measured once: it orders the jobs, and tells the
 # time left until enough was measured anew.
 COST = {"drrn": 1.0, "per-action": 0.8, "max-action": 2.0, "linear": 2.4, "table": 0.4}
 GAME_COST = {"saving-john": 1.0, "machine-of-death": 11.0, "long-watch": 1.0, "night-market": 2.5}
+
+SUITE_FINAL = 4  # evaluations of a round in the last one, of a suite's game
 
 
 @dataclass(frozen=True)
@@ -62,30 +68,41 @@ class Scale:
     final_greedy: int = 200
     beyond_seeds: int = SEEDS
     final_best: int = 1000  # of the jobs beyond the paper
+    suite_seeds: int = SUITE_SEEDS
     vectors: str | None = None  # the file of word vectors, where there is one
+    quick: bool = False
     given: dict[str, Any] = field(default_factory=dict)  # settings over all others
 
-    def final(self, variant: Variant) -> dict[str, int]:
-        """Episodes after the last round, by policy."""
+    def asked(self, variant: Variant) -> dict[str, Any]:
+        """Settings that a job has whatever its own are."""
+        few = QUICK_SUITE if variant in SUITE_JOBS else QUICK
+        return {**(few if self.quick else {}), **self.given}
+
+    def final(self, variant: Variant, settings: Settings | None = None) -> dict[str, int]:
+        """Episodes after the last round, by policy; a suite's game has few, as its settings say."""
+        if settings is not None and variant in SUITE_JOBS:
+            return dict.fromkeys(("softmax", "greedy"), SUITE_FINAL * settings.evaluation_episodes)
         asked = {"softmax": self.final_softmax, "greedy": self.final_greedy}
         return {**asked, "best": self.final_best} if isinstance(variant, Beyond) else asked
 
 
 QUICK = {"rounds": 3, "episodes_per_round": 100, "evaluation_episodes": 50}
+QUICK_SUITE = {"rounds": 2, "episodes_per_round": 4, "evaluation_episodes": 2}
 
 
 def variants_of(
     only: Collection[str], *, paraphrases: bool, game: str | None = None, vectors: bool = True
 ) -> list[Variant]:
-    """What the named experiments or jobs need of a game, each once; nothing named is everything. What is beyond the
-    paper is run on some games only, and some of it with word vectors only; no game named is any game."""
+    """What the named experiments or jobs need of a game, each once; nothing named is all that need not be asked for.
+    What is none of the paper's is run on some games only, and some of it with word vectors only; no game named is any
+    game."""
     for name in only:
         if name not in EXPERIMENTS and name not in VARIANTS:
             near = did_you_mean(name, [*EXPERIMENTS, *VARIANTS])
             raise InputError(
                 f'no experiment is named "{name}".{near} Known: {", ".join(EXPERIMENTS)}; or a job\'s name'
             )
-    asked = only or list(EXPERIMENTS)
+    asked = only or [name for name in EXPERIMENTS if name not in ON_REQUEST]
     found: list[Variant] = [VARIANTS[name] for name in asked if name in VARIANTS]
     for name in asked:
         if name in EXPERIMENTS and (paraphrases or name != "paraphrases"):
@@ -94,7 +111,7 @@ def variants_of(
 
 
 def _is_run(variant: Variant, game: str | None, vectors: bool) -> bool:
-    return not isinstance(variant, Beyond) or game is None or variant.suits(game, vectors=vectors)
+    return not isinstance(variant, Named) or game is None or variant.suits(game, vectors=vectors)
 
 
 def settings_of(game: str, variant: Variant, opened: Game, scale: Scale) -> Settings:
@@ -104,15 +121,17 @@ def settings_of(game: str, variant: Variant, opened: Game, scale: Scale) -> Sett
     """
     if isinstance(variant, Beyond):
         return _settings_beyond(variant, opened, scale)
+    asked = scale.asked(variant)
     planned = {
         **suiting(opened),
         **tuned(game, variant.name),
         **variant.settings,
-        "replicas": scale.seeds,
+        **({"vectors": scale.vectors} if isinstance(variant, Added) and variant.vectors else {}),
+        "replicas": scale.suite_seeds if variant in SUITE_JOBS else scale.seeds,
         "seed": scale.first_seed,
-        **scale.given,
+        **asked,
     }
-    counting = {name: v for name, v in scale.given.items() if uses(variant.model, name) and not _counts_beyond(name)}
+    counting = {name: v for name, v in asked.items() if uses(variant.model, name) and not _counts_beyond(name)}
     return settings_for(planned, counting)
 
 
@@ -127,7 +146,7 @@ def _settings_beyond(variant: Beyond, opened: Game, scale: Scale) -> Settings:
         **recipe(paper=False, suiting=suiting(opened)),
         **({"rounds": variant.rounds} if variant.rounds else {}),
         **({"vectors": scale.vectors} if variant.vectors else {}),
-        **scale.given,
+        **scale.asked(variant),
         **variant.settings,
         "replicas": scale.beyond_seeds,
         "seed": scale.first_seed,
@@ -139,12 +158,14 @@ def cost(game: str, variant: Variant) -> float:
     """How long the job will take, in no unit but comparable."""
     if isinstance(variant, Beyond):
         return beyond_cost(game, variant)
+    if isinstance(variant, Added):
+        return added_cost(variant) * GAME_COST.get(game, 3.0)
     size = 0.15 + 0.0085 * (variant.hidden or 50)
     depth = 1.2 if variant.layers == 2 else 1.0
     return COST[variant.model] * size * depth * (2 if variant == NETWORK else 1) * GAME_COST.get(game, 3.0)
 
 
 def game_order(games: Iterable[str]) -> list[str]:
-    """The paper's games first, then our own, then others by name."""
-    known = [*PAPER, "long-watch", "night-market"]
+    """The paper's games first, then our own, then the parser games, then others by name."""
+    known = [*PAPER, "long-watch", "night-market", *PARSED]
     return sorted(set(games), key=lambda game: (known.index(game) if game in known else len(known), game))

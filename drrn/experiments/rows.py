@@ -36,6 +36,10 @@ KINDS: dict[str, Columns] = {
     ".examples": {"seed": int, "state": str, "kind": str, "action": str, "q": float},
     ".embeddings": {"seed": int, "episodes": int, "state": str, "role": str, "x": float, "y": float, "q": float},
 }
+KINDS[".quests"] = {  # the share of episodes that came to a good ending; steps that the seed had played by then
+    "seed": int, "round": int, "final": _flag, "policy": str, "played": int, "done": float, "exact_done": float,
+    "exact_return": float,
+}  # fmt: skip
 FACTS: Columns = {"measure": str, "value": str}
 CURE = "put back the file that was there (git checkout), or make it anew: drrn reproduce --again"
 

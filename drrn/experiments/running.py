@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drrn.errors import InputError
+from drrn.experiments.added import PARSERS, SUITE_JOBS
 from drrn.experiments.beyond import FOLLOWED, REWORDED
 from drrn.experiments.folder import GAME, Results, difference
 from drrn.experiments.plan import BEST, PAIRED
 from drrn.experiments.rows import EVALUATIONS, FACTS, KINDS, Row, text_of
-from drrn.experiments.variants import Beyond, Variant
+from drrn.experiments.variants import Added, Beyond, Variant
 from drrn.games import Game, make
-from drrn.games.optional import fingerprint_of, sources_of
+from drrn.games.optional import close, fingerprint_of, sources_of
 from drrn.games.stories.authored import paraphrases_of
 from drrn.games.stories.paraphrases import DEFAULT_SET
 from drrn.settings import Settings
@@ -45,6 +46,7 @@ class Work:
     commit: str
     device: str = "cpu"
     vectors: str | None = None  # the digest of the word vectors, where its settings name a file of them
+    suite: bool = False  # whether the game is of a suite, whose facts are fewer
 
     @property
     def name(self) -> str:
@@ -102,13 +104,17 @@ def run(work: Work) -> Iterator[Round]:
     game = make(work.source)
     if hashes_of(game, work.variant) != work.hashes:
         raise InputError(f"{work.source}: the story was changed meanwhile: run the command again")
-    if work.variant is None:
-        _store_facts(work, game, start)
-    else:
-        yield from _learn(work, work.variant, game, start)
+    try:
+        if work.variant is None:
+            _store_facts(work, game, start)
+        else:
+            yield from _learn(work, work.variant, game, start)
+    finally:
+        close(game)
 
 
 def _learn(work: Work, variant: Variant, game: Game, start: float) -> Iterator[Round]:
+    from drrn.experiments.quests import keep_played
     from drrn.experiments.trace import EPISODES, trace_of
     from drrn.training.agent import torch_device
     from drrn.training.train import Trainer
@@ -121,6 +127,8 @@ def _learn(work: Work, variant: Variant, game: Game, start: float) -> Iterator[R
         episodes = finished.number * work.settings.episodes_per_round
         if trace and (episodes in EPISODES or finished.number == work.settings.rounds):
             trace.look(trainer.model, episodes)  # before the checkpoint: a round that is not kept is done again
+        if isinstance(variant, Added):
+            keep_played(run, trainer)
         run.keep(trainer)
         clock.tick(finished.learning_seconds)
         yield finished
@@ -151,6 +159,8 @@ def _measured(work: Work, variant: Variant, game: Game, trainer: Trainer, run: R
 
     if isinstance(variant, Beyond):
         return _measured_beyond(work, game, trainer, run)
+    if isinstance(variant, Added):
+        return _measured_added(work, game, trainer, run)
     common: Row = {"game": work.game, **asdict(variant)}
     rows = measure.round_rows(run.rows(), common)
     rows += measure.final_rows(trainer, game, work.final, common)
@@ -186,10 +196,29 @@ def _measured_beyond(work: Work, game: Game, trainer: Trainer, run: Run) -> dict
     return {"": text_of(rows, EVALUATIONS), **files}
 
 
-def _store_facts(work: Work, game: Game, start: float) -> None:
-    from drrn.experiments.facts import facts
+def _measured_added(work: Work, game: Game, trainer: Trainer, run: Run) -> dict[str, str]:
+    """The same of a comparison that was added: the share of quests done, too, where the game has quests."""
+    from drrn.experiments import measure, quests
 
-    rows = [{"measure": name, "value": value} for name, value in facts(game, work.settings).items()]
+    common: Row = {"game": work.game, **{name: getattr(work.settings, name) for name in asdict(BEST)}}
+    rows = measure.round_rows(run.rows(), common)
+    found = measure.final_evaluations(trainer, trainer.played, work.final)
+    rows += measure.rows_of_evaluations(found, work.settings, common)
+    if paraphrases_of(game) is not None:
+        other = make(work.source, paraphrased=True)
+        rows += measure.final_rows(trainer, other, work.final, common, paraphrased=True)
+    files = {"": text_of(rows, EVALUATIONS)}
+    if work.variant in (*PARSERS, *SUITE_JOBS):
+        told = quests.round_quests(run, work.settings.seeds) + quests.final_quests(found, trainer, run)
+        files[".quests"] = text_of(told, KINDS[".quests"])
+    return files
+
+
+def _store_facts(work: Work, game: Game, start: float) -> None:
+    from drrn.experiments.facts import facts, suite_facts
+
+    told = suite_facts(game, work.source) if work.suite else facts(game, work.settings)
+    rows = [{"measure": name, "value": value} for name, value in told.items()]
     seconds = {"whole": round(time.perf_counter() - start, 1)}
     _store(work, game, {"": text_of(rows, FACTS)}, seconds, [work.commit])
 

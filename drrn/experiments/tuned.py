@@ -28,6 +28,11 @@ TUNED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     # rate the one epoch of Machine of Death is too little, so it gets two.
     ("*", "*-bilinear-*", {"learning_rate": 0.0005}),
     ("machine-of-death", "*-bilinear-*", {"epochs": 2}),
+    # Games of suites: steps are slow, so few episodes are played, and all of them are learned from in every round.
+    ("*", "suite-*", {"optimiser": "adam", "learning_rate": 0.001, "batch_size": 64, "keep": True, "epochs": 1}),
+    ("*", "suite-*", {"rounds": 4, "episodes_per_round": 10, "evaluation_episodes": 2}),
+    ("scienceworld-*", "suite-*", {"rounds": 2, "episodes_per_round": 8, "evaluation_episodes": 1}),
+    ("jericho-*", "suite-*", {"rounds": 2, "episodes_per_round": 4, "evaluation_episodes": 1}),
 )
 
 

@@ -1,9 +1,10 @@
 """Variants: what a job learns with, as data. Those of the paper differ in the model and its size; those beyond it in
-what they take out of the strong recipe."""
+what they take out of the strong recipe; those added to it in the encoder, or in the games."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 
@@ -47,15 +48,26 @@ def drrn(layers: int = 2, hidden: int = 100, **options: Any) -> Variant:
 
 
 @dataclass(frozen=True)
-class Beyond(Variant):
-    """The strong recipe on DRRN, or the same with a part taken out or changed: no variant of the paper's."""
+class Named(Variant):
+    """A job that is none of the paper's: named by what it changes, and run on some games only."""
+
+    changes: tuple[tuple[str, Any], ...] = ()  # of the settings that it begins with
+    games: tuple[str, ...] = ()  # that it is run on, as patterns; none: all of them
+    vectors: bool = False  # whether texts are read by word vectors, too
+    says: str = ""  # the change in words, as a table has it
+
+    def suits(self, game: str, *, vectors: bool) -> bool:
+        """Whether it is run on a game, with word vectors at hand or without."""
+        named = not self.games or any(fnmatchcase(game, pattern) for pattern in self.games)
+        return named and (vectors or not self.vectors)
+
+
+@dataclass(frozen=True)
+class Beyond(Named):
+    """The strong recipe on DRRN, or the same with a part taken out or changed."""
 
     part: str = ""  # of the job's name: what was changed
-    changes: tuple[tuple[str, Any], ...] = ()  # of the strong recipe's settings
-    games: tuple[str, ...] = ()  # that it is run on; none: all of them
     rounds: int | None = None  # where they are not those of all jobs
-    vectors: bool = False  # whether actions are read by word vectors, too
-    says: str = ""  # the change in words, as a table has it
 
     @property
     def name(self) -> str:
@@ -65,6 +77,19 @@ class Beyond(Variant):
     def settings(self) -> dict[str, Any]:
         return dict(self.changes)
 
-    def suits(self, game: str, *, vectors: bool) -> bool:
-        """Whether it is run on a game, with word vectors at hand or without."""
-        return (not self.games or game in self.games) and (vectors or not self.vectors)
+
+@dataclass(frozen=True)
+class Added(Named):
+    """A comparison that was added to the paper's: its recipe with another encoder or model, or on other games. What it
+    leaves open (None) the game's own settings may say."""
+
+    job: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.job
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        shape = {"model": self.model, "layers": self.layers, "hidden": self.hidden}
+        return {**{name: value for name, value in shape.items() if value is not None}, **dict(self.changes)}

@@ -28,6 +28,14 @@ LINES = {  # colour, dash, marker
     "linear": ("#8a8a8a", "--", "D"),
     "strong, softmax": ("#c2410c", "-", "o"),
     "strong, best": ("#8e5ea2", "--", "^"),
+    "drrn-2x100-lstm": ("#c2410c", "-", "^"),
+    "drrn-2x100-gru": ("#3a8f4d", "-", "s"),
+    "drrn-2x100-attention": ("#8e5ea2", "--", "v"),
+    "drrn-2x100-bag-vectors": ("#67a9cf", "--", "D"),
+    "parser-bow-dqn": ("#d98b2b", "--", "s"),
+    "parser-lstm-dqn": ("#c2410c", "--", "^"),
+    "parser-drrn-bag": ("#67a9cf", "-", "o"),
+    "parser-drrn-lstm": ("#2166ac", "-", "D"),
 }
 MARKS = {  # words, colour, dashes, whether they stand above their line
     "best": ("best possible", "#3a8f4d", (6, 3), True),
@@ -134,7 +142,7 @@ def _draw_curves(axes: Any, data: dict[str, Any]) -> None:
                 xytext=(-2, 3 if above else -3), textcoords="offset points", ha="right",
                 va="bottom" if above else "top", fontsize=8.5,
             )  # fmt: skip
-    axes.set(xlabel="episodes played", ylabel="mean final reward", title=data["title"])
+    axes.set(xlabel="episodes played", ylabel=data.get("measure", "mean final reward"), title=data["title"])
     axes.set_xlim(left=0)
     axes.margins(y=0.08)
     axes.grid(axis="y", color="#8a8a8a", alpha=0.25, linewidth=0.6)

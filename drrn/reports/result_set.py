@@ -103,13 +103,15 @@ class ResultSet:
             column = "exact" if rows and all(row["exact"] is not None for row in rows) else "final_reward"
         return [row[column] for row in rows if row[column] is not None]
 
-    def curve(self, game: str, variant: Variant, policy: str = "softmax") -> list[tuple[int, float, float]]:
-        """After each round: episodes played so far, mean final reward over seeds by a policy, its deviation."""
+    def curve(
+        self, game: str, variant: Variant, policy: str = "softmax", *, column: str = "final_reward"
+    ) -> list[tuple[int, float, float]]:
+        """After each round: episodes played so far, the mean over seeds of a column by a policy, its deviation."""
         record = self.record(game, variant)
         rounds: dict[int, list[float]] = {}
         for row in self.rows(game, variant):
             if not row["final"] and row["policy"] == policy:
-                rounds.setdefault(row["round"], []).append(row["final_reward"])
+                rounds.setdefault(row["round"], []).append(row[column])
         found = []
         for number, values in sorted(rounds.items()):
             one = measured(values)

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from drrn.experiments.beyond import ABLATIONS, VECTORS
+from drrn.experiments.added import ADDED
+from drrn.experiments.beyond import ABLATIONS
 from drrn.experiments.examples import examples_of
-from drrn.experiments.plan import BEST, CURVES, PAPER, SHARED, game_order, variants_of
-from drrn.experiments.variants import Beyond, Variant
+from drrn.experiments.plan import BEST, CURVES, PAPER, SHARED, VARIANTS, game_order, variants_of
+from drrn.experiments.variants import Added, Named, Variant
 from drrn.reports.beyond import beyond_blocks
 from drrn.reports.document import Block, Cell, Document, Figure, Section, Table, shown_number
+from drrn.reports.encoders import encoder_blocks
 from drrn.reports.findings import label
 from drrn.reports.paraphrase_tables import (
     example_tables,
@@ -20,7 +22,9 @@ from drrn.reports.paraphrase_tables import (
     paraphrase_table,
     prediction_table,
 )  # fmt: skip
+from drrn.reports.parser import parser_blocks
 from drrn.reports.result_set import ResultSet
+from drrn.reports.suites import suite_blocks
 from drrn.reports.tables import gap_table, interaction_table, reference_table, score_table, statistics_table
 from drrn.settings import Settings
 
@@ -35,7 +39,11 @@ TITLES = {
     "embeddings": "Embeddings as they are learned",
     "gaps": "How far from the best possible",
     "beyond": "Beyond the paper",
+    "encoders": "Encoders",
+    "parser": "Parser games",
+    "suites": "Games of suites",
 }
+OF_THEIR_OWN = ("parser", "suite")  # kinds of games that the paper's experiments are not run on unless asked for
 
 
 def document(results: ResultSet) -> Document:
@@ -66,7 +74,8 @@ def document(results: ResultSet) -> Document:
 
 
 def _blocks(results: ResultSet) -> dict[str, list[Block]]:
-    games = [game for game in results.games if game in results.facts]
+    known = [game for game in results.games if game in results.facts]
+    games = _stories(results)
     paraphrased = [game for game in games if results.fact(game, "paraphrases") is not None]
     in_words: list[Block] = [paraphrase_facts(results, paraphrased)] if paraphrased else []
     for game in paraphrased:
@@ -82,11 +91,25 @@ def _blocks(results: ResultSet) -> dict[str, list[Block]]:
         "embeddings": [figure for game in games for figure in _plane(results, game)],
         "gaps": [gap_table(results, game) for game in games],
         "beyond": beyond_blocks(results, games),
+        "encoders": encoder_blocks(results, games),
+        "parser": parser_blocks(results, known),
+        "suites": suite_blocks(results, known),
     }
 
 
+def _stories(results: ResultSet) -> list[str]:
+    """The games of the paper's experiments: those whose facts are told, but for games that only an experiment with
+    games of its own was run on."""
+    run = {game for game, name in results.jobs if not isinstance(VARIANTS[name], Added)}
+    return [
+        game
+        for game in results.games
+        if game in results.facts and (game in run or results.facts[game].get("kind") not in OF_THEIR_OWN)
+    ]
+
+
 def _section(results: ResultSet, name: str, blocks: list[Block]) -> Section:
-    games = [game for game in results.games if game in results.facts]
+    games = [game for game in results.games if game in results.facts] if name in ADDED else _stories(results)
     missing = [game for game in games if any((game, v.name) not in results.jobs for v in _needed(results, game, name))]
     if missing:
         command = f"drrn reproduce --only {name} --games {' '.join(missing)}"
@@ -99,8 +122,15 @@ def _section(results: ResultSet, name: str, blocks: list[Block]) -> Section:
 def _needed(results: ResultSet, game: str, name: str) -> Sequence[Variant]:
     if name == "paraphrases" and results.fact(game, "paraphrases") is None:
         return ()
-    read = (game, VECTORS.name) in results.jobs  # rows that need a file of word vectors are not missed
-    return variants_of([name], paraphrases=True, game=game, vectors=read)
+    needed = variants_of([name], paraphrases=True, game=game)
+    if name == "encoders" and not any((game, v.name) in results.jobs for v in needed if isinstance(v, Added)):
+        return ()  # it is run on some games only
+    return [v for v in needed if not _reads_vectors(v) or (game, v.name) in results.jobs]
+
+
+def _reads_vectors(variant: Variant) -> bool:
+    """Whether its rows need a file of word vectors: such rows are not missed."""
+    return isinstance(variant, Named) and variant.vectors
 
 
 def _told_of(results: ResultSet, game: str, name: str) -> Sequence[Variant]:
@@ -118,7 +148,7 @@ def settings_line(results: ResultSet, game: str, variants: Iterable[Variant]) ->
         if name == "epochs" and all(record["wanted"].get("learner") == "returns" for record in records.values()):
             continue  # updates are counted there, not passes
         parts.append(f"{words} {_told({v: _value(record['wanted'], name) for v, record in records.items()})}")
-    unshown = UNSHOWN - set(asdict(BEST)) if all(isinstance(v, Beyond) for v in records) else UNSHOWN
+    unshown = UNSHOWN - set(asdict(BEST)) if all(isinstance(v, Named) for v in records) else UNSHOWN
     for name, usual in asdict(Settings()).items():
         told = {v: _given(record, name, usual) for v, record in records.items()}
         if name not in (*SHOWN, *unshown) and set(told.values()) != {_given({"wanted": {}}, name, usual)}:
@@ -250,7 +280,7 @@ def _time(results: ResultSet) -> Section:
     return Section("time", "Where the time goes", [Table("Seconds of computing, all seeds", header, rows, [note])])
 
 
-FAMILIES = ("per-action", "max-action", "linear", "table", "drrn", "strong")
+FAMILIES = ("per-action", "max-action", "linear", "table", "drrn", "strong", "parser", "suite")
 
 
 def _family(name: str) -> str:
