@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
 
 from drrn.errors import require
 from drrn.training.reference_scores import ReferenceScores
+from drrn.training.tensor_file import write_whole
 
 
 def draw_curve(
@@ -40,7 +42,9 @@ def draw_curve(
     axes.set_xlim(left=0)
     axes.grid(alpha=0.25)
     figure.legend(loc="outside lower center", ncols=4, frameon=False)
-    figure.savefig(path, dpi=150, metadata={"Software": None})
+    drawn_bytes = io.BytesIO()
+    figure.savefig(drawn_bytes, dpi=150, format="png", metadata={"Software": None})
+    write_whole(path, [drawn_bytes.getvalue()])
     pyplot.close(figure)
 
 

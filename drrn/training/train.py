@@ -33,6 +33,7 @@ from drrn.settings import Settings
 from drrn.text import State, Store, texts_of_all
 from drrn.training import online, record
 from drrn.training.agent import Agent, shape_of
+from drrn.training.row_file import evaluation_rows
 
 log = logging.getLogger("drrn")
 
@@ -163,7 +164,7 @@ class Trainer:
         self.learner.forget()
         self._forget_texts()
         self.round, self.torn = number, False
-        self.rows += record.evaluation_rows(evaluations, settings)
+        self.rows += evaluation_rows(evaluations, settings)
         return Round(number, evaluations, learned, seconds)
 
     def _play_online(self, number: int, play: list[np.random.Generator], learn: list[np.random.Generator]) -> int:
