@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from drrn.cli.show import POLICIES, positive, table
 from drrn.errors import InputError
 from drrn.games import Game, Recipe, recipe_for
+from drrn.writing import visible_json
 
 if TYPE_CHECKING:
     from drrn.training.agent import Agent
@@ -69,7 +70,7 @@ def run(options: argparse.Namespace) -> None:
             for policy, found in figures.items()
             for row in found
         ]
-        print(json.dumps({"game": game.name, "replicas": rows}, ensure_ascii=False))
+        print(visible_json(json.dumps({"game": game.name, "replicas": rows}, ensure_ascii=False)))
         return
     how = "exact" if options.exact else f"{options.episodes} games each"
     header = [f"{len(next(iter(figures.values())))} replicas, {how}"]

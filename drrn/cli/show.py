@@ -12,6 +12,7 @@ from drrn.games import Game, Recipe, recipe_for
 from drrn.games.stories.authored import Authored
 from drrn.games.stories.explore import LIMIT
 from drrn.games.stories.script import grouped
+from drrn.writing import visible
 
 T = TypeVar("T")
 POLICIES = ("softmax", "greedy", "best")  # of an agent; said here too, since PyTorch takes a second to import
@@ -43,7 +44,7 @@ def open_named(options: argparse.Namespace, *, lenient: bool = False, **choices:
     game = recipe.open()
     if options.lenient and isinstance(game, Authored):
         for line in grouped(game.problems):
-            print(f"left out: {line}", file=sys.stderr)
+            print(f"left out: {visible(line)}", file=sys.stderr)
     return game, recipe
 
 
@@ -68,7 +69,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def one_line(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(visible(text).split())
 
 
 def tracked(items: Iterable[T], total: int, label: str) -> Iterator[T]:
@@ -86,9 +87,9 @@ def tracked(items: Iterable[T], total: int, label: str) -> Iterator[T]:
 
 
 def _cell(value: object) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    if isinstance(value, (int, float)):
+        return f"{value:.2f}" if isinstance(value, float) else f"{value:,}"
+    return "-" if value is None else visible(str(value))
 
 
 def add_limit(command: argparse.ArgumentParser) -> None:
