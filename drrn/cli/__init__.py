@@ -57,6 +57,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
+    except MemoryError as error:
+        print(
+            f"drrn: not enough memory: choose smaller sizes, or fewer episodes or replicas ({error})", file=sys.stderr
+        )
+        return 2
     except OSError as error:
         print(f"drrn: cannot go on: {visible(str(error))}", file=sys.stderr)
         return 2

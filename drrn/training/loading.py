@@ -19,6 +19,7 @@ from drrn.settings import Settings
 from drrn.text import Store
 from drrn.training import tensor_file
 from drrn.training.agent import Agent, shape_of, torch_device
+from drrn.training.limits import check_memory
 from drrn.training.record import WEIGHTS, WORDS, Run, read_json
 from drrn.training.train import Trainer
 from drrn.vectors import open_vectors
@@ -33,6 +34,7 @@ def load_agent(folder: Path, device: str = "cpu") -> Agent:
     _check_vectors(folder, config)
     store = _store(folder, settings)
     Run(folder).check("config.json", WORDS, WEIGHTS)
+    check_memory(settings, store)
     shape = shape_of(settings, config["most_actions"])
     model = build_model(settings.model, shape, store, settings.seeds, torch_device(device))
     path = folder / WEIGHTS
