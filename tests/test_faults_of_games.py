@@ -3,9 +3,11 @@
 import pytest
 
 import drrn
+from drrn.cli import main
 from drrn.errors import InputError
 from drrn.games import ContractError, Observation
 from drrn.games.stories.teller import Teller
+from tests.runs import resuming, train
 from tests.sample_games import Walk
 
 
@@ -44,3 +46,42 @@ def test_what_a_small_limit_cut_short_is_not_kept_for_others(tmp_path):
     cut = drrn.compile_game(game, limit=whole.live_states, cache=tmp_path)
     assert not cut.raw_complete and cut.live_states == whole.live_states
     assert drrn.compile_game(game, cache=tmp_path).raw_states == whole.raw_states
+
+
+PARAPHRASES = "original\tparaphrase\nGo out.\tLeave.\n"
+
+
+@pytest.mark.parametrize("key", ["story", "paraphrases", "a link"])
+def test_a_toml_names_files_outside_its_folder_only_when_asked(key, tale, tmp_path, capsys):
+    (tmp_path / "said.tsv").write_text(PARAPHRASES)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "tale.twee").write_text(tale.with_suffix(".twee").read_text())
+    story, said = "tale.twee", "said.tsv"
+    if key == "story":
+        story = "../tale.twee"
+    elif key == "paraphrases":
+        said = str(tmp_path / "said.tsv")
+    if key != "paraphrases":
+        (folder / said).write_text(PARAPHRASES)
+    if key == "a link":
+        (folder / "tale.twee").unlink()
+        (folder / "tale.twee").symlink_to(tmp_path / "tale.twee")
+    toml = folder / "tale.toml"
+    toml.write_text(f'story = "{story}"\nparaphrases = "{said}"\n')
+    command = ["play", str(toml), "--policy", "random", "--episodes", "1"]
+    assert main(command) == 2
+    error = capsys.readouterr().err
+    assert str(toml) in error and "outside the folder of the TOML" in error and error.count("\n") == 1
+    assert main([*command, "--outside"]) == 0
+    assert drrn.make(toml, outside=True).reset(0).actions
+
+
+def test_a_run_goes_on_with_the_files_outside_that_it_was_allowed(tale, tmp_path):
+    (tmp_path / "folder").mkdir()
+    toml = tmp_path / "folder/tale.toml"
+    toml.write_text(tale.read_text().replace("tale.twee", "../tale.twee"))
+    assert train(toml, tmp_path / "run", "--rounds", "1") == 2
+    assert train(toml, tmp_path / "run", "--rounds", "1", "--outside") == 0
+    assert main(resuming(tmp_path / "run")) == 0
+    assert main(["evaluate", str(tmp_path / "run"), "--episodes", "2"]) == 0

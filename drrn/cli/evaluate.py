@@ -59,7 +59,8 @@ def run(options: argparse.Namespace) -> None:
         )
     agent, config = load_agent(options.agent), read_config(options.agent)
     if options.game:
-        recipe = recipe_for(options.game, lenient=config["game"]["lenient"], paraphrased=options.paraphrased)
+        choices = {"paraphrased": options.paraphrased, "outside": config["game"].get("outside", True)}
+        recipe = recipe_for(options.game, lenient=config["game"]["lenient"], **choices)
     else:
         recipe = replace(recipe_of_run(options.agent, config), paraphrased=options.paraphrased)
     game = recipe.open()

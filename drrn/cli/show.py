@@ -29,6 +29,7 @@ def add_game_options(command: argparse.ArgumentParser, *, optional: bool = False
         "(default: our own where it understands the story whole)",
     )
     command.add_argument("--encoding", help="of the story file, if it is not UTF-8 (old stories: cp1252)")
+    command.add_argument("--outside", action="store_true", help="let a TOML name files outside its own folder")
 
 
 def open_game(options: argparse.Namespace, *, lenient: bool = False, **choices: Any) -> Game:
@@ -38,9 +39,8 @@ def open_game(options: argparse.Namespace, *, lenient: bool = False, **choices: 
 
 def open_named(options: argparse.Namespace, *, lenient: bool = False, **choices: Any) -> tuple[Game, Recipe]:
     """The same, with the recipe by which it can be opened again."""
-    recipe = recipe_for(
-        options.game, lenient=lenient or options.lenient, encoding=options.encoding, engine=options.engine, **choices
-    )
+    given = {name: getattr(options, name) for name in ("encoding", "engine", "outside")}
+    recipe = recipe_for(options.game, lenient=lenient or options.lenient, **given, **choices)
     game = recipe.open()
     if options.lenient and isinstance(game, Authored):
         for line in grouped(game.problems):

@@ -171,7 +171,7 @@ def resumed_run(options: argparse.Namespace) -> Iterator[tuple[Trainer, Run]]:
         raise InputError(f"a resumed run keeps its game: leave out {options.game}")
     given = _given(options)
     free = {name: value for name, value in given.items() if all_settings()[name].same_results}
-    others = [name for name in ("paper", "out", "config", "lenient", "encoding") if getattr(options, name)]
+    others = [name for name in ("paper", "out", "config", "lenient", "encoding", "outside") if getattr(options, name)]
     for name in (*others, *(name for name in given if name not in free)):
         raise InputError(f"a resumed run keeps its settings: leave out {_flag(name)}")
     progress = states_progress(MOST_STATES)

@@ -78,6 +78,20 @@ class Divergence:
                 return
 
 
+def note_a_game_without_words(name: str, store: Store, settings: Settings) -> None:
+    """Say that a model which reads words has none to read."""
+    if settings.model == "table":
+        return
+    for side, texts, encoder in zip(
+        ("pages", "actions"), (store.states, store.actions), settings.encoders, strict=True
+    ):
+        if not len(texts.vocabulary) and encoder != "sentence":
+            log.warning(
+                "%s is a game without words: its %s hold no letters and no digits, so the model cannot tell them apart "
+                "(the model table can)", name, side,
+            )  # fmt: skip
+
+
 def _memory() -> int:
     """Bytes of this machine's memory; where nobody says, none are too many."""
     try:

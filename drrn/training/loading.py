@@ -96,7 +96,8 @@ def recipe_of_run(folder: Path, config: Mapping[str, Any]) -> Recipe:
             f'{folder}: its game, "{kept["title"]}", was given as an object, and no name opens it: in Python, '
             "drrn.resume(run, game) goes on with it; drrn evaluate takes another by --game"
         )
-    return Recipe(**{f.name: kept[f.name] for f in fields(Recipe) if f.name in kept})
+    known = {f.name: kept[f.name] for f in fields(Recipe) if f.name in kept}
+    return Recipe(**{"outside": True, **known})  # a run that says nothing of it is older than the question
 
 
 def read_config(folder: Path) -> dict[str, Any]:

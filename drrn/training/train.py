@@ -33,7 +33,7 @@ from drrn.settings import Settings
 from drrn.text import State, Store, texts_of_all
 from drrn.training import online, record
 from drrn.training.agent import Agent, shape_of
-from drrn.training.limits import Divergence, check_memory
+from drrn.training.limits import Divergence, check_memory, note_a_game_without_words
 from drrn.training.row_file import evaluation_rows
 
 log = logging.getLogger("drrn")
@@ -163,6 +163,8 @@ class Trainer:
         """Evaluate a round, and let go of what the next one does not need."""
         settings = self.settings
         self.divergence.check(self.model.state(), number)
+        if number == 1:
+            note_a_game_without_words(self.game.name, self.store, settings)
         episodes = settings.evaluation_episodes
         evaluations = evaluate(self.rollouts, POLICIES, settings.alpha, episodes, settings.seeds, number)
         self.learner.forget()
