@@ -3,14 +3,14 @@
 import sys
 
 
-def main() -> int:
+def start() -> int:
     try:
-        from drrn.cli import main as command
+        from drrn.cli import main
 
-        return command()
+        return main()
     except KeyboardInterrupt:
         return 130
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(start())

@@ -112,7 +112,7 @@ def test_a_reader_who_goes_away_ends_the_command_with_the_code_of_a_broken_pipe(
 
 
 def test_ctrl_c_while_the_command_is_loaded_is_quiet(monkeypatch, capsys):
-    from drrn.__main__ import main as start
+    from drrn.__main__ import start
 
     def interrupted(_):
         raise KeyboardInterrupt

@@ -93,6 +93,10 @@ class Run:
             tensor_file.clear_leftovers(self.folder, FILES)
             yield
 
+    def write(self, name: str, text: str) -> None:
+        """Put a file beside those of the run, whole; no hash vouches for it."""
+        tensor_file.write_whole(self.folder / name, [text.encode()])
+
     def keep(self, trainer: Trains) -> None:
         """After a round: the rows, then the checkpoint, then what is made from it."""
         settings = read_json(self.folder / "config.json", "").get("settings")
