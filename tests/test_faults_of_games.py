@@ -1,5 +1,7 @@
 """Games: what a check of the contract accepts, and searches and patterns that end."""
 
+import resource
+
 import pytest
 
 import drrn
@@ -9,6 +11,7 @@ from drrn.games import ContractError, Observation
 from drrn.games.stories.teller import Teller
 from tests.runs import resuming, train
 from tests.sample_games import Walk
+from tests.test_menus import Hall
 
 
 class Teaches(Walk):
@@ -85,3 +88,21 @@ def test_a_run_goes_on_with_the_files_outside_that_it_was_allowed(tale, tmp_path
     assert train(toml, tmp_path / "run", "--rounds", "1", "--outside") == 0
     assert main(resuming(tmp_path / "run")) == 0
     assert main(["evaluate", str(tmp_path / "run"), "--episodes", "2"]) == 0
+
+
+class LongPage(Hall):
+    """A hall whose description is a megabyte."""
+
+    def look(self, state):
+        seen = super().look(state)
+        return Observation(seen.text + " so on" * 170_000, seen.actions, seen.reward) if state == "hall" else seen
+
+
+@pytest.mark.parametrize("paper", [True, False])
+@pytest.mark.parametrize(("hall", "doors"), [(Hall, 2000), (LongPage, 3)])
+def test_a_page_of_2000_links_or_of_a_megabyte_takes_the_memory_that_it_needs(hall, doors, paper):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    few = {"rounds": 1, "episodes_per_round": 200, "replicas": 2, "hidden": 20, "evaluation_episodes": 20}
+    (done,) = drrn.trainer(hall(doors), paper=paper, **few).train()
+    assert done.transitions >= 400
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # kB; it was 8,400,000

@@ -121,3 +121,6 @@ def test_ctrl_c_while_the_command_is_loaded_is_quiet(monkeypatch, capsys):
     module.__getattr__ = interrupted
     monkeypatch.setitem(sys.modules, "drrn.cli", module)
     assert start() == 130 and capsys.readouterr().err == ""
+    asked = "import drrn, sys; assert not {'numpy', 'torch', 'drrn.games'} & set(sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run([sys.executable, "-c", asked], env=environment, check=True)  # before it, nothing takes long
