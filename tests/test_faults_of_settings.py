@@ -24,8 +24,10 @@ from tests.small_trainings import SMALL
         ["--evaluation-episodes", "10000000000000"],
         ["--hidden", "9" * 400],
         ["--workers", "1000000"],
+        ["--interaction", "bilinear", "--action-hidden", "9000000000000"],
+        ["--paper", "--model", "max-action", "--most-actions", "9000000000000"],
     ],
-    ids=lambda asked: asked[0],
+    ids=lambda asked: asked[-2],
 )
 def test_a_size_that_no_memory_holds_is_refused_with_what_it_would_take(asked, capsys, own_folder, tmp_path):
     assert main(["train", "long-watch", *asked]) == 2

@@ -22,6 +22,10 @@ PER_REPLICA = 16_000  # bytes: generators and lists, whatever the model
 PER_EPISODE = 100  # bytes: one transition at least
 PER_WORKER = 100_000_000  # bytes: Python and its modules
 SATURATED = 5.0  # tanh of it is 0.9999: a unit that is given more cannot be told from one that is given twice as much
+SIZES = (
+    "hidden", "layers", "action_hidden", "embedding", "most_actions", "replicas", "batch_size", "episodes_per_round",
+    "evaluation_episodes", "workers",
+)  # fmt: skip
 UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB", "ZB")
 
 
@@ -30,9 +34,8 @@ def check_memory(settings: Settings, store: Store | None = None, available: int 
     words = [len(side.vocabulary) for side in store.sides.values()] if store else []
     needed, there = memory_needed(settings, sum(words)), available or _memory()
     if needed > there:
-        sizes = ("hidden", "layers", "replicas", "batch_size", "episodes_per_round", "evaluation_episodes", "workers")
-        larger = {name: getattr(settings, name) for name in sizes if getattr(settings, name) > getattr(Settings, name)}
-        asked = ", ".join(f"{name} {value}" for name, value in larger.items()) or f"{sum(words):,} words"
+        given = ((name, getattr(settings, name) or 0, getattr(Settings, name) or 0) for name in SIZES)
+        asked = ", ".join(f"{name} {value}" for name, value, usual in given if value > usual) or f"{sum(words):,} words"
         raise InputError(
             f"{asked}: that would take about {_said(needed)} of memory, and this machine has {_said(there)}: "
             "choose smaller sizes"
@@ -44,7 +47,7 @@ def memory_needed(settings: Settings, words: int) -> int:
     s = settings
     width = s.hidden if uses(s.model, "layers") else 1
     side = words * width + (s.layers - 1) * width**2 + (s.embedding or 0) * width
-    outputs = width * max(s.action_hidden or 0, s.most_actions or 0)
+    outputs = max(width, words) * (s.most_actions or 0) + width * (s.action_hidden or 0)
     copies = 2 + SLOTS[s.optimiser] + (s.target_every is not None) + (s.average is not None)
     batch = s.batch_size * width * s.layers
     episodes = PER_EPISODE * max(s.episodes_per_round, s.evaluation_episodes)

@@ -77,7 +77,7 @@ class Run:
             raise InputError(f"{folder}: cannot be made: {error.strerror}") from error
         run = cls(folder)
         with run.locked():
-            if any(path.name != LOCK for path in folder.iterdir()):
+            if any(path.name not in (LOCK, hashes.NAME) for path in folder.iterdir()):  # hashes alone: cut as it began
                 cure = f"go on with it by --resume {folder}, or give another name by --out"
                 raise InputError(f"{folder}: it exists; {cure}")
             run._replace({"config.json": run._config(trainer), "evaluations.csv": [csv_text([]).encode()]})
