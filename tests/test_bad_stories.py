@@ -249,8 +249,8 @@ def test_a_number_that_squares_each_turn_becomes_infinite(story):
 
 
 def test_a_page_that_grows_without_end_is_stopped(complaint):
-    said = complaint(":: Start\n<<set $x = '" + "word " * 1_500 + "'>>" + "<<$x>>" * 20 + "\n")
-    assert "makes a page of more than 100,000 characters" in said
+    said = complaint(":: Start\n<<set $x = '" + "word " * 1_500 + "'>>" + "<<$x>>" * 250 + "\n")
+    assert "makes a page of more than 1,500,000 characters" in said
 
 
 HOSTILE = '<< >> [[ ]] /% {{{ <!-- <a @@a( " \' <<" <<\\ <script> [[a][ [[a|b] \\ & &# * ! | <p --'.split()

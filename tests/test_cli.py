@@ -281,7 +281,7 @@ def test_what_is_not_installed_is_named_with_its_cure(capsys, monkeypatch):
 def test_the_usage_of_games_shows_that_add_may_be_left_out(capsys):
     with pytest.raises(SystemExit):
         main(["games", "--help"])
-    assert "usage: drrn games [-h] [add] ...\n" in capsys.readouterr().out
+    assert "usage: drrn games [-h] [--suites] [add] ...\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["", "games", "play", "scores", "inspect", "annotate"])

@@ -184,7 +184,7 @@ def test_help_names_the_choices_and_what_is_off(capsys):
         main(["train", "--help"])
     told = " ".join(capsys.readouterr().out.split())
     for words in (
-        "--model {drrn,linear,max-action,per-action,table} the",
+        "--model {drrn,linear,max-action,per-action,table,verb-object} the",
         "--interaction {inner,bilinear,network} how",
         "--optimiser {sgd,momentum,adam} how",
         "--loss {squared,huber} of",

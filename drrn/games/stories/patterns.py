@@ -13,6 +13,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from drrn.games.stories.story import LONGEST_PASSAGE
+
 if sys.version_info >= (3, 11):
     from re import _constants as sre
     from re import _parser as parser
@@ -22,7 +24,6 @@ else:
 
 MOST_WAYS = 10_000_000  # that `re` may try: a second, about
 MOST_PLACES = 20_000  # of an automaton
-LONGEST_PAGE = 1_000_000  # characters
 REPEATS = (sre.MAX_REPEAT, sre.MIN_REPEAT)
 CATEGORIES = {
     sre.CATEGORY_DIGIT: r"\d", sre.CATEGORY_NOT_DIGIT: r"\D", sre.CATEGORY_SPACE: r"\s",
@@ -40,7 +41,7 @@ class Pattern:
         self.found_by_re = re.compile(source, flags)
         self.tree: Any = parser.parse(source, flags)
         self.automaton: Automaton | None = None
-        if self._ways(LONGEST_PAGE) > MOST_WAYS:
+        if self._ways(LONGEST_PASSAGE) > MOST_WAYS:
             self.automaton = Automaton(self.tree, self.found_by_re.flags)
 
     def search(self, text: str) -> bool:
