@@ -108,10 +108,10 @@ def run(options: argparse.Namespace) -> None:
     if options.game is None and options.resume is None:
         raise InputError("name a GAME to learn, or --resume RUN")
     with new_run(options) if options.resume is None else resumed_run(options) as (trainer, folder):
-        _learn(options, trainer, folder)
+        learn_and_keep(options, trainer, folder)
 
 
-def _learn(options: argparse.Namespace, trainer: Trainer, folder: Run) -> None:
+def learn_and_keep(options: argparse.Namespace, trainer: Trainer, folder: Run) -> None:
     """Round after round until the last, each kept and shown."""
     with _way_on(folder.folder):
         scores = reference_scores(trainer.game, trainer.compiled, trainer.settings.evaluation_episodes)
