@@ -6,26 +6,15 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.errors import InputError
-from drrn.exact.solve import best
-from drrn.experiments.tuned import suiting
-from drrn.games import (
-    Compiled,
-    Enumerable,
-    Game,
-    GymnasiumGame,
-    Observation,
-    check_game,
-    compile_game,
-    make,
-    opened_game,
-)
-from drrn.playing.episodes import play_episodes, random_policy
-from drrn.recipes import recipe, recipe_name
-from drrn.settings import Settings, settings_for
 from drrn.version import __version__
 
 if TYPE_CHECKING:
+    from drrn.errors import InputError
+    from drrn.exact.solve import best
+    from drrn.games import Compiled, Enumerable, Game, GymnasiumGame, Observation, check_game, compile_game
+    from drrn.games.make import make
+    from drrn.playing.episodes import play_episodes, random_policy
+    from drrn.settings import Settings
     from drrn.training.agent import Agent
     from drrn.training.train import Trainer
 
@@ -51,7 +40,20 @@ __all__ = [
     "trainer",
 ]
 
-LAZY = {"Agent": "drrn.training.agent", "Trainer": "drrn.training.train"}  # PyTorch takes a second to import
+# Where each name is: it is fetched when it is first asked for, so that `import drrn` takes a moment, and a command that
+# does not learn does without PyTorch.
+LAZY = {
+    "InputError": "errors",
+    "best": "exact.solve",
+    **dict.fromkeys(
+        ("Compiled", "Enumerable", "Game", "GymnasiumGame", "Observation", "check_game", "compile_game", "make"),
+        "games",
+    ),
+    **dict.fromkeys(("play_episodes", "random_policy"), "playing.episodes"),
+    "Settings": "settings",
+    "Agent": "training.agent",
+    "Trainer": "training.train",
+}
 
 
 def trainer(game: Any, *, paper: bool = False, device: str = "cpu", threads: int = 1, **settings: Any) -> Trainer:
@@ -62,6 +64,10 @@ def trainer(game: Any, *, paper: bool = False, device: str = "cpu", threads: int
     beyond that what suits the game; with `paper`, it is what suits the game, or the paper's. PyTorch uses so many
     `threads` while this works, and as many as before when it has: the products are small, and more mostly wait.
     """
+    from drrn.experiments.tuned import suiting
+    from drrn.games import opened_game
+    from drrn.recipes import recipe, recipe_name
+    from drrn.settings import settings_for
     from drrn.training.agent import torch_device
     from drrn.training.train import Trainer
 
@@ -86,6 +92,7 @@ def resume(
 
     `rounds` is how many there are to be in all, if more than the run was begun with.
     """
+    from drrn.games import opened_game
     from drrn.training.loading import resumed
 
     opened = (None, None) if game is None else opened_game(game)
@@ -95,5 +102,9 @@ def resume(
 
 def __getattr__(name: str) -> Any:
     if name in LAZY:
-        return getattr(importlib.import_module(LAZY[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = found = getattr(importlib.import_module(f"drrn.{LAZY[name]}"), name)
+        return found
+    try:
+        return importlib.import_module(f"drrn.{name}")  # a room
+    except ModuleNotFoundError:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None

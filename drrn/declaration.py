@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import types
 import typing
 from typing import Any
@@ -55,7 +56,8 @@ class Setting:
             near = did_you_mean(value, self.choices)
             raise InputError(f'{self.name} is "{value}"; choose from {", ".join(self.choices)}.{near}')
         if self.kind in (int, float) and not self._within(value):
-            raise InputError(f"{self.name} is {value}; it must {self._bounds}")
+            endless = " and finite" if self.most is None and value == math.inf else ""
+            raise InputError(f"{self.name} is {value}; it must {self._bounds}{endless}")
 
     def read(self, text: str) -> Any:
         """The value that a text says; its bounds are for `check`."""
@@ -69,13 +71,15 @@ class Setting:
 
     def _within(self, value: float) -> bool:  # written so that nan is never within
         return (
-            (self.least is None or value >= self.least)
+            (isinstance(value, int) or math.isfinite(value))
+            and (self.least is None or value >= self.least)
             and (self.most is None or value <= self.most)
             and (self.above is None or value > self.above)
         )
 
     @property
     def _bounds(self) -> str:
+        """The same in words; what is without end is never within them."""
         if self.above is not None:
             return f"be above {self.above}" + ("" if self.most is None else f" and at most {self.most}")
         return f"be at least {self.least}" if self.most is None else f"lie between {self.least} and {self.most}"

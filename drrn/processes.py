@@ -1,4 +1,4 @@
-"""Worker processes: each ignores Ctrl-C, which is for its parent, and dies with it."""
+"""Worker processes, which leave Ctrl-C to their parent and die with it, and locks, which die with their process."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
+
+from drrn.errors import InputError
 
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -51,3 +55,34 @@ def _die_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+@contextmanager
+def locked(path: Path, busy: str) -> Iterator[None]:
+    """Hold the lock that a file stands for; where another process holds it, `busy` is the sentence that says so.
+
+    The lock dies with the process that holds it, however that ends; the file goes when the lock is let go.
+    """
+    file = _take(path, busy)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        file.close()
+
+
+def _take(path: Path, busy: str) -> IO[str]:
+    import fcntl
+
+    while True:
+        try:
+            file = path.open("w")
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.close()
+            raise InputError(busy) from error
+        except OSError as error:
+            raise InputError(f"{path}: cannot be locked: {error.strerror}") from error
+        if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+            return file
+        file.close()  # who held it has removed it meanwhile: the lock of a file without a name keeps nobody out

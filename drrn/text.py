@@ -1,13 +1,11 @@
 """Words, vocabularies and interned texts: each distinct text is read once and from then on is a number.
 
-A word is a lower-cased run of letters and digits; an apostrophe inside a word stays with it. A text is its sequence of
-words; a bag of words is one thing that can be made of it.
+A text is its sequence of words (`writing` says what a word is); a bag of words is one thing that can be made of it.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -15,17 +13,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from drrn.writing import words as words
+
 MOST_WORDS = 50_000  # of a vocabulary: a game that shows ever new numbers would fill all memory with their vectors
 RECENT = 4096  # texts that a store knows by themselves
 
-WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-
 Ids = NDArray[np.int64]
 State = Mapping[str, Any]  # what a part keeps from round to round: arrays, and what JSON can hold
-
-
-def words(text: str) -> list[str]:
-    return WORD.findall(text.lower().replace("’", "'"))
 
 
 def text_key(text: str) -> bytes:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -11,6 +13,7 @@ from typing import NoReturn
 import drrn
 from drrn.cli import annotate, ask, evaluate, formats, games, inspect, play, report, reproduce, scores, train
 from drrn.errors import InputError
+from drrn.writing import visible
 
 DESCRIPTION = """\
 Agents that choose among actions said in words: games, and people or agents who play them.
@@ -37,7 +40,9 @@ def parser() -> Parser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command. Exit code 0: done; 1: a check found a difference; 2: what a person can mend, in one sentence."""
+    """Run a command. Exit code 0: done; 1: a check found a difference; 2: what a person can mend, in one sentence;
+    130: stopped by Ctrl-C; 141: the reader of our output went away."""
+    logging.getLogger("drrn").addFilter(_visible_message)
     root = parser()
     try:
         options = root.parse_args(arguments)
@@ -47,15 +52,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = options.run(options) or 0
         sys.stdout.flush()
     except InputError as error:
-        print(f"drrn: {error}", file=sys.stderr)
+        print(f"drrn: {visible(str(error))}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader of our output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return 128 + signal.SIGPIPE
+    except MemoryError as error:
+        print(
+            f"drrn: not enough memory: choose smaller sizes, or fewer episodes or replicas ({error})", file=sys.stderr
+        )
+        return 2
     except OSError as error:
-        print(f"drrn: cannot go on: {error}", file=sys.stderr)
+        print(f"drrn: cannot go on: {visible(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(file=sys.stderr)  # below the ^C
         return 130
     return code
+
+
+def _visible_message(record: logging.LogRecord) -> bool:
+    """A warning may quote a story: it is shown without what steers a terminal."""
+    record.msg, record.args = visible(record.getMessage()), ()
+    return True

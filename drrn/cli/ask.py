@@ -17,6 +17,7 @@ from drrn.games import Game, Observation
 from drrn.games.history import with_history
 from drrn.games.optional import is_stopped
 from drrn.text import words
+from drrn.writing import visible_json
 
 if TYPE_CHECKING:
     from drrn.training.agent import Agent, Attention
@@ -63,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
             carried = dict(zip(as_json, agent.attention(options.state, list(as_json)), strict=True))
             as_json = {action: {"q": q, **vars(carried[action])} for action, q in as_json.items()}
             told += "".join(_carried(action, found) for action, found in carried.items())
-    print(json.dumps(as_json, ensure_ascii=False) if options.json else told)
+    print(visible_json(json.dumps(as_json, ensure_ascii=False)) if options.json else told)
 
 
 def _asked(agent: Agent, state: str, actions: Sequence[str]) -> QValues:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from drrn.cli.show import POLICIES, positive, table
 from drrn.errors import InputError
 from drrn.games import Game, Recipe, recipe_for
+from drrn.writing import visible_json
 
 if TYPE_CHECKING:
     from drrn.training.agent import Agent
@@ -58,7 +59,8 @@ def run(options: argparse.Namespace) -> None:
         )
     agent, config = load_agent(options.agent), read_config(options.agent)
     if options.game:
-        recipe = recipe_for(options.game, lenient=config["game"]["lenient"], paraphrased=options.paraphrased)
+        choices = {"paraphrased": options.paraphrased, "outside": config["game"].get("outside", True)}
+        recipe = recipe_for(options.game, lenient=config["game"]["lenient"], **choices)
     else:
         recipe = replace(recipe_of_run(options.agent, config), paraphrased=options.paraphrased)
     game = recipe.open()
@@ -69,7 +71,7 @@ def run(options: argparse.Namespace) -> None:
             for policy, found in figures.items()
             for row in found
         ]
-        print(json.dumps({"game": game.name, "replicas": rows}, ensure_ascii=False))
+        print(visible_json(json.dumps({"game": game.name, "replicas": rows}, ensure_ascii=False)))
         return
     how = "exact" if options.exact else f"{options.episodes} games each"
     header = [f"{len(next(iter(figures.values())))} replicas, {how}"]

@@ -30,6 +30,7 @@ from drrn.games.optional import THE_END
 from drrn.games.stories.authored import Authored
 from drrn.games.stories.explore import LIMIT as EXPLORED
 from drrn.games.stories.paraphrases import DEFAULT_SET
+from drrn.writing import visible, visible_json
 
 
 def add_command(commands: Any) -> None:
@@ -73,7 +74,7 @@ def run(options: argparse.Namespace) -> None:
     if compiled is None and (options.walkthrough or maps or not isinstance(game, Authored)):
         raise InputError(why_not)
     if compiled and options.walkthrough:
-        print(told_walkthrough(compiled, options.json))
+        print((visible_json if options.json else visible)(told_walkthrough(compiled, options.json)))
         return
     if compiled:
         found = full_survey(game, compiled)
@@ -81,7 +82,7 @@ def run(options: argparse.Namespace) -> None:
         found = survey(game, min(options.limit, EXPLORED), states_progress(options.limit))
         found = sampled_survey(dataclasses.replace(found, notes=[why_not, *found.notes]), game, games_progress(GAMES))
         _clear_progress()
-    print(survey_as_json(found) if options.json else told_survey(found))
+    print(visible_json(survey_as_json(found)) if options.json else visible(told_survey(found)))
     if compiled and maps:
         _plot(compiled, maps)
 

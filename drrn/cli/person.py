@@ -17,6 +17,7 @@ from drrn.cli.show import counted
 from drrn.cli.typed import LONG_MENU, meant, told_menu
 from drrn.games import Game, Observation
 from drrn.games.optional import ending_of, is_stopped, title_of
+from drrn.writing import visible
 
 KEYS = "[b]u[/b] undo, [b]r[/b] restart, [b]q[/b] quit"
 HELP = f"a number chooses; {KEYS}"
@@ -44,7 +45,8 @@ class Sitting:
 
     def begin(self) -> None:
         """Play until the person leaves."""
-        self.console.print(Panel(Text(title_of(self.game), justify="center", style="bold"), width=min(self._width, 80)))
+        title = Text(visible(title_of(self.game)), justify="center", style="bold")
+        self.console.print(Panel(title, width=min(self._width, 80)))
         if len(self.game.reset(self.seed).actions) <= LONG_MENU:
             self.console.print(HELP, style="dim")
         while self._one_game():
@@ -88,15 +90,16 @@ class Sitting:
 
     def _page(self, observation: Observation) -> None:
         self.console.print()
-        text = Text(observation.text)
-        text.highlight_words(observation.actions, style="underline")  # links that stand inside the text
+        text = Text(visible(observation.text))
+        actions = list(map(visible, observation.actions))
+        text.highlight_words(actions, style="underline")  # links that stand inside the text
         self.console.print(text, width=min(self._width, 80))
         self.console.print()
         if len(observation.actions) > LONG_MENU:
             self._commands(observation)
             return
-        advice = self._advice(observation) if self.adviser else [""] * len(observation.actions)
-        for number, (action, advised) in enumerate(zip(observation.actions, advice, strict=True), 1):
+        advice = self._advice(observation) if self.adviser else [""] * len(actions)
+        for number, (action, advised) in enumerate(zip(actions, advice, strict=True), 1):
             self.console.print(f"  [bold cyan]{number}[/] {escape(action)}{advised}", width=min(self._width, 80))
         if self.adviser and observation.text in self.shown:
             self.console.print("This page was shown before: the agent would now draw, by these chances.", style="dim")
@@ -108,12 +111,12 @@ class Sitting:
         else:
             self.console.print(HELP_COMMANDS, style="dim")
             for line in told_menu(observation.actions):
-                self.console.print(escape(line), width=min(self._width, 80), style="dim")
+                self.console.print(escape(visible(line)), width=min(self._width, 80), style="dim")
         if self.adviser:
             q = list(self.adviser(observation, seen=observation.text in self.shown)[0])
             order = sorted(range(len(q)), key=lambda place: -q[place])[:BEST_SHOWN]
             told = ", ".join(f"{observation.actions[place]} {q[place]:.2f}" for place in order)
-            self.console.print(f"the agent: {escape(told)}", style="bold yellow")
+            self.console.print(f"the agent: {escape(visible(told))}", style="bold yellow")
 
     def _advice(self, observation: Observation) -> list[str]:
         """Q of each action, and what the agent would take; on a page shown before, with what chance it would."""
@@ -153,14 +156,16 @@ class Sitting:
         elif named:
             some = ", ".join(sorted(observation.actions[place] for place in named)[:6])
             more = ", …" if len(named) > 6 else ""
-            self.console.print(f'"{escape(answer)}" may be {escape(some)}{more}: type more of it.', style="dim")
+            self.console.print(
+                f'"{escape(answer)}" may be {escape(visible(some))}{more}: type more of it.', style="dim"
+            )
         else:
-            lines = "\n".join(map(escape, told_menu(observation.actions)))
+            lines = "\n".join(escape(visible(line)) for line in told_menu(observation.actions))
             self.console.print(f"No such command: {HELP_COMMANDS}\n{lines}", style="dim", width=min(self._width, 80))
 
     def _end(self, observation: Observation, total: float) -> None:
         self.console.print()
-        self.console.print(Panel(Text(observation.text), title="The end", width=min(self._width, 80)))
+        self.console.print(Panel(Text(visible(observation.text)), title="The end", width=min(self._width, 80)))
         self.console.print(
             f"Final reward [b]{observation.reward:g}[/b], return {total:.1f}, in {counted(len(self.taken), 'step')}."
         )

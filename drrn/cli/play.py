@@ -19,6 +19,7 @@ from drrn.games import Game, Observation
 from drrn.games.history import PageHistory
 from drrn.games.optional import title_of
 from drrn.playing.episodes import Episode, Policy, Summary, play_episodes, random_policy, summarise
+from drrn.writing import visible, visible_json
 
 if TYPE_CHECKING:
     from drrn.training.agent import Player
@@ -80,7 +81,7 @@ def run(options: argparse.Namespace) -> None:
     else:
         episodes = play_episodes(game, policy, options.episodes, seed)
     summary = summarise(tracked(episodes, options.episodes, "playing"))
-    print(json.dumps(dataclasses.asdict(summary)) if options.json else told_summary(summary))
+    print(visible_json(json.dumps(dataclasses.asdict(summary))) if options.json else told_summary(summary))
 
 
 def _player(run: Path, game: Game, policy: str, seed: int) -> Player:
@@ -90,7 +91,8 @@ def _player(run: Path, game: Game, policy: str, seed: int) -> Player:
     agent = load(run)
     learned = read_config(run)["game"]["title"]
     if learned != (title := title_of(game)):
-        print(f'the agent learned "{learned}", and this is "{title}": its advice is a guess', file=sys.stderr)
+        told = visible(f'the agent learned "{learned}", and this is "{title}"')
+        print(f"{told}: its advice is a guess", file=sys.stderr)
     return agent.policy(policy, seed=seed)
 
 
@@ -117,9 +119,9 @@ class _Aloud:
 
     def __call__(self, observation: Observation) -> int:
         chosen = self.policy(observation)
-        print(f"\n{observation.text}\n")
+        print(f"\n{visible(observation.text)}\n")
         for index, action in enumerate(observation.actions):
-            print(f"  {'→' if index == chosen else ' '} {action}")
+            print(f"  {'→' if index == chosen else ' '} {visible(action)}")
         return chosen
 
 
@@ -162,5 +164,5 @@ class _Told(_Remembering):
 def _endings_aloud(game: _Remembering, episodes: Iterable[Episode]) -> Iterator[Episode]:
     """The episodes, printing the page that each comes to."""
     for episode in episodes:
-        print(f"\n{game.page.text}\n\n  reward {game.page.reward:g}\n")
+        print(f"\n{visible(game.page.text)}\n\n  reward {game.page.reward:g}\n")
         yield episode

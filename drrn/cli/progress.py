@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from drrn.experiments.estimate import Estimate, told
+from drrn.writing import visible
 
 if TYPE_CHECKING:
     from drrn.experiments.running import Work
@@ -51,7 +52,7 @@ class jobs_display:  # noqa: N801 — used as a verb
 
     def _say(self, event: Event, name: str) -> None:
         score = "" if event.score is None else f"  {event.score:6.2f}"
-        ended = "" if event.kind == "done" else "  FAILED: " + event.why.strip().splitlines()[-1]
+        ended = "" if event.kind == "done" else "  FAILED: " + visible(event.why.strip().splitlines()[-1])
         left = told(self.estimate.seconds_left()) if self.finished < self.total else "all done"
         line = f"[{self.finished:>3}/{self.total}] {name:<45}{event.seconds:6.0f} s{score}{ended}  {left}"
         if self.live:

@@ -18,6 +18,7 @@ from drrn.experiments.variants import Named
 from drrn.games.optional import close, title_of
 from drrn.games.stories.authored import paraphrases_of
 from drrn.settings import all_settings
+from drrn.writing import visible
 
 if TYPE_CHECKING:
     from drrn.experiments.running import Work
@@ -170,7 +171,7 @@ def _done(work: Work, again: bool) -> bool:
         if not again:
             raise
         aside = Results(work.root).set_aside(work.game, work.name)
-        print(f"{error}\n  put aside: {aside}", file=sys.stderr)
+        print(f"{visible(str(error))}\n  put aside: {aside}", file=sys.stderr)
         return False
 
 

@@ -12,6 +12,7 @@ from drrn.games import Game, Recipe, recipe_for
 from drrn.games.stories.authored import Authored
 from drrn.games.stories.explore import LIMIT
 from drrn.games.stories.script import grouped
+from drrn.writing import visible
 
 T = TypeVar("T")
 POLICIES = ("softmax", "greedy", "best")  # of an agent; said here too, since PyTorch takes a second to import
@@ -28,6 +29,7 @@ def add_game_options(command: argparse.ArgumentParser, *, optional: bool = False
         "(default: our own where it understands the story whole)",
     )
     command.add_argument("--encoding", help="of the story file, if it is not UTF-8 (old stories: cp1252)")
+    command.add_argument("--outside", action="store_true", help="let a TOML name files outside its own folder")
 
 
 def open_game(options: argparse.Namespace, *, lenient: bool = False, **choices: Any) -> Game:
@@ -37,13 +39,12 @@ def open_game(options: argparse.Namespace, *, lenient: bool = False, **choices: 
 
 def open_named(options: argparse.Namespace, *, lenient: bool = False, **choices: Any) -> tuple[Game, Recipe]:
     """The same, with the recipe by which it can be opened again."""
-    recipe = recipe_for(
-        options.game, lenient=lenient or options.lenient, encoding=options.encoding, engine=options.engine, **choices
-    )
+    given = {name: getattr(options, name) for name in ("encoding", "engine", "outside")}
+    recipe = recipe_for(options.game, lenient=lenient or options.lenient, **given, **choices)
     game = recipe.open()
     if options.lenient and isinstance(game, Authored):
         for line in grouped(game.problems):
-            print(f"left out: {line}", file=sys.stderr)
+            print(f"left out: {visible(line)}", file=sys.stderr)
     return game, recipe
 
 
@@ -68,7 +69,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def one_line(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(visible(text).split())
 
 
 def tracked(items: Iterable[T], total: int, label: str) -> Iterator[T]:
@@ -86,9 +87,9 @@ def tracked(items: Iterable[T], total: int, label: str) -> Iterator[T]:
 
 
 def _cell(value: object) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    if isinstance(value, (int, float)):
+        return f"{value:.2f}" if isinstance(value, float) else f"{value:,}"
+    return "-" if value is None else visible(str(value))
 
 
 def add_limit(command: argparse.ArgumentParser) -> None:

@@ -107,7 +107,12 @@ def run(options: argparse.Namespace) -> None:
         require("tensorboard", "tensorboard")
     if options.game is None and options.resume is None:
         raise InputError("name a GAME to learn, or --resume RUN")
-    trainer, folder = new_run(options) if options.resume is None else resumed_run(options)
+    with new_run(options) if options.resume is None else resumed_run(options) as (trainer, folder):
+        learn_and_keep(options, trainer, folder)
+
+
+def learn_and_keep(options: argparse.Namespace, trainer: Trainer, folder: Run) -> None:
+    """Round after round until the last, each kept and shown."""
     with _way_on(folder.folder):
         scores = reference_scores(trainer.game, trainer.compiled, trainer.settings.evaluation_episodes)
         if scores.best == scores.random:
@@ -124,8 +129,9 @@ def run(options: argparse.Namespace) -> None:
         _finish(folder, trainer, scores)
 
 
-def new_run(options: argparse.Namespace) -> tuple[Trainer, Run]:
-    """A new run: a trainer, and the folder that it is kept in."""
+@contextmanager
+def new_run(options: argparse.Namespace) -> Iterator[tuple[Trainer, Run]]:
+    """A new run: a trainer, and the folder that it is kept in, locked."""
     from drrn.training.agent import torch_device  # PyTorch takes a second to import: the other commands do without
     from drrn.training.record import Run
     from drrn.training.train import Trainer
@@ -135,7 +141,9 @@ def new_run(options: argparse.Namespace) -> tuple[Trainer, Run]:
     progress = states_progress(MOST_STATES)
     trainer = Trainer(game, settings, device, recipe=recipe, threads=options.threads, progress=progress)
     trainer.settings_from = recipe_name(paper=paper)
-    return trainer, Run.begin(options.out or _new_folder(f"{game.name}-{settings.model}"), trainer)
+    begun = Run.begin(options.out or _new_folder(f"{game.name}-{settings.model}"), trainer)
+    with begun.locked():
+        yield trainer, begun
 
 
 def _settings(options: argparse.Namespace, game: Game) -> tuple[Settings, bool]:
@@ -153,7 +161,8 @@ def _new_folder(name: str) -> Path:
     return Path("runs") / f"{plain}-{moment}"
 
 
-def resumed_run(options: argparse.Namespace) -> tuple[Trainer, Run]:
+@contextmanager
+def resumed_run(options: argparse.Namespace) -> Iterator[tuple[Trainer, Run]]:
     """A run that was interrupted: it keeps its game and its settings, but for those that leave results as they are."""
     from drrn.training.loading import resumed
     from drrn.training.record import Run
@@ -162,12 +171,14 @@ def resumed_run(options: argparse.Namespace) -> tuple[Trainer, Run]:
         raise InputError(f"a resumed run keeps its game: leave out {options.game}")
     given = _given(options)
     free = {name: value for name, value in given.items() if all_settings()[name].same_results}
-    others = [name for name in ("paper", "out", "config", "lenient", "encoding") if getattr(options, name)]
+    others = [name for name in ("paper", "out", "config", "lenient", "encoding", "outside") if getattr(options, name)]
     for name in (*others, *(name for name in given if name not in free)):
         raise InputError(f"a resumed run keeps its settings: leave out {_flag(name)}")
     progress = states_progress(MOST_STATES)
     more = {"threads": options.threads, "progress": progress, "changes": free}
-    return resumed(options.resume, device=options.device, **more), Run(options.resume)
+    begun = Run(options.resume)
+    with begun.locked():
+        yield resumed(options.resume, device=options.device, **more), begun
 
 
 @contextmanager

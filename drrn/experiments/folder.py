@@ -22,6 +22,7 @@ from typing import Any
 
 from drrn.errors import InputError
 from drrn.experiments.rows import CURE, FACTS, KINDS, Columns, Row, rows_of
+from drrn.processes import locked
 from drrn.settings import Settings, all_settings
 from drrn.training.tensor_file import write_whole
 
@@ -115,16 +116,9 @@ class Results:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """One at a time in a folder; the lock dies with the process that holds it."""
-        import fcntl
-
         make_folder(self.root / "work")
-        with (self.root / "work" / ".lock").open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise InputError(
-                    f"{self.root}: another `drrn reproduce` is at work here: wait for it, or give another --out"
-                ) from error
+        busy = f"{self.root}: another `drrn reproduce` is at work here: wait for it, or give another --out"
+        with locked(self.root / "work" / ".lock", busy):
             for part in ("rows", "work"):
                 for left in (self.root / part).rglob(".*.*[0-9]"):  # half-written by a process that was killed
                     left.unlink(missing_ok=True)

@@ -36,6 +36,7 @@ class Recipe:
     engine: str | None = None  # of a Twine story: native or hosted
     folder: str | None = None  # where to look for the module of a `module:factory` that is not installed
     history: int = 0  # pages before that a page's text tells, too
+    outside: bool = False  # whether a TOML may name files outside its folder
 
     def open(self) -> Game:
         """The game, made anew."""
@@ -54,6 +55,7 @@ def make(
     encoding: str | None = None,
     engine: str | None = None,
     folder: str | Path | None = None,
+    outside: bool = False,
 ) -> Game:
     """Open a game: a name (built in, added, or registered by a package), a Twee file or a folder of them, a published
     Twine page, compiled Ink, the TOML beside a story, a game of a suite (`twx:coin`, `jericho:PATH`, … or a TOML that
@@ -64,10 +66,10 @@ def make(
     them (a name chooses among its sets of them); `lenient` plays on without what is not supported; `encoding` is the
     story file's, if it is not UTF-8; `engine` insists on our own reading of a Twine story ("native") or on the engine
     that it was published with ("hosted"); `folder` is where to look for a module that is not installed (default: the
-    current one).
+    current one); `outside` allows a TOML to name a story and paraphrases outside its own folder.
     """
     options = {"shuffle": shuffle, "paraphrased": paraphrased, "lenient": lenient, "encoding": encoding}
-    options["engine"] = engine
+    options |= {"engine": engine, "outside": outside}
     return recipe_for(name_or_path, folder=folder, **options).open()
 
 
@@ -179,7 +181,7 @@ def _named(game: Game, source: str) -> Game:
 
 
 def _story(recipe: Recipe) -> Game:
-    chosen = (recipe.shuffle, recipe.paraphrased, recipe.lenient, recipe.encoding, recipe.engine)
+    chosen = (recipe.shuffle, recipe.paraphrased, recipe.lenient, recipe.encoding, recipe.engine, recipe.outside)
     return open_story(_path(recipe.source), StoryOptions(*chosen))
 
 

@@ -45,12 +45,15 @@ class StoryOptions:
     lenient: bool = False
     encoding: str | None = None
     engine: str | None = None  # native or hosted; None: whichever understands the story
+    outside: bool = False  # whether a TOML may name files outside its folder
 
 
 def open_story(path: Path, options: StoryOptions) -> Game:
     """The game of a story file, of the TOML beside one, or of a folder of Twee."""
     toml = path if path.suffix.lower() == ".toml" else _toml_beside(path)
     rules = read_rules(toml) if toml else Rules()
+    if toml and not options.outside:
+        _check_inside(rules, toml)
     file = rules.story or path
     said_in = paraphrase_file(rules.paraphrases, options.paraphrased, toml or path)
     said = read_paraphrases(said_in) if said_in else None
@@ -189,6 +192,16 @@ def _has_scripts(story: Story) -> bool:
 
 def has_mini_racer() -> bool:
     return importlib.util.find_spec("py_mini_racer") is not None
+
+
+def _check_inside(rules: Rules, toml: Path) -> None:
+    """Refuse files outside the TOML's folder: whoever wrote it may not be whose files they are."""
+    folder = toml.parent.resolve()
+    named = {"story": rules.story, **{f"paraphrases ({name})": file for name, file in rules.paraphrases.items()}}
+    for key, file in named.items():
+        if file and not file.resolve().is_relative_to(folder):
+            cure = "put it there, or allow it by --outside (in Python: outside=True)"
+            raise InputError(f"{toml}: {key} is {file.resolve()}, which is outside the folder of the TOML: {cure}")
 
 
 def _toml_beside(path: Path) -> Path | None:

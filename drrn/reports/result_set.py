@@ -13,6 +13,7 @@ from drrn.experiments.folder import GAME, Results, Stored
 from drrn.experiments.plan import PAPER, VARIANTS, game_order
 from drrn.experiments.rows import Row
 from drrn.experiments.variants import Variant
+from drrn.writing import visible
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,9 @@ class ResultSet:
         self.games = game_order({*self.facts, *(game for game, _ in self.jobs)})
 
     def title(self, game: str) -> str:
-        return PAPER.get(game) or self.facts.get(game, {}).get("title") or game
+        """What the game is called; a story's own title in one line, without what steers a terminal."""
+        found = PAPER.get(game) or self.facts.get(game, {}).get("title") or game
+        return " ".join(visible(str(found)).split())
 
     def fact(self, game: str, name: str) -> float | None:
         value = self.facts.get(game, {}).get(name)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import statistics
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 from drrn.errors import require
 from drrn.training.reference_scores import ReferenceScores
+from drrn.training.tensor_file import write_whole
+from drrn.writing import visible
 
 
 def draw_curve(
@@ -36,11 +40,15 @@ def draw_curve(
     if scores.best_return is not None:
         value = scores.best_return
         axes.axhline(value, color="#3a8f4d", linestyle="-.", linewidth=0.8, label=f"best return ({value:.1f})")
-    axes.set(xlabel="episodes played", ylabel="mean final reward", title=title)
+    axes.set(xlabel="episodes played", ylabel="mean final reward", title=visible(title))
     axes.set_xlim(left=0)
     axes.grid(alpha=0.25)
     figure.legend(loc="outside lower center", ncols=4, frameon=False)
-    figure.savefig(path, dpi=150, metadata={"Software": None})
+    drawn_bytes = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of scripts that the font does not have
+        figure.savefig(drawn_bytes, dpi=150, format="png", metadata={"Software": None})
+    write_whole(path, [drawn_bytes.getvalue()])
     pyplot.close(figure)
 
 

@@ -8,6 +8,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from drrn import registry
 from drrn.errors import InputError
 from drrn.games import Game, Recipe
@@ -17,7 +19,8 @@ from drrn.settings import Settings
 from drrn.text import Store
 from drrn.training import tensor_file
 from drrn.training.agent import Agent, shape_of, torch_device
-from drrn.training.record import Run, read_json
+from drrn.training.limits import check_memory
+from drrn.training.record import WEIGHTS, WORDS, Run, read_json
 from drrn.training.train import Trainer
 from drrn.vectors import open_vectors
 
@@ -30,10 +33,17 @@ def load_agent(folder: Path, device: str = "cpu") -> Agent:
     settings = Settings(**config["settings"])
     _check_vectors(folder, config)
     store = _store(folder, settings)
+    Run(folder).check("config.json", WORDS, WEIGHTS)
+    check_memory(settings, store)
     shape = shape_of(settings, config["most_actions"])
     model = build_model(settings.model, shape, store, settings.seeds, torch_device(device))
-    path = folder / "model.safetensors"
+    path = folder / WEIGHTS
     arrays, metadata = tensor_file.load(path)
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            raise InputError(
+                f'{path}: its weights "{name}" are not all finite numbers: learn at a smaller learning rate'
+            )
     if metadata.get("game", config["game"]["sha256"]) != config["game"]["sha256"]:
         raise InputError(f"{path}: it holds the weights of another game")
     model.restore(arrays, str(path))
@@ -86,7 +96,8 @@ def recipe_of_run(folder: Path, config: Mapping[str, Any]) -> Recipe:
             f'{folder}: its game, "{kept["title"]}", was given as an object, and no name opens it: in Python, '
             "drrn.resume(run, game) goes on with it; drrn evaluate takes another by --game"
         )
-    return Recipe(**{f.name: kept[f.name] for f in fields(Recipe) if f.name in kept})
+    known = {f.name: kept[f.name] for f in fields(Recipe) if f.name in kept}
+    return Recipe(**{"outside": True, **known})  # a run that says nothing of it is older than the question
 
 
 def read_config(folder: Path) -> dict[str, Any]:

@@ -5,6 +5,7 @@
     model.safetensors     weights after the last round
     vocabulary.json       words of states and actions
     checkpoint.safetensors  all that a resumed run needs
+    hashes.json           SHA-256 of each of them, written last
     curve.png             the learning curve
 
 Rows are written before the checkpoint that covers them, and each file is put in place whole; so a run killed at any
@@ -13,11 +14,10 @@ moment goes on from its last finished round, and ends with the numbers of a run 
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol
@@ -30,17 +30,17 @@ from drrn.games import Game, Recipe, recipe_of
 from drrn.games.optional import fingerprint_of, sources_of, title_of
 from drrn.learning.reward_scale import RewardScale
 from drrn.models import Model
-from drrn.playing.evaluation import Evaluation
-from drrn.playing.policies import POLICIES
+from drrn.processes import locked
 from drrn.settings import Settings
 from drrn.text import State, Store
-from drrn.training import tensor_file
-from drrn.training.state_file import load_state, save_state
+from drrn.training import hashes, tensor_file
+from drrn.training.row_file import check_rounds, csv_text, read_rows
+from drrn.training.state_file import load_state, packed_state
 from drrn.version import __version__
 
-MEASURES = ("final_reward", "return", "steps", "stopped")
-COLUMNS = ["replica", "seed", "round", "episodes", *(f"{p}_{m}" for p in POLICIES for m in MEASURES), "endings"]
-BEFORE_BEST = [name for name in COLUMNS if not name.startswith("best_")]  # of runs older than that policy
+WEIGHTS, WORDS = "model.safetensors", "vocabulary.json"
+FILES = ("config.json", "evaluations.csv", "checkpoint.safetensors", WORDS, WEIGHTS, hashes.NAME, "curve.png")
+LOCK = ".lock"
 
 
 class Trains(Protocol):
@@ -71,61 +71,81 @@ class Run:
     @classmethod
     def begin(cls, folder: Path, trainer: Trains) -> Run:
         """Make the folder and write what the run is."""
-        if (folder / "config.json").exists() or (folder.exists() and any(folder.iterdir())):
-            raise InputError(f"{folder}: it exists; go on with it by --resume {folder}, or give another name by --out")
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"{folder}: cannot be made: {error.strerror}") from error
         run = cls(folder)
-        run.write("config.json", json.dumps(config_of(trainer), indent=2))
-        run.write("evaluations.csv", csv_text([]))
+        with run.locked():
+            if any(path.name not in (LOCK, hashes.NAME) for path in folder.iterdir()):  # hashes alone: cut as it began
+                cure = f"go on with it by --resume {folder}, or give another name by --out"
+                raise InputError(f"{folder}: it exists; {cure}")
+            run._replace({"config.json": run._config(trainer), "evaluations.csv": [csv_text([]).encode()]})
         return run
 
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One process at a time writes to the folder; what one that was killed has left half-written is cleared."""
+        if not self.folder.is_dir():
+            raise InputError(f"{self.folder}: no run is here: there is no config.json")
+        busy = f"{self.folder}: another process is at work on this run: wait for it, or give another folder"
+        with locked(self.folder / LOCK, busy):
+            tensor_file.clear_leftovers(self.folder, FILES)
+            yield
+
     def write(self, name: str, text: str) -> None:
+        """Put a file beside those of the run, whole; no hash vouches for it."""
         tensor_file.write_whole(self.folder / name, [text.encode()])
 
     def keep(self, trainer: Trains) -> None:
         """After a round: the rows, then the checkpoint, then what is made from it."""
-        if read_json(self.folder / "config.json", "").get("settings") != asdict(trainer.settings):  # more rounds, say
-            self.write("config.json", json.dumps(config_of(trainer), indent=2))
-        self.write("evaluations.csv", csv_text(trainer.rows))
-        save_state(self.checkpoint, trainer.state())
-        self._write_model(trainer)
+        settings = read_json(self.folder / "config.json", "").get("settings")
+        others = settings != asdict(trainer.settings)  # more rounds, say
+        self._replace(
+            {
+                **({"config.json": self._config(trainer)} if others else {}),
+                "evaluations.csv": [csv_text(trainer.rows).encode()],
+                self.checkpoint.name: packed_state(trainer.state()),
+                **self._model(trainer),
+            }
+        )
 
     def resume(self, trainer: Trains) -> None:
         """Put the trainer where the last finished round left it."""
-        if self.checkpoint.exists():
-            try:
-                trainer.restore(load_state(self.checkpoint), str(self.checkpoint))
-            except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-                raise InputError(f"{self.checkpoint}: not the checkpoint of this run: {error}") from error
-            trainer.rows = self.rows(before=trainer.round + 1)
-            self._write_model(trainer)  # a kill may have come between the checkpoint and what is made from it
-        elif not (self.folder / "evaluations.csv").exists():
-            self.write("evaluations.csv", csv_text([]))
+        if not self.checkpoint.exists():
+            if not (self.folder / "evaluations.csv").exists():
+                self._replace({"evaluations.csv": [csv_text([]).encode()]})
+            return
+        rows = self.rows()  # first, since it can name the line
+        self.check("config.json", "evaluations.csv", self.checkpoint.name)
+        try:
+            trainer.restore(load_state(self.checkpoint), str(self.checkpoint))
+            finished = int(trainer.round)
+        except (
+            LookupError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            RuntimeError,
+            AssertionError,
+            OverflowError,
+        ) as error:
+            raise InputError(f"{self.checkpoint}: not the checkpoint of this run: {error}") from error
+        trainer.rows = [row for row in rows if int(row["round"]) <= finished]
+        check_rounds(self.folder / "evaluations.csv", trainer.rows, finished, trainer.settings.replicas)
+        self._replace(self._model(trainer))  # a kill may have come between the checkpoint and what is made from it
 
     @property
     def checkpoint(self) -> Path:
         return self.folder / "checkpoint.safetensors"
 
-    def rows(self, before: int | None = None) -> list[dict[str, str]]:
-        """The rows of evaluations.csv, up to a round."""
-        path = self.folder / "evaluations.csv"
-        try:
-            with path.open(encoding="utf-8", newline="") as file:
-                reader = csv.DictReader(file)
-                header, rows = reader.fieldnames, list(reader)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-        except (ValueError, csv.Error) as error:
-            raise InputError(f"{path}: cannot be read as CSV in UTF-8: {error}") from error
-        if header not in (COLUMNS, BEFORE_BEST):
-            raise InputError(f"{path}, line 1: the header must be {','.join(COLUMNS)}")
-        for number, row in enumerate(rows, 2):
-            if not (row["round"] or "").isdecimal():
-                raise InputError(f"{path}, line {number}: the round must be a whole number")
-        return [row for row in rows if before is None or int(row["round"]) < before]
+    def rows(self) -> list[dict[str, str]]:
+        """The rows of evaluations.csv."""
+        return read_rows(self.folder / "evaluations.csv")
+
+    def check(self, *names: str) -> None:
+        """Refuse files that are not as the run wrote them."""
+        hashes.check_files(self.folder, names)
 
     def check_whole(self) -> None:
         """Refuse to go on where rounds were kept and the checkpoint is not there: it would begin again at the first.
@@ -139,11 +159,16 @@ class Run:
             missing = f"{self.checkpoint}: it is missing, so the run cannot go on after round {kept}"
             raise InputError(f"{missing}: begin a new run")
 
-    def _write_model(self, trainer: Trains) -> None:
-        self.write("vocabulary.json", json.dumps(vocabulary_of(trainer), ensure_ascii=False))
-        tensor_file.save(
-            self.folder / "model.safetensors", trainer.model.state(), {"game": fingerprint_of(trainer.game)}
-        )
+    def _replace(self, files: hashes.Parts) -> None:
+        hashes.replace_files(self.folder, files)
+
+    def _config(self, trainer: Trains) -> list[bytes]:
+        return [json.dumps(config_of(trainer), indent=2).encode()]
+
+    def _model(self, trainer: Trains) -> dict[str, list[bytes]]:
+        words = json.dumps(vocabulary_of(trainer), ensure_ascii=False).encode()
+        game = {"game": fingerprint_of(trainer.game)}
+        return {WORDS: [words], WEIGHTS: tensor_file.packed(trainer.model.state(), game)}
 
 
 def save(folder: Path, trainer: Trains) -> None:
@@ -154,7 +179,9 @@ def save(folder: Path, trainer: Trains) -> None:
     if trainer.folder is None or trainer.folder.resolve() != folder:
         Run.begin(folder, trainer)
         trainer.folder = folder
-    Run(folder).keep(trainer)
+    run = Run(folder)
+    with run.locked():
+        run.keep(trainer)
 
 
 def config_of(trainer: Trains) -> dict[str, Any]:
@@ -201,33 +228,6 @@ def vocabulary_of(trainer: Trains) -> dict[str, Any]:
     if trainer.scale:
         found["reward_scales"] = trainer.scale.factors
     return found
-
-
-def evaluation_rows(evaluations: Sequence[Evaluation], settings: Settings) -> list[dict[str, str]]:
-    """One row for each replica: the policies side by side, and the shares of endings by softmax."""
-    rows = []
-    for replica, seed in enumerate(settings.seeds):
-        mine = {e.policy: e for e in evaluations if e.replica == replica}
-        row: dict[str, Any] = {"replica": replica, "seed": seed}
-        for policy, e in mine.items():
-            s = e.summary
-            row |= {"round": e.round, "episodes": s.episodes}
-            values = (s.mean_final_reward, s.mean_return, s.mean_steps, e.stopped)
-            row |= {f"{policy}_{m}": round(v, 6) for m, v in zip(MEASURES, values, strict=True)}
-        shares = {
-            name: count / mine["softmax"].summary.episodes for name, count in mine["softmax"].summary.endings.items()
-        }
-        row["endings"] = json.dumps(shares, ensure_ascii=False)
-        rows.append({name: str(value) for name, value in row.items()})
-    return rows
-
-
-def csv_text(rows: Sequence[dict[str, str]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
 
 
 def read_json(path: Path, missing: str) -> Any:

@@ -17,15 +17,15 @@ EDITION = "2"  # raised whenever what a checkpoint holds changes
 ARRAY = "\0array"  # what stands in the JSON for an array: its name in the file
 
 
-def save_state(path: Path, state: State) -> None:
-    """Write the file whole or not at all."""
+def packed_state(state: State) -> list[bytes]:
+    """The bytes of the file, part by part."""
     arrays: dict[str, NDArray[Any]] = {}
     tree = _without_arrays(state, "", arrays)
-    tensor_file.save(path, arrays, {"state": json.dumps(tree, ensure_ascii=False), "edition": EDITION})
+    return tensor_file.packed(arrays, {"state": json.dumps(tree, ensure_ascii=False), "edition": EDITION})
 
 
 def load_state(path: Path) -> State:
-    """What `save_state` wrote; a file that is cut short, foreign or of another edition is refused."""
+    """What `packed_state` made; a file that is cut short, foreign or of another edition is refused."""
     arrays, metadata = tensor_file.load(path)
     if metadata.get("edition") != EDITION:
         raise InputError(
@@ -34,7 +34,7 @@ def load_state(path: Path) -> State:
         )
     try:
         found: State = _with_arrays(json.loads(metadata["state"]), arrays)
-    except (KeyError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: not the checkpoint of a run: {error}") from error
     return found
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,11 @@ Arrays = Mapping[str, NDArray[Any]]
 
 def save(path: Path, arrays: Arrays, metadata: Mapping[str, str] | None = None) -> None:
     """Write beside the file and put it in place at once, so that a half-written file never bears the name."""
+    write_whole(path, packed(arrays, metadata))
+
+
+def packed(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> list[bytes]:
+    """The bytes of the file, part by part."""
     header: dict[str, Any] = {"__metadata__": dict(metadata or {})}
     end = 0
     for name, array in arrays.items():
@@ -35,23 +41,28 @@ def save(path: Path, arrays: Arrays, metadata: Mapping[str, str] | None = None) 
     text = json.dumps(header, ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)
     beginning = struct.pack("<Q", len(text)) + text
-    write_whole(path, [beginning, *(np.ascontiguousarray(array).tobytes() for array in arrays.values())])
+    return [beginning, *(np.ascontiguousarray(array).tobytes() for array in arrays.values())]
 
 
 def load(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
     """The arrays and the metadata; a file that is cut short or foreign is refused."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    data = contents(path)
     try:
         (length,) = struct.unpack("<Q", data[:8])
         header = json.loads(data[8 : 8 + length])
-        metadata = header.pop("__metadata__", {})
+        metadata = dict(header.pop("__metadata__", {}))
         body = memoryview(data)[8 + length :]
         return {name: _array(entry, body) for name, entry in header.items()}, metadata
-    except (struct.error, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (struct.error, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise InputError(f"{path}: not a whole safetensors file: it was cut short, or is something else") from error
+
+
+def contents(path: Path) -> bytes:
+    """The bytes of a file, or a sentence."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def write_whole(path: Path, parts: list[bytes]) -> None:
@@ -70,10 +81,20 @@ def write_whole(path: Path, parts: list[bytes]) -> None:
         raise InputError(f"{path}: cannot be written: {error.strerror}; what was there before stays") from error
 
 
+def clear_leftovers(folder: Path, names: Iterable[str]) -> None:
+    """Remove what processes that were killed had written of these files, and not put in place."""
+    for name in names:
+        for path in folder.glob(f".{name}.*"):  # what `write_whole` writes beside the file
+            if path.suffix[1:].isdecimal():
+                path.unlink(missing_ok=True)
+
+
 def _array(entry: dict[str, Any], body: memoryview) -> NDArray[Any]:
-    start, end = entry["data_offsets"]
+    (start, end), shape = entry["data_offsets"], [*entry["shape"]]
     kind = np.dtype(KINDS[entry["dtype"]])
-    if end > len(body) or end - start != kind.itemsize * int(np.prod(entry["shape"], dtype=np.int64)):
+    if not all(type(size) is int and size >= 0 for size in (start, end, *shape)):
+        raise ValueError("sizes that are no sizes")
+    if end > len(body) or end - start != kind.itemsize * math.prod(shape):
         raise ValueError("cut short")
-    array: NDArray[Any] = np.frombuffer(body[start:end], kind).reshape(entry["shape"]).copy()
+    array: NDArray[Any] = np.frombuffer(body[start:end], kind).reshape(shape).copy()
     return array

@@ -33,6 +33,8 @@ from drrn.settings import Settings
 from drrn.text import State, Store, texts_of_all
 from drrn.training import online, record
 from drrn.training.agent import Agent, shape_of
+from drrn.training.limits import Divergence, check_memory, note_a_game_without_words
+from drrn.training.row_file import evaluation_rows
 
 log = logging.getLogger("drrn")
 
@@ -71,6 +73,7 @@ class Trainer:
         """
         if threads < 1:
             raise InputError(f"threads is {threads}; it must be at least 1")
+        check_memory(settings)
         self.game, self.recipe, self.settings, self.device, self.threads = game, recipe, settings, device, threads
         self.round, self.torn = 0, False  # finished; whether the next one was interrupted while it learned
         self.rows: list[dict[str, str]] = []  # of evaluations.csv, round by round
@@ -82,10 +85,11 @@ class Trainer:
         self.grows = self.compiled is None or settings.grow  # whether words are met while playing
         self.store = Store.of_words(shared=settings.shared, keep_texts="sentence" in settings.encoders)
         shape = shape_of(settings, self._load_dictionary())
+        check_memory(settings, self.store)
         self.model = build_model(settings.model, shape, self.store, settings.seeds, device)
         for replica in range(settings.replicas):
             self.model.meet(replica, np.arange(len(self.store.states)), np.arange(len(self.store.actions)))
-        self.learner = build_learner(self.model, settings)
+        self.learner, self.divergence = build_learner(self.model, settings), Divergence(settings)
         self.explorer = Optimism(settings, self.store) if settings.exploration == "optimism" else None
         self.scale = RewardScale(settings.replicas) if settings.alpha_relative else None
         self.rollouts = self._rollouts()
@@ -158,12 +162,15 @@ class Trainer:
     def _finish(self, number: int, learned: int, seconds: float) -> Round:
         """Evaluate a round, and let go of what the next one does not need."""
         settings = self.settings
+        self.divergence.check(self.model.state(), number)
+        if number == 1:
+            note_a_game_without_words(self.game.name, self.store, settings)
         episodes = settings.evaluation_episodes
         evaluations = evaluate(self.rollouts, POLICIES, settings.alpha, episodes, settings.seeds, number)
         self.learner.forget()
         self._forget_texts()
         self.round, self.torn = number, False
-        self.rows += record.evaluation_rows(evaluations, settings)
+        self.rows += evaluation_rows(evaluations, settings)
         return Round(number, evaluations, learned, seconds)
 
     def _play_online(self, number: int, play: list[np.random.Generator], learn: list[np.random.Generator]) -> int:

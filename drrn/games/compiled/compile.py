@@ -45,7 +45,7 @@ def compile_game(
     compiled = load_compiled(path, bool(getattr(game, "shuffle", False))) if path else None
     if compiled is None:
         compiled = assemble(game, _searched(game, path, limit, memory * 2**20, progress))
-        if path:
+        if path and (compiled.raw_complete or limit >= MOST_STATES):  # what a small limit cut short is not the game's
             save_compiled(compiled, path)
     return compiled
 

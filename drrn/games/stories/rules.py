@@ -12,6 +12,7 @@ from typing import Any
 from drrn.errors import InputError, did_you_mean
 from drrn.games.stories.page import Expression, Page
 from drrn.games.stories.paraphrases import DEFAULT_SET
+from drrn.games.stories.patterns import Pattern
 from drrn.games.stories.reading import read_text
 from drrn.games.stories.script import MEANINGS, ExpressionError, Facts, Script
 from drrn.games.stories.story import decoded
@@ -39,13 +40,13 @@ class Condition:
     where: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_regex", re.compile(self.regex) if self.regex is not None else None)
+        object.__setattr__(self, "_regex", Pattern(self.regex) if self.regex is not None else None)
 
     def bind(self, where: Expression) -> None:
         """Take what `where` means, once the story's dialect has read it."""
         object.__setattr__(self, "_where", where)
 
-    _regex: re.Pattern[str] | None = field(default=None, init=False, compare=False, repr=False)
+    _regex: Pattern | None = field(default=None, init=False, compare=False, repr=False)
     _where: Expression | None = field(default=None, init=False, compare=False, repr=False)
 
     def holds(self, page: Page, text: str) -> bool:
@@ -54,7 +55,7 @@ class Condition:
             and (self.contains is None or self.contains in text)
             and (self.starts_with is None or text.startswith(self.starts_with))
             and (self.ends_with is None or text.endswith(self.ends_with))
-            and (self._regex is None or self._regex.search(text) is not None)
+            and (self._regex is None or self._regex.search(text))
             and (self.tag is None or any(self.tag in page.tags[name] for name in page.shown))
             and (self.where is None or truth(self._where(page)))  # type: ignore[misc]
         )
@@ -97,7 +98,7 @@ class Rules:
     events: tuple[Payment, ...] = ()
 
     def __post_init__(self) -> None:
-        patterns = [re.compile(pattern, re.I) for pattern in (*self.drop, *(self.restart or ()))]
+        patterns = [Pattern(pattern, re.I) for pattern in (*self.drop, *(self.restart or ()))]
         object.__setattr__(self, "_dropped", patterns)
 
     def is_action(self, label: str) -> bool:
@@ -278,7 +279,7 @@ def _patterns(patterns: Any, place: str) -> tuple[str, ...]:
     found = (patterns,) if isinstance(patterns, str) else tuple(patterns)
     for pattern in found:
         try:
-            re.compile(pattern)
+            Pattern(pattern, re.I)
         except (re.error, TypeError) as error:
             raise InputError(f"{place}: the pattern {pattern!r} cannot be read: {error}") from error
     return found

@@ -1,0 +1,69 @@
+"""How texts are written: the words of a text, and the characters that must not reach a terminal.
+
+A word is a lower-cased run of letters and digits, each with the marks that combine with it (vowel signs of Hindi, say);
+an apostrophe inside a word stays with it. Scripts that put no spaces between words are cut into characters: Chinese,
+Japanese, Thai, Lao, Khmer and Burmese. A letter and its accent are one character however they were typed (NFC).
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+
+WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+# Latin, Greek, Cyrillic, Armenian letters and common signs: whatever has nothing else has no marks and no need of more
+PLAIN = re.compile("[\x00-\u02ff\u0370-\u0482\u048a-\u0590\u2010-\u2027\u2030-\u205e\u20a0-\u20cf\u2100-\u2bff]*")
+UNSPACED = (
+    "\u0e01-\u0e4f\u0e81-\u0ecf"  # Thai, Lao
+    "\u1000-\u109f\u1780-\u17d3"  # Burmese, Khmer
+    "\u3005\u3007\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Hiragana, Katakana, and the signs of repetition
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"  # Han
+)
+LENGTHENED = "\u30fc\uff70"  # the sign of a long vowel, which stays with its syllable
+JOINERS = "\u200c\u200d"  # inside a word of Persian or Hindi, they say how letters join
+LAST_MARK = 0x1E94A  # no mark but variation selectors comes after it
+
+# C0 but for tabs and line ends, C1, and what turns the direction of writing: they steer a terminal, or deceive a reader
+STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def visible(text: str) -> str:
+    """Text that others wrote, without the characters that steer a terminal."""
+    return STEERING.sub("", text)
+
+
+def visible_json(text: str) -> str:
+    """JSON with those characters escaped, so that it says the same."""
+    return STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, in its order."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text).replace("İ", "i")  # in lower case it has two characters
+    text = text.lower().replace("’", "'")
+    return WORD.findall(text) if PLAIN.fullmatch(text) else _words_of_any_script(text)
+
+
+def _words_of_any_script(text: str) -> list[str]:
+    unspaced, word = _patterns_of_scripts()
+    found = word.findall(unspaced.sub(r" \g<0> ", text.replace("_", " ")))
+    return [one.rstrip(JOINERS) for one in found]
+
+
+@functools.cache
+def _patterns_of_scripts() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """A character of a script without spaces, and a word of any other; each with marks."""
+    marks = _marks()
+    run = rf"\w[\w{marks}{JOINERS}]*"
+    return re.compile(rf"[{UNSPACED}][{marks}{LENGTHENED}]*"), re.compile(rf"{run}(?:'{run})*")
+
+
+def _marks() -> str:
+    """The characters that combine with the letter before them, as ranges; what only selects a glyph is none."""
+    codes = [code for code in range(0x300, LAST_MARK + 1) if unicodedata.category(chr(code))[0] == "M"]
+    codes = [code for code in codes if not 0xFE00 <= code <= 0xFE0F]
+    firsts = [code for before, code in zip([0, *codes], codes, strict=False) if code != before + 1]
+    lasts = [code for code, after in zip(codes, [*codes[1:], 0], strict=True) if after != code + 1]
+    return "".join(f"{chr(first)}-{chr(last)}" for first, last in zip(firsts, lasts, strict=True))

@@ -1,0 +1,71 @@
+"""Sizes without bound, numbers without end and rates that saturate are said, before or as soon as they are known."""
+
+import logging
+
+import numpy as np
+import pytest
+
+import drrn
+from drrn.cli import main
+from drrn.errors import InputError
+from drrn.settings import Settings
+from drrn.training.limits import check_memory, memory_needed
+from tests.small_trainings import SMALL
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["--hidden", "9000000000000"],
+        ["--replicas", "100000000"],
+        ["--layers", "100000000000"],
+        ["--batch-size", "10000000000000"],
+        ["--episodes-per-round", "10000000000000"],
+        ["--evaluation-episodes", "10000000000000"],
+        ["--hidden", "9" * 400],
+        ["--workers", "1000000"],
+        ["--interaction", "bilinear", "--action-hidden", "9000000000000"],
+        ["--paper", "--model", "max-action", "--most-actions", "9000000000000"],
+    ],
+    ids=lambda asked: asked[-2],
+)
+def test_a_size_that_no_memory_holds_is_refused_with_what_it_would_take(asked, capsys, own_folder, tmp_path):
+    assert main(["train", "long-watch", *asked]) == 2
+    error = capsys.readouterr().err
+    assert "would take about" in error and "B of memory, and this machine has" in error and error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_asked_beyond_the_usual_is_named():
+    with pytest.raises(InputError, match=r"^hidden 300, replicas 7: that would take about \d+ MB"):
+        check_memory(Settings(hidden=300, replicas=7), available=1000)
+
+
+def test_a_wider_model_takes_more():
+    assert memory_needed(Settings(), 1000) < memory_needed(Settings(hidden=200), 1000) < 10**9
+
+
+@pytest.mark.parametrize("name", ["alpha", "bag_norm", "learning_rate", "optimism", "clip", "vectors_scale"])
+@pytest.mark.parametrize("value", ["inf", "nan", "1e999"])
+def test_a_number_without_end_is_refused(name, value, capsys):
+    assert main(["train", "long-watch", f"--{name.replace('_', '-')}", value]) == 2
+    error = capsys.readouterr().err
+    assert f"{name} is {float(value)}; it must be " in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("paper", [True, False])
+def test_a_learning_rate_that_saturates_every_unit_is_said_once(paper, caplog):
+    settings = {name: value for name, value in SMALL.items() if paper or name != "epochs"}
+    trainer = drrn.trainer("long-watch", paper=paper, **{**settings, "rounds": 2, "learning_rate": 1e6})
+    with caplog.at_level(logging.WARNING):
+        list(trainer.train())
+    said = [record.getMessage() for record in caplog.records if "saturated" in record.getMessage()]
+    assert len(said) == 1 and "choose a smaller learning_rate than 1e+06" in said[0]
+
+
+def test_learning_that_has_lost_its_numbers_ends_with_a_sentence(monkeypatch):
+    trainer = drrn.trainer("long-watch", paper=True, **SMALL)
+    state = trainer.model.state()
+    monkeypatch.setattr(trainer.model, "state", lambda: {**state, "weight W": np.array([np.nan], np.float32)})
+    with pytest.raises(InputError, match='in round 1 learning diverged: the weights "weight W" are no numbers'):
+        next(trainer.train())

@@ -1,0 +1,86 @@
+"""Words of every script: marks stay with their letters, and what has no spaces is cut into characters."""
+
+import logging
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import drrn
+from drrn.cli import main
+from drrn.games import BUILT_IN, Observation
+from drrn.games.worlds.names import WORLDS
+from drrn.writing import words
+from tests.paper_games import PAPER_GAMES
+from tests.sample_games import Walk
+from tests.small_trainings import SMALL
+
+BEFORE = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")  # what a word was when the published numbers were made
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    {
+        "नमस्ते दुनिया!": ["नमस्ते", "दुनिया"],
+        "สวัสดี": ["ส", "วั", "ส", "ดี"],
+        "我爱你, ok3": ["我", "爱", "你", "ok3"],
+        "学ぶコーヒー": ["学", "ぶ", "コー", "ヒー"],
+        "한국어 단어": ["한국어", "단어"],
+        "שָׁלוֹם עולם": ["שָׁלוֹם", "עולם"],
+        "می\u200cخواهم": ["می\u200cخواهم"],
+        "İstanbul I\u0307stanbul ISTANBUL": ["istanbul", "istanbul", "istanbul"],
+        "Cafe\u0301, CAFÉ": ["café", "café"],
+        "हिन्दी’s _go_on_": ["हिन्दी's", "go", "on"],
+        "1\ufe0f\u20e3 \u2764\ufe0f": ["1"],
+    }.items(),
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_marks_stay_with_their_letters_and_scripts_without_spaces_are_cut_into_characters(text, found):
+    assert words(text) == [unicodedata.normalize("NFC", word) for word in found]
+
+
+@given(st.text())
+def test_words_are_the_same_however_accents_were_typed(text):
+    assert words(text) == words(unicodedata.normalize("NFD", text)) == words(unicodedata.normalize("NFC", text))
+
+
+@given(st.text("aZ9 _'’-—éßñΩж.“”…"))
+def test_latin_greek_and_cyrillic_words_are_those_of_the_published_numbers(text):
+    assert words(text) == BEFORE.findall(text.lower().replace("’", "'"))
+
+
+@pytest.mark.parametrize("name", [*BUILT_IN, *WORLDS, *PAPER_GAMES])
+def test_the_words_of_our_games_and_of_the_papers_are_those_of_the_published_numbers(name, request):
+    located = request.getfixturevalue("located") if name in PAPER_GAMES else lambda name: name
+    compiled = drrn.compile_game(drrn.make(located(name)))
+    for text in (*compiled.texts, *compiled.actions):
+        assert words(text) == BEFORE.findall(text.lower().replace("’", "'"))
+
+
+class Signs(Walk):
+    """A game of signs, without a letter."""
+
+    name = "signs"
+
+    def look_around(self):
+        return Observation("*" * (self.place + 1), ("→", "←")[: len(super().look_around().actions)])
+
+
+@pytest.mark.parametrize("model", ["drrn", "table"])
+def test_a_game_without_words_is_said_to_be_one(model, caplog):
+    small = {name: value for name, value in SMALL.items() if model == "drrn" or name != "hidden"}
+    trainer = drrn.trainer(Signs(), paper=True, model=model, **small)
+    with caplog.at_level(logging.WARNING):
+        list(trainer.train())
+    said = [record.getMessage() for record in caplog.records]
+    sides = ["pages", "actions"] if model == "drrn" else []
+    assert len(said) == len(sides)
+    assert all(f"signs is a game without words: its {side} hold" in said[at] for at, side in enumerate(sides))
+
+
+def test_a_story_without_words_can_be_inspected(tmp_path, capsys):
+    (tmp_path / "signs.twee").write_text(":: Start\n*** [[->|End]] [[<-|End]]\n\n:: End\n!!!\n")
+    assert main(["inspect", str(tmp_path / "signs.twee")]) == 0
+    assert "0 words" in capsys.readouterr().out
