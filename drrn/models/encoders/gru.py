@@ -9,7 +9,7 @@ from torch import Tensor
 
 from drrn.models.encoders.base import Weights
 from drrn.models.encoders.recurrent import OPEN, RecurrentEncoder, WordSteps
-from drrn.models.encoders.workspace import Blocks, Chosen, Collected
+from drrn.models.encoders.workspace import Needed, States, add_product
 
 sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
 tanh_backward = torch.ops.aten.tanh_backward.grad_input
@@ -27,76 +27,89 @@ class GRUEncoder(RecurrentEncoder):
 
     def read(self, model: Weights, words: Tensor, steps: WordSteps) -> Tensor:
         on, bias = model.weights[f"{self.name} on"], model.weights[f"{self.name} on b"]
+        x_r_z, x_n = words.split([2 * self.width, self.width], dim=2)
+        words = torch.cat([x_r_z, bias.expand_as(x_n), x_n], dim=2)  # b_n beside x: U and b_n are added at once
         if torch.is_grad_enabled():
-            found: Tensor = GRUScan.apply(words, on, bias, steps)  # type: ignore[no-untyped-call]
+            found: Tensor = GRUScan.apply(words, on, steps)  # type: ignore[no-untyped-call]
             return found
-        return last_states(words, on, bias, steps, Blocks(steps, on, PARTS, keep=False))
+        return last_states(words, on, steps, States(steps, on, keep=False))
 
 
-PARTS = (2, 1, 1, 1)  # what a step makes, in widths of the state: r and z; h U_n + b_n; n; the state after it
+class Gates:
+    """A step's r, z, o = h U_n + b_n and n, side by side: [R, count, 4 H]."""
+
+    def __init__(self, room: Tensor, count: int) -> None:
+        """In the room's memory: [R, most, 4 H]."""
+        replicas, _, wide = room.shape
+        self.all = room.view(-1)[: replicas * count * wide].view(replicas, count, wide)
+        self.rows, self.width = self.all.view(-1, wide), wide // 4
+        self.r, self.z, self.o, self.n = self.all.split(self.width, dim=2)
+        self.r_z, self.r_z_o = self.all[..., : 2 * self.width], self.all[..., : 3 * self.width]
+
+    def fill(self, words: Tensor, at: Tensor, h: Tensor, on: Tensor) -> None:
+        """From the words at some rows, and the states before them."""
+        torch.index_select(words, 0, at, out=self.rows)
+        add_product(self.r_z_o, h, on)
+        self.r_z.sigmoid_()
+        self.n.addcmul_(self.r, self.o).tanh_()
 
 
-def last_states(words: Tensor, on: Tensor, bias: Tensor, steps: WordSteps, blocks: Blocks) -> Tensor:
+def last_states(words: Tensor, on: Tensor, steps: WordSteps, states: States) -> Tensor:
     """The last state of each text, [R, U, H]."""
     replicas, width = on.shape[:2]
-    to_r_z, to_n = on[..., : 2 * width], on[..., 2 * width :]
-    x_r_z, x_n = words[..., : 2 * width].reshape(-1, 2 * width), words[..., 2 * width :].reshape(-1, width)
-    at = steps.rows(words.device)
-    last = h = words.new_zeros(replicas, steps.lengths.shape[1], width)
-    for number, (_, count) in enumerate(steps):
-        h, rows, (r_z, onward, n, after) = h[:, :count], at[number], blocks[number]
-        torch.index_select(x_r_z, 0, rows, out=r_z.view(-1, 2 * width))
-        r_z.baddbmm_(h, to_r_z).sigmoid_()
-        torch.baddbmm(bias, h, to_n, out=onward)
-        torch.index_select(x_n, 0, rows, out=n.view(-1, width))
-        n.addcmul_(r_z[..., :width], onward).tanh_()
-        h = torch.lerp(n, h, r_z[..., width:], out=after)
-        ended = steps.count_of(number + 1)
+    words, h = words.view(-1, 4 * width), states.first
+    last, room = torch.zeros_like(h), on.new_empty(replicas, steps.count_of(0), 4 * width)
+    gates = Gates(room, steps.count_of(0))
+    for number, (at, after) in enumerate(zip(steps.rows(on.device), states, strict=True)):
+        count, ended = after.shape[1], steps.count_of(number + 1)
+        if count < h.shape[1]:
+            h, gates = h[:, :count], Gates(room, count)
+        gates.fill(words, at, h, on)
+        h = torch.lerp(gates.n, h, gates.z, out=after)
         if ended < count:
             last[:, ended:count] = h[:, ended:]
     return last
 
 
 class GRUScan(torch.autograd.Function):
-    """`last_states`, differentiated by hand: many small operations of automatic differentiation become a few."""
+    """`last_states`, differentiated by hand: of each step its states are kept, and the gates are computed once more.
+
+    What comes back to a step's gates is d_h, of the state after it, times factors in which d_h has no part. They are
+    computed for many words at once, as are the sums over words; a step is then two products and a matrix product.
+    """
 
     @staticmethod
-    def forward(ctx: Any, words: Tensor, on: Tensor, bias: Tensor, steps: WordSteps) -> Tensor:
-        ctx.steps, ctx.rows, ctx.blocks = steps, words.shape[1], Blocks(steps, on, PARTS, keep=True)
-        ctx.save_for_backward(on)
-        return last_states(words, on, bias, steps, ctx.blocks)
+    def forward(ctx: Any, words: Tensor, on: Tensor, steps: WordSteps) -> Tensor:
+        ctx.steps, ctx.states = steps, States(steps, on, keep=True)
+        ctx.save_for_backward(words, on)
+        return last_states(words, on, steps, ctx.states)
 
     @staticmethod
-    def backward(ctx: Any, back: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        (on,), steps, blocks = ctx.saved_tensors, ctx.steps, ctx.blocks
-        replicas, width = on.shape[:2]
-        chosen = Chosen(steps.needed(back), on.device)
-        two, d_h = (
-            2 * width,
-            chosen(back, len(chosen)).clone(),
-        )  # d_h: of the states after a step, then of those before it
-        to_r_z, to_n = on[..., :two].transpose(1, 2).contiguous(), on[..., two:].transpose(1, 2).contiguous()
-        d_words = on.new_zeros(replicas * ctx.rows, 3 * width)
-        at, onto = steps.rows(on.device), Collected(on, steps.count_of(0), (3, 1))
-        for number, (_, count) in reversed(list(enumerate(steps))):
-            some = chosen.count(count)
-            r_z, onward, n = (chosen(part, some) for part in blocks[number][:3])
-            rows = chosen(at[number].view(replicas, count), some).reshape(-1)
-            d, r, z = d_h[:, :some], r_z[..., :width], r_z[..., width:]
-            before, d_x, d_onward = onto.next(some)
-            if number:
-                before.copy_(chosen(blocks[number - 1][3], some)[:, :some])
-            else:
-                before.zero_()
-            d_r_z, d_n = d_x[..., :two], d_x[..., two:]
-            d_r, d_z = d_r_z[..., :width], d_r_z[..., width:]
-            tanh_backward(torch.addcmul(d, d, z, value=-1), n, grad_input=d_n)
-            sigmoid_backward(onward.mul_(d_n), r, grad_input=d_r)
-            sigmoid_backward(n.neg_().add_(before).mul_(d), z, grad_input=d_z)
-            torch.mul(d_n, r, out=d_onward)
-            d.mul_(z).baddbmm_(d_r_z, to_r_z).baddbmm_(d_onward, to_n)
-            d_words.index_add_(0, rows, d_x.reshape(-1, 3 * width))
-        blocks.give_back()
-        products, sums = onto.finished()
-        d_on = torch.cat([products[0][..., :two], products[1]], dim=2)
-        return d_words.view(replicas, ctx.rows, -1), d_on, sums[1], None
+    def backward(ctx: Any, back: Tensor) -> tuple[Tensor, Tensor, None]:
+        (words, on), steps = ctx.saved_tensors, ctx.steps
+        flat, turned = words.view(-1, words.shape[2]), on.transpose(1, 2).contiguous()
+        d_words, d_on = torch.zeros_like(flat), torch.zeros_like(on)
+        needed = Needed(steps, back)
+        d_h = needed.chosen(back)
+        room, other = (on.new_empty(len(on), needed.most, words.shape[2]) for _ in range(2))
+        for piece in needed.pieces():
+            gates, d_gates = Gates(room, piece.count), Gates(other, piece.count)
+            h, at = ctx.states.before(piece), piece.rows
+            gates.fill(flat, at, h, on)
+            factors(gates, h, d_gates)
+            for some, z, d in piece.steps_back(gates.z, d_gates.all):
+                d_state = d_h[:, :some]
+                d.unflatten(2, (4, -1)).mul_(d_state.unsqueeze(2))
+                add_product(d_state.mul_(z), d[..., : on.shape[2]], turned)
+            add_product(d_on, h.transpose(1, 2), d_gates.r_z_o)
+            d_words.index_add_(0, at, d_gates.rows)
+        ctx.states.give_back()
+        return d_words.view_as(words), d_on, None
+
+
+def factors(gates: Gates, h: Tensor, found: Gates) -> None:
+    """What d_h is multiplied by to give what comes back to x_r, x_z, o and x_n."""
+    tanh_backward(1 - gates.z, gates.n, grad_input=found.n)  # (1 - z) (1 - n²)
+    torch.mul(found.n, gates.r, out=found.o)
+    sigmoid_backward(found.n * gates.o, gates.r, grad_input=found.r)
+    sigmoid_backward(h - gates.n, gates.z, grad_input=found.z)
