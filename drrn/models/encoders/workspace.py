@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -115,95 +113,3 @@ class Collected:
             product.baddbmm_(towards, part[:, : self.used])
             total.add_(part[:, : self.used].sum(1, keepdim=True))
         self.used = 0
-
-
-class States:
-    """The states of a pass, step after step: [R, count, H] each. They are kept for the way back, which must give them
-    back in the end; or else two blocks are used by turns."""
-
-    def __init__(self, steps: WordSteps, like: Tensor, *, keep: bool) -> None:
-        replicas, width = like.shape[:2]
-        self.steps, texts = steps, steps.lengths.shape[1]
-        self.counts = [count for _, count in steps]
-        size = replicas * (texts + (steps.count if keep else 2 * texts)) * width
-        self.room: Tensor | None = _taken(size, like) if keep else like.new_empty(size)
-        self.all = self.room[:size].view(replicas, -1, width)  # [R, U + T, H], those before the first words first
-        self.first = self.all[:, :texts].zero_()
-        if keep:
-            self.blocks = list(self.all[:, texts:].split(self.counts, dim=1))
-        else:
-            turns = self.all[:, texts : 2 * texts], self.all[:, 2 * texts :]
-            self.blocks = [turns[number % 2][:, :count] for number, count in enumerate(self.counts)]
-
-    def __iter__(self) -> Iterator[Tensor]:
-        return iter(self.blocks)
-
-    def before(self, piece: Piece) -> Tensor:
-        """The states before the words of a piece."""
-        if self.room is None:
-            raise RuntimeError("the way back was gone before: a recurrent pass is differentiated once")
-        return self.all.index_select(1, piece.states)
-
-    def give_back(self) -> None:
-        if self.room is not None and len(_spare) < MOST_SPARE:
-            _spare.append(self.room)
-        self.room, self.blocks = None, []
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Some steps that follow each other, and of their words those that something comes back to."""
-
-    counts: list[int]  # of each step, how many words
-    states: Tensor  # [N], of each word, where the state before it stands among all
-    rows: Tensor  # [R · N], the words' rows
-
-    @property
-    def count(self) -> int:
-        return sum(self.counts)
-
-    def steps_back(self, *values: Tensor) -> Iterator[tuple[Any, ...]]:
-        """From the last step to the first: how many words, and of each of the values [R, N, …] their part."""
-        parts = [value.split(self.counts, dim=1) for value in values]
-        return reversed(list(zip(self.counts, *parts, strict=True)))
-
-
-class Needed:
-    """The texts that something came back to, [R, U, H]; their words in pieces, the last first."""
-
-    def __init__(self, steps: WordSteps, back: Tensor) -> None:
-        self.steps, self.device = steps, back.device
-        self.texts, found = np.arange(back.shape[1]), steps.needed(back)
-        if found is not None:
-            self.texts = found
-        self.counts = np.searchsorted(self.texts, [count for _, count in steps]).tolist()
-        self.most = max(ROWS, max(self.counts, default=0))
-
-    def chosen(self, back: Tensor) -> Tensor:
-        """What came back to them."""
-        return back.index_select(1, torch.from_numpy(self.texts).to(self.device))
-
-    def pieces(self) -> Iterator[Piece]:
-        """As many steps as have room together."""
-        end = len(self.counts)
-        words = torch.from_numpy(self.steps.words).to(self.device)
-        before = [0, *(self.steps.lengths.shape[1] + start for start in self.steps.starts)]  # of each step
-        while end:
-            begin, count = end - 1, self.counts[end - 1]
-            while begin and count + self.counts[begin - 1] <= self.most:
-                begin -= 1
-                count += self.counts[begin]
-            steps = range(begin, end)
-            states = np.concatenate([before[step] + self.texts[: self.counts[step]] for step in steps])
-            at = np.concatenate([self.steps.starts[step] + self.texts[: self.counts[step]] for step in steps])
-            rows = words[:, torch.from_numpy(at).to(self.device)].reshape(-1)
-            yield Piece(self.counts[begin:end], torch.from_numpy(states).to(self.device), rows)
-            end = begin
-
-
-def add_product(total: Tensor, one: Tensor, other: Tensor) -> None:
-    """total += one · other, of matrices [R, …]; a single one goes by the faster call."""
-    if len(total) == 1:
-        total[0].addmm_(one[0], other[0])
-    else:
-        total.baddbmm_(one, other)
