@@ -33,7 +33,9 @@ class PassMemory:
         rows = [replicas * count for count in counts]
         total, first = sum(rows) if keep else 2 * replicas * texts, replicas * texts
         self.room: Tensor | None = _taken((first + total * (1 + gates)) * width, like)
-        states, gated = self.room[: (first + total * (1 + gates)) * width].split([(first + total) * width, total * gates * width])
+        states, gated = self.room[: (first + total * (1 + gates)) * width].split(
+            [(first + total) * width, total * gates * width]
+        )
         self.states, self.gates = states.view(-1, width), gated.view(-1, gates * width)
         self.shape = (replicas, -1) if replicas > 1 else (-1,)
         self.first = self.states[:first].zero_().view(*self.shape, width)
@@ -45,7 +47,11 @@ class PassMemory:
                 for part in (self.states[first:], self.gates)
             )
         shape = self.shape
-        self.blocks = [block.view(*shape, width) for block in after], list(gated), [b.view(*shape, gates * width) for b in gated]
+        self.blocks = (
+            [block.view(*shape, width) for block in after],
+            list(gated),
+            [b.view(*shape, gates * width) for b in gated],
+        )
 
     def kept(self, piece: Piece) -> tuple[Tensor, Tensor]:
         """The states before the words of a piece, and their gates: copies."""
