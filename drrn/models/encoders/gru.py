@@ -33,23 +33,26 @@ class GRUEncoder(RecurrentEncoder):
         if torch.is_grad_enabled():
             found: Tensor = GRUScan.apply(words, on, steps)  # type: ignore[no-untyped-call]
             return found
-        return last_states(words, on, steps, PassMemory(steps, on, 4, keep=False))
+        return last_states(words, on, steps, PassMemory(steps, on, PARTS, keep=False))
+
+
+# What a step keeps, side by side, in widths of the state: r, z, o = h U_n + b_n, n; and some of them at once.
+R_Z_O, R_Z, R, Z, O, N = (0, 3), (0, 2), (0, 1), (1, 2), (2, 3), (3, 4)
+PARTS = (R_Z_O, R_Z, R, Z, O, N)
 
 
 def last_states(words: Tensor, on: Tensor, steps: WordSteps, memory: PassMemory) -> Tensor:
-    """The last state of each text, [R, U, H]. Of a step is kept: r, z, o = h U_n + b_n and n, side by side; h."""
-    width = on.shape[1]
-    words, on, h = words.view(-1, 4 * width), matrices(on), memory.first
+    """The last state of each text, [R, U, H]."""
+    words, on, h = words.view(-1, words.shape[2]), matrices(on), memory.first
     last = torch.zeros_like(h)
-    for at, after, rows, gates in zip(steps.rows(on.device), *memory.blocks, strict=True):
-        count = after.shape[-2]
-        if count < h.shape[-2]:
-            last[..., count : h.shape[-2], :] = h[..., count:, :]
+    for at, rows, after, r_z_o, r_z, r, z, o, n in zip(steps.rows(on.device), *memory.blocks, strict=True):
+        count, before = after.shape[-2], h.shape[-2]
+        if count < before:
+            last[..., count:before, :] = h[..., count:, :]
             h = h[..., :count, :]
         torch.index_select(words, 0, at, out=rows)
-        add_product(gates[..., : 3 * width], h, on)
-        gates[..., : 2 * width].sigmoid_()
-        r, z, o, n = gates.split(width, dim=-1)
+        add_product(r_z_o, h, on)
+        r_z.sigmoid_()
         h = torch.lerp(n.addcmul_(r, o).tanh_(), h, z, out=after)
     last[..., : h.shape[-2], :] = h
     return last.view(-1, *last.shape[-2:])
@@ -64,40 +67,36 @@ class GRUScan(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, words: Tensor, on: Tensor, steps: WordSteps) -> Tensor:
-        ctx.steps, ctx.memory, ctx.rows = steps, PassMemory(steps, on, 4, keep=True), words.shape[1]
+        ctx.steps, ctx.memory, ctx.rows = steps, PassMemory(steps, on, PARTS, keep=True), words.shape[1]
         ctx.save_for_backward(on)
         return last_states(words, on, steps, ctx.memory)
 
     @staticmethod
     def backward(ctx: Any, back: Tensor) -> tuple[Tensor, Tensor, None]:
-        (on,), steps = ctx.saved_tensors, ctx.steps
-        replicas, width = on.shape[:2]
-        turned, d_on = matrices(on.transpose(1, 2).contiguous()), torch.zeros_like(on)
-        d_words = on.new_zeros(replicas * ctx.rows, 4 * width)
-        needed = Needed(steps, back)
-        d_h = matrices(needed.chosen(back))
+        (on,), needed = ctx.saved_tensors, Needed(ctx.steps, back)
+        width, d_on, d_h = on.shape[1], torch.zeros_like(on), matrices(needed.chosen(back))
+        turned = matrices(on.transpose(1, 2).contiguous())
+        d_words = on.new_zeros(len(on) * ctx.rows, 4 * width)
         for piece in needed.pieces():
             h, gates = ctx.memory.kept(piece)  # [R, N, H], [R, N, 4 H]
-            z, d_gates = factors(h, gates)
-            for d, d_r_z_o, z_ in piece.steps_back(d_gates.unflatten(-1, (4, -1)), d_gates[..., : 3 * width], z):
-                d_state = d_h[..., : z_.shape[-2], :]
+            d_gates = factors(h, gates)
+            d_r_z_o, z = d_gates[..., : 3 * width], gates[..., width : 2 * width]
+            for d, onto, stays in piece.steps_back(d_gates.unflatten(-1, (4, -1)), d_r_z_o, z):
+                d_state = d_h[..., : stays.shape[-2], :]
                 d.mul_(d_state.unsqueeze(-2))
-                add_product(d_state.mul_(z_), d_r_z_o, turned)
-            add_product(matrices(d_on), h.transpose(-1, -2), d_gates[..., : 3 * width])
+                add_product(d_state.mul_(stays), onto, turned)
+            add_product(matrices(d_on), h.transpose(-1, -2), d_r_z_o)
             d_words.index_add_(0, piece.rows, d_gates.view(-1, 4 * width))
         ctx.memory.give_back()
-        return d_words.view(replicas, ctx.rows, -1), d_on, None
+        return d_words.view(len(on), ctx.rows, -1), d_on, None
 
 
-def factors(h: Tensor, gates: Tensor) -> tuple[Tensor, Tensor]:
-    """z, and what d_h is multiplied by to give what comes back to x_r, x_z, o and x_n, in place of the gates."""
-    r, z, o, n = gates.split(h.shape[-1], dim=-1)
-    kept = z.clone()
-    through = tanh_backward(1 - z, n, grad_input=torch.empty_like(h))  # (1 - z) (1 - n²)
-    sigmoid_backward(h - n, z, grad_input=z)
-    o.mul_(through)
-    torch.mul(through, r, out=n)  # for a moment
-    sigmoid_backward(o, r, grad_input=r)
-    o.copy_(n)
-    n.copy_(through)
-    return kept, gates
+def factors(h: Tensor, gates: Tensor) -> Tensor:
+    """What d_h is multiplied by to give what comes back to x_r, x_z, o and x_n, side by side."""
+    found = torch.empty_like(gates)
+    (r, z, o, n), (to_r, to_z, to_o, to_n) = (part.split(h.shape[-1], dim=-1) for part in (gates, found))
+    tanh_backward(1 - z, n, grad_input=to_n)  # (1 - z) (1 - n²)
+    torch.mul(to_n, r, out=to_o)
+    sigmoid_backward(to_n * o, r, grad_input=to_r)
+    sigmoid_backward(h - n, z, grad_input=to_z)
+    return found

@@ -6,9 +6,8 @@ matrices stand without the replica axis: PyTorch's product of two matrices is fa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -22,49 +21,50 @@ PIECE = 512  # words of the way back that are taken together: what is computed o
 
 
 class PassMemory:
-    """The states and the gates of each step of a pass: [R, count, H] and [R, count, gates · H].
+    """What the steps of a pass make: states [R, count, H], and gates of so many widths side by side.
 
     They are kept for the way back, which must give them back in the end; or else two blocks are used by turns.
     """
 
-    def __init__(self, steps: WordSteps, like: Tensor, gates: int, *, keep: bool) -> None:
-        replicas, width = like.shape[:2]
-        texts, counts = steps.lengths.shape[1], [count for _, count in steps]
-        rows = [replicas * count for count in counts]
-        total, first = sum(rows) if keep else 2 * replicas * texts, replicas * texts
-        self.room: Tensor | None = _taken((first + total * (1 + gates)) * width, like)
-        states, gated = self.room[: (first + total * (1 + gates)) * width].split(
-            [(first + total) * width, total * gates * width]
-        )
-        self.states, self.gates = states.view(-1, width), gated.view(-1, gates * width)
-        self.shape = (replicas, -1) if replicas > 1 else (-1,)
-        self.first = self.states[:first].zero_().view(*self.shape, width)
-        if keep:
-            after, gated = self.states[first:].split(rows), self.gates.split(rows)
-        else:
-            after, gated = (
-                [part[number % 2 * first :][:count] for number, count in enumerate(rows)]
-                for part in (self.states[first:], self.gates)
-            )
-        shape = self.shape
-        self.blocks = (
-            [block.view(*shape, width) for block in after],
-            list(gated),
-            [b.view(*shape, gates * width) for b in gated],
-        )
+    def __init__(self, steps: WordSteps, like: Tensor, parts: Sequence[tuple[int, int]], *, keep: bool) -> None:
+        """`parts` are those of the gates that a step takes up, from one width to another."""
+        (self.replicas, width), rows = like.shape[:2], [len(like) * count for _, count in steps]
+        wide, first = max(end for _, end in parts), self.replicas * steps.lengths.shape[1]
+        total = sum(rows) if keep else 2 * first
+        sizes = [first * width, total * width, total * wide * width]
+        self.room: Tensor | None = _taken(sum(sizes), like)
+        _, states, gates = self.room[: sum(sizes)].split(sizes)
+        self.states, self.gates = self.room[: sum(sizes[:2])].view(-1, width), gates.view(-1, wide * width)
+        self.first = self._shaped(self.states[:first].zero_())  # the states before the first words
+        taken = [states.view(-1, width), *(self.gates[:, begin * width : end * width] for begin, end in parts)]
+        split = _in_steps if keep else _by_turns
+        self.blocks = [split(self.gates, rows), *(list(map(self._shaped, split(each, rows))) for each in taken)]
+
+    def _shaped(self, rows: Tensor) -> Tensor:
+        return rows if self.replicas == 1 else rows.view(self.replicas, -1, rows.shape[1])
 
     def kept(self, piece: Piece) -> tuple[Tensor, Tensor]:
         """The states before the words of a piece, and their gates: copies."""
         if self.room is None:
             raise RuntimeError("the way back was gone before: a recurrent pass is differentiated once")
-        found = (part.index_select(0, at) for part, at in ((self.states, piece.states), (self.gates, piece.gates)))
-        states, gates = (part.view(*self.shape, part.shape[1]) for part in found)
-        return states, gates
+        states, gates = self.states.index_select(0, piece.states), self.gates.index_select(0, piece.gates)
+        return self._shaped(states), self._shaped(gates)
 
     def give_back(self) -> None:
         if self.room is not None and len(_spare) < MOST_SPARE:
             _spare.append(self.room)
-        self.room, self.blocks = None, ([], [], [])
+        self.room, self.blocks = None, []
+
+
+def _in_steps(rows: Tensor, counts: list[int]) -> list[Tensor]:
+    return list(rows.split(counts))
+
+
+def _by_turns(rows: Tensor, counts: list[int]) -> list[Tensor]:
+    """The first half and the second in turn; a step that is like the last but one has its very tensor."""
+    halves = rows.chunk(2)
+    made = {(turn, count): halves[turn][:count] for turn in (0, 1) for count in set(counts)}
+    return [made[number % 2, count] for number, count in enumerate(counts)]
 
 
 @dataclass(frozen=True)
@@ -98,25 +98,27 @@ class Needed:
 
     def pieces(self) -> Iterator[Piece]:
         """As many steps at once as `PIECE` words have room for, or one."""
-        end = len(self.counts)
+        end, states, gates, words = len(self.counts), *map(self._there, self._places())  # [R, T] each
+        stop = sum(self.counts)
         while end:
             begin, count = end - 1, self.counts[end - 1]
             while begin and count + self.counts[begin - 1] <= PIECE:
                 begin -= 1
                 count += self.counts[begin]
+            span = slice(stop - count, stop)
             if count:
-                yield self._piece(begin, end)
-            end = begin
+                yield Piece(self.counts[begin:end], *(part[:, span].reshape(-1) for part in (states, gates, words)))
+            end, stop = begin, stop - count
 
-    def _piece(self, begin: int, end: int) -> Piece:
-        replica, number = np.arange(self.replicas)[:, None], np.repeat(np.arange(begin, end), self.counts[begin:end])
-        text = np.concatenate([self.texts[:count] for count in self.counts[begin:end]])
-        texts, starts, counts = self.steps.lengths.shape[1], np.array(self.steps.starts), np.array(self.all)
-        words = self.steps.words[:, starts[number] + text]
-        gates = self.replicas * starts[number] + replica * counts[number] + text  # [R, N]
-        offset, across = np.append(0, self.replicas * (texts + starts)), np.append(texts, counts)  # before each step
-        states = offset[number] + replica * across[number] + text
-        return Piece(self.counts[begin:end], *(self._there(array.ravel()) for array in (states, gates, words)))
+    def _places(self) -> tuple[Ids, Ids, Ids]:
+        """Of all words, step after step: where the states before them stand, their gates, their rows; [R, T] each."""
+        step = np.repeat(np.arange(len(self.counts)), self.counts)
+        text = np.concatenate([self.texts[:count] for count in self.counts]) if self.counts else step
+        texts, starts, counts = self.steps.lengths.shape[1], np.array(self.steps.starts), np.array(self.all, np.int64)
+        replica = np.arange(self.replicas)[:, None]
+        gates = self.replicas * starts[step] + replica * counts[step] + text
+        start, count = np.append(0, self.replicas * (texts + starts)), np.append(texts, counts)  # of the step before
+        return start[step] + replica * count[step] + text, gates, self.steps.words[:, starts[step] + text]
 
     def _there(self, array: Ids) -> Tensor:
         return torch.from_numpy(array).to(self.device)

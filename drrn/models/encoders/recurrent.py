@@ -44,7 +44,7 @@ class WordSteps:
     def rows(self, device: torch.device) -> list[Tensor]:
         """Of each step, the rows of its words, those of all replicas one after the other."""
         at = torch.from_numpy(self.words).to(device)
-        return [at[:, span].reshape(-1) for span, _ in self]
+        return [some.reshape(-1) for some in at.split([count for _, count in self], dim=1)]
 
     def needed(self, back: Tensor) -> Ids | None:
         """Which texts a gradient came back to, [R, U, H], in order; None: nearly all, or it would take too long to ask.
