@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from drrn.models.encoders.base import Weights
-from drrn.models.encoders.passes import Needed, PassMemory, add_product, matrices
+from drrn.models.encoders.passes import Needed, PassMemory, adding_to, matrices
 from drrn.models.encoders.recurrent import OPEN, RecurrentEncoder, WordSteps
 
 sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
@@ -28,7 +28,7 @@ class GRUEncoder(RecurrentEncoder):
 
     def read(self, model: Weights, words: Tensor, steps: WordSteps) -> Tensor:
         on, bias = model.weights[f"{self.name} on"], model.weights[f"{self.name} on b"]
-        x_r_z, x_n = words.split([2 * self.width, self.width], dim=2)
+        x_r_z, x_n = words[..., : 2 * self.width], words[..., 2 * self.width :]
         words = torch.cat([x_r_z, bias.expand_as(x_n), x_n], dim=2)  # b_n beside x: a step takes both at once
         if torch.is_grad_enabled():
             found: Tensor = GRUScan.apply(words, on, steps)  # type: ignore[no-untyped-call]
@@ -36,13 +36,13 @@ class GRUEncoder(RecurrentEncoder):
         return last_states(words, on, steps, PassMemory(steps, on, PARTS, keep=False))
 
 
-# What a step keeps, side by side, in widths of the state: r, z, o = h U_n + b_n, n; and some of them at once.
-R_Z_O, R_Z, R, Z, O, N = (0, 3), (0, 2), (0, 1), (1, 2), (2, 3), (3, 4)
-PARTS = (R_Z_O, R_Z, R, Z, O, N)
+# A step keeps r, z, o = h U_n + b_n and n side by side, and takes them up from one width to another:
+PARTS = ((0, 3), (0, 2), (0, 1), (1, 2), (2, 3), (3, 4))  # r z o, r z, r, z, o, n
 
 
 def last_states(words: Tensor, on: Tensor, steps: WordSteps, memory: PassMemory) -> Tensor:
     """The last state of each text, [R, U, H]."""
+    add_product = adding_to(on)
     words, on, h = words.view(-1, words.shape[2]), matrices(on), memory.first
     last = torch.zeros_like(h)
     for at, rows, after, r_z_o, r_z, r, z, o, n in zip(steps.rows(on.device), *memory.blocks, strict=True):
@@ -75,13 +75,13 @@ class GRUScan(torch.autograd.Function):
     def backward(ctx: Any, back: Tensor) -> tuple[Tensor, Tensor, None]:
         (on,), needed = ctx.saved_tensors, Needed(ctx.steps, back)
         width, d_on, d_h = on.shape[1], torch.zeros_like(on), matrices(needed.chosen(back))
-        turned = matrices(on.transpose(1, 2).contiguous())
+        turned, add_product = matrices(on.transpose(1, 2).contiguous()), adding_to(on)
         d_words = on.new_zeros(len(on) * ctx.rows, 4 * width)
         for piece in needed.pieces():
             h, gates = ctx.memory.kept(piece)  # [R, N, H], [R, N, 4 H]
             d_gates = factors(h, gates)
             d_r_z_o, z = d_gates[..., : 3 * width], gates[..., width : 2 * width]
-            for d, onto, stays in piece.steps_back(d_gates.unflatten(-1, (4, -1)), d_r_z_o, z):
+            for d, onto, stays in piece.steps_back(d_gates.view(*h.shape[:-1], 4, width), d_r_z_o, z):
                 d_state = d_h[..., : stays.shape[-2], :]
                 d.mul_(d_state.unsqueeze(-2))
                 add_product(d_state.mul_(stays), onto, turned)
@@ -94,7 +94,7 @@ class GRUScan(torch.autograd.Function):
 def factors(h: Tensor, gates: Tensor) -> Tensor:
     """What d_h is multiplied by to give what comes back to x_r, x_z, o and x_n, side by side."""
     found = torch.empty_like(gates)
-    (r, z, o, n), (to_r, to_z, to_o, to_n) = (part.split(h.shape[-1], dim=-1) for part in (gates, found))
+    (r, z, o, n), (to_r, to_z, to_o, to_n) = (part.chunk(4, dim=-1) for part in (gates, found))
     tanh_backward(1 - z, n, grad_input=to_n)  # (1 - z) (1 - n²)
     torch.mul(to_n, r, out=to_o)
     sigmoid_backward(to_n * o, r, grad_input=to_r)

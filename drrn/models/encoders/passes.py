@@ -6,7 +6,7 @@ matrices stand without the replica axis: PyTorch's product of two matrices is fa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,12 +28,13 @@ class PassMemory:
 
     def __init__(self, steps: WordSteps, like: Tensor, parts: Sequence[tuple[int, int]], *, keep: bool) -> None:
         """`parts` are those of the gates that a step takes up, from one width to another."""
-        (self.replicas, width), rows = like.shape[:2], [len(like) * count for _, count in steps]
+        self.replicas, width = like.shape[:2]
+        rows = [self.replicas * count for count in steps.counts]
         wide, first = max(end for _, end in parts), self.replicas * steps.lengths.shape[1]
         total = sum(rows) if keep else 2 * first
         sizes = [first * width, total * width, total * wide * width]
         self.room: Tensor | None = _taken(sum(sizes), like)
-        _, states, gates = self.room[: sum(sizes)].split(sizes)
+        _, states, gates = torch.split_with_sizes(self.room[: sum(sizes)], sizes)
         self.states, self.gates = self.room[: sum(sizes[:2])].view(-1, width), gates.view(-1, wide * width)
         self.first = self._shaped(self.states[:first].zero_())  # the states before the first words
         taken = [states.view(-1, width), *(self.gates[:, begin * width : end * width] for begin, end in parts)]
@@ -57,7 +58,7 @@ class PassMemory:
 
 
 def _in_steps(rows: Tensor, counts: list[int]) -> list[Tensor]:
-    return list(rows.split(counts))
+    return list(torch.split_with_sizes(rows, counts))
 
 
 def _by_turns(rows: Tensor, counts: list[int]) -> list[Tensor]:
@@ -79,7 +80,7 @@ class Piece:
     def steps_back(self, *values: Tensor) -> Iterator[tuple[Tensor, ...]]:
         """From the last step to the first: of each of the values [R, N, …] its part."""
         dim = values[-1].dim() - 2
-        return zip(*(reversed(value.split(self.counts, dim=dim)) for value in values), strict=True)
+        return zip(*(reversed(torch.split_with_sizes(value, self.counts, dim=dim)) for value in values), strict=True)
 
 
 class Needed:
@@ -89,8 +90,7 @@ class Needed:
         self.steps, self.device, self.replicas = steps, back.device, len(back)
         found = steps.needed(back)
         self.texts = np.arange(back.shape[1]) if found is None else found
-        self.all = [count for _, count in steps]
-        self.counts: list[int] = np.searchsorted(self.texts, self.all).tolist()
+        self.counts: list[int] = np.searchsorted(self.texts, steps.counts).tolist()
 
     def chosen(self, back: Tensor) -> Tensor:
         """What came back to them."""
@@ -114,7 +114,11 @@ class Needed:
         """Of all words, step after step: where the states before them stand, their gates, their rows; [R, T] each."""
         step = np.repeat(np.arange(len(self.counts)), self.counts)
         text = np.concatenate([self.texts[:count] for count in self.counts]) if self.counts else step
-        texts, starts, counts = self.steps.lengths.shape[1], np.array(self.steps.starts), np.array(self.all, np.int64)
+        texts, starts, counts = (
+            self.steps.lengths.shape[1],
+            np.array(self.steps.starts),
+            np.array(self.steps.counts, np.int64),
+        )
         replica = np.arange(self.replicas)[:, None]
         gates = self.replicas * starts[step] + replica * counts[step] + text
         start, count = np.append(0, self.replicas * (texts + starts)), np.append(texts, counts)  # of the step before
@@ -129,6 +133,6 @@ def matrices(stack: Tensor) -> Tensor:
     return stack[0] if len(stack) == 1 else stack
 
 
-def add_product(total: Tensor, one: Tensor, other: Tensor) -> None:
-    """total += one · other, of matrices or of stacks of them."""
-    (total.addmm_ if total.dim() == 2 else total.baddbmm_)(one, other)
+def adding_to(like: Tensor) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+    """What adds the product of two matrices, or of two stacks of several, to a third."""
+    return Tensor.addmm_ if len(like) == 1 else Tensor.baddbmm_

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -36,6 +37,11 @@ class WordSteps:
         for begin, end in zip(self.starts[:-1], self.starts[1:], strict=True):
             yield slice(begin, end), end - begin
 
+    @cached_property
+    def counts(self) -> list[int]:
+        """Of each step, how many texts have a word."""
+        return [end - begin for begin, end in zip(self.starts[:-1], self.starts[1:], strict=True)]
+
     @property
     def count(self) -> int:
         """How many words are read in all, T."""
@@ -44,7 +50,7 @@ class WordSteps:
     def rows(self, device: torch.device) -> list[Tensor]:
         """Of each step, the rows of its words, those of all replicas one after the other."""
         at = torch.from_numpy(self.words).to(device)
-        return [some.reshape(-1) for some in at.split([count for _, count in self], dim=1)]
+        return [some.reshape(-1) for some in torch.split_with_sizes(at, self.counts, dim=1)]
 
     def needed(self, back: Tensor) -> Ids | None:
         """Which texts a gradient came back to, [R, U, H], in order; None: nearly all, or it would take too long to ask.
