@@ -14,7 +14,7 @@ same for both: a batch is sampled from the replay memory; every action of the ne
 hidden layer of 128 lies over both sides. Theirs reads a state in three parts, each by a GRU of its own: it is given the
 same words in three equal parts. Ours reads them by one GRU, each distinct text of a batch once; theirs reads all. Their
 code is loaded from the path, with a stand-in for its tokeniser, which the update does not use; nothing of it is kept
-here. Both have one thread, take turns, and are measured by its own time; the fastest call counts.
+here. Both have one thread, take turns of half a second, and are measured by its own time; the fastest turn counts.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ BATCHES = (64, 256, 1024)
 ENCODERS = ("bag", "gru", "lstm", "attention")
 AT_ONCE = 4  # updates of a call
 TRANSITIONS = 10_000  # in the replay memory
+TURN = 0.5  # seconds
 LONGEST = 100  # steps of an episode
 
 Update = Callable[[], Any]
@@ -176,25 +177,29 @@ def loaded(path: Path, words: int) -> Any:
     return module
 
 
-def seconds_of(update: Update, device: str) -> float:
-    """What a call takes: of the one thread's own time on the CPU, so that others on the machine count for less."""
+def seconds_of(update: Update, device: str, seconds: float = 0.0) -> float:
+    """What a call takes, of calls for some seconds: of the one thread's own time on the CPU, so that others on the
+    machine count for less."""
     clock = time.thread_time if device == "cpu" else time.perf_counter
-    began = clock()
-    update()
-    if device != "cpu":
-        torch.cuda.synchronize()
-    return clock() - began
+    began, calls = clock(), 0
+    while not calls or clock() - began < seconds:
+        update()
+        if device != "cpu":
+            torch.cuda.synchronize()
+        calls += 1
+    return (clock() - began) / calls
 
 
 def fastest(updates: list[Update], seconds: float, device: str) -> list[float]:
-    """Of each, the seconds of its fastest call; they take turns, so that what disturbs one disturbs the others."""
+    """Of each, the seconds of a call in its fastest turn: of what disturbs one, the others get their share. A turn is
+    many calls, as in learning: the first one finds the processor's caches full of the other's numbers."""
     found = [np.inf] * len(updates)
     for update in updates:
         update()
-    start, calls = time.perf_counter(), 0
-    while calls < 2 or time.perf_counter() - start < seconds:
-        found = [min(before, seconds_of(each, device)) for before, each in zip(found, updates, strict=True)]
-        calls += 1
+    start, turns = time.perf_counter(), 0
+    while turns < 2 or time.perf_counter() - start < seconds:
+        found = [min(before, seconds_of(each, device, TURN)) for before, each in zip(found, updates, strict=True)]
+        turns += 1
     return found
 
 
