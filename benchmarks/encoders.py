@@ -4,10 +4,17 @@
     python benchmarks/encoders.py --tdqn CLONE/drrn/drrn.py    the GRU beside theirs, on the same work, in one run
     python benchmarks/encoders.py --device cuda                on a GPU
 
-The work is the same for both: texts like Machine of Death's (2,200 words, 85 words a state, 4 actions of 7 words), word
-vectors and states of 128, a hidden layer over both sides, Huber loss, the gradient's norm bound by 5, Adam. Theirs
-reads a state in three parts, each by a GRU of its own: it is given the same words in three equal parts. Their code is
-loaded from the path, with a stand-in for its tokeniser, which the update does not use; nothing of it is kept here.
+The encoders' own texts are made up, of Machine of Death's sizes (2,200 words, 85 words a state, 4 actions of 7 words),
+and drawn evenly, so that few occur twice in a batch.
+
+Beside tdqn, both learn from the same 10,000 transitions, of two kinds: those of random play in a game (The Long Watch;
+`--game NAME` for another), where pages return as they do in every game, and evenly drawn made-up ones. An update is the
+same for both: a batch is sampled from the replay memory; every action of the next pages is valued by the same weights
+(neither has a target copy); Huber loss; the gradient's norm bound by 5; Adam. Word vectors and states are 128 wide, a
+hidden layer of 128 lies over both sides. Theirs reads a state in three parts, each by a GRU of its own: it is given the
+same words in three equal parts. Ours reads them by one GRU, each distinct text of a batch once; theirs reads all. Their
+code is loaded from the path, with a stand-in for its tokeniser, which the update does not use; nothing of it is kept
+here. Both have one thread, take turns of half a second, and are measured by its own time; the fastest turn counts.
 """
 
 from __future__ import annotations
@@ -19,6 +26,7 @@ import sys
 import time
 import types
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +34,10 @@ import numpy as np
 import torch
 from learner import Case, batches_of, fill, matrix_speed
 
+import drrn
+from drrn.learning.menus import Menus
 from drrn.learning.q_learning import QLearning
+from drrn.learning.replay import Transitions
 from drrn.models import Shape, build_model, encoder_of
 from drrn.settings import Settings
 from drrn.text import Lexicon, Store
@@ -35,6 +46,9 @@ UNITS, CLIP, DISCOUNT = 128, 5.0, 0.9
 BATCHES = (64, 256, 1024)
 ENCODERS = ("bag", "gru", "lstm", "attention")
 AT_ONCE = 4  # updates of a call
+TRANSITIONS = 10_000  # in the replay memory
+TURN = 0.5  # seconds
+LONGEST = 100  # steps of an episode
 
 Update = Callable[[], Any]
 
@@ -62,19 +76,74 @@ def our_update(case: Case, encoder: str, device: str) -> Update:
     return lambda: learner.update(prepared)
 
 
-def their_update(case: Case, path: Path) -> Update:
+@dataclass(frozen=True)
+class Work:
+    """Transitions as ids of a store's texts: what was shown and taken, and what was shown then."""
+
+    store: Store
+    states: list[int]
+    taken: list[int]
+    next_states: list[int]
+    next_actions: list[list[int]]
+
+
+def played(name: str) -> Work:
+    """Random play in a game."""
+    game, generator, store = drrn.make(name), random.Random(0), Store.of_words()
+    work = Work(store, [], [], [], [])
+    while len(work.states) < TRANSITIONS:
+        page = game.reset(generator.randrange(2**31))
+        for _ in range(LONGEST):
+            if not page.actions:
+                break
+            place = generator.randrange(len(page.actions))
+            after = game.step(place)
+            work.states.append(store.states.id(page.text))
+            work.taken.append(store.actions.id(page.actions[place]))
+            work.next_states.append(store.states.id(after.text))
+            work.next_actions.append([store.actions.id(action) for action in after.actions])
+            page = after
+    return work
+
+
+def made_up(case: Case) -> Work:
+    """Texts of the case's sizes, drawn evenly."""
+    generator, count = np.random.default_rng(1), TRANSITIONS
+    states, following = generator.integers(case.texts, size=(2, count)).tolist()
+    taken = generator.integers(case.action_texts, size=count).tolist()
+    menus = generator.integers(case.action_texts, size=(count, case.actions)).tolist()
+    return Work(store_of(case), states, taken, following, menus)
+
+
+def our_sampled_update(work: Work, batch: int, device: str) -> Update:
+    """An update of ours, from a sample of its replay buffer."""
+    shape = Shape(UNITS, 1, "network", most_actions=max(map(len, work.next_actions)), encoder=encoder_of("gru"))
+    model = build_model("drrn", shape, work.store, [0], torch.device(device))
+    model.meet(0, np.arange(len(work.store.states)), np.arange(len(work.store.actions)))
+    settings = {"learning_rate": 1e-4, "optimiser": "adam", "loss": "huber", "clip": CLIP, "capacity": TRANSITIONS}
+    learner = QLearning(model, Settings(replicas=1, batch_size=batch, **settings))
+    ones = np.ones(len(work.states), np.float32)
+    menus = Menus.of([[action] for action in work.taken]), Menus.of(work.next_actions)
+    states, following = np.array(work.states), np.array(work.next_states)
+    learner.buffers[0].add(
+        Transitions(states, menus[0], np.zeros(len(ones), np.int64), ones, DISCOUNT * ones, following, menus[1])
+    )
+    generator = np.random.default_rng(2)
+    return lambda: learner.learn_once([generator], [True])
+
+
+def their_update(work: Work, batch: int, path: Path) -> Update:
     """An update of microsoft/tdqn's agent, from a sample of its own replay memory."""
-    theirs, store = loaded(path), store_of(case)
-    options = {"gamma": DISCOUNT, "batch_size": case.batch, "spm_path": "", "embedding_dim": UNITS, "output_dir": ""}
-    options |= {"hidden_dim": UNITS, "memory_size": 10_000, "clip": CLIP, "learning_rate": 1e-4}
-    agent = theirs.DRRN_Agent(types.SimpleNamespace(**options, vocabulary=case.vocabulary))
-    generator = np.random.default_rng(1)
-    states = [theirs.State(*parts(words)) for words in texts_of(store.states)]
-    actions = texts_of(store.actions)
-    for _ in range(AT_ONCE * case.batch):
-        now, then = generator.integers(case.texts, size=2)
-        taken, *following = generator.integers(case.action_texts, size=1 + case.actions)
-        agent.observe(states[now], actions[taken], 1.0, states[then], [actions[a] for a in following], False)
+    words = max(len(work.store.states.vocabulary), len(work.store.actions.vocabulary))
+    theirs = loaded(path, words)
+    options = {"gamma": DISCOUNT, "batch_size": batch, "spm_path": "", "embedding_dim": UNITS, "output_dir": ""}
+    options |= {"hidden_dim": UNITS, "memory_size": TRANSITIONS, "clip": CLIP, "learning_rate": 1e-4}
+    agent = theirs.DRRN_Agent(types.SimpleNamespace(**options))
+    states = [theirs.State(*parts(text)) for text in texts_of(work.store.states)]
+    actions = texts_of(work.store.actions)
+    for now, taken, then, menu in zip(work.states, work.taken, work.next_states, work.next_actions, strict=True):
+        shown = [actions[action] for action in menu] or [actions[taken]]  # it must be given an action at an ending
+        agent.observe(states[now], actions[taken], 1.0, states[then], shown, not menu)
     return agent.update
 
 
@@ -88,13 +157,13 @@ def parts(words: list[int]) -> list[list[int]]:
     return [some.tolist() for some in np.array_split(np.array(words), 3)]
 
 
-def loaded(path: Path) -> Any:
-    """Their module, without the tokeniser and the logger that it imports."""
+def loaded(path: Path, words: int) -> Any:
+    """Their module, for so many words, without the tokeniser and the logger that it imports."""
 
     class Tokeniser:
         def Load(self, path: str) -> None: ...  # noqa: N802
         def __len__(self) -> int:
-            return Case().vocabulary
+            return words
 
     sys.modules["sentencepiece"] = types.ModuleType("sentencepiece")
     sys.modules["sentencepiece"].SentencePieceProcessor = Tokeniser  # type: ignore[attr-defined]
@@ -108,39 +177,44 @@ def loaded(path: Path) -> Any:
     return module
 
 
-def seconds_of(update: Update, device: str) -> float:
-    """What a call takes: of the one thread's own time on the CPU, so that others on the machine count for less."""
+def seconds_of(update: Update, device: str, seconds: float = 0.0) -> float:
+    """What a call takes, of calls for some seconds: of the one thread's own time on the CPU, so that others on the
+    machine count for less."""
     clock = time.thread_time if device == "cpu" else time.perf_counter
-    began = clock()
-    update()
-    if device != "cpu":
-        torch.cuda.synchronize()
-    return clock() - began
+    began, calls = clock(), 0
+    while not calls or clock() - began < seconds:
+        update()
+        if device != "cpu":
+            torch.cuda.synchronize()
+        calls += 1
+    return (clock() - began) / calls
 
 
 def fastest(updates: list[Update], seconds: float, device: str) -> list[float]:
-    """Of each, the seconds of its fastest call; they take turns, so that what disturbs one disturbs the others."""
+    """Of each, the seconds of a call in its fastest turn: of what disturbs one, the others get their share. A turn is
+    many calls, as in learning: the first one finds the processor's caches full of the other's numbers."""
     found = [np.inf] * len(updates)
     for update in updates:
         update()
-    start, calls = time.perf_counter(), 0
-    while calls < 2 or time.perf_counter() - start < seconds:
-        found = [min(before, seconds_of(each, device)) for before, each in zip(found, updates, strict=True)]
-        calls += 1
+    start, turns = time.perf_counter(), 0
+    while turns < 2 or time.perf_counter() - start < seconds:
+        found = [min(before, seconds_of(each, device, TURN)) for before, each in zip(found, updates, strict=True)]
+        turns += 1
     return found
 
 
-def compare(path: Path, batches: list[int], seconds: float, device: str) -> None:
+def compare(path: Path, game: str, batches: list[int], seconds: float, device: str) -> None:
     """The GRU beside theirs, which runs on a GPU wherever there is one."""
-    for batch in batches:
-        case, limit = Case(batch=batch, hidden=UNITS), matrix_speed()
-        ours, theirs = fastest([our_update(case, "gru", device), their_update(case, path)], seconds, device)
-        ours, theirs, limit = AT_ONCE * batch / ours, batch / theirs, max(limit, matrix_speed())
-        print(
-            f"batch {batch}: ours {ours:,.0f} transitions a second, theirs {theirs:,.0f}: {ours / theirs:.1f} times "
-            f"(matrix product: {limit / 1e9:.0f} GFLOP/s)",
-            flush=True,
-        )
+    for name, work in {game: played(game), "evenly drawn": made_up(Case())}.items():
+        for batch in batches:
+            limit, pair = matrix_speed(), [our_sampled_update(work, batch, device), their_update(work, batch, path)]
+            ours, theirs = (batch / taken for taken in fastest(pair, seconds, device))
+            limit = max(limit, matrix_speed())
+            print(
+                f"{name}, batch {batch}: ours {ours:,.0f} transitions a second, theirs {theirs:,.0f}: "
+                f"{ours / theirs:.1f} times (matrix product: {limit / 1e9:.0f} GFLOP/s)",
+                flush=True,
+            )
 
 
 def report(encoders: list[str], replicas: list[int], batches: list[int], seconds: float, device: str) -> None:
@@ -158,6 +232,7 @@ def report(encoders: list[str], replicas: list[int], batches: list[int], seconds
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tdqn", type=Path, metavar="FILE", help="drrn/drrn.py of a clone of microsoft/tdqn")
+    parser.add_argument("--game", default="long-watch", help="played beside tdqn (default: %(default)s)")
     parser.add_argument("--encoders", nargs="+", default=list(ENCODERS), help="(default: %(default)s)")
     parser.add_argument("--replicas", nargs="+", type=int, default=[1, 5], help="(default: %(default)s)")
     parser.add_argument("--batches", nargs="+", type=int, default=list(BATCHES), help="(default: %(default)s)")
@@ -166,7 +241,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     if options.tdqn:
-        compare(options.tdqn, options.batches, options.seconds, options.device)
+        compare(options.tdqn, options.game, options.batches, options.seconds, options.device)
     else:
         report(options.encoders, options.replicas, options.batches, options.seconds, options.device)
 

@@ -74,11 +74,11 @@ class Slotted(Optimiser):
             full[name] = (table.weight, g)
         for name, (weight, g) in full.items():
             on = active.view(-1, *[1] * (g.dim() - 1))
-            change = self.learning_rate * self.change(name, g, on)
+            change = self.change(name, g, on).mul_(self.learning_rate)
             weight.sub_(change if _all_on(on) else torch.where(on, change, 0.0))
 
     def change(self, name: str, g: Tensor, on: Tensor) -> Tensor:
-        """What the learning rate is multiplied by; slots change only where `on`."""
+        """A new tensor that is multiplied by the learning rate; slots change only where `on`."""
         raise NotImplementedError
 
     def slot(self, name: str, like: Tensor) -> Tensor:
@@ -99,7 +99,7 @@ class Momentum(Slotted):
     def change(self, name: str, g: Tensor, on: Tensor) -> Tensor:
         v = self.slot(name, g)
         v.copy_(torch.where(on, self.momentum * v + g, v))
-        return v
+        return v.clone()
 
 
 @dataclass

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from drrn.models.encoders.base import Weights
+from drrn.models.encoders.passes import Needed, PassMemory, adding_to, matrices
 from drrn.models.encoders.recurrent import OPEN, RecurrentEncoder, WordSteps
-from drrn.models.encoders.workspace import Blocks, Chosen, Collected
 
 sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
 tanh_backward = torch.ops.aten.tanh_backward.grad_input
@@ -20,6 +20,7 @@ class GRUEncoder(RecurrentEncoder):
 
     gates = 3  # r, z, n
     idle = (0.0, OPEN, 0.0)  # z = 1: the state stays
+    groups = 16
 
     def build(self, model: Weights) -> None:
         super().build(model)
@@ -27,76 +28,75 @@ class GRUEncoder(RecurrentEncoder):
 
     def read(self, model: Weights, words: Tensor, steps: WordSteps) -> Tensor:
         on, bias = model.weights[f"{self.name} on"], model.weights[f"{self.name} on b"]
+        x_r_z, x_n = words[..., : 2 * self.width], words[..., 2 * self.width :]
+        words = torch.cat([x_r_z, bias.expand_as(x_n), x_n], dim=2)  # b_n beside x: a step takes both at once
         if torch.is_grad_enabled():
-            found: Tensor = GRUScan.apply(words, on, bias, steps)  # type: ignore[no-untyped-call]
+            found: Tensor = GRUScan.apply(words, on, steps)  # type: ignore[no-untyped-call]
             return found
-        return last_states(words, on, bias, steps, Blocks(steps, on, PARTS, keep=False))
+        return last_states(words, on, steps, PassMemory(steps, on, PARTS, keep=False))
 
 
-PARTS = (2, 1, 1, 1)  # what a step makes, in widths of the state: r and z; h U_n + b_n; n; the state after it
+# A step keeps r, z, o = h U_n + b_n and n side by side, and takes them up from one width to another:
+PARTS = ((0, 3), (0, 2), (0, 1), (1, 2), (2, 3), (3, 4))  # r z o, r z, r, z, o, n
 
 
-def last_states(words: Tensor, on: Tensor, bias: Tensor, steps: WordSteps, blocks: Blocks) -> Tensor:
+def last_states(words: Tensor, on: Tensor, steps: WordSteps, memory: PassMemory) -> Tensor:
     """The last state of each text, [R, U, H]."""
-    replicas, width = on.shape[:2]
-    to_r_z, to_n = on[..., : 2 * width], on[..., 2 * width :]
-    x_r_z, x_n = words[..., : 2 * width].reshape(-1, 2 * width), words[..., 2 * width :].reshape(-1, width)
-    at = steps.rows(words.device)
-    last = h = words.new_zeros(replicas, steps.lengths.shape[1], width)
-    for number, (_, count) in enumerate(steps):
-        h, rows, (r_z, onward, n, after) = h[:, :count], at[number], blocks[number]
-        torch.index_select(x_r_z, 0, rows, out=r_z.view(-1, 2 * width))
-        r_z.baddbmm_(h, to_r_z).sigmoid_()
-        torch.baddbmm(bias, h, to_n, out=onward)
-        torch.index_select(x_n, 0, rows, out=n.view(-1, width))
-        n.addcmul_(r_z[..., :width], onward).tanh_()
-        h = torch.lerp(n, h, r_z[..., width:], out=after)
-        ended = steps.count_of(number + 1)
-        if ended < count:
-            last[:, ended:count] = h[:, ended:]
-    return last
+    add_product = adding_to(on)
+    words, on, h = words.view(-1, words.shape[2]), matrices(on), memory.first
+    last = torch.zeros_like(h)
+    for at, rows, after, r_z_o, r_z, r, z, o, n in zip(steps.rows(on.device), *memory.blocks, strict=True):
+        count, before = after.shape[-2], h.shape[-2]
+        if count < before:
+            last[..., count:before, :] = h[..., count:, :]
+            h = h[..., :count, :]
+        torch.index_select(words, 0, at, out=rows)
+        add_product(r_z_o, h, on)
+        r_z.sigmoid_()
+        h = torch.lerp(n.addcmul_(r, o).tanh_(), h, z, out=after)
+    last[..., : h.shape[-2], :] = h
+    return last.view(-1, *last.shape[-2:])
 
 
 class GRUScan(torch.autograd.Function):
-    """`last_states`, differentiated by hand: many small operations of automatic differentiation become a few."""
+    """`last_states`, differentiated by hand.
+
+    What comes back to a step's gates is d_h, of the state after it, times factors in which d_h has no part. They are
+    computed for many words at once, as are the sums over words; a step is then two products and a matrix product.
+    """
 
     @staticmethod
-    def forward(ctx: Any, words: Tensor, on: Tensor, bias: Tensor, steps: WordSteps) -> Tensor:
-        ctx.steps, ctx.rows, ctx.blocks = steps, words.shape[1], Blocks(steps, on, PARTS, keep=True)
+    def forward(ctx: Any, words: Tensor, on: Tensor, steps: WordSteps) -> Tensor:
+        ctx.steps, ctx.memory, ctx.rows = steps, PassMemory(steps, on, PARTS, keep=True), words.shape[1]
         ctx.save_for_backward(on)
-        return last_states(words, on, bias, steps, ctx.blocks)
+        return last_states(words, on, steps, ctx.memory)
 
     @staticmethod
-    def backward(ctx: Any, back: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        (on,), steps, blocks = ctx.saved_tensors, ctx.steps, ctx.blocks
-        replicas, width = on.shape[:2]
-        chosen = Chosen(steps.needed(back), on.device)
-        two, d_h = (
-            2 * width,
-            chosen(back, len(chosen)).clone(),
-        )  # d_h: of the states after a step, then of those before it
-        to_r_z, to_n = on[..., :two].transpose(1, 2).contiguous(), on[..., two:].transpose(1, 2).contiguous()
-        d_words = on.new_zeros(replicas * ctx.rows, 3 * width)
-        at, onto = steps.rows(on.device), Collected(on, steps.count_of(0), (3, 1))
-        for number, (_, count) in reversed(list(enumerate(steps))):
-            some = chosen.count(count)
-            r_z, onward, n = (chosen(part, some) for part in blocks[number][:3])
-            rows = chosen(at[number].view(replicas, count), some).reshape(-1)
-            d, r, z = d_h[:, :some], r_z[..., :width], r_z[..., width:]
-            before, d_x, d_onward = onto.next(some)
-            if number:
-                before.copy_(chosen(blocks[number - 1][3], some)[:, :some])
-            else:
-                before.zero_()
-            d_r_z, d_n = d_x[..., :two], d_x[..., two:]
-            d_r, d_z = d_r_z[..., :width], d_r_z[..., width:]
-            tanh_backward(torch.addcmul(d, d, z, value=-1), n, grad_input=d_n)
-            sigmoid_backward(onward.mul_(d_n), r, grad_input=d_r)
-            sigmoid_backward(n.neg_().add_(before).mul_(d), z, grad_input=d_z)
-            torch.mul(d_n, r, out=d_onward)
-            d.mul_(z).baddbmm_(d_r_z, to_r_z).baddbmm_(d_onward, to_n)
-            d_words.index_add_(0, rows, d_x.reshape(-1, 3 * width))
-        blocks.give_back()
-        products, sums = onto.finished()
-        d_on = torch.cat([products[0][..., :two], products[1]], dim=2)
-        return d_words.view(replicas, ctx.rows, -1), d_on, sums[1], None
+    def backward(ctx: Any, back: Tensor) -> tuple[Tensor, Tensor, None]:
+        (on,), needed = ctx.saved_tensors, Needed(ctx.steps, back)
+        width, d_on, d_h = on.shape[1], torch.zeros_like(on), matrices(needed.chosen(back))
+        turned, add_product = matrices(on.transpose(1, 2).contiguous()), adding_to(on)
+        d_words = on.new_zeros(len(on) * ctx.rows, 4 * width)
+        for piece in needed.pieces():
+            h, gates = ctx.memory.kept(piece)  # [R, N, H], [R, N, 4 H]
+            d_gates = factors(h, gates)
+            d_r_z_o, z = d_gates[..., : 3 * width], gates[..., width : 2 * width]
+            for d, onto, stays in piece.steps_back(d_gates.view(*h.shape[:-1], 4, width), d_r_z_o, z):
+                d_state = d_h[..., : stays.shape[-2], :]
+                d.mul_(d_state.unsqueeze(-2))
+                add_product(d_state.mul_(stays), onto, turned)
+            add_product(matrices(d_on), h.transpose(-1, -2), d_r_z_o)
+            d_words.index_add_(0, piece.rows, d_gates.view(-1, 4 * width))
+        ctx.memory.give_back()
+        return d_words.view(len(on), ctx.rows, -1), d_on, None
+
+
+def factors(h: Tensor, gates: Tensor) -> Tensor:
+    """What d_h is multiplied by to give what comes back to x_r, x_z, o and x_n, side by side."""
+    found = torch.empty_like(gates)
+    (r, z, o, n), (to_r, to_z, to_o, to_n) = (part.chunk(4, dim=-1) for part in (gates, found))
+    tanh_backward(1 - z, n, grad_input=to_n)  # (1 - z) (1 - n²)
+    torch.mul(to_n, r, out=to_o)
+    sigmoid_backward(to_n * o, r, grad_input=to_r)
+    sigmoid_backward(h - n, z, grad_input=to_z)
+    return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -36,6 +37,11 @@ class WordSteps:
         for begin, end in zip(self.starts[:-1], self.starts[1:], strict=True):
             yield slice(begin, end), end - begin
 
+    @cached_property
+    def counts(self) -> list[int]:
+        """Of each step, how many texts have a word."""
+        return [end - begin for begin, end in zip(self.starts[:-1], self.starts[1:], strict=True)]
+
     @property
     def count(self) -> int:
         """How many words are read in all, T."""
@@ -44,7 +50,7 @@ class WordSteps:
     def rows(self, device: torch.device) -> list[Tensor]:
         """Of each step, the rows of its words, those of all replicas one after the other."""
         at = torch.from_numpy(self.words).to(device)
-        return [at[:, span].reshape(-1) for span, _ in self]
+        return [some.reshape(-1) for some in torch.split_with_sizes(at, self.counts, dim=1)]
 
     def needed(self, back: Tensor) -> Ids | None:
         """Which texts a gradient came back to, [R, U, H], in order; None: nearly all, or it would take too long to ask.
@@ -66,6 +72,7 @@ class RecurrentEncoder(Encoder):
     reads_at_once = True
     gates = 1  # vectors as wide as the state that a word gives to a step
     idle: tuple[float, ...] = ()  # what the word that changes nothing gives to each gate
+    groups: int | None = None  # at most so many sizes do the steps of a pass have, which saves work; None: any
 
     def build(self, model: Weights) -> None:
         wide, scale = model.embedding or self.width, self.width**-0.5
@@ -123,13 +130,15 @@ def recurrent_look(
     lengths = np.take_along_axis(lengths, order, axis=1)
     place = np.argsort(order, axis=1)  # where each distinct text went
     asked = np.take_along_axis(place, asked, axis=1) + (np.arange(replicas) * across)[:, None]
-    rows, words, starts = _in_order(texts, np.take_along_axis(unique, order, axis=1), lengths, room)
+    group = 1 if encoder.groups is None else -(-across // encoder.groups)
+    rows, words, starts = _in_order(texts, np.take_along_axis(unique, order, axis=1), lengths, room, group)
     steps = WordSteps(words, starts, lengths)
     return RecurrentLook(encoder, torch.from_numpy(rows).to(device), steps, torch.from_numpy(asked).to(device), room)
 
 
-def _in_order(texts: Lexicon, unique: Ids, lengths: Ids, room: int) -> tuple[Ids, Ids, list[int]]:
-    """The rows, words and starts of texts [R, U], the longest first."""
+def _in_order(texts: Lexicon, unique: Ids, lengths: Ids, room: int, group: int) -> tuple[Ids, Ids, list[int]]:
+    """The rows, words and starts of texts [R, U], the longest first. A step is for a multiple of `group` texts: those
+    that have ended are given the word that changes nothing."""
     replicas, across = unique.shape
     spelled = texts.words_of(unique[lengths > 0])
     owner = np.repeat(np.arange(replicas), lengths.sum(axis=1))
@@ -142,5 +151,6 @@ def _in_order(texts: Lexicon, unique: Ids, lengths: Ids, room: int) -> tuple[Ids
     grid[np.arange(grid.shape[2]) < lengths[:, :, None]] = number - first[owner]
     grid += (np.arange(replicas) * (most + 1))[:, None, None]
     alive = (np.arange(grid.shape[2])[:, None] < lengths[:, None, :]).sum(axis=2).max(axis=0)  # [L]
+    alive = np.minimum(-(-alive // group) * group, across)
     read = grid.swapaxes(1, 2)[:, np.arange(across) < alive[:, None]]  # [R, T]
     return rows.ravel(), read, [0, *np.cumsum(alive).tolist()]
