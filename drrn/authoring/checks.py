@@ -1,7 +1,7 @@
 """Expectations of a story checked against what its play-test found.
 
-Where the play-test is exact, so is the verdict. Else what was found is proof (a passage reached, a rule broken), what was
-not found within the time fails where it was asked for, and odds near their bound are called unsure.
+Where the play-test is exact, so is the verdict. Else what was found is proof (a passage reached, a rule broken), what
+was not found within the time fails where it was asked for, and odds near their bound are called unsure.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CLOSE = 2.0  # standard errors within which an estimate is too near to its bound
 
 @dataclass(frozen=True)
 class Checked:
-    """An expectation, whether it holds, and what was found; a failed one has the clicks that show it, where there are."""
+    """An expectation, whether it holds, what was found, and the clicks that show it, where there are any."""
 
     said: str
     status: str
@@ -138,8 +138,10 @@ def _at_most_steps(expected: Expectation, evidence: Evidence) -> Finding:
             return PASSED, f"every play ends within {most:,} steps", None
         return FAILED, f"a play can go on after {most:,} steps", path
     longest = evidence.sightings.longest
-    return PASSED if len(longest) <= most else FAILED, f"the longest game played took {len(longest):,} steps", (
-        longest if len(longest) > most else None
+    return (
+        PASSED if len(longest) <= most else FAILED,
+        f"the longest game played took {len(longest):,} steps",
+        (longest if len(longest) > most else None),
     )
 
 

@@ -10,9 +10,14 @@ from typing import Any
 
 from drrn.errors import InputError
 from drrn.games.contract import Game, Observation
+from drrn.games.enumerable import Enumerable
+from drrn.games.hosted.stage import LostError, UnlistedError
 from drrn.games.stories.reading import read_text
 
-MOST_SEEDS = 2_000  # that are tried where a path needs luck and names no seed
+MOST_SEEDS = 300  # that are tried where a path needs luck and names no seed
+MOST_OUTCOMES = 50_000  # of actions, that are looked at where a path needs luck
+
+Taken = tuple[Observation, "int | None"]  # a page, and the number of the action taken there; None: none
 
 
 @dataclass(frozen=True)
@@ -54,9 +59,11 @@ def _path_of(table: dict[str, Any]) -> ClickPath:
     return ClickPath(actions, choices, seed, tuple(map(float, table.get("chances", ()))), str(table["comes_to"]))
 
 
-def replayed(game: Game, path: ClickPath) -> list[tuple[Observation, int | None]]:
+def replayed(game: Game, path: ClickPath) -> list[Taken]:
     """The pages of the path with the action taken on each; the game must show its actions in the story's own order."""
-    best: list[tuple[Observation, int | None]] = []
+    if path.seed is None and isinstance(game, Enumerable) and (found := _by_outcomes(game, path)):
+        return found
+    best: list[Taken] = []
     for seed in _seeds(path):
         pages = list(_played(game, path, seed))
         whole = len(pages) == len(path) + 1
@@ -73,11 +80,36 @@ def replayed(game: Game, path: ClickPath) -> list[tuple[Observation, int | None]
     return best
 
 
+def _by_outcomes(game: Enumerable, path: ClickPath) -> list[Taken] | None:
+    """The path by whatever luck it needs, from what the game lists; None where that does not lead to its end."""
+    try:
+        return next(_onward(game, path, 0, game.opening(), [MOST_OUTCOMES]), None)
+    except (InputError, LostError, UnlistedError):
+        return None
+
+
+def _onward(game: Enumerable, path: ClickPath, number: int, outcomes: Any, left: list[int]) -> Iterator[list[Taken]]:
+    """The ways to take the actions from a number on, depth first."""
+    for _, state in outcomes:
+        left[0] -= 1
+        if left[0] < 0:
+            return
+        shown = game.look(state)
+        if number == len(path):
+            if not path.comes_to or shown.text == path.comes_to:
+                yield [(shown, None)]
+            continue
+        index = _index(shown, path.actions[number], path.choices[number] if path.choices else None)
+        if index is not None:
+            for rest in _onward(game, path, number + 1, game.outcomes(state, index), left):
+                yield [(shown, index), *rest]
+
+
 def _seeds(path: ClickPath) -> Iterator[int]:
     yield from range(MOST_SEEDS) if path.seed is None else (path.seed,)
 
 
-def _played(game: Game, path: ClickPath, seed: int) -> Iterator[tuple[Observation, int | None]]:
+def _played(game: Game, path: ClickPath, seed: int) -> Iterator[Taken]:
     """Play as far as the actions are offered."""
     shown = game.reset(seed)
     for number, words in enumerate(path.actions):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from drrn.authoring.shares import share
 from drrn.authoring.sightings import Sightings
 from drrn.errors import did_you_mean
 from drrn.games.contract import Game
@@ -35,6 +36,7 @@ class NeverReached:
     passage: str
     why: str
     line: int
+    behind: str = ""  # the passage that leads there, where that is never reached either
 
 
 @dataclass(frozen=True)
@@ -96,26 +98,33 @@ def never_reached(
     if story is None:
         return []
     missing = {name: line for name, line in _pages(story).items() if name not in sightings.passages}
-    return [NeverReached(name, _why(name, links, sightings, exact, games), line) for name, line in missing.items()]
+    tried = {page.passage for page in sightings.pages.values() if page.untried}  # pages with an action left to try
+    found = []
+    for name, line in missing.items():
+        sources = sorted(passage for passage, targets in links.items() if name in targets and passage != name)
+        met = [passage for passage in sources if passage in sightings.passages]
+        if not links:
+            found.append(NeverReached(name, "" if exact else _seldom(games), line))
+        elif not sources:
+            found.append(NeverReached(name, "no link leads there", line))
+        elif not met:
+            why = f'only "{sources[0]}" leads there, which is never reached either'
+            found.append(NeverReached(name, why, line, behind=sources[0]))
+        else:
+            found.append(NeverReached(name, _unmet(met[0], met[0] in tried, exact, games), line))
+    return found
 
 
-def _why(name: str, links: Mapping[str, set[str]], sightings: Sightings, exact: bool, games: int) -> str:
-    if not links:
-        return "" if exact else _seldom(games)
-    from_there = sorted(passage for passage, targets in links.items() if name in targets and passage != name)
-    if not from_there:
-        return "no link leads there"
-    met = [passage for passage in from_there if passage in sightings.passages]
-    if not met:
-        return f'only "{from_there[0]}" leads there, which is never reached' + (
-            "" if len(from_there) == 1 else " (nor are the others that do)"
-        )
-    held = f'"{met[0]}" names it, but its condition never held'
-    return held if exact else f"{held} in what was played ({_seldom(games)})"
+def _unmet(source: str, untried: bool, exact: bool, games: int) -> str:
+    """Why a passage is not reached from one that is."""
+    if exact:
+        return f'"{source}" names it, but the condition of that link never holds'
+    what = "not every link there was tried in the time" if untried else "the condition of that link was never met"
+    return f'"{source}" names it, but {what} ({_seldom(games)})'
 
 
 def _seldom(games: int) -> str:
-    return f"by random play below {SURE / max(games, 1):.1%}" if games > SURE else "few games were played"
+    return f"by chance in less than {share(SURE / games)} of random games" if games > 10 else "few games were played"
 
 
 def broken_links(game: Game) -> list[BrokenLink]:

@@ -15,6 +15,7 @@ from drrn.games.stories.beginnings import ENDING_NAME, ENDING_TEXT
 
 USED_UP, ERROR, LOOP = "choices used up", "error", "loop"
 MOST_ADVICE = 3
+ENOUGH_VISITS = 20  # of each page of a loop, before it is said that no one leaves it
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ def _is_used_up(game: Game, key: EndingKey, text: str, links: Mapping[str, set[s
 def loops_seen(sightings: Sightings) -> list[DeadEnd]:
     """Pages from which no ending was seen though every action was tried, there and wherever that leads."""
     pages = sightings.pages
+    if not sightings.endings:  # what to do about that is said by `advice`
+        return []
     leave = {key for key, page in pages.items() if page.ending or page.untried}
     backward: dict[Hashable, set[Hashable]] = {}
     for key, page in pages.items():
@@ -65,7 +68,10 @@ def loops_seen(sightings: Sightings) -> list[DeadEnd]:
         for key in backward.get(waiting.pop(), set()) - leave:
             leave.add(key)
             waiting.append(key)
-    return loops(sorted((page for key, page in pages.items() if key not in leave), key=_distance))
+    stay = [page for key, page in pages.items() if key not in leave]
+    if any(page.visits < ENOUGH_VISITS for page in stay):  # what an action does may change with time
+        return []
+    return loops(sorted(stay, key=_distance))
 
 
 def _distance(page: PageSeen) -> int:
@@ -77,7 +83,9 @@ def loops(pages: Iterable[PageSeen]) -> list[DeadEnd]:
     found: dict[str, DeadEnd] = {}
     for page in pages:
         name = page.passage or " ".join(page.path.comes_to.split())[:40]
-        found.setdefault(name, DeadEnd(LOOP, name, "a loop that no one leaves: no ending was found from here", page.path))
+        found.setdefault(
+            name, DeadEnd(LOOP, name, "a loop that no one leaves: no ending was found from here", page.path)
+        )
     return list(found.values())
 
 

@@ -1,10 +1,10 @@
-"""Exhaustive search of a game that lists its outcomes: every state with all its variables, and the way to each."""
+"""Exhaustive search of a game that lists its outcomes: every state with all its variables, new pages first."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 from drrn.authoring.clicks import ClickPath
@@ -16,6 +16,8 @@ from drrn.games.hosted.stage import LostError, UnlistedError
 from drrn.games.stories.position import Position
 
 MOST_STATES = 100_000
+SAMPLES = 3  # of what an action leads to, where that cannot be listed
+ENOUGH = 20_000  # states after which it is asked whether more would bring anything new
 
 Progress = Callable[[int], None]
 
@@ -27,27 +29,34 @@ class _Search:
         self.game, self.sightings, self.until = game, sightings, until
         self.came_from: dict[Hashable, tuple[Hashable, int, float] | None] = {}
         self.arrivals: dict[Hashable, Arrival] = {}
-        self.queue: deque[Hashable] = deque()
+        self.fresh: deque[Hashable] = deque()  # states to leave whose page is new
+        self.known: deque[Hashable] = deque()  # and those whose page was seen before
+        self.listed = True  # whether all outcomes could be
+        self.last_news = 0  # how many states there were when something new was met
 
     def whole(self, progress: Progress | None) -> bool:
         """Search until all states were left; False where time or the number of states did not suffice."""
         for chance, state in self.game.opening():
             self._meet(None, 0, chance, state)
-        while self.queue:
-            state = self.queue.popleft()
+        while self.fresh or self.known:
+            state = (self.fresh or self.known).popleft()
+            if not self._is_worth_it():
+                return False
             for index in range(len(self.arrivals[state].shown.actions)):
                 if not self._follow(state, index):
                     return False
             if progress:
                 progress(len(self.came_from))
-        return True
+        return self.listed
 
     def _follow(self, state: Hashable, index: int) -> bool:
         try:
-            for chance, successor in self.game.outcomes(state, index):
+            for chance, successor in self._outcomes(state, index):
                 self._meet(state, index, chance, successor)
                 if time.monotonic() > self.until or len(self.came_from) > MOST_STATES:
                     return False
+        except LostError:
+            self.listed = False
         except InputError as error:  # the page cannot be told, and the search goes on elsewhere
             passage = self.arrivals[state].position.passage
             action = self.arrivals[state].shown.actions[index]
@@ -57,13 +66,39 @@ class _Search:
             )
         return True
 
+    def _outcomes(self, state: Hashable, index: int) -> Iterator[tuple[float, Hashable]]:
+        """What chance can make of an action; some of it, where that cannot be listed."""
+        try:
+            yield from self.game.outcomes(state, index)
+        except UnlistedError:
+            self.listed = False
+            for key in range(SAMPLES):
+                yield 1.0, self.game.after(state, index, key)
+
     def _meet(self, before: Hashable, index: int, chance: float, state: Hashable) -> None:
+        new = None
         if state not in self.came_from:
             self.came_from[state] = None if before is None else (before, index, chance)
             self.arrivals[state] = self._arrival(state)
-            self.queue.append(state)
+            new = state
         come = self.arrivals[before] if before is not None else None
-        self.sightings.arrive(come, index, self.arrivals[state], lambda: self._path(state))
+        known = self._met()
+        fresh = self.sightings.arrive(come, index, self.arrivals[state], lambda: self._path(state))
+        if new is not None:
+            (self.fresh if fresh else self.known).append(state)
+        if known != self._met():
+            self.last_news = len(self.came_from)
+
+    def _met(self) -> tuple[int, ...]:
+        """How much was met that a report tells of."""
+        seen = self.sightings
+        return len(seen.passages), len(seen.links), len(seen.endings), len(seen.errors), seen.values
+
+    def _is_worth_it(self) -> bool:
+        """Whether to go on: not where most of the states met brought nothing new, and nothing is to be proven."""
+        if self.sightings.forbidden:
+            return True
+        return len(self.came_from) < max(ENOUGH, 2 * self.last_news)
 
     def _arrival(self, state: Hashable) -> Arrival:
         shown: Observation = self.game.look(state)

@@ -19,7 +19,7 @@ from drrn.games.contract import Game, Observation
 from drrn.games.optional import is_stopped, step_limit_of
 
 RETURNS = 0.7  # the share of searching games that begin by returning to a page with something left to try
-DEEPEST = 400  # clicks of a searching game
+PATIENCE = 25  # clicks that bring nothing new, after which a searching game is given up
 
 Choose = Callable[[Arrival], int]
 
@@ -86,7 +86,7 @@ class SampledGames:
             self._times[page.key, index] += 1
             return index
 
-        self._play(seed, least_tried, min(step_limit_of(self.game), len(way) + DEEPEST), until)
+        self._play(seed, least_tried, step_limit_of(self.game), until, patience=len(way) + PATIENCE)
 
     def _way_back(self, choose: random.Random) -> ClickPath:
         """The clicks to a page with an action that was not tried, or to one that was seldom seen; or none."""
@@ -97,8 +97,13 @@ class SampledGames:
             return ClickPath()
         return min(choose.sample(open_pages, min(8, len(open_pages))), key=_pull).path
 
-    def _play(self, seed: int, choose: Choose, most: int, until: float) -> tuple[Arrival, int, bool] | None:
-        """One game: where it came to, in how many steps, and whether no error cut it short; None: no time was left."""
+    def _play(
+        self, seed: int, choose: Choose, most: int, until: float, patience: int | None = None
+    ) -> tuple[Arrival, int, bool] | None:
+        """One game: where it came to, in how many steps, and whether no error cut it short; None: no time was left.
+
+        With patience, it is given up after so many clicks, and so many more after each page that is new.
+        """
         indices: list[int] = []
         words: list[str] = []
         shown = Observation("")
@@ -114,6 +119,8 @@ class SampledGames:
             now = arrival_of(self.game, shown)
             self.sightings.arrive(None, 0, now, way)
             while shown.actions and len(indices) < most and not is_stopped(self.game):
+                if patience is not None and len(indices) > patience:
+                    break
                 if time.monotonic() > until:
                     return None
                 before, index = now, choose(now)
@@ -121,7 +128,8 @@ class SampledGames:
                 words.append(shown.actions[index])
                 shown = self.game.step(index)
                 now = arrival_of(self.game, shown)
-                self.sightings.arrive(before, index, now, way)
+                if self.sightings.arrive(before, index, now, way) and patience is not None:
+                    patience = max(patience, len(indices) + PATIENCE)
         except InputError as error:
             self.sightings.throw(f"{now.position.passage}: {error}", way)
             return now, len(indices), False

@@ -81,6 +81,7 @@ class Sightings:
     broken: dict[str, ClickPath] = field(default_factory=dict)  # forbidden conditions that held
     ended_by_error: dict[EndingKey, ClickPath] = field(default_factory=dict)
     longest: ClickPath = ClickPath()
+    values: int = 0  # of all variables
     states: int = 0
     complete: bool = False
 
@@ -126,8 +127,10 @@ class Sightings:
     def _note_values(self, now: Arrival, way: Way) -> None:
         for name, value in now.position.variables.items():
             values = self.variables.setdefault(name, {})
-            if len(values) < MOST_VALUES:
-                values[repr(value)] = value  # true is not 1, though Python holds them equal
+            written = repr(value)  # true is not 1, though Python holds them equal
+            if written not in values and len(values) < MOST_VALUES:
+                values[written] = value
+                self.values += 1
         for said, condition in self.forbidden.items():
             if said not in self.broken and _holds(condition, now):
                 self.broken[said] = way()
@@ -157,7 +160,9 @@ def position_of(game: Game) -> Position:
 def arrival_of(game: Game, shown: Observation) -> Arrival:
     """What a game that is being played has come to."""
     position = position_of(game)
-    return Arrival(shown, position, None if shown.actions else ending_key(getattr(game, "ending", None), position, shown))
+    return Arrival(
+        shown, position, None if shown.actions else ending_key(getattr(game, "ending", None), position, shown)
+    )
 
 
 def ending_key(name: str | None, position: Position, shown: Observation) -> EndingKey:

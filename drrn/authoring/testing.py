@@ -33,8 +33,10 @@ from drrn.games import Compiled, Game, compile_game
 from drrn.games.compiled.compile import can_be_compiled
 from drrn.games.optional import title_of
 
-FIRST_LOOK = 0.1  # of the time, for random games before anything else: there is then always something to tell
-COMPILING = 0.55  # of the time, for the attempt to compile
+# Parts of the time after which something is over.
+FIRST_LOOK, FIRST_GAME = 0.1, 0.3  # random games before all else; the last of them may take so long
+SEARCHING = 0.55  # the search of all states
+COMPILING = 0.8  # the attempt to compile
 MOST_GAMES = 20_000
 MEMORY = 1_000  # MB
 
@@ -115,7 +117,7 @@ class StoryTest:
         self.played = SampledGames(game, self.sightings)
         self.exact: ExactPlay | None = None
         self.compiled: Compiled | None = None
-        self.why_not = "it lists no outcomes of its actions"
+        self.why_not = "its states are too many for the time" if can_be_compiled(game) else "it lists no outcomes"
         self.interrupted = False
 
     def run(self) -> StoryReport:
@@ -128,18 +130,35 @@ class StoryTest:
         return self._report()
 
     def _look(self) -> None:
-        self._play(self._at(FIRST_LOOK), random_only=True, most=50)
-        if can_be_compiled(self.game) and self._compile():
-            self._say("searching every state")
-            search_exhaustively(self.game, self.sightings, self._at(1), lambda n: self._say(f"{n:,} states searched"))
-            return
-        self._play(self._at(1))
+        """Random games first, so that there is always something to tell; then all states; then games till the end."""
+        self._play(self._at(FIRST_LOOK), self._at(FIRST_GAME), random_only=True, most=50)
+        if can_be_compiled(self.game):
+            played_by_engine = hasattr(self.game, "search_seconds")
+            if not played_by_engine and self._compile():
+                self._search_all(self._at(COMPILING))
+                self._seek_uncovered_links()
+                return
+            self._search_all(self._at(SEARCHING))
+            if played_by_engine and self.sightings.complete and self._compile():
+                return
+        self._play(self._at(1), self._at(1))
+
+    def _search_all(self, until: float) -> None:
+        search_exhaustively(self.game, self.sightings, until, lambda states: self._say(f"{states:,} states searched"))
+
+    def _seek_uncovered_links(self) -> None:
+        """Games that seek what is new, for links on pages that the search had no time to come to in every state."""
+        links = links_of(self.game)
+        every = {(name, target) for name, targets in links.items() for target in targets}
+        while not self.sightings.complete and time.monotonic() < self._at(1) and not every <= self.sightings.links:
+            self.played.search(self._at(1))
+            self._say(f"{self.played.searched:,} games that seek what is new")
 
     def _compile(self) -> bool:
         """Compile and solve the game, if there is time."""
         if hasattr(self.game, "search_seconds"):
-            self.game.search_seconds = self.seconds * COMPILING
-        until = self._at(FIRST_LOOK + COMPILING)
+            self.game.search_seconds = max(1.0, self._at(COMPILING) - time.monotonic())
+        until = self._at(COMPILING)
 
         def progress(states: int) -> None:
             self._say(f"compiling: {states:,} states")
@@ -159,7 +178,7 @@ class StoryTest:
         self.compiled, self.why_not = compiled, ""
         return True
 
-    def _play(self, until: float, random_only: bool = False, most: int = MOST_GAMES) -> None:
+    def _play(self, until: float, at_latest: float, random_only: bool = False, most: int = MOST_GAMES) -> None:
         """Random games and searching ones, each for half of the time."""
         spent = {True: 0.0, False: 0.0}
         for _ in range(most):
@@ -167,7 +186,7 @@ class StoryTest:
             if begun > until:
                 return
             randomly = random_only or spent[True] <= spent[False]
-            (self.played.play_randomly if randomly else self.played.search)(until)
+            (self.played.play_randomly if randomly else self.played.search)(at_latest)
             spent[randomly] += time.monotonic() - begun
             self._say(f"{self.played.tally.games:,} random games, {self.played.searched:,} that seek what is new")
 
@@ -222,9 +241,7 @@ class StoryTest:
         story = story_behind(self.game)
         for key, path in ways_to_endings(compiled, has_passages=story is not None).items():
             known = self.sightings.endings.get(key)
-            if known is None or len(path) < len(known.path):
-                reward = known.reward if known else self._pays(key)
-                self.sightings.endings[key] = EndingSeen(path, reward, path.comes_to)
+            self.sightings.endings[key] = EndingSeen(path, known.reward if known else self._pays(key), path.comes_to)
         if story and not hasattr(self.game, "ink"):
             ways = ways_to_passages(compiled)
             for name in story.pages.keys() - set(compiled.unreached):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from drrn.authoring.shares import share
 from drrn.authoring.testing import EndingTold, StoryReport
 from drrn.cli.show import one_line
-from drrn.cli.told_report import clicks, coverage_line, estimated, score_line, sureness
+from drrn.cli.told_report import clicks, coverage_line, estimated, never_reached_lines, score_line, sureness
 
 MOST_LISTED = 50
 MARKS = {"passed": "✅", "failed": "❌", "unsure": "❔"}
@@ -24,7 +24,7 @@ def step_summary(report: StoryReport) -> str:
         parts += [_plain(score_line(report)), _endings(report)]
     else:
         parts.append("No ending was found.")
-    parts += _items("Passages never reached", (f"{n.passage}: {n.why}" for n in report.never_reached))
+    parts += _items("Passages never reached", never_reached_lines(report))
     parts += _items("Dead ends", (f"{d.passage}: {d.what}. Clicks: {clicks(d.path)}" for d in report.dead_ends))
     parts += _items("What to do", report.advice)
     parts += _items("Errors thrown", (f"{e.passage}: {e.what} Clicks: {clicks(e.path)}" for e in report.errors))

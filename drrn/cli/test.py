@@ -132,7 +132,9 @@ def _write_paths(report: StoryReport, folder: Path) -> int:
     count = 0
     for name, why, path in _paths(report):
         count += 1
-        write_path(path, folder / f"{count:02}-{re.sub(r'[^-A-Za-z0-9]+', '-', name)[:50].strip('-')}.json", report.name, why)
+        write_path(
+            path, folder / f"{count:02}-{re.sub(r'[^-A-Za-z0-9]+', '-', name)[:50].strip('-')}.json", report.name, why
+        )
     return count
 
 
@@ -146,5 +148,3 @@ def _paths(report: StoryReport) -> Iterator[tuple[str, str, ClickPath]]:
         yield f"{dead.kind} {dead.passage}", dead.what, dead.path
     for ending in report.endings:
         yield f"ending {ending.name}", ending.last_words, ending.path
-
-

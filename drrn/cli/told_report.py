@@ -24,15 +24,15 @@ def told_report(report: StoryReport, asked_for: str) -> str:
     parts = [report.title, _wrapped([sureness(report)], width, indent="")]
     parts += _section("Expectations", [_checked(c) for c in report.expectations], width, _verdicts(report))
     parts.append(coverage_line(report))
-    never = [f"{n.passage} (line {n.line}): {n.why}".rstrip(": ") for n in report.never_reached]
-    parts += _section("Passages never reached" + ("" if report.exact else " so far"), never, width)
+    never = "Passages never reached" + ("" if report.exact else " so far")
+    parts += _section(never, never_reached_lines(report), width, str(len(report.never_reached)))
     parts += _play(report, width)
     ends = [f"{dead.passage}: {dead.what}. Clicks: {clicks(dead.path)}" for dead in report.dead_ends]
     parts += _section("Dead ends", ends, width)
     parts += _section("What to do", report.advice, width)
-    errors = [f"{e.passage} (line {e.line}): {e.what} Clicks: {clicks(e.path)}" for e in report.errors]
+    errors = [f"{e.passage}{_line(report, e.line)}: {e.what} Clicks: {clicks(e.path)}" for e in report.errors]
     parts += _section("Errors thrown", errors, width)
-    broken = [f"{link.passage} (line {link.line}): {link.what}" for link in report.broken_links]
+    broken = [f"{link.passage}{_line(report, link.line)}: {link.what}" for link in report.broken_links]
     parts += _section("Broken links", broken, width)
     values = [f"{v.variable}: {v.values}" for v in report.variables]
     parts += _section("Values that variables take" + ("" if report.complete else ", as far as seen"), values, width)
@@ -40,6 +40,19 @@ def told_report(report: StoryReport, asked_for: str) -> str:
         said = f"To see one of these: drrn test {asked_for} --paths FOLDER writes the clicks to each; then "
         parts.append(_wrapped([f"{said}drrn play {asked_for} --path FILE plays them."], width, indent=""))
     return "\n\n".join(part for part in parts if part)
+
+
+def never_reached_lines(report: StoryReport) -> list[str]:
+    """A line for each passage that was never reached and its reason; those behind others stand together."""
+    causes = [n for n in report.never_reached if not n.behind]
+    lines = [f"{n.passage}{_line(report, n.line)}: {n.why}".rstrip(": ") for n in causes]
+    behind = ", ".join(n.passage for n in report.never_reached if n.behind)
+    return [*lines, f"and what only passages never reached lead to: {behind}"] if behind else lines
+
+
+def _line(report: StoryReport, line: int) -> str:
+    """Where a passage stands; in a published page, lines say nothing."""
+    return "" if report.source.lower().endswith((".html", ".htm", ".json")) or not report.source else f" (line {line})"
 
 
 def sureness(report: StoryReport) -> str:
@@ -60,7 +73,8 @@ def coverage_line(report: StoryReport) -> str:
     if not report.passages.total:
         return ""
     passages = f"{report.passages.seen:,} of {report.passages.total:,} passages"
-    links = f", {report.links.seen:,} of {report.links.total:,} links" if report.links.total else ""
+    least = "" if report.complete or report.links.seen == report.links.total else "at least "
+    links = f", {least}{report.links.seen:,} of {report.links.total:,} links" if report.links.total else ""
     return f"Covered: {passages}{links}"
 
 

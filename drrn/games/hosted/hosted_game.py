@@ -20,9 +20,9 @@ from drrn.games.hosted.stage import LostError, Stage
 from drrn.games.stories.beginnings import Beginnings
 from drrn.games.stories.explore import LIMIT, Exploration
 from drrn.games.stories.page import Page
+from drrn.games.stories.position import Position
 from drrn.games.stories.rules import Rules
 from drrn.games.stories.script import Problem, Script
-from drrn.games.stories.position import Position
 from drrn.games.stories.story import Story
 from drrn.games.stories.story_game import fingerprint_of_story
 from drrn.games.stories.values import Value

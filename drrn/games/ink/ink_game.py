@@ -20,8 +20,8 @@ from drrn.games.contract import Observation
 from drrn.games.ink.ink_file import OPENING, InkFile
 from drrn.games.stories.layout import tidy
 from drrn.games.stories.page import Page
-from drrn.games.stories.rules import Rules
 from drrn.games.stories.position import Position
+from drrn.games.stories.rules import Rules
 from drrn.games.stories.story import Story, decoded
 from drrn.games.stories.story_game import fingerprint_of_story
 from drrn.games.stories.values import Value

@@ -71,7 +71,7 @@ def read_expectations(tables: list[Any], text: str, path: object) -> tuple[Expec
 def _expectation(table: Any, line: int, path: object) -> Expectation:
     place = f"{path}, line {line}: [[expect]]"
     if not isinstance(table, Mapping):
-        raise InputError(f"{place}: write it as a table, such as reachable = \"Passage\"")
+        raise InputError(f'{place}: write it as a table, such as reachable = "Passage"')
     for key in table:
         if key not in KEYS:
             raise InputError(f'{place}: unknown key "{key}".{did_you_mean(key, KEYS)} Known: {", ".join(KEYS)}')

@@ -17,9 +17,9 @@ from drrn.games.contract import Observation
 from drrn.games.stories.explore import LIMIT, Exploration, explore
 from drrn.games.stories.journey import Journey
 from drrn.games.stories.lots import outcome_of
+from drrn.games.stories.position import Position
 from drrn.games.stories.rules import Rules
 from drrn.games.stories.script import Problem, Script
-from drrn.games.stories.position import Position
 from drrn.games.stories.states import search_story
 from drrn.games.stories.story import Story
 from drrn.games.stories.teller import Move, Scene, Teller
