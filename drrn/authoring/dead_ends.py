@@ -106,7 +106,7 @@ def advice(game: Game, sightings: Sightings) -> list[str]:
 
 
 def _ways_back(sightings: Sightings, start: str) -> tuple[list[str], list[str]]:
-    """Labels of links that lead to the start, most frequent first; and passages that lead only there or to themselves."""
+    """Labels of links to the start, most frequent first; and passages that lead only there or to themselves."""
     labels, last = Counter[str](), dict[str, None]()
     for page in sightings.pages.values():
         targets = {

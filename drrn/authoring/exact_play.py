@@ -158,7 +158,7 @@ class _Ahead:
 
     def can(self, state: int, number: int) -> bool:
         if number == len(self.path):
-            return self.compiled.texts[self.compiled.text[state]] == self.path.comes_to
+            return bool(self.compiled.texts[self.compiled.text[state]] == self.path.comes_to)
         if (state, number) not in self.known:
             found = any(self.can(after, number + 1) for _, after in self.steps(state, number))
             self.known[state, number] = found

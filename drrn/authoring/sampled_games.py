@@ -134,8 +134,8 @@ class SampledGames:
             self.sightings.throw(f"{now.position.passage}: {error}", way)
             return now, len(indices), False
         finally:
-            for error in list(getattr(self.game, "errors", ()))[noted:]:
-                self.sightings.throw(f"{now.position.passage}: {error}", way)
+            for thrown in list(getattr(self.game, "errors", ()))[noted:]:
+                self.sightings.throw(f"{now.position.passage}: {thrown}", way)
             if len(indices) > len(self.sightings.longest):
                 self.sightings.longest = way()
         return now, len(indices), True

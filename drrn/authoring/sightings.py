@@ -80,7 +80,7 @@ class Sightings:
     errors: dict[str, ClickPath] = field(default_factory=dict)  # "passage: message" → the clicks that lead there
     broken: dict[str, ClickPath] = field(default_factory=dict)  # forbidden conditions that held
     ended_by_error: dict[EndingKey, ClickPath] = field(default_factory=dict)
-    longest: ClickPath = ClickPath()
+    longest: ClickPath = field(default_factory=ClickPath)
     values: int = 0  # of all variables
     states: int = 0
     complete: bool = False

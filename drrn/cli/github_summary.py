@@ -44,7 +44,7 @@ def _row(ending: EndingTold, report: StoryReport) -> list[str]:
     return [f"{ending.reward:g}", *odds, str(len(ending.path)), ending.name]
 
 
-def annotations(report: StoryReport, toml: str) -> Iterator[str]:
+def annotated_lines(report: StoryReport, toml: str) -> Iterator[str]:
     """A workflow command for each failed expectation, error and broken link: GitHub shows it at its line."""
     for checked in report.expectations:
         if checked.status == "failed":

@@ -15,7 +15,7 @@ from typing import Any
 
 from drrn.authoring.clicks import ClickPath, write_path
 from drrn.authoring.testing import StoryReport, StoryTest
-from drrn.cli.github_summary import annotations, step_summary
+from drrn.cli.github_summary import annotated_lines, step_summary
 from drrn.cli.show import add_game_options, open_game
 from drrn.cli.told_report import told_report
 from drrn.errors import InputError
@@ -83,7 +83,7 @@ def _print_for_github(report: StoryReport, toml: str) -> None:
             out.write(summary + "\n")
     else:
         print(summary)
-    for line in annotations(report, toml):
+    for line in annotated_lines(report, toml):
         print(line)
 
 
@@ -132,9 +132,8 @@ def _write_paths(report: StoryReport, folder: Path) -> int:
     count = 0
     for name, why, path in _paths(report):
         count += 1
-        write_path(
-            path, folder / f"{count:02}-{re.sub(r'[^-A-Za-z0-9]+', '-', name)[:50].strip('-')}.json", report.name, why
-        )
+        slug = re.sub(r"[^-A-Za-z0-9]+", "-", name)[:50].strip("-")
+        write_path(path, folder / f"{count:02}-{slug}.json", report.name, why)
     return count
 
 
