@@ -10,14 +10,16 @@ from drrn.authoring.shares import share
 from drrn.authoring.sightings import Sightings
 from drrn.errors import did_you_mean
 from drrn.games.contract import Game
-from drrn.games.hosted.ahead import is_beside
+from drrn.games.hosted.ahead import MOVES, WORKED_OUT, is_beside
 from drrn.games.stories.layout import split_link
+from drrn.games.stories.script import grouped
 from drrn.games.stories.story import Story
 
 LINK = re.compile(r"\[\[([^\[\]\n]+)\]")
 QUOTED = re.compile(r"\"([^\"\n]{1,500})\"|'([^'\n]{1,500})'")
 COMMENT = re.compile(r"<!--.*?-->|/\*.*?\*/|/%.*?%/", re.S)
 COMPUTED = re.compile(r"[$_`\"'()+{}<>]|^\w+:|\.\w{2,4}$|^#")  # a target that code works out, or that is no passage
+NOWHERE = "no passage: there is no"  # how a reader complains of a link that leads nowhere
 SURE = 3.0  # what never came in n games has, with 95 % confidence, odds below 3/n
 
 
@@ -106,13 +108,19 @@ def never_reached(
         if not links:
             found.append(NeverReached(name, "" if exact else _seldom(games), line))
         elif not sources:
-            found.append(NeverReached(name, "no link leads there", line))
+            found.append(NeverReached(name, _unnamed(story), line))
         elif not met:
             why = f'only "{sources[0]}" leads there, which is never reached either'
             found.append(NeverReached(name, why, line, behind=sources[0]))
         else:
             found.append(NeverReached(name, _unmet(met[0], met[0] in tried, exact, games), line))
     return found
+
+
+def _unnamed(story: Story) -> str:
+    """What is said of a passage that no link names: in stories that work names out, one may yet lead there."""
+    worked_out = any(WORKED_OUT.search(passage.text) or MOVES.search(passage.text) for passage in story.passages.values())
+    return "no link names it, though code may work its name out" if worked_out else "no link leads there"
 
 
 def _unmet(source: str, untried: bool, exact: bool, games: int) -> str:
@@ -132,8 +140,8 @@ def broken_links(game: Game) -> list[BrokenLink]:
     story = story_behind(game)
     if story is None or hasattr(game, "ink"):
         return []
-    problems = [p for p in getattr(game, "problems", ()) if "no passage" in p.what]
-    if getattr(getattr(game, "script", None), "links", None):
+    if _is_parsed(game):
+        problems = [problem for problem in getattr(game, "problems", ()) if NOWHERE in problem.what]
         return [BrokenLink(problem.passage, problem.what, problem.line) for problem in problems]
     found = []
     for name, passage in story.passages.items():
@@ -142,6 +150,17 @@ def broken_links(game: Game) -> list[BrokenLink]:
                 hint = did_you_mean(target, story.pages)
                 found.append(BrokenLink(name, f'a link leads to "{target}", which is no passage.{hint}', passage.line))
     return found
+
+
+def left_out(game: Game) -> list[str]:
+    """What our own reading of a story does not know, so that it was played without; an engine leaves nothing out."""
+    problems = getattr(game, "problems", ()) if _is_parsed(game) else ()
+    return grouped(problem for problem in problems if NOWHERE not in problem.what)
+
+
+def _is_parsed(game: Game) -> bool:
+    """Whether the story was read by our own dialect, so that its links are known."""
+    return bool(getattr(getattr(game, "script", None), "links", None))
 
 
 def _plain_targets(text: str) -> list[str]:

@@ -107,13 +107,12 @@ def advice(game: Game, sightings: Sightings) -> list[str]:
 
 def _ways_back(sightings: Sightings, start: str) -> tuple[list[str], list[str]]:
     """Labels of links to the start, most frequent first; and passages that lead only there or to themselves."""
-    labels, last = Counter[str](), dict[str, None]()
-    for page in sightings.pages.values():
-        targets = {
-            index: {sightings.pages[key].passage for key in successors} for index, successors in page.tried.items()
-        }
-        if page.passage != start:
-            labels.update(page.actions[index] for index, names in targets.items() if names == {start})
-            if page.actions and not page.untried and all(names <= {start, page.passage} for names in targets.values()):
-                last[page.passage] = None
-    return [label for label, _ in labels.most_common()], list(last)
+    labels, onward, unsure = Counter[str](), dict[str, set[str]](), set[str]()
+    for page in (page for page in sightings.pages.values() if page.passage != start):
+        for index, successors in page.tried.items():
+            names = {sightings.pages[key].passage for key in successors}
+            onward.setdefault(page.passage, set()).update(names)
+            labels.update([page.actions[index]] if names == {start} else [])
+        unsure.update([page.passage] if page.untried else [])
+    last = [name for name, names in onward.items() if name and names <= {start, name} and name not in unsure]
+    return [label for label, _ in labels.most_common()], last

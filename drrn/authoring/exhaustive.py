@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
 
 from drrn.authoring.clicks import ClickPath
@@ -16,6 +16,7 @@ from drrn.games.hosted.stage import LostError, UnlistedError
 from drrn.games.stories.position import Position
 
 MOST_STATES = 100_000
+MOST_OUTCOMES = 300  # of one action that are looked at
 SAMPLES = 3  # of what an action leads to, where that cannot be listed
 ENOUGH = 20_000  # states after which it is asked whether more would bring anything new
 
@@ -36,7 +37,7 @@ class _Search:
 
     def whole(self, progress: Progress | None) -> bool:
         """Search until all states were left; False where time or the number of states did not suffice."""
-        for chance, state in self.game.opening():
+        for chance, state in self._bounded(self.game.opening()):
             self._meet(None, 0, chance, state)
         while self.fresh or self.known:
             state = (self.fresh or self.known).popleft()
@@ -69,11 +70,19 @@ class _Search:
     def _outcomes(self, state: Hashable, index: int) -> Iterator[tuple[float, Hashable]]:
         """What chance can make of an action; some of it, where that cannot be listed."""
         try:
-            yield from self.game.outcomes(state, index)
+            yield from self._bounded(self.game.outcomes(state, index))
         except UnlistedError:
             self.listed = False
             for key in range(SAMPLES):
                 yield 1.0, self.game.after(state, index, key)
+
+    def _bounded(self, outcomes: Iterable[tuple[float, Hashable]]) -> Iterator[tuple[float, Hashable]]:
+        """The first of the outcomes: a page can draw more lots than there is time for."""
+        for number, outcome in enumerate(outcomes):
+            if number >= MOST_OUTCOMES or time.monotonic() > self.until:
+                self.listed = False
+                return
+            yield outcome
 
     def _meet(self, before: Hashable, index: int, chance: float, state: Hashable) -> None:
         new = None

@@ -14,6 +14,7 @@ from drrn.authoring.coverage import (
     Covered,
     NeverReached,
     broken_links,
+    left_out,
     links_covered,
     links_of,
     never_reached,
@@ -98,7 +99,13 @@ class StoryReport:
     variables: list[ValuesTaken]
     broken_links: list[BrokenLink]
     errors: list[Thrown]
+    left_out: list[str]  # what our reading of the story does not know, and played without
     expectations: list[Checked] = field(default_factory=list)
+
+    @property
+    def all_pay_alike(self) -> bool:
+        """Whether no ending pays more than another, so that there is no best play."""
+        return len({ending.reward for ending in self.endings}) <= 1
 
     @property
     def failed(self) -> bool:
@@ -230,6 +237,7 @@ class StoryTest:
             variables=values_taken(sightings),
             broken_links=broken_links(game),
             errors=self._errors(),
+            left_out=left_out(game),
             expectations=[check_expectation(expected, evidence) for expected in rules_of(game).expectations],
         )
 

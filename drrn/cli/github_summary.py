@@ -28,6 +28,7 @@ def step_summary(report: StoryReport) -> str:
     parts += _items("Dead ends", (f"{d.passage}: {d.what}. Clicks: {clicks(d.path)}" for d in report.dead_ends))
     parts += _items("What to do", report.advice)
     parts += _items("Errors thrown", (f"{e.passage}: {e.what} Clicks: {clicks(e.path)}" for e in report.errors))
+    parts += _items("Left out, since our own reading of the story does not know it", report.left_out)
     parts += _items("Broken links", (f"{link.passage}: {link.what}" for link in report.broken_links))
     return "\n\n".join(part for part in parts if part)
 

@@ -32,6 +32,7 @@ def told_report(report: StoryReport, asked_for: str) -> str:
     parts += _section("What to do", report.advice, width)
     errors = [f"{e.passage}{_line(report, e.line)}: {e.what} Clicks: {clicks(e.path)}" for e in report.errors]
     parts += _section("Errors thrown", errors, width)
+    parts += _section("Left out, since our own reading of the story does not know it", report.left_out, width)
     broken = [f"{link.passage}{_line(report, link.line)}: {link.what}" for link in report.broken_links]
     parts += _section("Broken links", broken, width)
     values = [f"{v.variable}: {v.values}" for v in report.variables]
@@ -98,7 +99,7 @@ def _play(report: StoryReport, width: int) -> list[str]:
     if not report.endings:
         none = "none" if report.exact else "none was found in the time"
         return [*parts, f"Endings: {none}; every page that was seen leads on"]
-    head = ["reward", "random play", *(["best play"] if report.exact else []), "steps", "ending"]
+    head = ["reward", "random play", *(["best play"] if _has_best(report) else []), "steps", "ending"]
     rows = [_row(ending, report) for ending in report.endings]
     room = max(20, width - 2 - len(table([row[:-1] for row in rows], header=head[:-1]).splitlines()[0]) - 6)
     rows = [[*row[:-1], _cut(str(row[-1]), room)] for row in rows]
@@ -108,10 +109,17 @@ def _play(report: StoryReport, width: int) -> list[str]:
     return [*parts, *_section(title, ways, width)]
 
 
+def _has_best(report: StoryReport) -> bool:
+    return report.exact and not report.all_pay_alike
+
+
 def score_line(report: StoryReport) -> str:
     """What the best ending and random play pay."""
     best, random, steps = report.best_final_reward, report.random_final_reward, report.random_steps
-    most = f"Best play pays {best:g}" if report.exact else f"The best ending found pays {best:g}"
+    if report.all_pay_alike:
+        most = "No ending pays more than another (an [[ending]] in the TOML says what it is worth)"
+    else:
+        most = f"Best play pays {best:g} on average" if report.exact else f"The best ending found pays {best:g}"
     if random is None:
         return f"{most}; no random game was played to its end."
     length = "may go on for ever" if steps is None else f"takes {_number(steps)} steps on average"
@@ -120,7 +128,7 @@ def score_line(report: StoryReport) -> str:
 
 def _row(ending: EndingTold, report: StoryReport) -> list[object]:
     row: list[object] = [ending.reward, _odds(ending, report)]
-    if report.exact:
+    if _has_best(report):
         row.append(share(ending.best or 0.0))
     words = f"  “{one_line(ending.last_words)}”" if ending.last_words else ""
     return [*row, len(ending.path), f"{_name(ending)}{words}"]
