@@ -119,7 +119,9 @@ def never_reached(
 
 def _unnamed(story: Story) -> str:
     """What is said of a passage that no link names: in stories that work names out, one may yet lead there."""
-    worked_out = any(WORKED_OUT.search(passage.text) or MOVES.search(passage.text) for passage in story.passages.values())
+    worked_out = any(
+        WORKED_OUT.search(passage.text) or MOVES.search(passage.text) for passage in story.passages.values()
+    )
     return "no link names it, though code may work its name out" if worked_out else "no link leads there"
 
 

@@ -39,6 +39,7 @@ FIRST_LOOK, FIRST_GAME = 0.1, 0.3  # random games before all else; the last of t
 SEARCHING = 0.55  # the search of all states
 COMPILING = 0.8  # the attempt to compile
 MOST_GAMES = 20_000
+ADDED_SECONDS = 6.0  # for variables and links, where odds are exact already
 MEMORY = 1_000  # MB
 
 Progress = Callable[[str], None]
@@ -129,6 +130,7 @@ class StoryTest:
 
     def run(self) -> StoryReport:
         """Find out what there is time for; Ctrl-C ends the search, and what was found is told."""
+        self.game.reset(0)  # a story that cannot begin is no story to test: it says why
         try:
             self._look()
         except KeyboardInterrupt:
@@ -142,8 +144,8 @@ class StoryTest:
         if can_be_compiled(self.game):
             played_by_engine = hasattr(self.game, "search_seconds")
             if not played_by_engine and self._compile():
-                self._search_all(self._at(COMPILING))
-                self._seek_uncovered_links()
+                self._search_all(self._at(COMPILING) if self.sightings.forbidden else self._soon())
+                self._seek_uncovered_links(self._soon())
                 return
             self._search_all(self._at(SEARCHING))
             if played_by_engine and self.sightings.complete and self._compile():
@@ -153,12 +155,16 @@ class StoryTest:
     def _search_all(self, until: float) -> None:
         search_exhaustively(self.game, self.sightings, until, lambda states: self._say(f"{states:,} states searched"))
 
-    def _seek_uncovered_links(self) -> None:
+    def _soon(self) -> float:
+        """When a search must be over that only adds to what is exact already."""
+        return min(self._at(1), time.monotonic() + ADDED_SECONDS)
+
+    def _seek_uncovered_links(self, until: float) -> None:
         """Games that seek what is new, for links on pages that the search had no time to come to in every state."""
         links = links_of(self.game)
         every = {(name, target) for name, targets in links.items() for target in targets}
-        while not self.sightings.complete and time.monotonic() < self._at(1) and not every <= self.sightings.links:
-            self.played.search(self._at(1))
+        while not self.sightings.complete and time.monotonic() < until and not every <= self.sightings.links:
+            self.played.search(until)
             self._say(f"{self.played.searched:,} games that seek what is new")
 
     def _compile(self) -> bool:
