@@ -10,7 +10,7 @@ from drrn.authoring.checks import Checked
 from drrn.authoring.clicks import ClickPath
 from drrn.authoring.sampled import SampledValue
 from drrn.authoring.shares import share
-from drrn.authoring.testing import EndingTold, StoryReport
+from drrn.authoring.testing import EndingTold, StoryReport, Thrown
 from drrn.cli.show import counted, one_line, table
 
 MOST_CLICKS = 40  # of one path that are printed
@@ -169,6 +169,11 @@ def clicks(path: ClickPath) -> str:
     end = f" → … and {more:,} more" if more > 0 else ""
     seed = f" (seed {path.seed})" if path.seed is not None else ""
     return " → ".join(said) + end + seed
+
+
+def thrown(error: Thrown) -> str:
+    """What was thrown, and the clicks that lead there."""
+    return f"{error.what.rstrip('.')}. Clicks: {clicks(error.path)}"
 
 
 def _section(title: str, items: Iterable[str], width: int, beside: str = "") -> list[str]:

@@ -16,7 +16,8 @@ A game owes `name`, `reset` and `step` (see `contract`). It may have any of thes
 This room asks for them. Six more belong to rooms of their own, which ask for them there: `shuffle` (actions are shown
 in a new order each time; compiled/compile and assemble), `edition` (str, what the fingerprint leaves out and a player
 still sees; compiled/cache), `ending_at(state)` (the ending's name at a state; compiled/search), `kind` (str, such as
-"parser"; authoring/survey), `position` (where a story stands; authoring/sightings), and what makes a game authored (stories/authored).
+"parser"; authoring/survey), `position` (where a story stands; authoring/sightings), and what makes a game authored
+(stories/authored).
 """
 
 from __future__ import annotations
