@@ -27,9 +27,7 @@ def step_summary(report: StoryReport) -> str:
     parts += _items("Passages never reached", never_reached_lines(report))
     parts += _items("Dead ends", (f"{d.passage}: {d.what}. Clicks: {clicks(d.path)}" for d in report.dead_ends))
     parts += _items("What to do", report.advice)
-    parts += _items(
-        "Errors thrown", (f"{e.passage}: {e.what.rstrip('.')}. Clicks: {clicks(e.path)}" for e in report.errors)
-    )
+    parts += _items("Errors thrown", (f"{error.passage}: {thrown(error)}" for error in report.errors))
     parts += _items("Left out, since our own reading of the story does not know it", report.left_out)
     parts += _items("Broken links", (f"{link.passage}: {link.what}" for link in report.broken_links))
     return "\n\n".join(part for part in parts if part)
@@ -54,7 +52,7 @@ def annotated_lines(report: StoryReport, toml: str) -> Iterator[str]:
             shown = f" Clicks: {clicks(checked.path)}" if checked.path is not None else ""
             yield _command("error", toml, checked.line, f"{checked.said}: {checked.found}.{shown}")
     for error in report.errors:
-        what = f'passage "{error.passage}": {error.what.rstrip(".")}. Clicks: {clicks(error.path)}'
+        what = f'passage "{error.passage}": {thrown(error)}'
         yield _command("warning", report.source, error.line, what)
     for link in report.broken_links:
         yield _command("warning", report.source, link.line, f'passage "{link.passage}": {link.what}')

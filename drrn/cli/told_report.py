@@ -30,9 +30,7 @@ def told_report(report: StoryReport, asked_for: str) -> str:
     ends = [f"{dead.passage}: {dead.what}. Clicks: {clicks(dead.path)}" for dead in report.dead_ends]
     parts += _section("Dead ends", ends, width)
     parts += _section("What to do", report.advice, width)
-    errors = [
-        f"{e.passage}{_line(report, e.line)}: {e.what.rstrip('.')}. Clicks: {clicks(e.path)}" for e in report.errors
-    ]
+    errors = [f"{error.passage}{_line(report, error.line)}: {thrown(error)}" for error in report.errors]
     parts += _section("Errors thrown", errors, width)
     parts += _section("Left out, since our own reading of the story does not know it", report.left_out, width)
     broken = [f"{link.passage}{_line(report, link.line)}: {link.what}" for link in report.broken_links]
