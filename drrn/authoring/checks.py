@@ -14,7 +14,7 @@ from drrn.authoring.clicks import ClickPath
 from drrn.authoring.dead_ends import LOOP, DeadEnd
 from drrn.authoring.exact_play import ExactPlay, longer_than
 from drrn.authoring.sampled_games import RandomTally
-from drrn.authoring.shares import share
+from drrn.authoring.shares import share, share_error
 from drrn.authoring.sightings import EndingKey, Sightings
 from drrn.games import Compiled
 from drrn.games.stories.expectations import Bound, Expectation
@@ -88,8 +88,8 @@ def _odds(bound: Bound, keys: list[EndingKey], evidence: Evidence) -> Finding:
     games = evidence.tally.games
     if not games:
         return UNSURE, "no random game came to an end in the time", None
-    odds = sum(evidence.tally.endings[key] for key in keys) / games
-    error = math.sqrt(max(odds * (1 - odds), 1 / games) / games)  # never 0, though all games came out alike
+    count = sum(evidence.tally.endings[key] for key in keys)
+    odds, error = count / games, share_error(count, games)
     found = f"{share(odds)} ± {share(error)} in {games:,} random games"
     if abs(odds - bound.number) <= CLOSE * error:
         return UNSURE, f"{found}, too near to tell: play longer by --seconds", path

@@ -16,7 +16,7 @@ from drrn.games.hosted.stage import LostError, UnlistedError
 from drrn.games.stories.position import Position
 
 MOST_STATES = 100_000
-MOST_OUTCOMES = 300  # of one action that are looked at
+MOST_OUTCOMES, OUTCOME_SECONDS = 300, 1.0  # of one action that are looked at, and how long at most
 SAMPLES = 3  # of what an action leads to, where that cannot be listed
 ENOUGH = 20_000  # states after which it is asked whether more would bring anything new
 
@@ -78,11 +78,12 @@ class _Search:
 
     def _bounded(self, outcomes: Iterable[tuple[float, Hashable]]) -> Iterator[tuple[float, Hashable]]:
         """The first of the outcomes: a page can draw more lots than there is time for."""
+        until = min(self.until, time.monotonic() + OUTCOME_SECONDS)
         for number, outcome in enumerate(outcomes):
-            if number >= MOST_OUTCOMES or time.monotonic() > self.until:
+            yield outcome
+            if number + 1 >= MOST_OUTCOMES or time.monotonic() > until:
                 self.listed = False
                 return
-            yield outcome
 
     def _meet(self, before: Hashable, index: int, chance: float, state: Hashable) -> None:
         new = None

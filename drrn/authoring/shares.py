@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
+
+def share_error(count: int, games: int) -> float:
+    """The standard error of a share that so many of all games had; never 0, though all games came out alike.
+
+    One success and one failure are added before it is worked out (Agresti and Coull's way), which matters in few games.
+    """
+    likely = (count + 1) / (games + 2)
+    return math.sqrt(likely * (1 - likely) / games)
+
 
 def share(of_all: float) -> str:
     """A share in per cent; what is tiny, or nearly all, is never rounded to nothing or to all."""

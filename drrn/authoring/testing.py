@@ -26,6 +26,7 @@ from drrn.authoring.exact_play import ExactPlay, exact_play, links_taken, ways_t
 from drrn.authoring.exhaustive import search_exhaustively
 from drrn.authoring.sampled import SampledValue
 from drrn.authoring.sampled_games import SampledGames
+from drrn.authoring.shares import share_error
 from drrn.authoring.sightings import EndingKey, EndingSeen, Sightings, rules_of
 from drrn.authoring.survey import last_words
 from drrn.authoring.values_taken import ValuesTaken, values_taken
@@ -304,8 +305,7 @@ def _steps(exact: ExactPlay) -> SampledValue | None:
 def _share(count: int, games: int) -> SampledValue | None:
     if not games:
         return None
-    share = count / games
-    return SampledValue(share, math.sqrt(share * (1 - share) / games))
+    return SampledValue(count / games, share_error(count, games))
 
 
 def _mean(values: list[float]) -> SampledValue | None:

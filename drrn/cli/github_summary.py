@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from drrn.authoring.shares import share
 from drrn.authoring.testing import EndingTold, StoryReport
 from drrn.cli.show import one_line
-from drrn.cli.told_report import clicks, coverage_line, estimated, never_reached_lines, score_line, sureness
+from drrn.cli.told_report import clicks, coverage_line, estimated, never_reached_lines, score_line, sureness, thrown
 
 MOST_LISTED = 50
 MARKS = {"passed": "✅", "failed": "❌", "unsure": "❔"}
