@@ -101,6 +101,7 @@ def never_reached(
         return []
     missing = {name: line for name, line in _pages(story).items() if name not in sightings.passages}
     tried = {page.passage for page in sightings.pages.values() if page.untried}  # pages with an action left to try
+    unnamed = _unnamed(story) if missing else ""
     found = []
     for name, line in missing.items():
         sources = sorted(passage for passage, targets in links.items() if name in targets and passage != name)
@@ -108,7 +109,7 @@ def never_reached(
         if not links:
             found.append(NeverReached(name, "" if exact else _seldom(games), line))
         elif not sources:
-            found.append(NeverReached(name, _unnamed(story), line))
+            found.append(NeverReached(name, unnamed, line))
         elif not met:
             why = f'only "{sources[0]}" leads there, which is never reached either'
             found.append(NeverReached(name, why, line, behind=sources[0]))

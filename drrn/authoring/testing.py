@@ -37,8 +37,8 @@ from drrn.games.optional import title_of
 
 # Parts of the time after which something is over.
 FIRST_LOOK, FIRST_GAME = 0.1, 0.3  # random games before all else; the last of them may take so long
-SEARCHING = 0.55  # the search of all states
-COMPILING = 0.8  # the attempt to compile
+SEARCHING = 0.65  # the search of all states
+COMPILING = 0.55  # the attempt to compile
 MOST_GAMES = 20_000
 ADDED_SECONDS = 6.0  # for variables and links, where odds are exact already
 MEMORY = 1_000  # MB
@@ -145,7 +145,7 @@ class StoryTest:
         if can_be_compiled(self.game):
             played_by_engine = hasattr(self.game, "search_seconds")
             if not played_by_engine and self._compile():
-                self._search_all(self._at(COMPILING) if self.sightings.forbidden else self._soon())
+                self._search_all(self._at(1) if self.sightings.forbidden else self._soon())
                 self._seek_uncovered_links(self._soon())
                 return
             self._search_all(self._at(SEARCHING))
@@ -171,8 +171,8 @@ class StoryTest:
     def _compile(self) -> bool:
         """Compile and solve the game, if there is time."""
         if hasattr(self.game, "search_seconds"):
-            self.game.search_seconds = max(1.0, self._at(COMPILING) - time.monotonic())
-        until = self._at(COMPILING)
+            self.game.search_seconds = max(1.0, self._at(1) - time.monotonic())  # all its states were met already
+        until = self._at(1 if self.sightings.complete else COMPILING)
 
         def progress(states: int) -> None:
             self._say(f"compiling: {states:,} states")
