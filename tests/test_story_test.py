@@ -87,6 +87,7 @@ def test_the_odds_of_our_stories_are_the_exact_ones(name):
     assert sorted(ending.random.mean for ending in report.endings) == pytest.approx(sorted(chance.endings))
     assert sorted(len(ending.path) for ending in report.endings) == sorted(map(len, shortest_ways(compiled)))
     assert report.passages.seen == report.passages.total and not report.never_reached
+    assert [checked.status for checked in report.expectations] == ["passed"] * 3
 
 
 def test_a_story_that_compiles_is_told_exactly(story):

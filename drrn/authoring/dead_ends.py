@@ -37,19 +37,21 @@ def dead_ends(game: Game, links: Mapping[str, set[str]], sightings: Sightings) -
     ]
     known = {dead.passage for dead in found}
     for key, ending in sightings.endings.items():
-        if key.name not in known and _is_used_up(game, key, ending.text, links, sightings):
-            what = "a page whose choices are used up: at other times it has some, and no [[ending]] names it"
+        if key.name not in known and (why := _used_up(game, key, ending.text, links, sightings)):
+            what = f"a page whose choices are used up: {why}, and no [[ending]] names it"
             found.append(DeadEnd(USED_UP, key.name, what, ending.path))
     return found
 
 
-def _is_used_up(game: Game, key: EndingKey, text: str, links: Mapping[str, set[str]], sightings: Sightings) -> bool:
-    """Whether a page that ended has choices at other times; an ending by a rule, or by its words, is one."""
+def _used_up(game: Game, key: EndingKey, text: str, links: Mapping[str, set[str]], sightings: Sightings) -> str:
+    """How it is known that a page that ended has choices at other times; "" for an ending by a rule or by its words."""
     rules, story = rules_of(game), story_behind(game)
     if story is None or key.rule is not None or rules.ends or ENDING_NAME.search(key.name) or ENDING_TEXT.search(text):
-        return False
-    at_other_times = any(page.passage == key.name and page.actions for page in sightings.pages.values())
-    return at_other_times or bool(links.get(key.name, set()) - {story.start, key.name})
+        return ""
+    if any(page.passage == key.name and page.actions for page in sightings.pages.values()):
+        return "at other times it has some"
+    targets = sorted(links.get(key.name, set()) - {story.start, key.name})
+    return f'it names "{targets[0]}" but did not lead there' if targets else ""
 
 
 def loops_seen(sightings: Sightings) -> list[DeadEnd]:
@@ -94,7 +96,7 @@ def advice(game: Game, sightings: Sightings) -> list[str]:
     story = story_behind(game)
     if story is None or sightings.endings or not sightings.pages:
         return []
-    said = ["No page ends: every one leads on. Say in the TOML beside the story what is an ending."]
+    said = ["Every page that was seen leads on. If one of them is an ending, say so in the TOML beside the story."]
     back, last = _ways_back(sightings, story.start)
     for label in back[:MOST_ADVICE]:
         said.append(f'"{label}" leads back to the start: restart = ["^{re.escape(label)}$"] makes it no action')
