@@ -255,6 +255,12 @@ def test_a_game_without_a_story_gets_its_endings():
     assert abs(report.endings[0].random.mean - 0.5) < 0.1 and report.best_final_reward == 1
 
 
+def test_a_world_that_compiles_is_told_exactly():
+    game = drrn.make("home-world", shuffle=False)
+    report = report_of(game, 40)
+    assert report.exact and sum(ending.random.mean for ending in report.endings) == pytest.approx(1, abs=0.01)
+
+
 def test_ctrl_c_tells_what_was_found_so_far(story):
     game = Uncompiled(story(TALE, RULES))
     steps = 0

@@ -113,9 +113,10 @@ class _Search:
     def _arrival(self, state: Hashable) -> Arrival:
         shown: Observation = self.game.look(state)
         position = self.game.position_at(state) if hasattr(self.game, "position_at") else Position()
-        named = getattr(self.game, "ending_at", None)
-        name = named(state) if named else None
-        return Arrival(shown, position, None if shown.actions else ending_key(name, position, shown))
+        if shown.actions:
+            return Arrival(shown, position)
+        named = getattr(self.game, "ending_at", None)  # which it says of endings alone
+        return Arrival(shown, position, ending_key(named(state) if named else None, position, shown))
 
     def _path(self, state: Hashable) -> ClickPath:
         """The clicks by which a state was first reached."""

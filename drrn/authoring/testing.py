@@ -22,7 +22,7 @@ from drrn.authoring.coverage import (
     story_behind,
 )
 from drrn.authoring.dead_ends import LOOP, DeadEnd, advice, dead_ends, loops_seen
-from drrn.authoring.exact_play import ExactPlay, exact_play, links_taken, ways_to_endings, ways_to_passages
+from drrn.authoring.exact_play import ExactPlay, exact_play, links_taken, place_key, ways_to_endings, ways_to_passages
 from drrn.authoring.exhaustive import search_exhaustively
 from drrn.authoring.sampled import SampledValue
 from drrn.authoring.sampled_games import SampledGames
@@ -254,9 +254,10 @@ class StoryTest:
         if compiled is None:
             return
         story = story_behind(self.game)
+        told = {place_key(place, story is not None): place.reward for place in compiled.endings}
         for key, path in ways_to_endings(compiled, has_passages=story is not None).items():
-            known = self.sightings.endings.get(key)
-            self.sightings.endings[key] = EndingSeen(path, known.reward if known else self._pays(key), path.comes_to)
+            reward = self._pays(key) if story else told[key]
+            self.sightings.endings[key] = EndingSeen(path, reward, path.comes_to)
         if story and not hasattr(self.game, "ink"):
             ways = ways_to_passages(compiled)
             for name in story.pages.keys() - set(compiled.unreached):
@@ -279,8 +280,10 @@ class StoryTest:
 
     def _told(self, key: EndingKey, seen: EndingSeen) -> EndingTold:
         tally, exact = self.played.tally, self.exact
-        random = SampledValue(exact.random_odds[key], 0.0) if exact else _share(tally.endings[key], tally.games)
-        best = exact.best_odds[key] if exact else None
+        random = (
+            SampledValue(exact.random_odds.get(key, 0.0), 0.0) if exact else _share(tally.endings[key], tally.games)
+        )
+        best = exact.best_odds.get(key, 0.0) if exact else None
         reward = self._pays(key) if story_behind(self.game) else seen.reward
         rule = None if key.rule is None else key.rule + 1
         return EndingTold(key.name, reward, rule, random, best, last_words(seen.text), seen.path)
