@@ -152,7 +152,7 @@ def estimated(value: SampledValue) -> str:
 
 
 def _number(value: SampledValue) -> str:
-    return f"{value.mean:.2f} ± {value.error:.2f}" if value.error else f"{value.mean:.2f}"
+    return f"{value.mean:,.2f} ± {value.error:,.2f}" if value.error else f"{value.mean:,.2f}"
 
 
 def clicks(path: ClickPath) -> str:
