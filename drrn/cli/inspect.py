@@ -220,7 +220,12 @@ def _sampled(play: SampledPlay) -> str:
 
 
 def _estimated(share: SampledValue) -> str:
-    return f"{share.mean:.1%} ± {share.error:.1%}"
+    return f"{_percent(share.mean)} ± {_percent(share.error)}"
+
+
+def _percent(share: float) -> str:
+    """A share in per cent; one that is small is never shown as none."""
+    return f"{share:.1%}" if share == 0 or share >= 0.0005 else "< 0.1%"
 
 
 def _or_endless(number: float | None) -> str:
@@ -237,7 +242,7 @@ def _endings(found: Survey) -> str:
         elif e.odds is None:
             rows.append([e.reward, e.passage, unruled, _cut(e.last_words, 70)])
         else:
-            odds = [f"{e.odds.random:.1%}", f"{e.odds.best:.1%}", len(e.odds.shortest)]
+            odds = [_percent(e.odds.random), _percent(e.odds.best), len(e.odds.shortest)]
             rows.append([e.reward, *odds, e.passage, unruled, _cut(e.last_words, 60)])
     name = "passage" if found.passages else "ending"
     header: Sequence[str] = ()
@@ -282,7 +287,7 @@ def _lists(found: Survey, notes: list[str]) -> dict[str, list[str]]:
         ]
     }
     if test.traps and found.endings:
-        share = f"{test.trap_states:,} states, where random play comes with {test.random_trapped:.1%}"
+        share = f"{test.trap_states:,} states, where random play comes with {_percent(test.random_trapped)}"
         ways[f"Traps, from which no ending can be reached: {share}"] = test.traps
     return {**ways, **lists}
 

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drrn import load
+from drrn.authoring.clicks import read_path, replayed
 from drrn.authoring.scores import scores_file
 from drrn.cli.show import POLICIES, add_game_options, open_game, positive, table, tracked
 from drrn.errors import InputError, require
 from drrn.games import Game, Observation
 from drrn.games.history import PageHistory
-from drrn.games.optional import title_of
+from drrn.games.optional import close, title_of
 from drrn.playing.episodes import Episode, Policy, Summary, play_episodes, random_policy, summarise
 from drrn.writing import visible, visible_json
 
@@ -46,6 +47,10 @@ def add_command(commands: Any) -> None:
         help="show what a trained agent thinks of each action; with --policy, it plays by itself",
     )  # fmt: skip
     person.add_argument("--scores", type=Path, metavar="FILE", help="the scores file (default: ~/.drrn/scores.csv)")
+    command.add_argument(
+        "--path", type=Path, metavar="FILE",
+        help="play the clicks in a file that drrn test --paths wrote (or one action on each line), and print each page",
+    )  # fmt: skip
     policy = command.add_argument_group("a policy plays")
     policy.add_argument(
         "--policy", choices=["random", *POLICIES],
@@ -58,6 +63,9 @@ def add_command(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
+    if options.path:
+        _play_path(options)
+        return
     name = options.policy or ("best" if options.agent and (options.json or options.show) else None)
     if name is None and (options.json or options.show):
         raise InputError("--json and --show go with --policy or with --agent: a person sees the pages anyway")
@@ -82,6 +90,17 @@ def run(options: argparse.Namespace) -> None:
         episodes = play_episodes(game, policy, options.episodes, seed)
     summary = summarise(tracked(episodes, options.episodes, "playing"))
     print(visible_json(json.dumps(dataclasses.asdict(summary))) if options.json else told_summary(summary))
+
+
+def _play_path(options: argparse.Namespace) -> None:
+    """Print the pages of a kept path, with the action taken on each."""
+    if options.policy or options.agent:
+        raise InputError("--path plays the clicks of a file: leave out --policy and --agent")
+    path = read_path(options.path)
+    game = open_game(options, lenient=True, shuffle=False)
+    for shown, chosen in replayed(game, path):
+        _say_page(shown, chosen)
+    close(game)
 
 
 def _player(run: Path, game: Game, policy: str, seed: int) -> Player:
@@ -119,10 +138,15 @@ class _Aloud:
 
     def __call__(self, observation: Observation) -> int:
         chosen = self.policy(observation)
-        print(f"\n{visible(observation.text)}\n")
-        for index, action in enumerate(observation.actions):
-            print(f"  {'→' if index == chosen else ' '} {visible(action)}")
+        _say_page(observation, chosen)
         return chosen
+
+
+def _say_page(observation: Observation, chosen: int | None) -> None:
+    """Print a page, with an arrow at the action that is taken."""
+    print(f"\n{visible(observation.text)}\n")
+    for index, action in enumerate(observation.actions):
+        print(f"  {'→' if index == chosen else ' '} {visible(action)}")
 
 
 class _Remembering:

@@ -13,10 +13,11 @@ A game owes `name`, `reset` and `step` (see `contract`). It may have any of thes
     fingerprint  str, a hash of what results belong to    default: a hash of its class and its name
     sources      what it was made from, by name           default: nothing
 
-This room asks for them. Five more belong to rooms of their own, which ask for them there: `shuffle` (actions are shown
+This room asks for them. Six more belong to rooms of their own, which ask for them there: `shuffle` (actions are shown
 in a new order each time; compiled/compile and assemble), `edition` (str, what the fingerprint leaves out and a player
 still sees; compiled/cache), `ending_at(state)` (the ending's name at a state; compiled/search), `kind` (str, such as
-"parser"; authoring/survey), and what makes a game authored (stories/authored).
+"parser"; authoring/survey), `position` (where a story stands; authoring/sightings), and what makes a game authored
+(stories/authored).
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from drrn.games.hosted.stage import LostError, Stage
 from drrn.games.stories.beginnings import Beginnings
 from drrn.games.stories.explore import LIMIT, Exploration
 from drrn.games.stories.page import Page
+from drrn.games.stories.position import Position
 from drrn.games.stories.rules import Rules
 from drrn.games.stories.script import Problem, Script
 from drrn.games.stories.story import Story
@@ -204,6 +205,17 @@ class HostedGame:
         if found is None:
             found = self._scenes[state] = self._judged(state)
         return found
+
+    @property
+    def position(self) -> Position:
+        """Where the episode stands behind its page, for tools and people."""
+        return self.position_at(self.state) if self.state else Position()
+
+    def position_at(self, state: HostedState) -> Position:
+        shown, ending = state.moment.shown, self._scene(state).face.ending
+        cells = {f"${name}": plain_value(value) for name, value in shown.variables.items()}
+        rule = ending.rule if ending else None
+        return Position(shown.passage, (shown.passage,), cells, rule, shown.errors, shown.history)
 
     def _judged(self, state: HostedState) -> Staged:
         shown = state.moment.shown

@@ -37,8 +37,10 @@ class Isolate:
 
     def __init__(self, *, megabytes: int = MEGABYTES) -> None:
         self._library: Any = require("py_mini_racer", "twine")
-        self._maker: AbstractContextManager[Any] | None = self._library.mini_racer(_event_loop())
-        self._racer = self._maker.__enter__()
+        self._maker: AbstractContextManager[Any] | None = None  # until it is made: Ctrl-C may come in between
+        maker = self._library.mini_racer(_event_loop())
+        self._racer = maker.__enter__()
+        self._maker = maker
         self._racer.set_hard_memory_limit(megabytes * 2**20)
         self._broken = ""
         OPEN_ISOLATES.add(self)

@@ -20,8 +20,9 @@ from drrn.games.contract import Observation
 from drrn.games.ink.ink_file import OPENING, InkFile
 from drrn.games.stories.layout import tidy
 from drrn.games.stories.page import Page
+from drrn.games.stories.position import Position
 from drrn.games.stories.rules import Rules
-from drrn.games.stories.story import decoded
+from drrn.games.stories.story import Story, decoded
 from drrn.games.stories.story_game import fingerprint_of_story
 from drrn.games.stories.values import Value
 
@@ -105,6 +106,22 @@ class InkGame:
     def edition(self) -> str:
         """How it is told, beside what the fingerprint covers."""
         return repr(sorted(self.paraphrases.items()))
+
+    @property
+    def story(self) -> Story:
+        """The knots and stitches as passages."""
+        return self.ink.story
+
+    @property
+    def position(self) -> Position:
+        """Where the episode stands behind its page, for tools and people."""
+        return self._position_on(self._page) if self._page else Position()
+
+    def _position_on(self, page: InkPage) -> Position:
+        state = json.loads(page.saved)
+        cells = self._defaults | {f"${name}": _value(value) for name, value in state["variablesState"].items()}
+        shown = tuple(name for name in self.ink.story.passages if state["visitCounts"].get(name))
+        return Position(page.knot, (*shown, page.knot), cells)
 
     def another(self) -> InkGame:
         """The same game once more, with a runtime and a generator of its own."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from drrn.games.contract import Observation
 from drrn.games.ink.ink_game import InkGame, InkPage
+from drrn.games.stories.position import Position
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,9 @@ class EnumerableInkGame(InkGame):
 
     def ending_at(self, state: InkState) -> str:
         return state.page.ending
+
+    def position_at(self, state: InkState) -> Position:
+        return self._position_on(state.page)
 
     def _state(self, page: InkPage) -> InkState:
         """A state known by what the page shows and, while it goes on, by what the runtime saved."""

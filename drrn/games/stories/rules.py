@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError, did_you_mean
+from drrn.games.stories.expectations import Expectation, check_expected_places, read_expectations
 from drrn.games.stories.page import Expression, Page
 from drrn.games.stories.paraphrases import DEFAULT_SET
 from drrn.games.stories.patterns import Pattern
@@ -96,6 +97,8 @@ class Rules:
     training: Mapping[str, Any] = field(default_factory=dict)  # settings that suit the game
     endings: tuple[Payment, ...] = ()
     events: tuple[Payment, ...] = ()
+    expectations: tuple[Expectation, ...] = ()  # what `drrn test` checks; no part of play
+    forbidden: Mapping[str, Condition] = field(default_factory=dict)  # what must never hold, by its words
 
     def __post_init__(self) -> None:
         patterns = [Pattern(pattern, re.I) for pattern in (*self.drop, *(self.restart or ()))]
@@ -128,7 +131,7 @@ def read_rules(path: Path) -> Rules:
         "title": (str,), "story": (str,), "paraphrases": (str, dict), "step_reward": (int, float),
         "max_steps": (int,), "default_reward": (int, float), "ends": (dict, list), "drop": (list, str),
         "restart": (list, str), "inputs": (dict,), "macros": (dict,), "training": (dict,), "ending": (list,),
-        "event": (list,),
+        "event": (list,), "expect": (list,),
     }  # fmt: skip
     _check_keys(table, types, str(path))
     if "story" not in table:
@@ -149,6 +152,9 @@ def read_rules(path: Path) -> Rules:
     table["macros"] = _macros(table.get("macros", {}), f"{path}: [macros]")
     table["endings"] = _payments(table.pop("ending", []), f"{path}: [[ending]]")
     table["events"] = _payments(table.pop("event", []), f"{path}: [[event]]")
+    table["expectations"] = read_expectations(table.pop("expect", []), read_text(path), path)
+    nevers = [expected.never for expected in table["expectations"] if expected.never is not None]
+    table["forbidden"] = {never: Condition(where=never) for never in nevers}
     return Rules(**table)
 
 
@@ -183,6 +189,8 @@ def check_rules(rules: Rules, script: Script, path: Path) -> None:
     places = [(f"{path}: ends", condition) for condition in rules.ends]
     for kind, payments in (("[[ending]]", rules.endings), ("[[event]]", rules.events)):
         places += [(f"{path}: {kind} {i}", rule.condition) for i, rule in enumerate(payments, 1)]
+    places += [(f"{path}: [[expect]] never", condition) for condition in rules.forbidden.values()]
+    check_expected_places(rules.expectations, script.story.pages, source, path)
     for place, condition in places:
         _check_condition(condition, place, script, source)
     _check_order(rules.endings, path)

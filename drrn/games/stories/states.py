@@ -40,7 +40,7 @@ def search_story(game: StoryGame, limit: int, memory: int, progress: Callable[[i
     """The states of a story, and how many there would be if every variable counted."""
     if "history" in game.script.facts.tracked:
         raise refusal(game, "its <<back>> makes every way to a page a state of its own")
-    raw = explore(game, min(limit, RAW_LIMIT))  # first, since the search learns from what was told
+    raw = explore(game, min(limit, RAW_LIMIT), progress)  # first, since the search learns from what was told
     states = reachable_states(game, limit, memory, progress)
     states.raw_states, states.raw_complete = raw.states, raw.complete
     return states

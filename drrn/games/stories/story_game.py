@@ -17,6 +17,7 @@ from drrn.games.contract import Observation
 from drrn.games.stories.explore import LIMIT, Exploration, explore
 from drrn.games.stories.journey import Journey
 from drrn.games.stories.lots import outcome_of
+from drrn.games.stories.position import Position
 from drrn.games.stories.rules import Rules
 from drrn.games.stories.script import Problem, Script
 from drrn.games.stories.states import search_story
@@ -169,6 +170,14 @@ class StoryGame:
     def ending_at(self, state: StoryState) -> str:
         return self._ending(state.scene)
 
+    @property
+    def position(self) -> Position:
+        """Where the episode stands behind its page, for tools and people."""
+        return _position(self.scene, self._journey.cells) if self.scene else Position()
+
+    def position_at(self, state: StoryState) -> Position:
+        return _position(state.scene, state.journey.cells)
+
     def face(self, scene: Scene) -> Face:
         """What a scene shows and pays."""
         ending = EndingPlace(self._ending(scene), scene.rule) if scene.ended else None
@@ -199,9 +208,14 @@ class StoryState:
         return hash(self.key)
 
 
+def _position(scene: Scene, cells: Mapping[str, Any]) -> Position:
+    return Position(scene.passage, scene.shown, {**cells}, scene.rule if scene.ended else None)
+
+
 def fingerprint_of_story(story: Story, rules: Rules) -> str:
     """A hash of the passages and the rules; the paths in the rules, and what was made of them, are left out."""
     told = asdict(rules) | {"story": "", "paraphrases": ""}
+    del told["expectations"], told["forbidden"]  # they are no part of play
     told["restart"] = () if rules.restart is None else rules.restart or "none"
     if not rules.macros:  # so that stories from before there were any keep their hash
         del told["macros"]

@@ -44,7 +44,7 @@ class PassMemory:
     def _shaped(self, rows: Tensor) -> Tensor:
         return rows if self.replicas == 1 else rows.view(self.replicas, -1, rows.shape[1])
 
-    def kept(self, piece: Piece) -> tuple[Tensor, Tensor]:
+    def kept(self, piece: PassPiece) -> tuple[Tensor, Tensor]:
         """The states before the words of a piece, and their gates: copies."""
         if self.room is None:
             raise RuntimeError("the way back was gone before: a recurrent pass is differentiated once")
@@ -69,7 +69,7 @@ def _by_turns(rows: Tensor, counts: list[int]) -> list[Tensor]:
 
 
 @dataclass(frozen=True)
-class Piece:
+class PassPiece:
     """Some steps that follow each other, and of their N words those that something comes back to."""
 
     counts: list[int]  # of each step
@@ -96,7 +96,7 @@ class Needed:
         """What came back to them."""
         return back.index_select(1, self._there(self.texts))
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[PassPiece]:
         """As many steps at once as `PIECE` words have room for, or one."""
         end, states, gates, words = len(self.counts), *map(self._there, self._places())  # [R, T] each
         stop = sum(self.counts)
@@ -107,7 +107,7 @@ class Needed:
                 count += self.counts[begin]
             span = slice(stop - count, stop)
             if count:
-                yield Piece(self.counts[begin:end], *(part[:, span].reshape(-1) for part in (states, gates, words)))
+                yield PassPiece(self.counts[begin:end], *(part[:, span].reshape(-1) for part in (states, gates, words)))
             end, stop = begin, stop - count
 
     def _places(self) -> tuple[Ids, Ids, Ids]:

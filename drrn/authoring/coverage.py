@@ -1,0 +1,171 @@
+"""Coverage: which passages and links of a story a play-test met, which it never did, and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from drrn.authoring.shares import share
+from drrn.authoring.sightings import Sightings
+from drrn.errors import did_you_mean
+from drrn.games.contract import Game
+from drrn.games.hosted.ahead import MOVES, WORKED_OUT, is_beside
+from drrn.games.stories.layout import split_link
+from drrn.games.stories.script import grouped
+from drrn.games.stories.story import Story
+
+LINK = re.compile(r"\[\[([^\[\]\n]+)\]")
+QUOTED = re.compile(r"\"([^\"\n]{1,500})\"|'([^'\n]{1,500})'")
+COMMENT = re.compile(r"<!--.*?-->|/\*.*?\*/|/%.*?%/", re.S)
+COMPUTED = re.compile(r"[$_`\"'()+{}<>]|^\w+:|\.\w{2,4}$|^#")  # a target that code works out, or that is no passage
+NOWHERE = "no passage: there is no"  # how a reader complains of a link that leads nowhere
+SURE = 3.0  # what never came in n games has, with 95 % confidence, odds below 3/n
+
+
+@dataclass(frozen=True)
+class Covered:
+    """So many of all."""
+
+    seen: int
+    total: int
+
+
+@dataclass(frozen=True)
+class NeverReached:
+    """A passage that was never reached, and why."""
+
+    passage: str
+    why: str
+    line: int
+    behind: str = ""  # the passage that leads there, where that is never reached either
+
+
+@dataclass(frozen=True)
+class BrokenLink:
+    """A link to a passage that is not there."""
+
+    passage: str
+    what: str
+    line: int
+
+
+def story_behind(game: Game) -> Story | None:
+    """The story that a game was read from, if it was."""
+    story = getattr(game, "story", None)
+    return story if isinstance(story, Story) else None
+
+
+def links_of(game: Game) -> dict[str, set[str]]:
+    """Passage → passages that it leads to or displays: as it was parsed, else as its source names them."""
+    story = story_behind(game)
+    if story is None or hasattr(game, "ink"):
+        return {}
+    parsed: Mapping[str, set[str]] = getattr(getattr(game, "script", None), "links", {})
+    pages = _pages(story)
+    found = {name: set(parsed[name]) if name in parsed else _named_by(story, name) for name in pages}
+    return {name: targets & pages.keys() for name, targets in found.items()}
+
+
+def _named_by(story: Story, name: str) -> set[str]:
+    """The targets of links, and names of passages that stand in quotation marks, as macros have them."""
+    text = COMMENT.sub("", story.passages[name].text)
+    targets = {split_link(body)[1] for body in LINK.findall(text)}
+    return targets | {one or other for one, other in QUOTED.findall(text)}
+
+
+def _pages(story: Story) -> dict[str, int]:
+    """The passages that can be shown, with their lines."""
+    return {name: passage.line for name, passage in story.pages.items() if not is_beside(passage)}
+
+
+def passages_covered(game: Game, seen: Collection[str]) -> Covered:
+    """How many passages of the story were seen."""
+    story = story_behind(game)
+    pages = _pages(story) if story else {}
+    return Covered(len(pages.keys() & set(seen)), len(pages))
+
+
+def links_covered(links: Mapping[str, set[str]], seen: set[tuple[str, str]]) -> Covered:
+    """How many links were seen to lead where they say."""
+    every = {(name, target) for name, targets in links.items() for target in targets}
+    return Covered(len(every & seen), len(every))
+
+
+def never_reached(
+    game: Game, links: Mapping[str, set[str]], sightings: Sightings, *, exact: bool, games: int
+) -> list[NeverReached]:
+    """The passages that were never reached, in the story's order, each with the reason."""
+    story = story_behind(game)
+    if story is None:
+        return []
+    missing = {name: line for name, line in _pages(story).items() if name not in sightings.passages}
+    tried = {page.passage for page in sightings.pages.values() if page.untried}  # pages with an action left to try
+    unnamed = _unnamed(story) if missing else ""
+    found = []
+    for name, line in missing.items():
+        sources = sorted(passage for passage, targets in links.items() if name in targets and passage != name)
+        met = [passage for passage in sources if passage in sightings.passages]
+        if not links:
+            found.append(NeverReached(name, "" if exact else _seldom(games), line))
+        elif not sources:
+            found.append(NeverReached(name, unnamed, line))
+        elif not met:
+            why = f'only "{sources[0]}" leads there, which is never reached either'
+            found.append(NeverReached(name, why, line, behind=sources[0]))
+        else:
+            found.append(NeverReached(name, _unmet(met[0], met[0] in tried, exact, games), line))
+    return found
+
+
+def _unnamed(story: Story) -> str:
+    """What is said of a passage that no link names: in stories that work names out, one may yet lead there."""
+    worked_out = any(
+        WORKED_OUT.search(passage.text) or MOVES.search(passage.text) for passage in story.passages.values()
+    )
+    return "no link names it, though code may work its name out" if worked_out else "no link leads there"
+
+
+def _unmet(source: str, untried: bool, exact: bool, games: int) -> str:
+    """Why a passage is not reached from one that is."""
+    if exact:
+        return f'"{source}" names it, but the condition of that link never holds'
+    what = "not every link there was tried in the time" if untried else "the condition of that link was never met"
+    return f'"{source}" names it, but {what} ({_seldom(games)})'
+
+
+def _seldom(games: int) -> str:
+    return f"by chance in less than {share(SURE / games)} of random games" if games > 10 else "few games were played"
+
+
+def broken_links(game: Game) -> list[BrokenLink]:
+    """The links to passages that are not there: those that our reading complained of, or that the source names."""
+    story = story_behind(game)
+    if story is None or hasattr(game, "ink"):
+        return []
+    if _is_parsed(game):
+        problems = [problem for problem in getattr(game, "problems", ()) if NOWHERE in problem.what]
+        return [BrokenLink(problem.passage, problem.what, problem.line) for problem in problems]
+    found = []
+    for name, passage in story.passages.items():
+        for target in dict.fromkeys(_plain_targets(passage.text)) if passage.is_page else ():
+            if target not in story.passages:
+                hint = did_you_mean(target, story.pages)
+                found.append(BrokenLink(name, f'a link leads to "{target}", which is no passage.{hint}', passage.line))
+    return found
+
+
+def left_out(game: Game) -> list[str]:
+    """What our own reading of a story does not know, so that it was played without; an engine leaves nothing out."""
+    problems = getattr(game, "problems", ()) if _is_parsed(game) else ()
+    return grouped(problem for problem in problems if NOWHERE not in problem.what)
+
+
+def _is_parsed(game: Game) -> bool:
+    """Whether the story was read by our own dialect, so that its links are known."""
+    return bool(getattr(getattr(game, "script", None), "links", None))
+
+
+def _plain_targets(text: str) -> list[str]:
+    targets = [split_link(body)[1] for body in LINK.findall(COMMENT.sub("", text))]
+    return [target for target in targets if target and not COMPUTED.search(target)]

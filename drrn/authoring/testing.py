@@ -1,0 +1,319 @@
+"""The play-test of a story: exact where it can be compiled, else by as many games as there is time for."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from drrn.authoring.checks import Checked, Evidence, check_expectation
+from drrn.authoring.clicks import ClickPath
+from drrn.authoring.coverage import (
+    BrokenLink,
+    Covered,
+    NeverReached,
+    broken_links,
+    left_out,
+    links_covered,
+    links_of,
+    never_reached,
+    passages_covered,
+    story_behind,
+)
+from drrn.authoring.dead_ends import LOOP, DeadEnd, advice, dead_ends, loops_seen
+from drrn.authoring.exact_play import ExactPlay, exact_play, links_taken, place_key, ways_to_endings, ways_to_passages
+from drrn.authoring.exhaustive import search_exhaustively
+from drrn.authoring.sampled import SampledValue
+from drrn.authoring.sampled_games import SampledGames
+from drrn.authoring.shares import share_error
+from drrn.authoring.sightings import EndingKey, EndingSeen, Sightings, rules_of
+from drrn.authoring.survey import last_words
+from drrn.authoring.values_taken import ValuesTaken, values_taken
+from drrn.errors import InputError
+from drrn.games import Compiled, Game, compile_game
+from drrn.games.compiled.compile import can_be_compiled
+from drrn.games.optional import title_of
+
+# Parts of the time after which something is over.
+FIRST_LOOK, FIRST_GAME = 0.1, 0.3  # random games before all else; the last of them may take so long
+SEARCHING = 0.65  # the search of all states
+COMPILING = 0.55  # the attempt to compile
+MOST_GAMES = 20_000
+ADDED_SECONDS = 6.0  # for variables and links, where odds are exact already
+MEMORY = 1_000  # MB
+
+Progress = Callable[[str], None]
+
+
+class _NoTimeLeft(Exception):  # noqa: N818 - it is no error
+    """The time for the attempt to compile is over."""
+
+
+@dataclass(frozen=True)
+class EndingTold:
+    """An ending: what it pays, its odds, and a shortest way to it."""
+
+    name: str
+    reward: float
+    rule: int | None  # number of its [[ending]], from 1
+    random: SampledValue | None  # the share of random games that end so; without error where it is exact
+    best: float | None  # how likely the best play ends so; None where that is not known
+    last_words: str
+    path: ClickPath
+
+
+@dataclass(frozen=True)
+class Thrown:
+    """An error that the story threw, and the clicks that lead there."""
+
+    passage: str
+    what: str
+    line: int  # of the passage in the file
+    path: ClickPath
+
+
+@dataclass(frozen=True)
+class StoryReport:
+    """What a play-test found. Where it is not exact, shares are estimates and counts are lower bounds."""
+
+    name: str
+    title: str
+    source: str  # the story's file, "" where there is none
+    exact: bool
+    why_not: str  # why it is not exact
+    complete: bool  # every state was seen with all its variables
+    interrupted: bool
+    seconds: float
+    games: int  # random ones
+    searched: int  # games that sought what is new
+    states: int
+    passages: Covered
+    links: Covered
+    never_reached: list[NeverReached]
+    endings: list[EndingTold]
+    random_final_reward: SampledValue | None
+    random_steps: SampledValue | None  # None: endless, or not known
+    best_final_reward: float | None  # where it is not exact: of the best ending found
+    stopped: SampledValue | None  # the share of random games that met no end; exact: that can come to none
+    dead_ends: list[DeadEnd]
+    advice: list[str]
+    variables: list[ValuesTaken]
+    broken_links: list[BrokenLink]
+    errors: list[Thrown]
+    left_out: list[str]  # what our reading of the story does not know, and played without
+    expectations: list[Checked] = field(default_factory=list)
+
+    @property
+    def all_pay_alike(self) -> bool:
+        """Whether no ending pays more than another, so that there is no best play."""
+        return len({ending.reward for ending in self.endings}) <= 1
+
+    @property
+    def failed(self) -> bool:
+        return any(checked.status == "failed" for checked in self.expectations)
+
+
+class StoryTest:
+    """A play-test under way."""
+
+    __test__ = False  # what pytest would otherwise take for a test
+
+    def __init__(self, game: Game, seconds: float, progress: Progress | None = None) -> None:
+        self.game, self.seconds, self.progress = game, seconds, progress
+        self.begun = time.monotonic()
+        self.sightings = Sightings(forbidden=rules_of(game).forbidden)
+        self.played = SampledGames(game, self.sightings)
+        self.exact: ExactPlay | None = None
+        self.compiled: Compiled | None = None
+        self.why_not = "its states are too many for the time" if can_be_compiled(game) else "it lists no outcomes"
+        self.interrupted = False
+
+    def run(self) -> StoryReport:
+        """Find out what there is time for; Ctrl-C ends the search, and what was found is told."""
+        self.game.reset(0)  # a story that cannot begin is no story to test: it says why
+        try:
+            self._look()
+        except KeyboardInterrupt:
+            self.interrupted = True
+            self.why_not = self.why_not if self.exact is None else ""
+        return self._report()
+
+    def _look(self) -> None:
+        """Random games first, so that there is always something to tell; then all states; then games till the end."""
+        self._play(self._at(FIRST_LOOK), self._at(FIRST_GAME), random_only=True, most=50)
+        if can_be_compiled(self.game):
+            played_by_engine = hasattr(self.game, "search_seconds")
+            if not played_by_engine and self._compile():
+                self._search_all(self._at(1) if self.sightings.forbidden else self._soon())
+                self._seek_uncovered_links(self._soon())
+                return
+            self._search_all(self._at(SEARCHING))
+            if played_by_engine and self.sightings.complete and self._compile():
+                return
+        self._play(self._at(1), self._at(1))
+
+    def _search_all(self, until: float) -> None:
+        search_exhaustively(self.game, self.sightings, until, lambda states: self._say(f"{states:,} states searched"))
+
+    def _soon(self) -> float:
+        """When a search must be over that only adds to what is exact already."""
+        return min(self._at(1), time.monotonic() + ADDED_SECONDS)
+
+    def _seek_uncovered_links(self, until: float) -> None:
+        """Games that seek what is new, for links on pages that the search had no time to come to in every state."""
+        links = links_of(self.game)
+        every = {(name, target) for name, targets in links.items() for target in targets}
+        while not self.sightings.complete and time.monotonic() < until and not every <= self.sightings.links:
+            self.played.search(until)
+            self._say(f"{self.played.searched:,} games that seek what is new")
+
+    def _compile(self) -> bool:
+        """Compile and solve the game, if there is time."""
+        if hasattr(self.game, "search_seconds"):
+            self.game.search_seconds = max(1.0, self._at(1) - time.monotonic())  # all its states were met already
+        until = self._at(1 if self.sightings.complete else COMPILING)
+
+        def progress(states: int) -> None:
+            self._say(f"compiling: {states:,} states")
+            if time.monotonic() > until:
+                raise _NoTimeLeft
+
+        try:
+            compiled = compile_game(self.game, memory=MEMORY, progress=progress)
+        except InputError as error:
+            self.why_not = str(error).partition("cannot be compiled: ")[2] or str(error)
+            return False
+        except _NoTimeLeft:
+            self.why_not = "it has more states than could be searched in the time: raise --seconds"
+            return False
+        self._say("solving")
+        self.exact = exact_play(compiled, has_passages=story_behind(self.game) is not None)
+        self.compiled, self.why_not = compiled, ""
+        return True
+
+    def _play(self, until: float, at_latest: float, random_only: bool = False, most: int = MOST_GAMES) -> None:
+        """Random games and searching ones, each for half of the time."""
+        spent = {True: 0.0, False: 0.0}
+        for _ in range(most):
+            begun = time.monotonic()
+            if begun > until:
+                return
+            randomly = random_only or spent[True] <= spent[False]
+            (self.played.play_randomly if randomly else self.played.search)(at_latest)
+            spent[randomly] += time.monotonic() - begun
+            self._say(f"{self.played.tally.games:,} random games, {self.played.searched:,} that seek what is new")
+
+    def _at(self, part: float) -> float:
+        return self.begun + part * self.seconds
+
+    def _say(self, what: str) -> None:
+        if self.progress:
+            self.progress(what)
+
+    def _report(self) -> StoryReport:
+        game, sightings, tally = self.game, self.sightings, self.played.tally
+        self._add_what_was_compiled()
+        links, story = links_of(game), story_behind(game)
+        stuck = self._stuck()
+        ends = [*dead_ends(game, links, sightings), *stuck]
+        evidence = Evidence(sightings, tally, ends, self.exact, self.compiled)
+        exact = self.exact
+        return StoryReport(
+            name=game.name,
+            title=title_of(game),
+            source=story.source if story else "",
+            exact=exact is not None,
+            why_not=self.why_not,
+            complete=sightings.complete,
+            interrupted=self.interrupted,
+            seconds=time.monotonic() - self.begun,
+            games=tally.games,
+            searched=self.played.searched,
+            states=max(sightings.states, self.compiled.raw_states if self.compiled else 0),
+            passages=passages_covered(game, sightings.passages),
+            links=links_covered(links, sightings.links),
+            never_reached=never_reached(game, links, sightings, exact=exact is not None, games=tally.games),
+            endings=self._endings(),
+            random_final_reward=SampledValue(exact.random_final_reward, 0.0) if exact else _mean(tally.rewards),
+            random_steps=_steps(exact) if exact else _mean(tally.steps),
+            best_final_reward=exact.best_final_reward if exact else self._best_found(),
+            stopped=SampledValue(exact.trapped, 0.0) if exact else _share(tally.stopped, tally.games),
+            dead_ends=ends,
+            advice=advice(game, sightings),
+            variables=values_taken(sightings),
+            broken_links=broken_links(game),
+            errors=self._errors(),
+            left_out=left_out(game),
+            expectations=[check_expectation(expected, evidence) for expected in rules_of(game).expectations],
+        )
+
+    def _add_what_was_compiled(self) -> None:
+        """A compiled game saw everything, though the search of all its variables may have had no time."""
+        compiled = self.compiled
+        if compiled is None:
+            return
+        story = story_behind(self.game)
+        told = {place_key(place, story is not None): place.reward for place in compiled.endings}
+        for key, path in ways_to_endings(compiled, has_passages=story is not None).items():
+            reward = self._pays(key) if story else told[key]
+            self.sightings.endings[key] = EndingSeen(path, reward, path.comes_to)
+        if story and not hasattr(self.game, "ink"):
+            ways = ways_to_passages(compiled)
+            for name in story.pages.keys() - set(compiled.unreached):
+                self.sightings.passages.setdefault(name, ways.get(name, ClickPath()))
+            self.sightings.links |= links_taken(compiled)
+
+    def _pays(self, key: EndingKey) -> float:
+        rules = rules_of(self.game)
+        return rules.default_reward if key.rule is None else rules.endings[key.rule].reward
+
+    def _stuck(self) -> list[DeadEnd]:
+        if self.exact is None:
+            return loops_seen(self.sightings)
+        what = "a loop that no one leaves: no ending can be reached from here"
+        return [DeadEnd(LOOP, name, what, path) for name, path in self.exact.traps.items()]
+
+    def _endings(self) -> list[EndingTold]:
+        told = [self._told(key, seen) for key, seen in self.sightings.endings.items()]
+        return sorted(told, key=lambda e: (-e.reward, -(e.random.mean if e.random else 0.0), e.name))
+
+    def _told(self, key: EndingKey, seen: EndingSeen) -> EndingTold:
+        tally, exact = self.played.tally, self.exact
+        random = (
+            SampledValue(exact.random_odds.get(key, 0.0), 0.0) if exact else _share(tally.endings[key], tally.games)
+        )
+        best = exact.best_odds.get(key, 0.0) if exact else None
+        reward = self._pays(key) if story_behind(self.game) else seen.reward
+        rule = None if key.rule is None else key.rule + 1
+        return EndingTold(key.name, reward, rule, random, best, last_words(seen.text), seen.path)
+
+    def _best_found(self) -> float | None:
+        return max((ending.reward for ending in self.sightings.endings.values()), default=None)
+
+    def _errors(self) -> list[Thrown]:
+        story = story_behind(self.game)
+        found = []
+        for error, path in self.sightings.errors.items():
+            passage, _, what = error.partition(": ")
+            known = story.passages.get(passage) if story else None
+            found.append(Thrown(passage, what, known.line if known else 1, path))
+        return found
+
+
+def _steps(exact: ExactPlay) -> SampledValue | None:
+    return None if exact.random_steps is None else SampledValue(exact.random_steps, 0.0)
+
+
+def _share(count: int, games: int) -> SampledValue | None:
+    if not games:
+        return None
+    return SampledValue(count / games, share_error(count, games))
+
+
+def _mean(values: list[float]) -> SampledValue | None:
+    if not values:
+        return None
+    mean = math.fsum(values) / len(values)
+    spread = math.fsum((value - mean) ** 2 for value in values) / max(len(values) - 1, 1)
+    return SampledValue(mean, math.sqrt(spread / len(values)))

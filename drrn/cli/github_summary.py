@@ -1,0 +1,90 @@
+"""A play-test's report for GitHub Actions: a step summary in Markdown, and annotations on the lines concerned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from drrn.authoring.shares import share
+from drrn.authoring.testing import EndingTold, StoryReport
+from drrn.cli.show import one_line
+from drrn.cli.told_report import clicks, coverage_line, estimated, never_reached_lines, score_line, sureness, thrown
+
+MOST_LISTED = 50
+MARKS = {"passed": "✅", "failed": "❌", "unsure": "❔"}
+
+
+def step_summary(report: StoryReport) -> str:
+    """The report in Markdown."""
+    parts = [f"## {_plain(report.title)}", _plain(sureness(report))]
+    if report.expectations:
+        rows = ([MARKS[c.status], c.said, c.found] for c in report.expectations)
+        parts.append(_markdown_table(["", "expectation", "found"], rows))
+    parts.append(_plain(coverage_line(report)))
+    if report.endings:
+        parts += [_plain(score_line(report)), _endings(report)]
+    else:
+        parts.append("No ending was found.")
+    parts += _items("Passages never reached", never_reached_lines(report))
+    parts += _items("Dead ends", (f"{d.passage}: {d.what}. Clicks: {clicks(d.path)}" for d in report.dead_ends))
+    parts += _items("What to do", report.advice)
+    parts += _items("Errors thrown", (f"{error.passage}: {thrown(error)}" for error in report.errors))
+    parts += _items("Left out, since our own reading of the story does not know it", report.left_out)
+    parts += _items("Broken links", (f"{link.passage}: {link.what}" for link in report.broken_links))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _endings(report: StoryReport) -> str:
+    head = ["reward", "random play", *(["best play"] if report.exact else []), "fewest steps", "ending"]
+    return _markdown_table(head, (_row(ending, report) for ending in report.endings))
+
+
+def _row(ending: EndingTold, report: StoryReport) -> list[str]:
+    odds = [estimated(ending.random) if ending.random else "?"]
+    if report.exact:
+        odds.append(share(ending.best or 0.0))
+    return [f"{ending.reward:g}", *odds, str(len(ending.path)), ending.name]
+
+
+def annotated_lines(report: StoryReport, toml: str) -> Iterator[str]:
+    """A workflow command for each failed expectation, error and broken link: GitHub shows it at its line."""
+    for checked in report.expectations:
+        if checked.status == "failed":
+            shown = f" Clicks: {clicks(checked.path)}" if checked.path is not None else ""
+            yield _command("error", toml, checked.line, f"{checked.said}: {checked.found}.{shown}")
+    for error in report.errors:
+        what = f'passage "{error.passage}": {thrown(error)}'
+        yield _command("warning", report.source, error.line, what)
+    for link in report.broken_links:
+        yield _command("warning", report.source, link.line, f'passage "{link.passage}": {link.what}')
+
+
+def _command(kind: str, file: str, line: int, message: str) -> str:
+    return f"::{kind} file={_property(file)},line={line}::{_data(one_line(message))}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _items(title: str, items: Iterable[str]) -> list[str]:
+    listed = [f"- {_plain(item)}" for item in items]
+    more = len(listed) - MOST_LISTED
+    rest = [f"- … and {more:,} more"] if more > 0 else []
+    return [f"### {title} ({len(listed)})\n\n" + "\n".join(listed[:MOST_LISTED] + rest)] if listed else []
+
+
+def _markdown_table(head: list[str], rows: Iterable[Iterable[str]]) -> str:
+    lines = [head, ["---"] * len(head), *([_plain(cell) for cell in row] for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _plain(text: str) -> str:
+    """Text in which a story's own characters are no markup."""
+    line = one_line(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    for character in "\\`*_[]|":
+        line = line.replace(character, f"\\{character}")
+    return line

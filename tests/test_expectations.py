@@ -1,0 +1,58 @@
+"""What a TOML expects of its story: read, refused in a sentence, and kept out of the story's fingerprint."""
+
+import pytest
+
+from drrn.errors import InputError
+from drrn.games.stories.expectations import read_expectations
+from tests.small_stories import FORK, REWARDS
+
+
+@pytest.fixture
+def expected(story):
+    def opened(table):
+        return story(FORK, f"{REWARDS}[[expect]]\n{table}\n")
+
+    return opened
+
+
+def test_each_table_is_read_with_its_line(expected):
+    (found,) = expected('ending = "Island"\nodds = ">= 2 %"').rules.expectations
+    assert found.line == 10 and found.ending == "Island"
+    assert (found.odds.sign, found.odds.number) == (">=", 0.02)
+    assert found.said == 'ending "Island" has odds >= 2 %'
+
+
+def test_expectations_are_no_part_of_what_results_belong_to(story, expected):
+    assert expected("always_ends = true").fingerprint == story(FORK, REWARDS).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ('ending = "Island"\nreachable = "Home"', "say one thing in each"),
+        ('odds = ">= 2 %"', "odds goes with ending"),
+        ('reachable = "Iland"', 'no passage "Iland". Did you mean "Island"?'),
+        ('ending = "zeppelin"', 'nor the word "zeppelin"'),
+        ('ending = "Island"\nodds = "often"', 'such as ">= 2 %"'),
+        ('ending = "Island"\nodds = ">= 200 %"', "odds lie between"),
+        ('best = ">= 20 %"', 'such as ">= 20"'),
+        ("at_most_steps = 0", "a whole number from 1"),
+        ("always_ends = false", "can only be true"),
+        ('never = "$gold < 0"', "no passage sets $gold"),
+        ('sometimes = "x"', 'unknown key "sometimes"'),
+        ("reachable = 3", "must be text in quotes"),
+    ],
+)
+def test_a_mistake_is_one_sentence(expected, table, words):
+    with pytest.raises(InputError) as caught:
+        expected(table)
+    assert words in str(caught.value) and "[[expect]]" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("said", "value", "holds"),
+    [(">= 20", 20.0, True), (">= 20", 20 - 1e-12, True), ("> 20", 20.0, False), ("<= 2", 3, False), ("== 2", 2, True)],
+)
+def test_bounds_compare_as_they_read(said, value, holds):
+    (found,) = read_expectations([{"best": said}], "[[expect]]", "t.toml")
+    assert found.best.holds(value) is holds

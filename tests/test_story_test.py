@@ -1,0 +1,344 @@
+"""`drrn test`: what a play-test finds in small stories of our own, exactly or by games, and how it tells."""
+
+import json
+
+import pytest
+
+import drrn
+from drrn.authoring.clicks import ClickPath, read_path, replayed, write_path
+from drrn.authoring.playtest import shortest_ways
+from drrn.authoring.shares import share
+from drrn.authoring.testing import StoryTest
+from drrn.cli import main
+from drrn.errors import InputError
+from drrn.exact.solve import best, random_play
+from drrn.games.contract import Observation
+from drrn.games.ink import open_ink
+from tests.small_ink import STALL
+from tests.tiny_engine import tiny_story
+
+TALE = """\
+:: Start
+<<set $gold = 2>>You stand before a house.
+
+[[Climb.|Wall]]
+[[Knock.|Door]]
+
+:: Wall
+<<set $gold = $gold - 3>>A wall.
+
+[[Jump.|Pit]]
+[[Back.|Start]]
+
+:: Door
+<<if random(1, 4) eq 1>>[[Enter.|Hall]]<<else>>[[Wait.|Door]]<<endif>>
+<<if $gold gt 9>>[[Bribe.|Cellar]]<<endif>>
+
+:: Pit
+[[Dig.|Pit]]
+
+:: Hall
+Home.
+
+:: Cellar
+[[Down.|Vault]]
+
+:: Vault
+Gold.
+
+:: Attic
+Nobody comes here.
+"""
+RULES = 'step_reward = -1\nmax_steps = 60\n[[ending]]\npassage = "Hall"\nreward = 9\n'
+
+
+def report_of(game, seconds=20.0):
+    return StoryTest(game, seconds).run()
+
+
+class Uncompiled:
+    """A story that lists no outcomes, so that it must be played."""
+
+    def __init__(self, game):
+        self.game = game
+
+    name = property(lambda self: self.game.name)
+    rules = property(lambda self: self.game.rules)
+    story = property(lambda self: self.game.story)
+    script = property(lambda self: self.game.script)
+    position = property(lambda self: self.game.position)
+    ending = property(lambda self: self.game.ending)
+    max_steps = property(lambda self: self.game.max_steps)
+
+    def reset(self, seed=None):
+        return self.game.reset(seed)
+
+    def step(self, index):
+        return self.game.step(index)
+
+
+@pytest.mark.parametrize("name", ["long-watch", "night-market"])
+def test_the_odds_of_our_stories_are_the_exact_ones(name):
+    game = drrn.make(name, shuffle=False)
+    compiled = drrn.compile_game(game)
+    report, chance = report_of(game, 60), random_play(compiled)
+    assert report.exact and report.best_final_reward == pytest.approx(best(compiled).score)
+    assert report.random_final_reward.mean == pytest.approx(chance.final_reward)
+    assert sorted(ending.random.mean for ending in report.endings) == pytest.approx(sorted(chance.endings))
+    assert sorted(len(ending.path) for ending in report.endings) == sorted(map(len, shortest_ways(compiled)))
+    assert report.passages.seen == report.passages.total and not report.never_reached
+    assert [checked.status for checked in report.expectations] == ["passed"] * 3
+
+
+def test_a_story_that_compiles_is_told_exactly(story):
+    report = report_of(story(TALE, RULES))
+    (hall,) = report.endings
+    assert report.exact and report.complete
+    assert hall.random.mean == pytest.approx(2 / 3) and hall.random.error == 0 and hall.best == pytest.approx(1)
+    assert hall.path.actions == ("Knock.", "Enter.") and hall.path.chances == (0.25, 1)
+    assert (report.passages.seen, report.passages.total) == (5, 8)
+    assert (report.links.seen, report.links.total) == (7, 9)
+
+
+def test_what_is_never_reached_has_its_reason(story):
+    why = {never.passage: never.why for never in report_of(story(TALE, RULES)).never_reached}
+    assert why["Attic"] == "no link leads there"
+    assert why["Cellar"] == '"Door" names it, but the condition of that link never holds'
+    assert why["Vault"] == 'only "Cellar" leads there, which is never reached either'
+
+
+def test_a_loop_that_no_one_leaves_is_no_ending(story):
+    (pit,) = report_of(story(TALE, RULES)).dead_ends
+    assert (pit.kind, pit.passage, pit.path.actions) == ("loop", "Pit", ("Climb.", "Jump."))
+
+
+def test_a_page_whose_choices_are_used_up_is_no_ending_either(story):
+    tale = ":: Start\n[[Look.|Nook]]\n[[Leave.|Home]]\n:: Nook\n<<choice 'Start' 'Turn.'>>\n:: Home\nDone.\n"
+    (dead,) = report_of(story(tale, 'max_steps = 9\n[[ending]]\npassage = "Home"\nreward = 1\n')).dead_ends
+    assert (dead.kind, dead.passage) == ("choices used up", "Nook")
+
+
+def test_variables_have_the_values_they_take(story):
+    values = {taken.variable: taken.values for taken in report_of(story(TALE, RULES)).variables}
+    assert values == {"$gold": "-1, 2"}
+
+
+def test_without_an_ending_the_advice_fits(story):
+    report = report_of(story(":: Start\n[[On.|Last]]\n:: Last\n[[Once more, friend.|Start]]\n"))
+    assert not report.endings
+    assert any('restart = ["^Once' in said for said in report.advice)
+    assert any('ends = { passage = "Last" }' in said for said in report.advice)
+
+
+def test_broken_links_have_their_line(story):
+    report = report_of(story(":: Start\n[[On.|Lats]]\n[[Off.|Last]]\n:: Last\nDone.\n", lenient=True))
+    (broken,) = report.broken_links
+    assert (broken.passage, broken.line) == ("Start", 2) and 'Did you mean "Last"?' in broken.what
+
+
+def test_a_story_that_is_only_played_has_estimates_near_the_truth(story):
+    report = report_of(Uncompiled(story(TALE, RULES)), 4)
+    (hall,) = report.endings
+    assert not report.exact and report.games > 50 and hall.random.error > 0
+    assert abs(hall.random.mean - 2 / 3) < 5 * hall.random.error + 0.02
+    assert [dead.passage for dead in report.dead_ends] == ["Pit"]
+    cellar = next(never for never in report.never_reached if never.passage == "Cellar")
+    assert "was never met" in cellar.why and "random games" in cellar.why
+
+
+def test_the_search_finds_what_random_play_does_not(story):
+    """Twelve doors, of which one each time leads on: by random play the end has odds of one in sixteen million."""
+    doors = "".join(
+        f":: {number}\nA room.\n[[Left.|{number + 1}]]\n" + "".join(f"[[Door {i}.|Out]]\n" for i in range(3))
+        for number in range(1, 13)
+    )
+    tale = f":: Start\n[[In.|1]]\n{doors}:: 13\nTreasure.\n:: Out\nOutside.\n"
+    report = report_of(Uncompiled(story(tale)), 4)
+    assert {ending.name for ending in report.endings} == {"13", "Out"}
+    assert report.passages.seen == report.passages.total
+
+
+CHECKS = """
+[[expect]]
+ending = "Hall"
+odds = ">= 60 %"
+[[expect]]
+ending = "Hall"
+odds = "< 60 %"
+[[expect]]
+reachable = "Cellar"
+[[expect]]
+never = "$gold < 0"
+[[expect]]
+never = "$gold > 5"
+[[expect]]
+always_ends = true
+[[expect]]
+at_most_steps = 30
+[[expect]]
+best = ">= 9"
+[[expect]]
+ending = "home"
+"""
+
+
+def test_expectations_are_checked_exactly(story):
+    found = report_of(story(TALE, RULES + CHECKS)).expectations
+    statuses = [checked.status for checked in found]
+    assert statuses == ["passed", "failed", "failed", "failed", "passed", "failed", "failed", "passed", "passed"]
+    assert found[3].path.actions == ("Climb.",) and found[5].path.actions == ("Climb.", "Jump.")
+    assert len(found[6].path) == 30
+    assert "66.7 % in random play, exactly" in found[0].found
+
+
+def test_expectations_are_checked_by_what_was_played(story):
+    found = report_of(Uncompiled(story(TALE, RULES + CHECKS)), 4).expectations
+    statuses = [checked.status for checked in found]
+    assert statuses[1:] == ["failed", "failed", "failed", "passed", "failed", "failed", "passed", "passed"]
+    assert found[3].path.seed is not None and found[3].path.actions[-1] == "Climb."
+
+
+def test_every_path_of_a_report_can_be_played_again(story, tmp_path):
+    for game in (story(TALE, RULES + CHECKS), Uncompiled(story(TALE, RULES + CHECKS))):
+        report = report_of(game, 3)
+        paths = [e.path for e in (*report.endings, *report.dead_ends)]
+        paths += [checked.path for checked in report.expectations if checked.path]
+        for number, path in enumerate(paths):
+            write_path(path, tmp_path / f"{number}.json", "tale", "")
+            pages = replayed(game, read_path(tmp_path / f"{number}.json"))
+            assert pages[-1][0].text == path.comes_to and len(pages) == len(path) + 1
+
+
+def test_a_path_that_no_longer_fits_says_where(story):
+    with pytest.raises(InputError, match=r'action 2 of the path, "Fly.", is not offered there'):
+        replayed(story(TALE, RULES), ClickPath(("Climb.", "Fly.")))
+
+
+def test_a_hosted_story_tells_the_error_and_the_clicks(tmp_path):
+    passages = {
+        "Start": "{{(s.gold = 3, '')}}Hi.<p>[[On->Two]]</p><p>[[Off->Three]]</p>",
+        "Two": "{{missing.thing}}Two.<p>[[Back->Start]]</p><p>[[Lost->Nowhere]]</p>",
+        "Three": "The end of it.",
+    }
+    path = tmp_path / "tale.html"
+    path.write_text(tiny_story(passages), encoding="utf-8")
+    report = report_of(drrn.make(path, shuffle=False))
+    (error,) = report.errors
+    assert error.passage == "Two" and "missing" in error.what and error.path.actions == ("On",)
+    assert [ending.name for ending in report.endings] == ["Three"]
+    assert any("Nowhere" in broken.what for broken in report.broken_links)
+
+
+def test_an_ink_story_is_tested_like_any_other(tmp_path):
+    path = tmp_path / "stall.json"
+    path.write_text(json.dumps(STALL), encoding="utf-8")
+    report = report_of(open_ink(path, shuffle=False))
+    assert report.exact and {ending.name for ending in report.endings} == {"home.attic", "home.shut"}
+    assert {taken.variable: taken.values for taken in report.variables}["$coins"] == "0, 1, 2"
+
+
+class Coin:
+    """A game of one's own: heads or tails, called before it falls."""
+
+    name = "coin"
+
+    def reset(self, seed=None):
+        return Observation("Call it.", ("heads", "tails"))
+
+    def step(self, index):
+        return Observation(("Heads, and won.", "Tails, and lost.")[index], (), (1.0, 0.0)[index])
+
+
+def test_a_game_without_a_story_gets_its_endings():
+    report = report_of(Coin(), 1)
+    assert not report.exact and [ending.reward for ending in report.endings] == [1.0, 0.0]
+    assert abs(report.endings[0].random.mean - 0.5) < 0.1 and report.best_final_reward == 1
+
+
+def test_a_world_that_compiles_is_told_exactly():
+    game = drrn.make("home-world", shuffle=False)
+    report = report_of(game, 40)
+    assert report.exact and sum(ending.random.mean for ending in report.endings) == pytest.approx(1, abs=0.01)
+
+
+def test_ctrl_c_tells_what_was_found_so_far(story):
+    game = Uncompiled(story(TALE, RULES))
+    steps = 0
+
+    def step(index):
+        nonlocal steps
+        steps += 1
+        if steps > 300:
+            raise KeyboardInterrupt
+        return game.game.step(index)
+
+    game.step = step
+    report = report_of(game, 30)
+    assert report.interrupted and report.endings and report.games > 5
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [(0, "0 %"), (0.0004, "< 0.1 %"), (0.0006, "0.1 %"), (0.5, "50.0 %"), (0.99999, "> 99.9 %"), (1, "100 %")],
+)
+def test_small_shares_are_never_rounded_to_nothing(part, said):
+    assert share(part) == said
+
+
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "tale.twee").write_text(TALE, encoding="utf-8")
+    path = tmp_path / "tale.toml"
+    path.write_text('story = "tale.twee"\n' + RULES + CHECKS, encoding="utf-8")
+    return path
+
+
+def test_the_command_fails_where_an_expectation_does(file, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "70")
+    assert main(["test", str(file)]) == 1
+    out = capsys.readouterr().out
+    assert 'FAILED passage "Cellar" can be reached: no play reaches it.' in " ".join(out.split())
+    assert "Covered: 5 of 8 passages, 7 of 9 links" in out
+    assert "Knock. [by chance, 25.0 %] → Enter." in out
+    assert max(len(line) for line in out.splitlines()) <= 70 + len(str(file))  # a path is never broken
+
+
+def test_the_command_is_content_where_all_holds_and_says_what_it_cannot_open(file, capsys):
+    file.write_text('story = "tale.twee"\n' + RULES + "[[expect]]\nbest = '== 9'\n", encoding="utf-8")
+    assert main(["test", str(file)]) == 0
+    assert main(["test", str(file), "--seconds", "0"]) == 2
+    assert main(["test", "nosuch.twee"]) == 2
+    assert "seconds above 0" in capsys.readouterr().err
+
+
+def test_json_has_everything(file, capsys):
+    assert main(["test", str(file), "--format", "json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["exact"] and told["endings"][0]["path"]["actions"] == ["Knock.", "Enter."]
+    assert told["expectations"][1]["status"] == "failed"
+
+
+def test_github_gets_annotations_and_a_summary(file, capsys, tmp_path, monkeypatch):
+    summary = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    assert main(["test", str(file), "--format", "github"]) == 1
+    out = capsys.readouterr().out
+    assert f"::error file={file},line=11::" in out and "66.7 %25 in random play" in out
+    assert "| ❌ |" in summary.read_text(encoding="utf-8") and "Covered: 5 of 8 passages" in summary.read_text("utf-8")
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY")
+    main(["test", str(file), "--format", "github"])
+    assert capsys.readouterr().out.startswith("## tale")
+
+
+def test_paths_are_written_and_played(file, capsys, tmp_path):
+    folder = tmp_path / "found"
+    main(["test", str(file), "--paths", str(folder)])
+    ending = next(path for path in folder.iterdir() if "ending-Hall" in path.name)
+    capsys.readouterr()
+    assert main(["play", str(file), "--path", str(ending)]) == 0
+    assert capsys.readouterr().out.rstrip().endswith("Home.")
+    plain = tmp_path / "clicks.txt"
+    plain.write_text("Climb.\nJump.\n", encoding="utf-8")
+    assert main(["play", str(file), "--path", str(plain)]) == 0
+    assert "→ Jump." in capsys.readouterr().out
+    assert main(["test", str(file), "--paths", str(folder)]) == 2
