@@ -19,8 +19,8 @@ DESCRIPTION = """\
 Agents that choose among actions said in words: games, and people or agents who play them.
 
 GAME is a name (see: drrn games), a published Twine page (.html), a Twee file (.twee, .tw) or a folder of them, compiled
-Ink (.json), the .toml that stands beside a story and says what its endings are worth, or a game of your own as
-module:factory."""
+Ink (.json), the .toml that stands beside a story and says what its endings are worth, a game of a suite (twx:coin; see:
+drrn games --suites), or a game of your own as module:factory."""
 
 
 class Parser(argparse.ArgumentParser):

@@ -12,7 +12,7 @@ from drrn.reports.parser import quest_scores
 from drrn.reports.result_set import ResultSet, measured
 
 UNPUBLISHED = (
-    "No published numbers could be found for these games with these limits and so few steps, so none stands beside these."
+    "No published numbers could be found for these games with these limits and so few steps: none stands beside these."
 )
 SCORES = (
     "A return is the score, less what an episode begins with: up to 1 in TextWorldExpress and TextWorld, 100 in "
