@@ -1,5 +1,7 @@
 """Compiled games: what counts as a state, what is merged, play by the rules, many episodes at once, the cache."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -155,7 +157,8 @@ def test_a_page_of_ten_million_outcomes_stops_at_the_limit_too(story, end):
 def test_progress_is_told(story):
     seen = []
     compiled(drrn.make("night-market"), progress=seen.append)
-    assert seen == sorted(seen) and seen[0] == 1000 and len(seen) > 3
+    falls = sum(after < before for before, after in itertools.pairwise(seen))  # two searches, one after the other
+    assert falls <= 1 and max(seen) >= 1000 and len(seen) > 3
 
 
 # --- many episodes at once

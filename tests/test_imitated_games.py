@@ -102,7 +102,7 @@ def test_the_paraphrased_game_plays_by_the_same_chances(crossing):
 
 def test_annotate_of_a_game_with_rules_keeps_them(crossing, tmp_path):
     assert main(["annotate", str(crossing), "--out", str(tmp_path / "mine.toml")]) == 0
-    assert [rule.reward for rule in drrn.make(tmp_path / "mine.toml").rules.endings] == [-10, 10, 20]
+    assert [rule.reward for rule in drrn.make(tmp_path / "mine.toml", outside=True).rules.endings] == [-10, 10, 20]
 
 
 def test_annotate_says_where_it_has_not_seen_all(crossing, tmp_path):

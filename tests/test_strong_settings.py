@@ -104,6 +104,7 @@ def test_every_setting_that_counts_only_with_the_recipes_parts_is_among_those_re
         "embedding",
         "sentences",
         "vectors_trained",
+        "lstm_gain",
         "bag_norm",
         "vectors",
         "keep",

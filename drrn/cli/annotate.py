@@ -40,7 +40,9 @@ def run(options: argparse.Namespace) -> None:
             file.write(annotation(game, found, _relative(story, path)))
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
-    print(f"{path}: {counted(len(found.endings), 'ending')}; fill in what each is worth, then: drrn play {path}")
+    beside = path.resolve().parent in story.resolve().parents
+    then = f"drrn play {path}{'' if beside else ' --outside'}"  # a TOML whose story lies elsewhere is opened when asked
+    print(f"{path}: {counted(len(found.endings), 'ending')}; fill in what each is worth, then: {then}")
 
 
 def annotation(game: Authored, found: Survey, story: str) -> str:

@@ -132,6 +132,8 @@ def settings_of(game: str, variant: Variant, opened: Game, scale: Scale) -> Sett
         **asked,
     }
     counting = {name: v for name, v in asked.items() if uses(variant.model, name) and not _counts_beyond(name)}
+    if isinstance(variant, Added):  # its encoder may have no use for it
+        counting = {name: value for name, value in counting.items() if name not in ONLY}
     return settings_for(planned, counting)
 
 
