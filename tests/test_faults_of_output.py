@@ -50,7 +50,7 @@ COMMANDS = {
     "the best play": ["inspect", "--walkthrough"],
     "the best play as JSON": ["inspect", "--walkthrough", "--json"],
     "play": ["play", "--policy", "random", "--episodes", "2", "--show"],
-    "play as JSON": ["play", "--policy", "random", "--episodes", "2", "--json"],
+    "play as JSON": ["play", "--policy", "random", "--episodes", "40", "--seed", "0", "--json"],
 }
 
 

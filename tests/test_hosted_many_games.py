@@ -157,7 +157,21 @@ def test_worker_processes_play_a_hosted_story(tmp_path, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     fork = {"Hall": "A hall. [[go on->Cave]] [[leave->End]]", "Cave": "A cave. [[out->Hall]]", "End": "Out."}
     (tmp_path / "tale.html").write_text(tiny_story(fork), encoding="utf-8")
-    small = ["--rounds", "1", "--episodes-per-round", "6", "--replicas", "2", "--hidden", "4", "--no-compile"]
+    small = [
+        "--rounds",
+        "1",
+        "--episodes-per-round",
+        "6",
+        "--replicas",
+        "2",
+        "--hidden",
+        "4",
+        "--no-compile",
+        "--evaluation-episodes",
+        "5",
+        "--updates",
+        "5",
+    ]
     command = ["train", str(tmp_path / "tale.html"), *small]
     assert main([*command, "--workers", "2", "--out", str(tmp_path / "two")]) == 0
     assert main([*command, "--out", str(tmp_path / "one")]) == 0
