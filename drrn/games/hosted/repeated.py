@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache, cached_property
 
-from drrn.games.stories.layout import split_link
+from drrn.games.stories.layout import letters_of, split_link
 from drrn.games.stories.page import Link
 from drrn.games.stories.story import Story
 
@@ -46,7 +46,7 @@ class Repeated:
         near = [link for link in self.links if not target or link[1] == target or COMPUTED.search(link[1])]
         if target and len({setter for *_, setter in near}) <= 1:
             return True
-        alike = {(where, setter) for words, where, setter in near if _letters(words) == _letters(label)}
+        alike = {(where, setter) for words, where, setter in near if letters_of(words) == letters_of(label)}
         return len(alike) == 1 and not any(COMPUTED.search(words + where) for words, where, _ in near)
 
     def once(self, links: Sequence[tuple[str, Link]]) -> list[tuple[str, Link]]:
@@ -63,8 +63,3 @@ def _parts(body: str) -> tuple[str, str]:
     """Words and passage of a link; where it names the passage only, that is its words."""
     label, target = split_link(body)
     return (target if target == body.strip() else label), target
-
-
-def _letters(words: str) -> str:
-    """The words without blanks and markup."""
-    return re.sub(r"[\W_]+", "", words)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from drrn.games.stories.layout import split_link
+from drrn.games.stories.layout import letters_of, split_link
 from drrn.games.stories.page import Link, Page
 from drrn.games.stories.story import Story
 
@@ -59,14 +59,9 @@ class Beginnings:
         source = known.text if known else ""
         for body in LINK.findall(source):
             words, to = split_link(body)
-            if to == self.story.start and _letters(words or to) == _letters(label):
+            if to == self.story.start and letters_of(words or to).lower() == letters_of(label).lower():
                 return True
         places = re.finditer(re.escape(label), source) if label else ()
         around = (source[max(0, place.start() - NEAR) : place.end() + NEAR] for place in places)
         named = re.compile(CODE.pattern + rf"|[\"']{re.escape(self.story.start)}[\"']")
         return any(named.search(code) for code in around)
-
-
-def _letters(words: str) -> str:
-    """The words without blanks and markup."""
-    return re.sub(r"[\W_]+", "", words).lower()

@@ -69,3 +69,8 @@ def split_link(body: str) -> tuple[str, str]:
     else:
         label, target = "", body
     return label.strip(), target.strip()
+
+
+def letters_of(words: str) -> str:
+    """The words without blanks and markup."""
+    return re.sub(r"[\W_]+", "", words)

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from drrn.models.encoders.bag import bag_looks
 from drrn.models.encoders.base import Leaves, Look, Weights
 from drrn.models.encoders.text_vectors import TextVectors, scaled
-from drrn.models.encoders.vectors import MeanOfVectors, SumLook, vectors_of
+from drrn.models.encoders.vectors import MeanOfVectors, WithBag, vectors_of
 from drrn.models.encoders.word_table import WordTable, distinct
 from drrn.text import Ids, Lexicon
 
@@ -50,18 +49,8 @@ class TrainedVectors(MeanOfVectors):
         return TrainedLook(self.weight, room, *on_device, *noise)
 
 
-class BagAndTrainedVectors(TrainedVectors):
-    """The bag's word table and trained vectors side by side: their products are added."""
-
-    def build(self, model: Weights) -> None:
-        model.add_table(self.name, self.side, self.width)
-        super().build(model)
-
-    def look_up(self, model: Weights, texts: Lexicon, ids: Ids) -> list[Look]:
-        table = model.tables[self.name]
-        table.make_room()
-        bags = bag_looks(self.name, texts.bags(self.norm), ids, table.weight.shape[1], model.device)
-        return [SumLook(*both) for both in zip(bags, super().look_up(model, texts, ids), strict=True)]
+class BagAndTrainedVectors(WithBag, TrainedVectors):
+    """The bag's word table and trained vectors side by side."""
 
 
 @dataclass(frozen=True)

@@ -40,8 +40,8 @@ class MeanOfVectors(Encoder):
         return list(vector_looks_of(self.weight, vectors_of(model), texts, ids, model.device))
 
 
-class BagAndVectors(MeanOfVectors):
-    """The bag's word table and the vectors side by side: their products are added."""
+class WithBag(Encoder):
+    """The bag's word table beside the encoder that follows among the bases: their products are added."""
 
     def build(self, model: Weights) -> None:
         model.add_table(self.name, self.side, self.width)
@@ -52,6 +52,10 @@ class BagAndVectors(MeanOfVectors):
         table.make_room()
         bags = bag_looks(self.name, texts.bags(self.norm), ids, table.weight.shape[1], model.device)
         return [SumLook(*both) for both in zip(bags, super().look_up(model, texts, ids), strict=True)]
+
+
+class BagAndVectors(WithBag, MeanOfVectors):
+    """The bag's word table and the vectors side by side."""
 
 
 @dataclass(frozen=True)
