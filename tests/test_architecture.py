@@ -132,16 +132,17 @@ def test_nothing_of_a_story_is_ever_run_as_code():
     assert not re.search(r"(?<![\w.`])(?:eval|exec)\(|__import__|import pickle|subprocess", source)
 
 
-def test_the_readmes_file_tree_names_the_files_that_are_there():
-    readme = (ROOT.parent / "README.md").read_text(encoding="utf-8")
-    tree = readme.split("```text\ndrrn/\n")[1].split("```")[0]
+def test_the_file_tree_of_the_architecture_names_the_files_that_are_there():
+    page = (ROOT.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    tree = page.split("```text\ndrrn/\n")[1].split("```")[0]
     named = set(re.findall(r"^[ │├└─]*([\w.\-]+(?:/[\w.\-]+)*)/? ", tree, re.M))
     for path in ROOT.rglob("*.py"):
         if path.name not in ("__init__.py", "__main__.py"):
-            assert path.name in named, f"README's tree lacks {path.name}"
+            assert path.name in named, f"the tree of docs/architecture.md lacks {path.name}"
     there = files_and_folders(ROOT.parent)
     for name in named:
-        assert any(path.endswith(f"/{name}") for path in there), f"README's tree names {name}, which is not there"
+        found = any(path.endswith(f"/{name}") for path in there)
+        assert found, f"the tree of docs/architecture.md names {name}, which is not there"
 
 
 def files_and_folders(root):

@@ -19,7 +19,14 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="process
 
 
 @pytest.fixture
-def trouble(stand_ins):
+def environments():
+    """Asks for the environments that this test has started; one that another test still holds is not counted."""
+    earlier = set(children())
+    return lambda: [pid for pid in children() if pid not in earlier]
+
+
+@pytest.fixture
+def trouble(environments, stand_ins):
     game = drrn.make("twx:trouble?seed=0&seconds=1&copies=2")
     yield game
     game.close()
@@ -92,9 +99,9 @@ class Careless:
         return drrn.Observation(self.page.text, kept, self.page.reward)
 
 
-def test_an_environment_that_was_killed_between_two_episodes_is_replaced(trouble):
+def test_an_environment_that_was_killed_between_two_episodes_is_replaced(trouble, environments):
     first = trouble.reset(0)
-    for pid in children():
+    for pid in environments():
         os.killpg(pid, signal.SIGKILL)
     assert trouble.reset(0) == first
 
@@ -107,35 +114,35 @@ def test_where_a_suite_lists_no_actions_looking_remains(stand_ins, caplog):
     assert "the suite lists no action at" in caplog.text
 
 
-def test_copies_share_a_bounded_number_of_environments(trouble):
+def test_copies_share_a_bounded_number_of_environments(trouble, environments):
     games = [trouble, *(trouble.another() for _ in range(4))]
     pages = [game.reset(seed) for seed, game in enumerate(games)]
-    assert len(children()) == 2
+    assert len(environments()) == 2
     assert games[-1].step(pages[-1].actions.index("take coin")).ended
     with pytest.raises(drrn.InputError, match=r"more than 2 episodes go on at once.* say copies=4 in the name"):
         games[0].step(0)
     assert games[0].reset(0) == pages[0]
 
 
-def test_an_episode_that_has_ended_needs_no_environment(trouble):
+def test_an_episode_that_has_ended_needs_no_environment(trouble, environments):
     games = [trouble.another() for _ in range(6)]
     for game in games:
         assert does(game, "take coin", seed=0).ended
-    assert len(children()) == 1
+    assert len(environments()) == 1
 
 
-def test_no_process_is_left_when_a_game_is_closed_or_gone(stand_ins):
+def test_no_process_is_left_when_a_game_is_closed_or_gone(environments, stand_ins):
     game = drrn.make("twx:coin")
     copies = [game.another() for _ in range(3)]
     for copy in copies:
         copy.reset(0)
-    pids = children()
+    pids = environments()
     assert len(pids) == 3
     game.close()
     assert not any(map(is_running, pids))
     game = drrn.make("twx:coin")
     game.reset(0)
-    pids = children()
+    pids = environments()
     del game, copies, copy
     gc.collect()
     assert pids and not any(map(is_running, pids))
