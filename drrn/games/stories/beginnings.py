@@ -8,7 +8,6 @@ one: a game may lead to its start for another try.
 from __future__ import annotations
 
 import re
-from functools import cache
 
 from drrn.games.stories.layout import letters_of, split_link
 from drrn.games.stories.page import Link, Page
@@ -37,6 +36,7 @@ class Beginnings:
 
     def __init__(self, story: Story) -> None:
         self.story = story
+        self._known: dict[tuple[str, str, str], bool] = {}
 
     def begins_again(self, page: Page, text: str, label: str, link: Link) -> bool:
         """Whether a link of a page, laid out as this text and these words, begins the story again."""
@@ -50,8 +50,13 @@ class Beginnings:
         names = (passage, *known.tags) if known else (passage,)
         return any(ENDING_NAME.search(name) for name in names) or ENDING_TEXT.search(text) is not None
 
-    @cache  # noqa: B019 - a game has one of these, as long as it lives
     def _leads_to_start(self, passage: str, label: str, target: str) -> bool:
+        key = (passage, label, target)
+        if key not in self._known:
+            self._known[key] = self._is_seen_to_lead_there(*key)
+        return self._known[key]
+
+    def _is_seen_to_lead_there(self, passage: str, label: str, target: str) -> bool:
         """By what the engine says of the link, else by the passage's source."""
         if target in self.story.pages:
             return target == self.story.start
