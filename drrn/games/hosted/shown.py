@@ -12,7 +12,6 @@ from typing import Any
 from drrn.games.stories.layout import lay_out
 from drrn.games.stories.page import Link
 
-
 HALF = re.compile("[\ud800-\udfff]")  # of a character: scripts that cut texts leave one behind, and no file can hold it
 
 
