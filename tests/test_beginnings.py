@@ -28,6 +28,9 @@ def last_actions(story, name, text, link, toml=None):
         ("Cellar", "Dark.\n\nTHE END", "[[Oh dear.|Start]]"),  # the page's words, and the start
         ("The End", "Dark.", "[[Play once again|Hall]]"),  # the page's name, and the words
         ("END: Ghosting", "Dark.", "[[Try again?|Hall]]"),
+        ("Bad end", "Dark.", "[[Oh dear.|Start]]"),
+        ("ending_3", "Dark.", "[[Oh dear.|Start]]"),
+        ("Cellar", "Dark.", "[[Start all over again|Start]]"),
     ],
 )
 def test_a_link_that_begins_the_story_again_is_no_action(story, name, text, link):
@@ -42,6 +45,10 @@ def test_a_link_that_begins_the_story_again_is_no_action(story, name, text, link
         ("Lottery", "No luck.", "[[Again.|Start]]"),
         ("Dead end", "A wall.", "[[Back.|Start]]"),
         ("End of the corridor", "A wall.", "[[Back.|Start]]"),
+        ("West End", "Shops.", "[[Back.|Start]]"),
+        ("Day's end", "Night.", "[[Sleep.|Start]]"),
+        ("Cellar", "A letter.", "[[Read the letter again|Start]]"),
+        ("Cellar", "A tape.", "[[Replay the tape|Start]]"),
         ("Cellar", "In the end you find the light.", "[[Back.|Start]]"),
     ],
 )

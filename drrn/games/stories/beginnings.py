@@ -14,8 +14,9 @@ from drrn.games.stories.page import Link, Page
 from drrn.games.stories.story import Story
 
 WORDS = re.compile(
-    r"\b(?:(?:play|start|begin|read)\b.{0,12}\b(?:again|over|anew)|restart|replay|new game|game over|"
-    r"(?:back|return) to (?:the )?(?:start|beginning|title|main menu)|"
+    r"\b(?:(?:play|start|begin|read)\s+(?:(?:it|this|the|all|once|one|more|time|game|story|from|scratch|beginning)\s+)*"
+    r"(?:again|over|anew)|(?:restart|replay)(?!\s+(?:the|that|this|your|my)\s+(?!game|story|scene|adventure))|"
+    r"new game|game over|(?:back|return) to (?:the )?(?:start|beginning|title|main menu)|"
     r"recommencer|rejouer|reiniciar|jugar de nuevo|von vorn|neustart|ricomincia|opnieuw)\b",
     re.I,
 )
@@ -23,8 +24,12 @@ TRIES = re.compile(r"\b(?:again|retry|once more|nochmal)\b", re.I)  # another tr
 LINK = re.compile(r"\[\[([^\[\]]+)\]")
 CODE = re.compile(r"\(\s*(?:restart|reload)\s*:|<<\s*restart\b|\b(?:Engine|UI|story|state)\.restart\b|location\.reload")
 NEAR = 120  # characters around a link's words, in which the code stands that it runs
+# "The End", "END: Ghosting", "End 2", "Bad end", "Cave (end)", "ending_3"; not "West End", "Day's end" or "Dead end".
 ENDING_NAME = re.compile(
-    r"^(?:the )?end(?:ing)?s?\b(?! of)|(?<!dead )\bend(?:ing)?\W*\w?\W*$|\bending\b|\bgame over\b", re.I
+    r"^(?:the )?end(?:ing)?s?(?:\b(?! of)|\W*\w?\W*$)|"
+    r"(?:[:.,;/|(\[–—]\s*|\s-\s*|\b(?:the|bad|good|best|worst|true|happy|sad|secret|neutral|final|game|story)[\s_-]+)"
+    r"end\W*\w?\W*$|(?<![a-z])ending(?![a-z])|\bgame over\b",
+    re.I,
 )
 ENDING_TEXT = re.compile(
     r"^\W*(?:the end|game over|fin|end|finis|ende|you (?:have )?died|you are dead)\W*$", re.I | re.M
