@@ -5,6 +5,7 @@ import importlib.util
 import pytest
 
 import drrn
+from drrn.cli import main
 from tests.tiny_engine import tiny_story
 
 TALE = (
@@ -63,6 +64,13 @@ def test_other_links_of_the_page_stay(story):
 def test_the_first_page_keeps_its_links(story):
     game = story(":: Start\nTHE END\n\n[[Play again.|Start]]\n[[Or not.|Bed]]\n\n:: Bed\nBed.\n")
     assert game.reset(0).actions == ("Play again.", "Or not.")
+
+
+def test_annotate_tells_which_links_were_taken_for_such(story, tmp_path, capsys):
+    game = story(TALE.format(name="Ending 3", text="Dark.", link="[[Oh dear.|Start]]"))
+    assert main(["annotate", game.story.source, "--out", str(tmp_path / "told.toml")]) == 0
+    told = (tmp_path / "told.toml").read_text(encoding="utf-8")
+    assert '\n# restart = []  # if these are choices, not links that begin the story again: "Oh dear."\n' in told
 
 
 @pytest.mark.parametrize(("said", "count"), [("[]", 1), ('["no such words"]', 1), ('["oh"]', 0)])

@@ -45,10 +45,19 @@ class Beginnings:
 
     def begins_again(self, page: Page, text: str, label: str, link: Link) -> bool:
         """Whether a link of a page, laid out as this text and these words, begins the story again."""
-        says, ends = WORDS.search(label) is not None, self._is_ending(page.passage, text + "\n" + label)
+        return self._has_two_signs(page.passage, text, label, link.target)
+
+    def links_in(self, passage: str) -> list[str]:
+        """The words of the links in a passage's source that begin the story again; not of those that code makes."""
+        text = self.story.passages[passage].text if passage in self.story.passages else ""
+        links = [(words or to, to) for words, to in map(split_link, LINK.findall(text))]
+        return [words for words, to in links if self._has_two_signs(passage, text, words, to)]
+
+    def _has_two_signs(self, passage: str, text: str, label: str, target: str) -> bool:
+        says, ends = WORDS.search(label) is not None, self._is_ending(passage, text + "\n" + label)
         if ends and (says or TRIES.search(label)):
             return True
-        return (says or ends) and self._leads_to_start(page.passage, label, link.target)
+        return (says or ends) and self._leads_to_start(passage, label, target)
 
     def _is_ending(self, passage: str, text: str) -> bool:
         known = self.story.passages.get(passage)
