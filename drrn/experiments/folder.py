@@ -101,6 +101,24 @@ class Results:
         text = json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
         write_whole(stem.with_name(f"{name}.json"), [text.encode()])
 
+    def receive(self, game: str, name: str, files: Mapping[str, bytes]) -> None:
+        """Take in what a job left that was done elsewhere, by its path in the folder: its run as a whole, then the
+        rows, then the record that vouches for them."""
+        run = self.work(game, name)
+        of_run = {path: data for path, data in files.items() if Path(path).is_relative_to(run.relative_to(self.root))}
+        if of_run:
+            fresh = run.with_name(f".{name}.new")
+            shutil.rmtree(fresh, ignore_errors=True)  # of a process that was killed
+            for path, data in of_run.items():
+                place = fresh / (self.root / path).relative_to(run)
+                make_folder(place.parent)
+                write_whole(place, [data])
+            shutil.rmtree(run, ignore_errors=True)
+            fresh.rename(run)
+        for path in sorted(files.keys() - of_run.keys(), key=lambda path: path.endswith(".json")):
+            make_folder((self.root / path).parent)
+            write_whole(self.root / path, [files[path]])
+
     def set_aside(self, game: str, name: str) -> Path:
         """Move all that a job left out of the way, and say where to."""
         number = 1
@@ -114,10 +132,10 @@ class Results:
         return aside
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self, command: str = "reproduce") -> Iterator[None]:
         """One at a time in a folder; the lock dies with the process that holds it."""
         make_folder(self.root / "work")
-        busy = f"{self.root}: another `drrn reproduce` is at work here: wait for it, or give another --out"
+        busy = f"{self.root}: another `drrn {command}` is at work here: wait for it, or give another --out"
         with locked(self.root / "work" / ".lock", busy):
             for part in ("rows", "work"):
                 for left in (self.root / part).rglob(".*.*[0-9]"):  # half-written by a process that was killed
