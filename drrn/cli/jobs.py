@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -39,15 +41,18 @@ def crew_of(options: argparse.Namespace) -> Crew:
     return RayCluster(address, options.jobs or (_cores() if address == LOCAL else None))
 
 
-def run_jobs(works: Iterable[Work], crew: Crew, expected: list[Work], seconds_a_cost: float) -> list[Event]:
-    """Do the jobs under a display that tells how far they are, and return what failed. `expected` are the works that
-    the time left is told by: all of them, or as many as there will be time for."""
+def run_jobs(works: list[Work], crew: Crew, seconds_a_cost: float, until: float | None = None) -> list[Event]:
+    """Do the jobs, those that can be begun until then, under a display that tells how far they are, and return what
+    failed."""
     from drrn.cli.progress import jobs_display
     from drrn.experiments.workers import side_by_side
 
+    if not works:
+        return []
     failed = []
-    with jobs_display(expected, crew, seconds_a_cost) as show:
-        for event in side_by_side(works, crew):
+    in_time = itertools.takewhile(lambda _: until is None or time.monotonic() < until, works)
+    with jobs_display(works, crew, seconds_a_cost, until) as show:
+        for event in side_by_side(in_time, crew):
             show(event)
             if event.kind == "failed":
                 failed.append(event)

@@ -19,8 +19,9 @@ class jobs_display:  # noqa: N801 — used as a verb
     """A live table where a person looks on and rich is installed; a line for each finished job elsewhere, and one at
     the beginning that tells how long all will take."""
 
-    def __init__(self, works: list[Work], crew: Crew, seconds_a_cost: float) -> None:
+    def __init__(self, works: list[Work], crew: Crew, seconds_a_cost: float, until: float | None = None) -> None:
         self.total, self.finished, self.crew = len(works), 0, crew
+        self.until = until  # a moment of the monotonic clock, after which no job is begun
         self.estimate = Estimate(works, crew.places(), seconds_a_cost)
         self.running: dict[str, Event] = {}
         self.since: dict[str, float] = {}
@@ -59,7 +60,8 @@ class jobs_display:  # noqa: N801 — used as a verb
         why = visible(event.why.strip().splitlines()[-1]) if event.why else ""
         ended = {"done": "", "failed": f"  FAILED: {why}", "lost": f"  {why}: it is done again"}[event.kind]
         left = self._left() if self.finished < self.total else "all done"
-        line = f"[{self.finished:>3}/{self.total}] {name:<45}{event.seconds:6.0f} s{score}{ended}  {left}"
+        total = f"/{self.total}" if self.until is None else ""
+        line = f"[{self.finished:>3}{total}] {name:<45}{event.seconds:6.0f} s{score}{ended}  {left}"
         if self.live:
             self.live.console.print(line, highlight=False, markup=False)
         else:
@@ -81,4 +83,7 @@ class jobs_display:  # noqa: N801 — used as a verb
 
     def _left(self) -> str:
         self.estimate.side_by_side = self.crew.places()  # a cluster grows and shrinks
-        return told(self.estimate.seconds_left())
+        seconds = self.estimate.seconds_left()
+        if self.until is not None:  # what is begun by then is done yet
+            seconds = min(seconds, max(0.0, self.until - time.monotonic()) + self.estimate.seconds_of_a_job())
+        return told(seconds)

@@ -20,7 +20,6 @@ from drrn.writing import visible
 
 if TYPE_CHECKING:
     from drrn.experiments.running import Work
-    from drrn.experiments.workers import Event
 
 DESCRIPTION = f"""Run what is missing of the paper's experiments, go on with what was cut, and write RESULTS.md and
 report.html. Experiments: {", ".join(EXPERIMENTS)}; the last three must be asked for.
@@ -85,7 +84,8 @@ def run(options: argparse.Namespace) -> int:
         print(f"{len(works) - len(missing)} of {len(works)} jobs are done", flush=True)
         done = [work for work in works if work not in missing]
         try:
-            failed = _run(missing, options, seconds_before(done))
+            with crew_of(options) as crew:
+                failed = run_jobs(in_order(missing), crew, seconds_before(done))
         except KeyboardInterrupt:
             print("stopped: the same command goes on from the last finished rounds", file=sys.stderr)
             raise
@@ -158,13 +158,6 @@ def _done(work: Work, again: bool) -> bool:
         aside = Results(work.root).set_aside(work.game, work.name)
         print(f"{visible(str(error))}\n  put aside: {aside}", file=sys.stderr)
         return False
-
-
-def _run(missing: list[Work], options: argparse.Namespace, seconds_a_cost: float) -> list[Event]:
-    if not missing:
-        return []
-    with crew_of(options) as crew:
-        return run_jobs(in_order(missing), crew, missing, seconds_a_cost)
 
 
 def _report(results: Any) -> bool:

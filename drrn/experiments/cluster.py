@@ -53,17 +53,13 @@ class RayCluster(Crew):
         self.tasks: dict[Any, Task] = {}  # by the stream of what its worker says
         self.folder: str | None = None  # a local cluster's own files
         self.ray = require("ray", "ray")
-
-    def __enter__(self) -> RayCluster:
-        self.ray_was_there = self.ray.is_initialized()
-        if not self.ray_was_there:
-            self._connect()
-        one_core = self.ray.remote(num_cpus=1, max_retries=0, num_returns="streaming")  # what is lost, we begin again
-        self.do = one_core(job_elsewhere)
-        return self
+        self.do: Any = None  # a job, as a task of Ray's; none before the cluster is needed
+        self.ours = False  # whether the cluster was joined here
 
     def places(self) -> int:
         """The cluster's cores, counted anew each time: it may grow and shrink."""
+        if self.do is None:
+            self._join()
         cores = max(1, int(self.ray.cluster_resources().get("CPU", 0)))
         return min(cores, self.count or cores)
 
@@ -80,10 +76,18 @@ class RayCluster(Crew):
             with contextlib.suppress(Exception):  # its worker may be gone already
                 self.ray.cancel(stream, force=True)
         self.tasks.clear()
-        if not self.ray_was_there:
+        if self.ours:
             self.ray.shutdown()
         if self.folder:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _join(self) -> None:
+        """Join the cluster when it is first needed."""
+        if not self.ray.is_initialized():
+            self.ours = True
+            self._connect()
+        one_core = self.ray.remote(num_cpus=1, max_retries=0, num_returns="streaming")  # what is lost, we begin again
+        self.do = one_core(job_elsewhere)
 
     def _connect(self) -> None:
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # nobody else is told of it

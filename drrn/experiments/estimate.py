@@ -80,6 +80,10 @@ class Estimate:
                 left.append((1 - share) * whole * rate + end + (0.0 if key in self.last else start))
         return max(sum(left) / max(1, self.side_by_side), max(left))
 
+    def seconds_of_a_job(self) -> float:
+        """What one of the jobs takes, on average."""
+        return self._seconds_a_cost() * sum(self.costs.values()) / max(1, len(self.costs))
+
     def _seconds_a_cost(self) -> float:
         """What a unit of cost takes, by the rounds after the first of each job and by jobs of one round; what was known
         before counts for a little beside it."""

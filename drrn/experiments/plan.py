@@ -10,7 +10,7 @@ from drrn.errors import InputError, did_you_mean
 from drrn.experiments.added import ADDED, ENCODERS, PARSED, SUITE_JOBS, SUITE_SEEDS, added_cost
 from drrn.experiments.beyond import BEYOND, SEEDS, beyond_cost
 from drrn.experiments.tuned import suiting, tuned
-from drrn.experiments.variants import Added, Beyond, Named, Variant, drrn
+from drrn.experiments.variants import Added, Beyond, Named, Swept, Variant, drrn
 from drrn.games import Game
 from drrn.recipes import STRONG, recipe
 from drrn.settings import ONLY, Settings, settings_for, uses
@@ -167,6 +167,8 @@ def cost(game: str, variant: Variant) -> float:
         return added_cost(variant) * GAME_COST.get(game, 3.0)
     size = (0.7 + 0.003 * (variant.hidden or 100)) * (1.25 if variant.layers == 2 else 1.0)
     joined = INTERACTION_COST.get(variant.interaction, 1.0) * (SHARED_COST if variant.shared else 1.0)
+    if isinstance(variant, Swept) and variant.strong:
+        return beyond_cost(game) / 2 * size * joined
     return COST.get(variant.model, 2.0) * size * joined * GAME_COST.get(game, 3.0)
 
 
