@@ -50,13 +50,18 @@ def run_jobs(works: list[Work], crew: Crew, seconds_a_cost: float, until: float 
     if not works:
         return []
     failed = []
-    in_time = itertools.takewhile(lambda _: until is None or time.monotonic() < until, works)
+    begun_in_time = itertools.takewhile(lambda _: in_time(until), works)
     with jobs_display(works, crew, seconds_a_cost, until) as show:
-        for event in side_by_side(in_time, crew):
+        for event in side_by_side(begun_in_time, crew):
             show(event)
             if event.kind == "failed":
                 failed.append(event)
     return failed
+
+
+def in_time(until: float | None) -> bool:
+    """Whether it is not yet so late, by the monotonic clock."""
+    return until is None or time.monotonic() < until
 
 
 def in_order(works: Iterable[Work]) -> list[Work]:

@@ -96,7 +96,8 @@ class RayCluster(Crew):
             check_address(self.address)
             self.ray.init(address=self.address, **{**quiet, "include_dashboard": None})
             return
-        self.folder = tempfile.mkdtemp(prefix="drrn-ray-")
+        short = "/tmp" if Path("/tmp").is_dir() else None  # the names of sockets have little room
+        self.folder = tempfile.mkdtemp(prefix=f"drrn-ray-{os.getpid()}-", dir=short)
         here = {"num_cpus": self.count, "object_store_memory": STORE, "_temp_dir": self.folder}
         self.ray.init(address=LOCAL, **here, **quiet, _node_ip_address="127.0.0.1")
 
