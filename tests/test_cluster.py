@@ -5,7 +5,6 @@ import importlib.util
 import os
 import socket
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -73,6 +72,7 @@ def test_a_lost_workers_jobs_are_done_again_with_the_rows_of_one_machine(tmp_pat
     command += ["--set", "rounds=3", "episodes_per_round=8", "evaluation_episodes=4", "--out"]
     assert main([*command, "here", "--jobs", "1"]) == 0
     Path("die").touch()
+    before = set(Path("/tmp").glob("drrn-ray-*"))
 
     class Reachable(jobs_display):
         """Asks at the beginning whether others could join the cluster that was started."""
@@ -94,7 +94,7 @@ def test_a_lost_workers_jobs_are_done_again_with_the_rows_of_one_machine(tmp_pat
     same = [path for path in here if path.suffix in (".csv", ".safetensors")]
     assert len(same) == 4 * len(("rows", "evaluations", "model")) + len(("sweep.csv",))
     assert all(Path("here", path).read_bytes() == Path("there", path).read_bytes() for path in same)
-    assert not list(Path(tempfile.gettempdir()).glob(f"drrn-ray-{os.getpid()}-*"))
+    assert not (set(Path("/tmp").glob("drrn-ray-*")) - before)
 
 
 def test_a_job_done_in_a_folder_of_its_own_comes_back_whole(tmp_path):
@@ -148,9 +148,8 @@ def test_an_address_where_no_cluster_is_gets_one_sentence(address, tmp_path, cap
 @needs_ray
 def test_what_answers_but_is_no_cluster_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(ray_jobs, "ANSWERED_WITHIN", 0.5)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        with pytest.raises(InputError, match="no answer within"):
-            check_address(f"127.0.0.1:{server.getsockname()[1]}")
+    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(InputError, match="no answer within"):
+        check_address(f"127.0.0.1:{server.getsockname()[1]}")
 
 
 def test_without_ray_the_cure_is_named(monkeypatch, tmp_path, capsys):

@@ -9,9 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
-import shutil
 import socket
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -24,7 +22,7 @@ from drrn.experiments.folder import Results
 from drrn.experiments.provenance import versions
 from drrn.experiments.running import Work
 from drrn.experiments.workers import ENDED, Crew, Event, Said, outcomes
-from drrn.processes import Worker
+from drrn.processes import Worker, temporary_folder
 
 LOCAL = "local"  # the address of a cluster of this machine alone, which is started and ended with the command
 REACHED_WITHIN = 5.0  # seconds for a connection to the address
@@ -51,7 +49,7 @@ class RayCluster(Crew):
     def __init__(self, address: str, count: int | None = None) -> None:
         self.address, self.count = address, count
         self.tasks: dict[Any, Task] = {}  # by the stream of what its worker says
-        self.folder: str | None = None  # a local cluster's own files
+        self.own = contextlib.ExitStack()  # a local cluster's files
         self.ray = require("ray", "ray")
         self.do: Any = None  # a job, as a task of Ray's; none before the cluster is needed
         self.ours = False  # whether the cluster was joined here
@@ -78,8 +76,7 @@ class RayCluster(Crew):
         self.tasks.clear()
         if self.ours:
             self.ray.shutdown()
-        if self.folder:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        self.own.close()
 
     def _join(self) -> None:
         """Join the cluster when it is first needed."""
@@ -96,9 +93,8 @@ class RayCluster(Crew):
             check_address(self.address)
             self.ray.init(address=self.address, **{**quiet, "include_dashboard": None})
             return
-        short = "/tmp" if Path("/tmp").is_dir() else None  # the names of sockets have little room
-        self.folder = tempfile.mkdtemp(prefix=f"drrn-ray-{os.getpid()}-", dir=short)
-        here = {"num_cpus": self.count, "object_store_memory": STORE, "_temp_dir": self.folder}
+        folder = self.own.enter_context(temporary_folder("ray"))
+        here = {"num_cpus": self.count, "object_store_memory": STORE, "_temp_dir": str(folder)}
         self.ray.init(address=LOCAL, **here, **quiet, _node_ip_address="127.0.0.1")
 
     def _next_event(self, stream: Any) -> Event | None:
@@ -131,9 +127,9 @@ def job_elsewhere(work: Work, begun: Files, wanted: Mapping[str, str], folder: s
         return
     with contextlib.suppress(OSError):
         os.chdir(folder)  # where a game of the user's own may lie
-    with tempfile.TemporaryDirectory(prefix="drrn-job-") as root:
-        write_files(Path(root), begun)
-        yield from _with_files(replace(work, root=Path(root)))
+    with temporary_folder("job") as root:
+        write_files(root, begun)
+        yield from _with_files(replace(work, root=root))
 
 
 def _with_files(work: Work) -> Iterator[tuple[Said, Files]]:
