@@ -20,7 +20,7 @@ from drrn.writing import visible
 
 if TYPE_CHECKING:
     from drrn.experiments.running import Work
-    from drrn.experiments.sweep import Measured, Sweep
+    from drrn.experiments.sweep import Scored, Sweep
     from drrn.experiments.workers import Crew, Event
 
 DESCRIPTION = """\
@@ -141,16 +141,16 @@ def _done(works: list[Work], crew: Crew, words: str, until: float | None = None)
     return run_jobs(planned, crew, seconds_before(done), until)
 
 
-def _scored(works: list[Work], options: argparse.Namespace) -> list[Measured]:
-    from drrn.experiments.sweep import measured
+def _scored(works: list[Work], options: argparse.Namespace) -> list[Scored]:
+    from drrn.experiments.sweep import scored
 
-    found = measured(works, options.by, options.measure)
+    found = scored(works, options.by, options.measure)
     if not found:
         raise InputError("no job came to its end, so there is nothing to choose from: see above why")
     return found
 
 
-def _tell(sweep: Sweep, tried: list[Measured], reported: list[Measured], options: argparse.Namespace) -> None:
+def _tell(sweep: Sweep, tried: list[Scored], reported: list[Scored], options: argparse.Namespace) -> None:
     """The table, and the best by seeds that it was not chosen on."""
     from drrn.experiments.sweep import write_tables
 
@@ -172,7 +172,7 @@ def _tell(sweep: Sweep, tried: list[Measured], reported: list[Measured], options
     print(f"settings of the best: {sweep.root / 'best.json'}")
 
 
-def _score(one: Measured) -> str:
+def _score(one: Scored) -> str:
     return f"{one.mean:.2f} ± {one.deviation:.2f}"
 
 

@@ -137,7 +137,7 @@ class Sweep:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Scored:
     """How a job played after its last round: the score of each seed."""
 
     work: Work
@@ -157,22 +157,22 @@ class Measured:
         return self.work.variant
 
 
-def measured(works: list[Work], policy: str, measure: str) -> list[Measured]:
+def scored(works: list[Work], policy: str, measure: str) -> list[Scored]:
     """The scores of those works that are done, best first; the order they come in decides where they are equal."""
     return sorted(_scores(works, policy, measure), key=lambda found: -found.mean)
 
 
-def _scores(works: list[Work], policy: str, measure: str) -> Iterator[Measured]:
+def _scores(works: list[Work], policy: str, measure: str) -> Iterator[Scored]:
     for work in works:
         stored = Results(work.root).load(work.game, work.name)
         rows = [row for row in stored.rows[""] if row["final"] and row["policy"] == policy] if stored else []
         exact = measure == "final_reward"  # where it is known exactly, chance has no part in it
         scores = [row["exact"] if exact and row["exact"] is not None else row[measure] for row in rows]
         if scores:
-            yield Measured(work, tuple(scores))
+            yield Scored(work, tuple(scores))
 
 
-def write_tables(sweep: Sweep, tried: list[Measured], reported: list[Measured]) -> None:
+def write_tables(sweep: Sweep, tried: list[Scored], reported: list[Scored]) -> None:
     """sweep.csv and best.json, from the rows alone."""
     by_changes = {found.variant.changes: found for found in reported}
     text = io.StringIO()
@@ -189,5 +189,5 @@ def write_tables(sweep: Sweep, tried: list[Measured], reported: list[Measured]) 
     write_whole(sweep.root / "best.json", [(json.dumps(best, indent=2, ensure_ascii=False) + "\n").encode()])
 
 
-def _cells(found: Measured) -> list[Any]:
+def _cells(found: Scored) -> list[Any]:
     return [round(found.mean, 6), round(found.deviation, 6), len(found.scores)]
