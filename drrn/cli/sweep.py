@@ -134,8 +134,10 @@ def _done(works: list[Work], crew: Crew, words: str, until: float | None = None)
     """Do what is missing of the works, those that can be begun in time; what failed comes back."""
     from drrn.experiments.running import is_done
 
-    missing = [work for work in works if not is_done(work)]
-    done = [work for work in works if work not in missing]
+    there = [is_done(work) for work in works]
+    done, missing = (
+        [work for work, is_there in zip(works, there, strict=True) if is_there == wanted] for wanted in (True, False)
+    )
     print(f"{len(done)} of {len(works)} {words}", flush=True)
     planned = in_order(missing) if until is None else missing  # the order is by chance where there may be no end
     return run_jobs(planned, crew, seconds_before(done), until)

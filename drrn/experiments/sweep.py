@@ -13,6 +13,7 @@ import io
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -73,10 +74,18 @@ class Sweep:
         if twice := sorted(self.given.keys() & self.grid.values.keys()):
             raise InputError(f"{twice[0]} stands in --set and in --vary: leave it out of one of them")
 
+    @cached_property
+    def suiting(self) -> dict[str, Any]:
+        return suiting(self.game)
+
+    @cached_property
+    def hashes(self) -> dict[str, str | None]:
+        return hashes_of(self.game)
+
     def settings(self, changes: Changes, seeds: Seeds) -> Settings:
         """The recipe, under what is given for all jobs, under what this one changes; as `drrn train` has them."""
         asked = {**self.given, **dict(changes)}
-        base = recipe(paper=self.paper, suiting=suiting(self.game), given=asked)
+        base = recipe(paper=self.paper, suiting=self.suiting, given=asked)
         return settings_for({**base, "seed": seeds.first, "replicas": seeds.count}, asked)
 
     def work(self, changes: Changes, part: str = "tuning") -> Work:
@@ -86,9 +95,8 @@ class Sweep:
         shape = (settings.model, settings.layers, settings.hidden, settings.interaction, settings.action_hidden)
         variant = Swept(*shape, settings.shared, settings.n_steps, changes=changes, part=part, strong=strong)
         final = dict.fromkeys(POLICIES, FINAL * settings.evaluation_episodes)
-        hashes, name = hashes_of(self.game), self.game.name
         where: dict[str, Any] = {"commit": self.commit, "device": self.device, "vectors": self._digest(settings)}
-        return Work(self.root, self.source, name, variant, settings, final, hashes, **where)
+        return Work(self.root, self.source, self.game.name, variant, settings, final, self.hashes, **where)
 
     def tried(self, budget: int | None, *, at_random: bool, seed: int) -> tuple[list[Work], list[str]]:
         """The jobs to choose by: all combinations, or a seeded choice where there are more than the budget; and a
