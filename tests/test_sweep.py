@@ -157,6 +157,9 @@ def test_other_results_are_never_written_over(swept, tmp_path, capsys):
         assert main([*COMMAND, *TWO, *other, "--out", str(swept)]) == 2
         assert "give another --out" in capsys.readouterr().err
     assert texts(swept) == before
+    for command in (["report"], ["reproduce", "--only", "table", "--games", "long-watch"]):
+        assert main([*command, "--out", str(swept)]) == 2
+        assert "the folder of a sweep" in capsys.readouterr().err
     (swept / "sweep.json").unlink()
     assert main([*COMMAND, *TWO, "--out", str(swept)]) == 2
     assert "it has other results" in capsys.readouterr().err

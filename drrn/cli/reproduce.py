@@ -78,6 +78,7 @@ def run(options: argparse.Namespace) -> int:
     scale = dataclasses.replace(scale, vectors=str(options.vectors) if options.vectors else None)
     out = options.out or Path("results-quick" if options.quick else "results")
     results = Results(out)
+    results.refuse_sweep()
     with results.locked():
         works = list(_works(options, scale, out))
         missing = [work for work in works if not _done(work, options.again)]

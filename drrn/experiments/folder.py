@@ -26,6 +26,7 @@ from drrn.processes import locked
 from drrn.settings import Settings, all_settings
 from drrn.training.tensor_file import write_whole
 
+SWEEP = "sweep.json"  # what is swept, in a folder of `drrn sweep`
 GAME = "game"  # the name that a game's own facts bear in place of a job's
 NEEDED = {  # of a job's record, that a report asks for
     "wanted": {"alpha", "discount", "learning_rate", "rounds", "episodes_per_round", "epochs", "batch_size", "model"}
@@ -47,6 +48,11 @@ class Results:
     """The folder of results: rows and records by game and job, and the work that is not yet done."""
 
     root: Path
+
+    def refuse_sweep(self) -> None:
+        """Refuse a sweep's folder, whose jobs are none of the experiments'."""
+        if (self.root / SWEEP).exists():
+            raise InputError(f"{self.root}: the folder of a sweep (drrn sweep): give another --out")
 
     def work(self, game: str, name: str) -> Path:
         return self.root / "work" / game / name

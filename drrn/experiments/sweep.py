@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from drrn.errors import InputError
-from drrn.experiments.folder import Results, make_folder
+from drrn.experiments.folder import SWEEP, Results, make_folder
 from drrn.experiments.grid import Changes, Grid
 from drrn.experiments.running import Work, hashes_of
 from drrn.experiments.tuned import suiting
@@ -120,7 +120,7 @@ class Sweep:
     def begin(self) -> None:
         """Write what is swept; a folder of other results, or of another sweep's, is refused."""
         said = {"game": self.game.name, "recipe": recipe_name(paper=self.paper), "settings": self.given}
-        path = self.root / "sweep.json"
+        path = self.root / SWEEP
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
             other = next((name for name in said if found.get(name) != said[name]), None)
