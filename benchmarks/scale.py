@@ -1,10 +1,12 @@
 """What more processes, and a cluster, give: the same jobs by one process, by several, and by workers of Ray; then, on
 paper, all published experiments and a sweep on up to a thousand cores.
 
-    python benchmarks/scale.py [--jobs 4] [--processes 1 2] [--ray 2] [--write docs/scale.md]
+    python benchmarks/scale.py [--jobs 4] [--rounds 20] [--processes 1 2] [--ray 2] [--write docs/scale.md]
 
-Small jobs (a round of one episode) tell what a job costs beside its learning; jobs of 20 rounds what is gained. What is
-on paper follows from the seconds in the records of results/rows, each job on one core, the longest first.
+Small jobs (a round of one episode) tell what a job costs beside its learning; jobs of 20 rounds what is gained. Beside
+the seconds by the clock stand those of all processors, of this process and all that it began (Linux): on a busy machine
+they alone mean something. What is on paper follows from the seconds in the records of results/rows, each job on one
+core, the longest first.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +38,7 @@ from drrn.reports.marked import with_block
 from drrn.training.tensor_file import write_whole
 
 SMALL = {"rounds": 1, "episodes_per_round": 1, "evaluation_episodes": 1}
-SMALL_JOBS = 24
+SMALL_JOBS = 16
 CORES = (1, 2, 4, 16, 64, 256, 1000)
 ROWS = Path(__file__).parent.parent / "results" / "rows"
 
@@ -48,52 +51,87 @@ def works_of(root: Path, count: int, given: dict[str, Any], seeds: int = 5) -> l
     return [sweep.work(changes) for changes in grid.in_order()]
 
 
-def moments(works: Sequence[Work], crew: Crew | None) -> Iterator[float]:
-    """When each job was done, in seconds; without a crew they are done here, one after another."""
-    start = time.perf_counter()
+def processor_seconds() -> float:
+    """Seconds that processors have spent on this process and on all that it began, those that ended included."""
+    spent, parents = {}, {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            fields = path.read_text().rpartition(")")[2].split()
+            pid = int(path.parent.name)
+            parents[pid], spent[pid] = int(fields[1]), sum(map(int, fields[11:15]))
+    ours = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
+        ours |= more
+    return sum(spent[pid] for pid in ours) / os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A moment by the clock, and by the processors' seconds."""
+
+    clock: float
+    spent: float
+
+    @classmethod
+    def now(cls) -> Moment:
+        return cls(time.perf_counter(), processor_seconds())
+
+    def __sub__(self, other: Moment) -> Moment:
+        return Moment(self.clock - other.clock, self.spent - other.spent)
+
+
+def moments(works: Sequence[Work], crew: Crew | None) -> Iterator[Moment]:
+    """When each job was done, since the beginning; without a crew they are done here, one after another."""
+    start = Moment.now()
     if crew is None:
         for work in works:
             for _ in run(work):
                 pass
-            yield time.perf_counter() - start
+            yield Moment.now() - start
         return
     for event in side_by_side(works, crew):
         assert event.kind != "failed", event.why
         if event.kind == "done":
-            yield time.perf_counter() - start
+            yield Moment.now() - start
 
 
-def measured(name: str, crew: Crew | None, workers: int, jobs: int) -> dict[str, Any]:
-    """The beginning, a small job, and jobs worth doing, with one crew."""
+@dataclass(frozen=True)
+class Found:
+    """What was measured of a crew."""
+
+    name: str
+    first: Moment  # the beginning, until the first small job is done
+    small: float  # processor seconds of a small job
+    whole: Moment  # all jobs worth doing
+
+
+def measured(name: str, crew: Crew | None, workers: int, options: argparse.Namespace) -> Found:
     with tempfile.TemporaryDirectory() as folder, crew or nullcontext():
         small = list(moments(works_of(Path(folder, "small"), SMALL_JOBS, SMALL), crew))
-        later = small[workers:]  # those of workers that had begun
-        a_job = workers * (later[-1] - small[workers - 1]) / len(later)
-        whole = list(moments(works_of(Path(folder, "whole"), jobs, {}), crew))[-1]
-    return {"name": name, "workers": workers, "first": small[0], "small": a_job, "whole": whole}
+        begun = small[workers - 1]  # by then each worker has begun
+        whole = list(moments(works_of(Path(folder, "whole"), options.jobs, {"rounds": options.rounds}), crew))[-1]
+    return Found(name, small[0], (small[-1].spent - begun.spent) / (SMALL_JOBS - workers), whole)
 
 
-def measured_table(found: list[dict[str, Any]], jobs: int) -> str:
-    here = found[0]
+def measured_table(found: list[Found], options: argparse.Namespace) -> str:
     lines = [
-        f"| done by | first small job after | a small job | overhead a job | {jobs} jobs | speed-up |",
-        "| --- | --- | --- | --- | --- | --- |",
+        f"| done by | begun after | a small job | overhead a job | {options.jobs} jobs of {options.rounds} rounds |",
+        "| --- | --- | --- | --- | --- |",
     ]
     for one in found:
-        overhead = "" if one is here else f"{1000 * (one['small'] - here['small']):.0f} ms"
-        gained = here["whole"] / one["whole"]
-        times = f"{one['first']:.1f} s | {1000 * one['small']:.0f} ms | {overhead} | {one['whole']:.1f} s"
-        lines.append(f"| {one['name']} | {times} | {gained:.2f} |")
+        overhead = "" if one is found[0] else f"{1000 * (one.small - found[0].small):.0f} ms"
+        first, whole = (f"{m.spent:.1f} s ({m.clock:.1f} s)" for m in (one.first, one.whole))
+        lines.append(f"| {one.name} | {first} | {1000 * one.small:.0f} ms | {overhead} | {whole} |")
     return "\n".join(lines)
 
 
-def seeds_table() -> tuple[str, float]:
+def seeds_measured(options: argparse.Namespace) -> tuple[str, float]:
     """How long a job of one seed takes beside one of five, which learn as one: the middle of three."""
     took = {}
     with tempfile.TemporaryDirectory() as folder:
         for seeds in (1, 5):
-            works = works_of(Path(folder, str(seeds)), 3, {}, seeds)
-            ends = [0.0, *moments(works, None)]
+            works = works_of(Path(folder, str(seeds)), 3, {"rounds": options.rounds}, seeds)
+            ends = [0.0, *(moment.spent for moment in moments(works, None))]
             took[seeds] = statistics.median(b - a for a, b in itertools.pairwise(ends))
     share = took[1] / took[5]
     sentence = f"A job of one seed took {took[1]:.1f} s, one of five seeds {took[5]:.1f} s: the share is {share:.2f}."
@@ -142,22 +180,23 @@ def _told(seconds: float) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--jobs", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--processes", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--ray", type=int, nargs="*", default=[2])
     parser.add_argument("--write", type=Path, help="a page that has <!-- measured --> and <!-- paper --> blocks")
     options = parser.parse_args()
     torch.set_num_threads(1)
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    found = [measured("this process", None, 1, options.jobs)]
+    found = [measured("this process", None, 1, options)]
     for count in options.processes:
-        found.append(measured(f"{count} process{'es' * (count > 1)}", Processes(count), count, options.jobs))
+        found.append(measured(f"{count} process{'es' * (count > 1)}", Processes(count), count, options))
     for count in options.ray:
-        found.append(measured(f"Ray, {count} workers", RayCluster(LOCAL, count), count, options.jobs))
-    sentence, share = seeds_table()
+        found.append(measured(f"Ray, {count} workers", RayCluster(LOCAL, count), count, options))
+    sentence, share = seeds_measured(options)
     last = found[-1]
     blocks = {
-        "measured": f"{measured_table(found, options.jobs)}\n\n{sentence}",
-        "paper": paper_table(last["first"], max(0.0, last["small"] - found[0]["small"]), share),
+        "measured": f"{measured_table(found, options)}\n\n{sentence}",
+        "paper": paper_table(last.first.spent, max(0.0, last.small - found[0].small), share),
     }
     for name, block in blocks.items():
         print(f"\n{block}")
