@@ -28,9 +28,10 @@ from typing import Any
 import torch
 
 import drrn
-from drrn.experiments.cluster import LOCAL, RayCluster
+from drrn.experiments.cluster import LOCAL, RayCluster, job_elsewhere
 from drrn.experiments.folder import GAME
 from drrn.experiments.grid import read_grid
+from drrn.experiments.provenance import versions
 from drrn.experiments.running import Work, run
 from drrn.experiments.sweep import Seeds, Sweep
 from drrn.experiments.workers import Crew, Processes, side_by_side
@@ -119,7 +120,8 @@ def measured_table(found: list[Found], options: argparse.Namespace) -> str:
         "| --- | --- | --- | --- | --- |",
     ]
     for one in found:
-        overhead = "" if one is found[0] else f"{1000 * (one.small - found[0].small):.0f} ms"
+        more = 1000 * (one.small - found[0].small)
+        overhead = "" if one is found[0] else f"{more:.0f} ms" if more >= 1 else "none"
         first, whole = (f"{m.spent:.1f} s ({m.clock:.1f} s)" for m in (one.first, one.whole))
         lines.append(f"| {one.name} | {first} | {1000 * one.small:.0f} ms | {overhead} | {whole} |")
     return "\n".join(lines)
@@ -136,6 +138,29 @@ def seeds_measured(options: argparse.Namespace) -> tuple[str, float]:
     share = took[1] / took[5]
     sentence = f"A job of one seed took {took[1]:.1f} s, one of five seeds {took[5]:.1f} s: the share is {share:.2f}."
     return sentence, share
+
+
+def many_events(*_: Any) -> Iterator[Any]:
+    """A job that says much and does nothing."""
+    yield ("started", 0, None, ""), {}
+    for number in range(1000):
+        yield ("round", number, 0.0, ""), {}
+    yield ("done", 1000, 0.0, ""), {}
+
+
+def event_measured() -> str:
+    """What an event of Ray's takes this process, and how large the files are that a job sends back."""
+    with tempfile.TemporaryDirectory() as folder, RayCluster(LOCAL, 1) as crew:
+        works = works_of(Path(folder), 3, SMALL)
+        first, *others = works
+        said = list(job_elsewhere(first, {}, versions(), Path.cwd()))
+        crew.places()
+        crew.do = crew.ray.remote(num_cpus=1, max_retries=0, num_returns="streaming")(many_events)
+        start = time.process_time()
+        events = len(list(side_by_side(others, crew)))
+        each = 1000 * (time.process_time() - start) / events
+    size = sum(map(len, said[-1][1].values())) / 1000
+    return f"An event of Ray's takes the command {each:.2f} ms; a job sends back {size:.0f} KB."
 
 
 def published() -> list[float]:
@@ -195,7 +220,7 @@ def main() -> None:
     sentence, share = seeds_measured(options)
     last = found[-1]
     blocks = {
-        "measured": f"{measured_table(found, options)}\n\n{sentence}",
+        "measured": f"{measured_table(found, options)}\n\n{sentence} {event_measured()}",
         "paper": paper_table(last.first.spent, max(0.0, last.small - found[0].small), share),
     }
     for name, block in blocks.items():

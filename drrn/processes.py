@@ -97,10 +97,11 @@ def _take(path: Path, busy: str) -> IO[str]:
 
 
 @contextmanager
-def temporary_folder(kind: str) -> Iterator[Path]:
+def temporary_folder(kind: str, place: Path | None = None) -> Iterator[Path]:
     """A folder of this process's own. Those of its kind that killed processes have left are removed first: each is
     locked as long as its process lives."""
-    place = Path("/tmp") if Path("/tmp").is_dir() else Path(tempfile.gettempdir())  # the names of sockets must be short
+    short = Path("/tmp") if Path("/tmp").is_dir() else Path(tempfile.gettempdir())  # as names of sockets must be
+    place = place or short
     for left in place.glob(f"drrn-{kind}-*"):
         with contextlib.suppress(InputError, OSError):
             if time.time() > left.stat().st_mtime + MADE_WITHIN:

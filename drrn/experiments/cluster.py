@@ -7,6 +7,7 @@ on the way, too, so that what was finished by then outlives a lost worker, and t
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import platform
 import socket
@@ -49,24 +50,30 @@ class RayCluster(Crew):
     def __init__(self, address: str, count: int | None = None) -> None:
         self.address, self.count = address, count
         self.tasks: dict[Any, Task] = {}  # by the stream of what its worker says
-        self.own = contextlib.ExitStack()  # a local cluster's files
+        self.own = contextlib.ExitStack()
+        self.folder: Path | None = None  # a local cluster's own, with all that it writes
         self.ray = require("ray", "ray")
         self.do: Any = None  # a job, as a task of Ray's; none before the cluster is needed
         self.ours = False  # whether the cluster was joined here
+        self.cores, self.counted = 1, -math.inf
 
     def places(self) -> int:
-        """The cluster's cores, counted anew each time: it may grow and shrink."""
+        """The cluster's cores, counted anew every second: it may grow and shrink."""
         if self.do is None:
             self._join()
-        cores = max(1, int(self.ray.cluster_resources().get("CPU", 0)))
-        return min(cores, self.count or cores)
+        if time.perf_counter() > self.counted + 1:
+            self.cores, self.counted = max(1, int(self.ray.cluster_resources().get("CPU", 0))), time.perf_counter()
+        return min(self.cores, self.count or self.cores)
 
     def begin(self, work: Work) -> None:
         begun = files_of(work.root, Results(work.root).work(work.game, work.name))
-        self.tasks[self.do.remote(work, begun, versions(), str(Path.cwd()))] = Task(work, time.perf_counter())
+        stream = self.do.remote(work, begun, versions(), Path.cwd(), self.folder)
+        self.tasks[stream] = Task(work, time.perf_counter())
 
     def events(self) -> list[Event]:
-        ready, _ = self.ray.wait(list(self.tasks), num_returns=1)
+        streams = list(self.tasks)
+        self.ray.wait(streams, num_returns=1)
+        ready, _ = self.ray.wait(streams, num_returns=len(streams), timeout=0)  # all that came meanwhile
         return [event for stream in ready if (event := self._next_event(stream))]
 
     def close(self) -> None:
@@ -93,8 +100,8 @@ class RayCluster(Crew):
             check_address(self.address)
             self.ray.init(address=self.address, **{**quiet, "include_dashboard": None})
             return
-        folder = self.own.enter_context(temporary_folder("ray"))
-        here = {"num_cpus": self.count, "object_store_memory": STORE, "_temp_dir": str(folder)}
+        self.folder = self.own.enter_context(temporary_folder("ray"))
+        here = {"num_cpus": self.count, "object_store_memory": STORE, "_temp_dir": str(self.folder)}
         self.ray.init(address=LOCAL, **here, **quiet, _node_ip_address="127.0.0.1")
 
     def _next_event(self, stream: Any) -> Event | None:
@@ -115,8 +122,11 @@ class RayCluster(Crew):
         return Event(task.work, kind, rounds, score, time.perf_counter() - task.since, why)
 
 
-def job_elsewhere(work: Work, begun: Files, wanted: Mapping[str, str], folder: str) -> Iterator[tuple[Said, Files]]:
-    """Do a job in a Ray worker: what it says, and now and then its files as they are by then."""
+def job_elsewhere(
+    work: Work, begun: Files, wanted: Mapping[str, str], folder: Path, place: Path | None = None
+) -> Iterator[tuple[Said, Files]]:
+    """Do a job in a Ray worker: what it says, and now and then its files as they are by then. `folder` is where the
+    command was given, `place` where temporary files go."""
     import torch
 
     torch.set_num_threads(1)
@@ -127,7 +137,7 @@ def job_elsewhere(work: Work, begun: Files, wanted: Mapping[str, str], folder: s
         return
     with contextlib.suppress(OSError):
         os.chdir(folder)  # where a game of the user's own may lie
-    with temporary_folder("job") as root:
+    with temporary_folder("job", place) as root:
         write_files(root, begun)
         yield from _with_files(replace(work, root=root))
 
