@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from drrn.errors import InputError
 from drrn.games.contract import Observation
 from drrn.serve.asking import answer_questions
 from drrn.serve.left_out import Page, Values, word_importance
@@ -68,11 +69,15 @@ class Advisers:
 
         path = Path(folder) / WEIGHTS
         key = (folder, path.stat().st_mtime if path.exists() else 0.0)
-        found = self.agents.pop(key, None)
-        if found is None:
-            for old in [other for other in self.agents if other[0] == folder]:
-                del self.agents[old]
-            found = load_agent(Path(folder))
+        old = next((other for other in self.agents if other[0] == folder), None)
+        found = self.agents.pop(old) if old else None
+        if old != key:
+            try:
+                found = load_agent(Path(folder))
+            except InputError:  # its files may be just being replaced: what it knew before will do
+                if found is None:
+                    raise
+                key = old or key
         self.agents[key] = found
         while len(self.agents) > MOST_AGENTS:
             self.agents.popitem(last=False)
@@ -80,8 +85,9 @@ class Advisers:
 
 
 def serve_advice(connection: Connection[Any, Any]) -> None:
-    """Answer questions about pages."""
+    """Answer questions about pages; an empty one only has PyTorch loaded for the next."""
     import torch
 
     torch.set_num_threads(1)  # the products are small
-    answer_questions(connection, Advisers().advice)
+    advisers = Advisers()
+    answer_questions(connection, lambda *page: advisers.advice(*page) if page else None)

@@ -35,7 +35,7 @@ class Refusal(Exception):  # noqa: N818 - it is an answer
 
 def answer(data: Any, status: int = 200) -> JSONResponse:
     """An answer in JSON; texts that others wrote are without what steers a terminal."""
-    return JSONResponse(plain(data), status)
+    return JSONResponse(sendable(data), status)
 
 
 def refused(refusal: Refusal) -> JSONResponse:
@@ -44,18 +44,18 @@ def refused(refusal: Refusal) -> JSONResponse:
     return answer({"error": refusal.sentence, "code": code, **refusal.more}, refusal.status)
 
 
-def plain(value: Any) -> Any:
+def sendable(value: Any) -> Any:
     """A value as JSON has it: dataclasses as objects, numbers that are not finite as null, texts that can be shown."""
     if isinstance(value, str):
         return visible(value.encode("utf-8", "replace").decode())  # a lone surrogate cannot be sent
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {f.name: sendable(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, dict):
-        return {plain(str(key)): plain(inner) for key, inner in value.items()}
+        return {sendable(str(key)): sendable(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(inner) for inner in value]
+        return [sendable(inner) for inner in value]
     return value
 
 

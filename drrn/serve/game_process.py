@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -15,6 +15,7 @@ from drrn.games.optional import another, close, ending_of, is_stopped, most_copi
 from drrn.games.stories.authored import Authored
 from drrn.games.stories.script import grouped
 from drrn.serve.asking import answer_questions
+from drrn.serve.setting_form import settings_of_form, told_form
 
 MOST_COPIES = 64  # episodes under way; whoever has none left is played again from the start
 
@@ -70,6 +71,15 @@ class PlayedGame:
             "title": title_of(game),
         }
 
+    def form(self, paper: bool) -> list[dict[str, Any]]:
+        """The settings that the game can be learned with, as a form."""
+        return told_form(self.game, paper=paper)
+
+    def settings(self, given: Mapping[str, Any], paper: bool) -> dict[str, Any]:
+        """What a form that came back asks for, once it is checked."""
+        found = settings_of_form(self.game, given, paper=paper)
+        return {"name": self.game.name, "title": title_of(self.game), "settings": asdict(found)}
+
     def _episode(self, key: str) -> _Episode:
         found = self.episodes.pop(key, None)
         if found is None:
@@ -83,13 +93,13 @@ class PlayedGame:
 
 
 def serve_game(connection: Connection[Any, Any], recipe: Recipe) -> None:
-    """Open the game with the first question, and answer with pages."""
+    """Open the game with the first question; answer with pages, and with settings that suit the game."""
     played: PlayedGame | None = None
 
-    def respond(key: str, seed: int, taken: Sequence[int]) -> dict[str, Any]:
+    def respond(what: str, *arguments: Any) -> Any:
         nonlocal played
         played = played or PlayedGame(recipe)
-        return played.page(key, seed, taken)
+        return getattr(played, {"page": "page", "form": "form", "settings": "settings"}[what])(*arguments)
 
     answer_questions(connection, respond)
 

@@ -156,5 +156,3 @@ def _with_headers(send: Send, path: str) -> Send:
         await send(message)
 
     return sending
-
-

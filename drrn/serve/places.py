@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections import defaultdict
 from dataclasses import dataclass
@@ -115,10 +116,8 @@ class CompiledPlaces:
         """What comes after, if play begins in these states; by random play, the best, and an agent."""
         from_here = _Beginning(self.compiled, states, weight)
         found = {"random": from_here.odds(uniform(self.compiled)), "best": None, "agent": None}
-        try:
+        with contextlib.suppress(InputError):  # where its return has no bound
             found["best"] = from_here.odds(self.best_play)
-        except InputError:  # its return has no bound
-            pass
         if run is not None:
             found["agent"] = from_here.odds(self._agent_play(run))
         return found
@@ -152,12 +151,12 @@ class _Beginning:
         start[self.states] = self.weight
         begun.__dict__["start"] = start  # what is otherwise computed from the opening
         score: Score = policy_score(begun, probabilities)
-        endings = [
+        endings: list[dict[str, Any]] = [
             {"name": place.passage, "reward": float(self.compiled.reward[self._first(number)]), "odds": float(odds)}
             for number, (place, odds) in enumerate(zip(self.compiled.endings, score.endings, strict=True))
             if odds > 0
         ]
-        endings.sort(key=lambda ending: -float(ending["odds"]))
+        endings.sort(key=lambda ending: -ending["odds"])
         return {"score": score.final_reward, "steps": score.steps, "endings": endings, "trapped": score.trapped}
 
     def _first(self, ending: int) -> int:

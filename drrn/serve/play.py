@@ -62,7 +62,9 @@ async def undo(request: Request) -> JSONResponse:
     services, session = services_of(request), _session(request)
     async with session.lock:
         if not session.taken:
-            raise Refusal(409, "This is the first page; there is nothing to take back.", page=session.told(history=True))
+            raise Refusal(
+                409, "This is the first page; there is nothing to take back.", page=session.told(history=True)
+            )
         await _arrive(services, session, session.taken[:-1])
         del session.taken[-1], session.by[-1], session.past[-1:]
         session.undone += 1
@@ -126,8 +128,8 @@ async def _step(services: Services, session: PlaySession, index: int, by: str) -
 async def _arrive(services: Services, session: PlaySession, taken: list[int] | None = None) -> None:
     """Ask the game's process for the page that the choices lead to."""
     process = services.playing(session.entry)
-    session.page = await process.ask(session.id, session.seed, session.taken if taken is None else taken,
-                                     seconds=SECONDS)  # fmt: skip
+    way = session.taken if taken is None else taken
+    session.page = await process.ask("page", session.id, session.seed, way, seconds=SECONDS)
 
 
 def _record(session: PlaySession) -> None:

@@ -15,7 +15,7 @@ from drrn.authoring.testing import StoryTest
 from drrn.errors import InputError
 from drrn.games import Compiled, Recipe, compile_game
 from drrn.games.compiled.compile import MOST_STATES
-from drrn.serve.answers import plain
+from drrn.serve.answers import sendable
 from drrn.serve.asking import answer_questions
 from drrn.serve.places import CompiledPlaces
 
@@ -39,7 +39,9 @@ class TestedStory:
         test = StoryTest(self.game, seconds, self._progress)
         report = test.run()
         self.compiled = test.compiled
-        return {"report": plain(report), "map": self._map(), "svg": self._svg()}
+        told = sendable(report)
+        told["source"] = Path(told["source"]).name  # where it lies is nobody's business
+        return {"report": told, "map": self._map(), "svg": self._svg()}
 
     def _progress(self, what: str) -> None:
         now = time.monotonic()

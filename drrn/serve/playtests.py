@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import secrets
 import time
@@ -93,7 +94,8 @@ class PlayTestJob:
 
     def _keep(self) -> None:
         path = reports_folder() / f"{self.entry.id}.json"
-        kept = {"id": self.id, "source": self.entry.recipe.source, "seconds": self.seconds, "elapsed": self.elapsed}
+        kept: dict[str, Any] = {"id": self.id}
+        kept |= {"source": self.entry.recipe.source, "seconds": self.seconds, "elapsed": self.elapsed}
         kept |= {"report": self.report, "map": self.map, "svg": self.svg}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -125,10 +127,8 @@ class PlayTestJob:
     def stop(self) -> None:
         """Have the report of what was found so far."""
         if self.status == "running" and self.worker is not None:
-            try:
+            with contextlib.suppress(OSError):
                 self.worker.connection.send(STOP)
-            except OSError:
-                pass
 
     def end(self) -> None:
         """End the process."""
