@@ -89,12 +89,16 @@ class TestedStory:
         from drrn.exact.solve import best, random_play
 
         c = self.places.compiled
-        rewards = {ending: float(c.reward[c.ending_at == number][0]) for number, ending in enumerate(c.endings)}
+        chance = random_play(c)
+        endings = [
+            {"name": ending.passage, "reward": float(c.reward[c.ending_at == number][0]), "odds": float(odds)}
+            for number, (ending, odds) in enumerate(zip(c.endings, chance.endings, strict=True))
+        ]
         return {
             "pages": len(c.page_text),
             "states": len(c),
-            "endings": [{"name": ending.passage, "reward": reward} for ending, reward in rewards.items()],
-            "random": random_play(c).final_reward,
+            "endings": sorted(endings, key=lambda ending: -ending["odds"]),
+            "random": chance.final_reward,
             "best": best(c).score,
         }
 
