@@ -46,7 +46,9 @@ def headline_table(results: ResultSet) -> Table:
 
 def headline_blocks(results: ResultSet, curves: Sequence[Figure]) -> list[Block]:
     """The headline of the page: a sentence, the table, and the learning curves of the paper's games, or of others."""
-    games = [game for game in PAPER if results.final(game, BEST)] or [g for g in results.games if results.final(g, BEST)]
+    games = [game for game in PAPER if results.final(game, BEST)] or [
+        g for g in results.games if results.final(g, BEST)
+    ]
     if not games:
         return []
     said = "; ".join(_sentence(results, game) for game in games)
