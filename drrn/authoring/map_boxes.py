@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,6 +17,7 @@ WIDTH = 204.0  # of every box, in pixels
 PAD, TITLE_LINE, ROW = 6.0, 15.0, 14.0
 TITLE_LETTERS, ROW_LETTERS = 27, 33  # that fit into a line
 MOST_TITLE_LINES, MOST_ROWS, MOST_IN_CHAIN = 2, 8, 6
+NO_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")
 
 
 @dataclass(frozen=True)
@@ -91,21 +94,30 @@ def _pays(drawn: StoryMap, place: int) -> str:
 
 def title_lines(label: str) -> tuple[str, ...]:
     """A title in lines that fit its box."""
-    lines = textwrap.wrap(plain(label), TITLE_LETTERS) or ["…"]
+    text = plain(label)
+    lines = textwrap.wrap(text, max(2, round(TITLE_LETTERS * len(text) / max(breadth(text), 1)))) or ["…"]
     if len(lines) > MOST_TITLE_LINES:
-        kept = lines[MOST_TITLE_LINES - 1]
-        lines[MOST_TITLE_LINES - 1 :] = [cut(kept + "…" * 9, min(len(kept) + 1, TITLE_LETTERS))]
+        lines[MOST_TITLE_LINES - 1 :] = [cut(" ".join(lines[MOST_TITLE_LINES - 1 :]), TITLE_LETTERS)]
     return tuple(lines)
 
 
 def plain(text: str) -> str:
-    """Text in one line, without characters that steer a terminal or deceive a reader."""
-    return " ".join(visible(text).split())
+    """Text in one line, without characters that steer a terminal, deceive a reader or are none in XML."""
+    return " ".join(NO_XML.sub("", visible(text)).split())
+
+
+def breadth(text: str) -> int:
+    """How many letters wide a text is: a character of Chinese counts twice."""
+    return sum(1 + (unicodedata.east_asian_width(character) in "WF") for character in text)
 
 
 def cut(text: str, length: int) -> str:
-    """The text, cut to so many characters."""
-    return text if len(text) <= length else text[: max(length - 1, 0)].rstrip(" …") + "…"
+    """The text, cut to be so many letters wide."""
+    if breadth(text) <= length:
+        return text
+    while text and breadth(text) > length - 1:
+        text = text[:-1]
+    return text.rstrip() + "…"
 
 
 def _chains(drawn: StoryMap) -> list[list[int]]:
