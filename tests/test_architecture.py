@@ -17,7 +17,7 @@ from tests.source_code import imported, trees, within
 ROOT = Path(drrn.__file__).parent
 # From first to last; a room may import what stands at its own place or before it.
 ROOMS = (
-    "version errors home registry declaration settings recipes processes writing text vectors games exact models "
+    "version errors home registry declaration settings recipes processes writing pages text vectors games exact models "
     "learning playing training authoring gym experiments reports serve cli __main__"
 ).split()
 # Inside rooms: what must do without what. The plain learner is to be read without the fast one.

@@ -28,6 +28,7 @@ from drrn.authoring.sampled import SampledValue
 from drrn.authoring.sampled_games import SampledGames
 from drrn.authoring.shares import share_error
 from drrn.authoring.sightings import EndingKey, EndingSeen, Sightings, rules_of
+from drrn.authoring.story_map import StoryMap, seen_map, story_map
 from drrn.authoring.survey import last_words
 from drrn.authoring.values_taken import ValuesTaken, values_taken
 from drrn.errors import InputError
@@ -138,6 +139,13 @@ class StoryTest:
             self.interrupted = True
             self.why_not = self.why_not if self.exact is None else ""
         return self._report()
+
+    def story_map(self) -> StoryMap:
+        """The map of what was found: of all states where it is exact, else of what was seen."""
+        if self.compiled is not None:
+            return story_map(self.compiled)
+        traps = [dead.passage for dead in self._stuck()]
+        return seen_map(title_of(self.game), self.sightings, self.played.tally.games, traps)
 
     def _look(self) -> None:
         """Random games first, so that there is always something to tell; then all states; then games till the end."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from drrn.authoring.shares import share
 from drrn.authoring.testing import EndingTold, StoryReport
+from drrn.authoring.told import clicks, coverage_line, estimated, never_reached_lines, score_line, sureness, thrown
 from drrn.cli.show import one_line
-from drrn.cli.told_report import clicks, coverage_line, estimated, never_reached_lines, score_line, sureness, thrown
 
 MOST_LISTED = 50
 MARKS = {"passed": "✅", "failed": "❌", "unsure": "❔"}

@@ -112,9 +112,9 @@ def _free_stem(path: Path, name: str) -> Path:
 
 
 def _plot(compiled: Compiled, stem: Path) -> None:
-    from drrn.authoring.story_map import draw
+    from drrn.authoring.story_map import draw, story_map
 
-    for written in draw(compiled, stem):
+    for written in draw(story_map(compiled), stem):
         print(f"{written}: the map", file=sys.stderr)
 
 

@@ -1,0 +1,35 @@
+// Numbers as people read them.
+
+export function number(value, digits = 2) {
+  if (value === null || value === undefined || Number.isNaN(value)) return "—";
+  const rounded = value.toFixed(digits);
+  return (Number(rounded) === 0 ? (0).toFixed(digits) : rounded).replace("-", "−");
+}
+
+/** A reward: without needless zeros. */
+export function reward(value) {
+  if (value === null || value === undefined) return "—";
+  return String(Math.round(value * 100) / 100).replace("-", "−");
+}
+
+/** A share in per cent; what is tiny is never rounded to nothing. */
+export function share(value) {
+  if (value === null || value === undefined) return "—";
+  if (value <= 0) return "0 %";
+  if (value < 0.0005) return "< 0.1 %";
+  if (value >= 0.9995 && value < 1 - 1e-12) return "> 99.9 %";
+  return value >= 1 - 1e-12 ? "100 %" : `${(100 * value).toFixed(1)} %`;
+}
+
+export function counted(count, noun) {
+  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+export function when(moment) {
+  const date = new Date(moment);
+  return Number.isNaN(date.getTime()) ? String(moment) : date.toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+}
+
+export function megabytes(bytes) {
+  return `${Math.round(bytes / 1048576)} MB`;
+}
