@@ -35,7 +35,7 @@ class TestedStory:
         self.stopped = False
 
     def test(self, seconds: float) -> dict[str, Any]:
-        """Test the story: its report and its map, each as data and as it is shown; its places, where it has only been seen."""
+        """Test the story: its report and its map, each as data and as shown; its places, where it was only seen."""
         test = StoryTest(self.game, seconds, self._progress)
         report = test.run()
         self.compiled, drawn = test.compiled, test.story_map()

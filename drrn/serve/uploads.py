@@ -72,11 +72,11 @@ async def _files(form: FormData) -> dict[str, bytes]:
 
 
 def safe_name(name: str) -> str:
-    """The last part of a file's name, of letters, digits, full stops, hyphens and underscores alone."""
+    """The last part of a file's name, without signs that mean something to a file system or a terminal."""
     last = re.split(r"[/\\]", name)[-1]
-    plain = re.sub(r"[^\w.-]+", "-", last).lstrip(".-")
+    plain = re.sub(r"[^\w .,'()!&+-]+", "-", last).lstrip(".- ")
     stem, suffix = PurePosixPath(plain).stem, PurePosixPath(plain).suffix.lower()
-    return f"{stem.replace('.', '-')[:60] or 'story'}{suffix[:8]}"
+    return f"{stem[:80] or 'story'}{suffix[:8]}"
 
 
 def _story(files: Files) -> str:
@@ -102,8 +102,8 @@ async def _kept(id_: str, story: str, files: Files) -> GameEntry:
     unfinished = Path(tempfile.mkdtemp(prefix=".new-", dir=uploads_folder()))
     try:
         for name, data in files.items():
-            (unfinished / _beside(story, name)).write_bytes(data)
-        about = await _opened(unfinished, story)
+            (unfinished / name).write_bytes(data)
+        about = await _opened(unfinished, next((name for name in files if name.endswith(RULES)), story))
         (unfinished / ABOUT).write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
         place = uploads_folder() / id_
         shutil.rmtree(place, ignore_errors=True)  # what is there without being in the table is not whole
@@ -115,17 +115,11 @@ async def _kept(id_: str, story: str, files: Files) -> GameEntry:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def _beside(story: str, name: str) -> str:
-    """The TOML of a story has its name, so that it is found beside it."""
-    return f"{PurePosixPath(story).stem}{RULES}" if name.endswith(RULES) else name
-
-
-async def _opened(folder: Path, story: str) -> dict[str, Any]:
+async def _opened(folder: Path, file: str) -> dict[str, Any]:
     """What the story says of itself, as far as it can be played; what it cannot be played with is noted."""
-    toml = folder / f"{PurePosixPath(story).stem}{RULES}"
-    if toml.exists() and is_suite_toml(str(toml)):
-        raise InputError(f"{toml.name}: it names the game of a suite; only a story's TOML can be uploaded")
-    entry = upload_entry(folder, {"file": story, "title": "", "lenient": False})
+    if is_suite_toml(str(folder / file)):
+        raise InputError(f"{file}: it names the game of a suite; only a story's TOML can be uploaded")
+    entry = upload_entry(folder, {"file": file, "title": "", "lenient": False})
     process = AskedProcess(serve_opening)
     try:
         try:
@@ -134,4 +128,4 @@ async def _opened(folder: Path, story: str) -> dict[str, Any]:
             told = await process.ask(replace(entry.recipe, lenient=True), seconds=OPENING_SECONDS)
     finally:
         process.stop()
-    return {"file": story, **told}
+    return {"file": file, **told}
