@@ -169,16 +169,13 @@ def test_what_is_no_story_is_refused_with_a_sentence(client, name, text, status)
     answer = uploaded(client, name, text)
     assert answer.status_code == status
     assert str(uploads_folder()) not in answer.json()["error"]
-    assert not [path for path in uploads_folder().glob(".new-*")]
+    assert not list(uploads_folder().glob(".new-*"))
 
 
 def test_a_toml_reaches_nothing_outside_its_folder(client, tmp_path):
     (tmp_path / "other.twee").write_text(FORK, encoding="utf-8")
-    for toml in (
-        f'story = "{tmp_path / "other.twee"}"',
-        'story = "../../scores.csv"',
-        'suite = "jericho"\ngame = "/x"',
-    ):
+    elsewhere = f'story = "{tmp_path / "other.twee"}"'
+    for toml in (elsewhere, 'story = "../../scores.csv"', 'suite = "jericho"\ngame = "/x"'):
         answer = uploaded(client, "in.twee", FORK.replace("grey", "green"), ("in.toml", toml))
         assert answer.status_code == 400, answer.text
 

@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from drrn.serve.advice_process import serve_advice
 from drrn.serve.asking import AskedProcess
-from drrn.serve.game_process import serve_game
+from drrn.serve.game_process import serve_game, serve_opening
 from drrn.serve.library import GameEntry, Library
 from drrn.serve.playtests import PlayTests
 from drrn.serve.run_starting import Trainings
@@ -33,7 +33,7 @@ class Services:
         self.runs = RunShelf(runs, library)
         self.trainings = Trainings(self.runs)
         self.playtests = PlayTests()
-        self.adviser = AskedProcess(serve_advice)
+        self.adviser, self.opener = AskedProcess(serve_advice), AskedProcess(serve_opening)
         self.facts: dict[str, Facts] = {}  # of games that were looked into, and why others were not
         self.closing = False  # the server is about to end: streams of events end, too
         self.streams = 0  # of events that are open
@@ -70,7 +70,7 @@ class Services:
         if self._closed:
             return
         self._closed = True
-        for process in (*self._games.values(), self.adviser):
+        for process in (*self._games.values(), self.adviser, self.opener):
             process.stop()
         self.playtests.close()
 
