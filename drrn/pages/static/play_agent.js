@@ -31,7 +31,7 @@ class AgentPanel {
   legend() {
     this.key = h("p", { class: "small soft words-key" }, h("mark", { class: "for" }, "speaks for"), " / ", h("mark", { class: "against" }, "speaks against"),
       " the action you point at: how Q changes when the word is left out.");
-    for (const mark of this.key.querySelectorAll("mark")) mark.style.setProperty("--strength", "45%");
+    for (const mark of this.key.querySelectorAll("mark")) mark.style.setProperty("--strength", "30%");
     return this.key;
   }
 

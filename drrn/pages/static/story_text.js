@@ -33,6 +33,6 @@ function word(words, weight, most) {
   const strength = Math.min(1, Math.abs(weight) / most);
   if (strength < 0.08) return words;
   const element = h("mark", { class: weight > 0 ? "for" : "against", title: `${weight > 0 ? "speaks for it" : "speaks against it"}: Q ${weight > 0 ? "+" : "−"}${number(Math.abs(weight))}` }, words);
-  element.style.setProperty("--strength", `${Math.round(12 + 58 * strength)}%`);
+  element.style.setProperty("--strength", `${Math.round(10 + 30 * strength)}%`);
   return element;
 }
