@@ -1,0 +1,68 @@
+"""The application: all routes behind the guard, the page, and its files."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from drrn.errors import InputError
+from drrn.serve.answers import Refusal, told_refusal
+from drrn.serve.games_shown import game_routes
+from drrn.serve.guard import Access, Guard
+from drrn.serve.learn import learn_routes
+from drrn.serve.people import people_routes
+from drrn.serve.play import play_routes
+from drrn.serve.playtest_routes import playtest_routes
+from drrn.serve.services import Services
+from drrn.version import __version__
+
+PAGES = Path(__file__).parents[1] / "pages"
+
+
+def application(services: Services, access: Access) -> Starlette:
+    """The server as an ASGI application."""
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            services.close()
+
+    routes = [
+        Route("/", front_page, methods=["GET"]),
+        Route("/favicon.ico", favicon, methods=["GET"]),
+        Mount("/static", StaticFiles(directory=PAGES / "static", check_dir=False)),
+        *game_routes(), *play_routes(), *playtest_routes(), *learn_routes(), *people_routes(),
+    ]  # fmt: skip
+    handlers = dict.fromkeys((Refusal, InputError, HTTPException, Exception), told_refusal)
+    app = Starlette(
+        routes=routes, middleware=[Middleware(Guard, access=access)], exception_handlers=handlers, lifespan=lifespan
+    )
+    app.state.services = services
+    return app
+
+
+async def front_page(request: Request) -> Response:
+    services: Services = request.app.state.services
+    template = PAGES / "templates" / "serve.html"
+    if not template.exists():
+        return HTMLResponse("<!doctype html><title>drrn</title><p>The page is not built yet.")
+    from jinja2 import Environment, FileSystemLoader, select_autoescape
+
+    environment = Environment(loader=FileSystemLoader(template.parent), autoescape=select_autoescape())
+    return HTMLResponse(environment.get_template("serve.html").render(version=__version__, shared=services.shared))
+
+
+async def favicon(_: Request) -> Response:
+    icon = PAGES / "static" / "favicon.svg"
+    return FileResponse(icon, media_type="image/svg+xml") if icon.exists() else Response(status_code=204)

@@ -1,0 +1,104 @@
+"""Worker processes that answer questions one at a time: each within a time limit, and begun anew where one dies."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import resource
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.connection import Connection
+from typing import Any
+
+from drrn.errors import InputError
+from drrn.processes import Serve, Worker
+from drrn.serve.answers import Refusal, log
+
+MOST_WAITING = 300  # questions to one process
+MOST_MEMORY = 1_500 * 2**20  # bytes; a process that has grown larger ends, and is begun anew
+UNITS = 1 if sys.platform == "darwin" else 2**10  # of what the system says of a process's memory
+
+
+class AskedProcess:
+    """A process that answers questions; it is begun with the first of them."""
+
+    def __init__(self, serve: Serve, *arguments: Any) -> None:
+        self._serve, self._arguments = serve, arguments
+        self._worker: Worker | None = None
+        self._thread = ThreadPoolExecutor(1)  # one question at a time, none of them on the event loop
+        self.waiting = 0
+
+    async def ask(self, *question: Any, seconds: float) -> Any:
+        """What the process answers; it is ended where it takes longer than so many seconds."""
+        if self.waiting >= MOST_WAITING:
+            raise Refusal(429, "Too many ask at once: try again in a moment.")
+        self.waiting += 1
+        try:
+            kind, told = await asyncio.get_running_loop().run_in_executor(self._thread, self._asked, question, seconds)
+        finally:
+            self.waiting -= 1
+        if kind == "told":
+            return told
+        if kind == "refused":
+            raise InputError(told)
+        if kind == "failed":
+            log.error("a worker process failed:\n%s", told)
+            raise Refusal(500, "This failed; what it was stands in the terminal.")
+        raise Refusal(503, told)
+
+    def _asked(self, question: tuple[Any, ...], seconds: float) -> tuple[str, Any]:
+        begun = self._worker is None
+        try:
+            return self._exchange(question, seconds)
+        except (EOFError, OSError):
+            self._end()
+        if not begun:  # it may have ended since it had grown large: a new one is asked once
+            with contextlib.suppress(EOFError, OSError):
+                return self._exchange(question, seconds)
+            self._end()
+        return "gone", "The process that worked on this died: it may have needed too much memory."
+
+    def _exchange(self, question: tuple[Any, ...], seconds: float) -> tuple[str, Any]:
+        if self._worker is None:
+            self._worker = Worker(self._serve, *self._arguments)
+        self._worker.connection.send(question)
+        if not self._worker.connection.poll(seconds):
+            self._end()
+            return "gone", f"This took longer than {seconds:g} seconds and was given up."
+        kind, told = self._worker.connection.recv()
+        return str(kind), told
+
+    def _end(self) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.process.kill()
+            worker.stop()
+
+    def stop(self) -> None:
+        """End the process; what it was asked is answered with its death."""
+        worker = self._worker
+        if worker is not None:
+            worker.process.kill()
+        self._thread.submit(self._end)
+        self._thread.shutdown(wait=False)
+
+
+def answer_questions(connection: Connection[Any, Any], respond: Callable[..., Any]) -> None:
+    """The other side: answer until the connection is closed, or the process has grown too large."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's, which ends this process
+    while resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * UNITS < MOST_MEMORY:
+        try:
+            question = connection.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            reply: tuple[str, Any] = ("told", respond(*question))
+        except InputError as error:
+            reply = ("refused", str(error))
+        except Exception:
+            reply = ("failed", traceback.format_exc())
+        with contextlib.suppress(OSError):
+            connection.send(reply)

@@ -1,0 +1,118 @@
+"""The process of a play-test: it tests a story, tells how far it is, and then answers questions about its map."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import tempfile
+import time
+from functools import cached_property
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from drrn.authoring.testing import StoryTest
+from drrn.errors import InputError
+from drrn.games import Compiled, Recipe, compile_game
+from drrn.games.compiled.compile import MOST_STATES
+from drrn.serve.answers import sendable
+from drrn.serve.asking import answer_questions
+from drrn.serve.places import CompiledPlaces
+
+TOLD_EVERY = 0.2  # seconds
+STOP = "stop"  # what the server says to have the report of what was found
+
+
+class TestedStory:
+    """A story that is tested here, or was tested before."""
+
+    __test__ = False  # what pytest would otherwise take for a test
+
+    def __init__(self, connection: Connection[Any, Any], recipe: Recipe) -> None:
+        self.connection, self.recipe = connection, recipe
+        self.compiled: Compiled | None = None
+        self.told_at = 0.0
+        self.stopped = False
+
+    def test(self, seconds: float) -> dict[str, Any]:
+        """Test the story: its report, and its map where there is one."""
+        test = StoryTest(self.game, seconds, self._progress)
+        report = test.run()
+        self.compiled = test.compiled
+        told = sendable(report)
+        told["source"] = Path(told["source"]).name  # where it lies is nobody's business
+        return {"report": told, "map": self._map(), "svg": self._svg()}
+
+    def _progress(self, what: str) -> None:
+        now = time.monotonic()
+        if now < self.told_at + TOLD_EVERY:
+            return
+        self.told_at = now
+        if self.connection.poll() and self.connection.recv() == STOP and not self.stopped:
+            self.stopped = True
+            raise KeyboardInterrupt  # as Ctrl-C would: what was found is told
+        self.connection.send(("progress", what))
+
+    @cached_property
+    def game(self) -> Any:
+        return self.recipe.open()
+
+    @cached_property
+    def places(self) -> CompiledPlaces:
+        """Its places; of a story that was tested before, once it is compiled again."""
+        if self.compiled is None:
+            self.compiled = compile_game(self.game, limit=MOST_STATES)
+        return CompiledPlaces(self.game, self.compiled)
+
+    def _map(self) -> dict[str, Any] | None:
+        return None if self.compiled is None else self.places.told_map()
+
+    def _svg(self) -> str | None:
+        """The drawing, where it can be drawn."""
+        if self.compiled is None:
+            return None
+        from drrn.authoring.story_map import draw
+
+        with contextlib.suppress(InputError), tempfile.TemporaryDirectory() as folder:
+            return draw(self.compiled, Path(folder) / "map")[0].read_text(encoding="utf-8")
+        return None
+
+    def respond(self, what: str, *arguments: Any) -> Any:
+        """Answer a question that comes after the test."""
+        if what == "facts":
+            return self._facts()
+        number, run = arguments
+        return self.places.told_place(number, run)
+
+    def _facts(self) -> dict[str, Any]:
+        """What a compiled story is, in a few numbers."""
+        from drrn.exact.solve import best, random_play
+
+        c = self.places.compiled
+        chance = random_play(c)
+        endings = [
+            {"name": ending.passage, "reward": float(c.reward[c.ending_at == number][0]), "odds": float(odds)}
+            for number, (ending, odds) in enumerate(zip(c.endings, chance.endings, strict=True))
+        ]
+        return {
+            "pages": len(c.page_text),
+            "states": len(c),
+            "endings": sorted(endings, key=lambda ending: -ending["odds"]),
+            "random": chance.final_reward,
+            "best": best(c).score,
+        }
+
+
+def serve_playtest(connection: Connection[Any, Any], recipe: Recipe, seconds: float | None) -> None:
+    """Test the story for so many seconds, unless None; then answer questions."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    story = TestedStory(connection, recipe)
+    if seconds is not None:
+        try:
+            done: tuple[str, Any] = ("done", story.test(seconds))
+        except InputError as error:
+            done = ("failed", str(error))
+        except KeyboardInterrupt:  # stopped before there was anything to tell
+            done = ("failed", "The play-test was stopped before it had found anything.")
+        connection.send(done)
+    answer_questions(connection, lambda *question: None if question == (STOP,) else story.respond(*question))
