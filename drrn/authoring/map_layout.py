@@ -125,7 +125,7 @@ def _across(graph: BandGraph, side: float) -> list[float]:
     """Where each column begins; the more lines a channel has, the wider it is. Columns 0 and last have no width."""
     found = [side]
     for at, strands in enumerate(graph.strands):
-        width = WIDTH if 0 < at else 0.0
+        width = WIDTH if at > 0 else 0.0
         outer = not (graph.columns[0] if at == 0 else graph.columns[-1] if at == len(graph.strands) - 1 else [0])
         found.append(found[-1] + width + (8.0 if outer else CHANNEL + min(90.0, 2.0 * len(strands))))
     return found
@@ -188,7 +188,7 @@ def _drawn_lines(graph: BandGraph, across: list[float], top: Mapping[Node, float
     found = []
     last = len(graph.columns) - 1
     for at, strands in enumerate(graph.strands):
-        begin = across[at] + (WIDTH if 0 < at else 0.0)
+        begin = across[at] + (WIDTH if at > 0 else 0.0)
         for s in strands:
             start, end = (begin, top[s.left] + s.left_y), (across[at + 1], top[s.right] + s.right_y)
             points = _curve(start, end)

@@ -14,7 +14,9 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from drrn.authoring.map_style import MAP_STYLE
 from drrn.errors import InputError
+from drrn.pages import STATIC, rendered
 from drrn.serve.answers import Refusal, told_refusal
 from drrn.serve.games_shown import game_routes
 from drrn.serve.guard import Access, Guard
@@ -22,10 +24,10 @@ from drrn.serve.learn import learn_routes
 from drrn.serve.people import people_routes
 from drrn.serve.play import play_routes
 from drrn.serve.playtest_routes import playtest_routes
-from drrn.serve.services import Services
+from drrn.serve.services import Services, services_of
 from drrn.version import __version__
 
-PAGES = Path(__file__).parents[1] / "pages"
+FILES = Path(str(STATIC))
 
 
 def application(services: Services, access: Access) -> Starlette:
@@ -41,7 +43,8 @@ def application(services: Services, access: Access) -> Starlette:
     routes = [
         Route("/", front_page, methods=["GET"]),
         Route("/favicon.ico", favicon, methods=["GET"]),
-        Mount("/static", StaticFiles(directory=PAGES / "static", check_dir=False)),
+        Route("/static/map.css", map_style, methods=["GET"]),
+        Mount("/static", StaticFiles(directory=FILES)),
         *game_routes(), *play_routes(), *playtest_routes(), *learn_routes(), *people_routes(),
     ]  # fmt: skip
     handlers = dict.fromkeys((Refusal, InputError, HTTPException, Exception), told_refusal)
@@ -53,16 +56,13 @@ def application(services: Services, access: Access) -> Starlette:
 
 
 async def front_page(request: Request) -> Response:
-    services: Services = request.app.state.services
-    template = PAGES / "templates" / "serve.html"
-    if not template.exists():
-        return HTMLResponse("<!doctype html><title>drrn</title><p>The page is not built yet.")
-    from jinja2 import Environment, FileSystemLoader, select_autoescape
+    shared = services_of(request).shared
+    return HTMLResponse(rendered("serve.html", version=__version__, shared=shared))
 
-    environment = Environment(loader=FileSystemLoader(template.parent), autoescape=select_autoescape())
-    return HTMLResponse(environment.get_template("serve.html").render(version=__version__, shared=services.shared))
+
+async def map_style(_: Request) -> Response:
+    return Response(MAP_STYLE, media_type="text/css")
 
 
 async def favicon(_: Request) -> Response:
-    icon = PAGES / "static" / "favicon.svg"
-    return FileResponse(icon, media_type="image/svg+xml") if icon.exists() else Response(status_code=204)
+    return FileResponse(FILES / "favicon.svg", media_type="image/svg+xml")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections import defaultdict
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from drrn.authoring.clicks import ClickPath
 from drrn.authoring.exact_play import way_to_any
+from drrn.authoring.sightings import Sightings
 from drrn.authoring.story_map import StoryMap, story_map
 from drrn.errors import InputError
 from drrn.exact.chain import Chain, uniform
@@ -23,6 +25,53 @@ from drrn.text import ranges
 
 MOST_TEXTS = 5  # of one place: a passage may be told in many ways
 MOST_WORDS = 8  # actions that lead one way
+
+
+def told_map(drawn: StoryMap) -> dict[str, Any]:
+    """The map as data."""
+    lists = zip(drawn.labels, drawn.reward, drawn.trap, drawn.visits, drawn.distance, strict=True)
+    places = [
+        {"place": number, "label": label, "reward": reward, "ending": reward is not None, "trap": trap,
+         "visits": visits, "distance": distance}
+        for number, (label, reward, trap, visits, distance) in enumerate(lists)
+    ]  # fmt: skip
+    ways = [
+        {"from": one, "to": other, "often": often, "words": _likeliest(drawn.words.get((one, other), {}))}
+        for (one, other), often in drawn.ways.items()
+    ]
+    return {"noun": drawn.noun, "places": places, "ways": ways, "seen_only": drawn.seen_only}
+
+
+def neighbours(drawn: StoryMap, number: int, side: int) -> list[dict[str, Any]]:
+    """The places on the other side of the ways that begin (0) or end (1) at a place, the most gone first."""
+    ways = sorted((way for way in drawn.ways if way[side] == number), key=lambda way: -drawn.ways[way])
+    return [
+        {"place": way[1 - side], "label": drawn.labels[way[1 - side]], "words": _likeliest(drawn.words.get(way, {}))}
+        for way in ways
+    ]
+
+
+def _likeliest(words: dict[str, float]) -> list[str]:
+    return sorted(words, key=lambda word: -words[word])[:MOST_WORDS]
+
+
+def seen_places(drawn: StoryMap, sightings: Sightings) -> list[dict[str, Any]]:
+    """Every place of a map of what was seen; the odds from there are not known."""
+    paths: dict[Hashable, ClickPath] = {}  # in the order in which the map numbers places
+    for page in sightings.pages.values():
+        paths.setdefault(page.ending or page.passage or page.path.comes_to, page.path)
+    ways = list(paths.values())
+    return [
+        {
+            "place": number, "label": label, "texts": [drawn.texts[number]],
+            "actions": list(dict.fromkeys(word for way in drawn.ways if way[0] == number
+                                          for word in drawn.words.get(way, ()))),
+            "from": neighbours(drawn, number, 1), "to": neighbours(drawn, number, 0),
+            "way": {"actions": ways[number].actions, "chances": ways[number].chances},
+            "odds": {"random": None, "best": None, "agent": None}, "exact": False,
+        }
+        for number, label in enumerate(drawn.labels)
+    ]  # fmt: skip
 
 
 @dataclass
@@ -47,18 +96,6 @@ class CompiledPlaces:
         return np.array([number.setdefault(key, len(number)) for key in keys], np.intp)
 
     @cached_property
-    def words(self) -> dict[tuple[int, int], list[str]]:
-        """The actions that lead from place to place."""
-        c = self.compiled
-        counts = np.diff(c.row_first)[c.row]
-        outcomes, slots = ranges(c.row_first[c.row], counts), np.repeat(np.arange(len(c.row)), counts)
-        ends = np.column_stack([self.place[c.slot_state[slots]], self.place[c.successor[outcomes]], c.action[slots]])
-        found: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
-        for one, other, action in np.unique(ends, axis=0).tolist():
-            found[one, other].append(c.actions[action])
-        return dict(found)
-
-    @cached_property
     def visits(self) -> Floats:
         """How often random play is expected to come to each state."""
         return Chain(self.compiled, uniform(self.compiled)).visits()
@@ -67,19 +104,6 @@ class CompiledPlaces:
     def best_play(self) -> Floats:
         """The probability of each slot under a best policy."""
         return one_slot(self.compiled, best(self.compiled).slot)
-
-    def told_map(self) -> dict[str, Any]:
-        """The map as data."""
-        m = self.drawn
-        lists = zip(m.labels, m.reward, m.trap, m.visits, m.distance, strict=True)
-        places = [
-            {"place": number, "label": label, "reward": reward, "ending": reward is not None, "trap": trap,
-             "visits": visits, "distance": distance}
-            for number, (label, reward, trap, visits, distance) in enumerate(lists)
-        ]  # fmt: skip
-        ways = [{"from": one, "to": other, "often": often, "words": self.words.get((one, other), [])[:MOST_WORDS]}
-                for (one, other), often in m.ways.items()]  # fmt: skip
-        return {"noun": m.noun, "places": places, "ways": ways, "seen_only": False}
 
     def told_place(self, number: int, run: str | None) -> dict[str, Any]:
         """One place in detail; `run` is the folder of an agent whose play is asked for, too."""
@@ -96,21 +120,12 @@ class CompiledPlaces:
             "label": self.drawn.labels[number],
             "texts": list(dict.fromkeys(c.texts[text] for text in c.text[liked].tolist()))[:MOST_TEXTS],
             "actions": list(dict.fromkeys(c.actions[action] for action in c.action[slots].tolist())),
-            "from": self._neighbours(number, 1),
-            "to": self._neighbours(number, 0),
+            "from": neighbours(self.drawn, number, 1),
+            "to": neighbours(self.drawn, number, 0),
             "way": None if way is None else {"actions": way.actions, "chances": way.chances},
             "odds": self._odds(states, weight, run),
             "exact": True,
         }
-
-    def _neighbours(self, number: int, side: int) -> list[dict[str, Any]]:
-        """The places on the other side of the ways that begin (0) or end (1) at a place."""
-        ways = [way for way in self.words if way[side] == number]
-        ways.sort(key=lambda way: -self.drawn.ways.get(way, 0.0))
-        return [
-            {"place": way[1 - side], "label": self.drawn.labels[way[1 - side]], "words": self.words[way][:MOST_WORDS]}
-            for way in ways
-        ]
 
     def _odds(self, states: Ints, weight: Floats, run: str | None) -> dict[str, Any]:
         """What comes after, if play begins in these states; by random play, the best, and an agent."""

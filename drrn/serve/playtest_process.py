@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
-import tempfile
 import time
 from functools import cached_property
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from drrn.authoring.map_svg import story_map_svg
+from drrn.authoring.report_page import report_fragment
 from drrn.authoring.testing import StoryTest
 from drrn.errors import InputError
 from drrn.games import Compiled, Recipe, compile_game
 from drrn.games.compiled.compile import MOST_STATES
 from drrn.serve.answers import sendable
 from drrn.serve.asking import answer_questions
-from drrn.serve.places import CompiledPlaces
+from drrn.serve.places import CompiledPlaces, seen_places, told_map
 
 TOLD_EVERY = 0.2  # seconds
 STOP = "stop"  # what the server says to have the report of what was found
@@ -35,13 +35,17 @@ class TestedStory:
         self.stopped = False
 
     def test(self, seconds: float) -> dict[str, Any]:
-        """Test the story: its report, and its map where there is one."""
+        """Test the story: its report and its map, each as data and as it is shown; its places, where it has only been seen."""
         test = StoryTest(self.game, seconds, self._progress)
         report = test.run()
-        self.compiled = test.compiled
+        self.compiled, drawn = test.compiled, test.story_map()
         told = sendable(report)
         told["source"] = Path(told["source"]).name  # where it lies is nobody's business
-        return {"report": told, "map": self._map(), "svg": self._svg()}
+        seen = seen_places(drawn, test.sightings) if self.compiled is None else None
+        return {
+            "report": told, "page": report_fragment(report), "map": told_map(drawn), "seen": sendable(seen),
+            "svg": story_map_svg(drawn, with_style=False),
+        }  # fmt: skip
 
     def _progress(self, what: str) -> None:
         now = time.monotonic()
@@ -63,19 +67,6 @@ class TestedStory:
         if self.compiled is None:
             self.compiled = compile_game(self.game, limit=MOST_STATES)
         return CompiledPlaces(self.game, self.compiled)
-
-    def _map(self) -> dict[str, Any] | None:
-        return None if self.compiled is None else self.places.told_map()
-
-    def _svg(self) -> str | None:
-        """The drawing, where it can be drawn."""
-        if self.compiled is None:
-            return None
-        from drrn.authoring.story_map import draw
-
-        with contextlib.suppress(InputError), tempfile.TemporaryDirectory() as folder:
-            return draw(self.compiled, Path(folder) / "map")[0].read_text(encoding="utf-8")
-        return None
 
     def respond(self, what: str, *arguments: Any) -> Any:
         """Answer a question that comes after the test."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from drrn.errors import InputError
@@ -55,7 +55,14 @@ async def test_events(request: Request) -> Response:
     return event_stream(services_of(request), look)
 
 
-async def told_map(request: Request) -> JSONResponse:
+async def report_page(request: Request) -> Response:
+    found = _job(request).page
+    if found is None:
+        raise Refusal(404, "There is no report yet.")
+    return HTMLResponse(found)
+
+
+async def map_data(request: Request) -> JSONResponse:
     found = _job(request).map
     if found is None:
         raise _no_map()
@@ -74,6 +81,10 @@ async def place(request: Request) -> JSONResponse:
     if job.map is None:
         raise _no_map()
     number, run = request.path_params["place"], request.query_params.get("run")
+    if job.seen is not None:
+        if number >= len(job.seen):
+            raise Refusal(404, "There is no such place on the map.")
+        return answer(job.seen[number])
     folder = str(services.runs[run].folder) if run else None
     try:
         return answer(await services.playtests.ask(job, "place", number, folder))
@@ -98,7 +109,8 @@ def playtest_routes() -> list[Route]:
         Route(one, test, methods=["GET"]),
         Route(f"{one}/stop", stop_test, methods=["POST"]),
         Route(f"{one}/events", test_events, methods=["GET"]),
-        Route(f"{one}/map", told_map, methods=["GET"]),
+        Route(f"{one}/report.html", report_page, methods=["GET"]),
+        Route(f"{one}/map", map_data, methods=["GET"]),
         Route(f"{one}/map.svg", drawn_map, methods=["GET"]),
         Route(f"{one}/places/{{place:int}}", place, methods=["GET"]),
     ]

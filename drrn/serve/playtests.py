@@ -24,6 +24,7 @@ MOST_ALIVE = 3  # processes that are kept for questions about maps
 MARGIN = 60  # seconds that a test may take beyond its own, to open the story and to solve it
 QUESTION_SECONDS = 60
 FACTS_SECONDS = 15
+FOUND = ("report", "map", "svg", "page", "seen")  # what a process finds, and what is kept of it
 
 
 def reports_folder() -> Path:
@@ -44,6 +45,8 @@ class PlayTestJob:
     report: dict[str, Any] | None = None
     map: dict[str, Any] | None = None
     svg: str | None = None
+    page: str | None = None  # the report in HTML
+    seen: list[dict[str, Any]] | None = None  # the places of a map of what was seen
     elapsed: float | None = None  # of one that is over
     begun: float = field(default_factory=time.monotonic)
     worker: Worker | None = None
@@ -81,11 +84,15 @@ class PlayTestJob:
             if kind == "failed":
                 self._fail(told)
                 return
-            self.report, self.map, self.svg = told["report"], told["map"], told["svg"]
+            self._found(told)
             self.progress, self.status = "", "done"
             self._keep()
             return
         self._fail("The play-test took too long and was given up.")
+
+    def _found(self, told: dict[str, Any]) -> None:
+        for name in FOUND:
+            setattr(self, name, told[name])
 
     def _fail(self, why: str) -> None:
         self.elapsed = time.monotonic() - self.begun
@@ -96,7 +103,7 @@ class PlayTestJob:
         path = reports_folder() / f"{self.entry.id}.json"
         kept: dict[str, Any] = {"id": self.id}
         kept |= {"source": self.entry.recipe.source, "seconds": self.seconds, "elapsed": self.elapsed}
-        kept |= {"report": self.report, "map": self.map, "svg": self.svg}
+        kept |= {name: getattr(self, name) for name in FOUND}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             unfinished = path.with_suffix(f".{self.id}.tmp")
@@ -206,7 +213,8 @@ def _kept(entry: GameEntry) -> PlayTestJob | None:
         if kept["source"] != entry.recipe.source:
             return None
         job = PlayTestJob(str(kept["id"]), entry, kept["seconds"], "done", "")
-        job.report, job.map, job.svg, job.elapsed = kept["report"], kept["map"], kept["svg"], kept["elapsed"]
+        job._found(kept)
+        job.elapsed = kept["elapsed"]
         return job
     except (OSError, ValueError, KeyError, TypeError):
         return None
