@@ -3,13 +3,13 @@
 import { h, s, show } from "./dom.js";
 import { number } from "./format.js";
 
-const WIDTH = 760;
-const HEIGHT = 340;
-const MARGIN = { left: 52, right: 14, top: 16, bottom: 40 };
+const HEIGHT = 330;
+const MARGIN = { left: 52, right: 26, top: 16, bottom: 40 };
 export const COLOURS = 6; // classes line-0 … line-5
 
-/** Draw runs ([{id, colour, curve, reference}]) by one policy; the drawing keeps its place whatever it shows. */
+/** Draw runs ([{id, colour, curve, reference}]) by one policy, as wide as its place is. */
 export function drawCurves(place, runs, policy) {
+  const WIDTH = Math.max(300, place.clientWidth - 20);
   const lines = runs.map((run) => ({ ...run, points: run.curve.filter((point) => point.policies[policy]).map((point) => [point.episodes, point.policies[policy].mean, point.policies[policy].deviation ?? 0, point.round]) }));
   const marks = references(runs);
   const values = [...lines.flatMap((line) => line.points.flatMap(([, mean, sd]) => [mean - sd, mean + sd])), ...marks.map((mark) => mark.value)];
@@ -19,7 +19,7 @@ export function drawCurves(place, runs, policy) {
   const y = (value) => HEIGHT - MARGIN.bottom - ((value - low) / (high - low)) * (HEIGHT - MARGIN.top - MARGIN.bottom);
   const told = lines.filter((line) => line.points.length).map((line) => `${line.id}: ${number(line.points.at(-1)[1])} after ${line.points.at(-1)[0]} episodes`).join("; ");
   show(place, s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "curve", role: "img", "aria-label": `Learning curves. ${told || "No round is finished yet."}` },
-    axes(low, high, longest, x, y),
+    axes(low, high, longest, x, y, WIDTH),
     marks.map((mark) => reference(mark, x(0), x(longest), y(mark.value))),
     lines.map((line) => drawn(line, x, y)),
     lines.some((line) => line.points.length) ? null : s("text", { x: WIDTH / 2, y: HEIGHT / 2, class: "none", "text-anchor": "middle" }, "The first round is not finished yet.")));
@@ -53,14 +53,14 @@ function drawn(line, x, y) {
       s("title", {}, `${line.id}, round ${round}: ${number(mean)} ± ${number(sd)}`))));
 }
 
-function axes(low, high, longest, x, y) {
+function axes(low, high, longest, x, y, width) {
   const marks = [];
   for (const value of ticks(low, high, 6)) {
-    marks.push(s("line", { class: "grid", x1: MARGIN.left, x2: WIDTH - MARGIN.right, y1: y(value), y2: y(value) }),
+    marks.push(s("line", { class: "grid", x1: MARGIN.left, x2: width - MARGIN.right, y1: y(value), y2: y(value) }),
       s("text", { x: MARGIN.left - 8, y: y(value) + 4, "text-anchor": "end" }, String(Number(value.toFixed(6))).replace("-", "−")));
   }
-  for (const value of ticks(0, longest, 6)) marks.push(s("text", { x: x(value), y: HEIGHT - MARGIN.bottom + 18, "text-anchor": "middle" }, value.toLocaleString("en")));
-  marks.push(s("text", { class: "axis", x: (MARGIN.left + WIDTH - MARGIN.right) / 2, y: HEIGHT - 4, "text-anchor": "middle" }, "episodes played"),
+  for (const value of ticks(0, longest, width / 110)) marks.push(s("text", { x: x(value), y: HEIGHT - MARGIN.bottom + 18, "text-anchor": "middle" }, value.toLocaleString("en")));
+  marks.push(s("text", { class: "axis", x: (MARGIN.left + width - MARGIN.right) / 2, y: HEIGHT - 4, "text-anchor": "middle" }, "episodes played"),
     s("text", { class: "axis", x: 12, y: HEIGHT / 2, transform: `rotate(-90 12 ${HEIGHT / 2})`, "text-anchor": "middle" }, "mean final reward"));
   return s("g", { class: "axes" }, marks);
 }

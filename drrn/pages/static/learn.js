@@ -19,7 +19,8 @@ export async function learnView(body, game, signal) {
 class Learn {
   constructor(body, game, signal) {
     Object.assign(this, { body, game, signal, runs: new Map(), chosen: new Set(), colours: new Map(), policy: "best" });
-    this.form = h("div", { class: "panel" });
+    this.form = h("div", {});
+    this.formBox = h("details", { class: "panel learn-form", open: true }, h("summary", {}, "Let an agent learn it"), this.form);
     this.picture = h("div", { class: "curve-box" });
     this.list = h("div", {});
     this.numbers = h("details", { ontoggle: () => this.draw() }, h("summary", {}, "The numbers"), h("div", {}));
@@ -32,8 +33,9 @@ class Learn {
       h("div", { class: "learn-main" },
         h("section", {}, h("div", { class: "map-head" }, h("h2", {}, "Learning curves"), h("label", { class: "map-agent" }, "Played by ", policy)), this.picture, this.numbers),
         h("section", {}, h("h2", {}, "Runs"), this.list), this.embeddings.element),
-      h("aside", { class: "side" }, this.form)));
+      h("aside", { class: "side", "aria-label": "A new run" }, this.formBox)));
     this.draw();
+    new ResizeObserver(() => this.draw()).observe(this.body);
     show(this.list, waiting("Looking for runs …"));
     await Promise.all([this.showForm("strong"), this.load()]);
   }
@@ -42,6 +44,7 @@ class Learn {
     try {
       const { runs } = await get(`/api/runs?game=${part(this.game.id)}`, this.signal);
       for (const run of runs) this.keep(run);
+      if (runs.length && matchMedia("(max-width: 66rem)").matches) this.formBox.open = false; // what there is comes first
       if (runs.length) await this.choose(runs[0].id, true);
       this.showList();
       this.embeddings.show(runs[0]?.id);
@@ -51,13 +54,12 @@ class Learn {
   }
 
   async showForm(recipe) {
-    show(this.form, h("h2", {}, "Let an agent learn it"), waiting("Looking up the settings …"));
+    show(this.form, waiting("Looking up the settings …"));
     try {
       const { settings } = await get(`/api/settings?game=${part(this.game.id)}&recipe=${recipe}`, this.signal);
       const fields = settingsForm(settings);
       const start = h("button", { type: "submit", class: "main" }, "Start to learn");
       show(this.form, h("form", { onsubmit: (event) => { event.preventDefault(); this.launch(recipe, fields, start); } },
-        h("h2", {}, "Let an agent learn it"),
         field("Recipe", select(RECIPES, recipe, (value) => this.showForm(value))), fields.element, start));
     } catch (error) {
       if (!left(error)) show(this.form, failure(error, () => this.showForm(recipe)));

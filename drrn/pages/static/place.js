@@ -4,7 +4,7 @@ import { get, left, part } from "./api.js";
 import { failure, h, nothing, show, waiting } from "./dom.js";
 import { number, reward, share } from "./format.js";
 
-const PLAYERS = [["random", "random play"], ["best", "best play"], ["agent", "the agent"]];
+const PLAYERS = [["random", "random"], ["best", "best"], ["agent", "agent"]];
 const MOST_ENDINGS = 12;
 
 /** Fill the panel; `go(number)` shows another page. */
@@ -70,7 +70,7 @@ function odds(found) {
   }
   const rows = [...names.values()].sort((a, b) => Math.max(...Object.values(b.shares)) - Math.max(...Object.values(a.shares)));
   return h("div", { class: "scroll" }, h("table", { class: "odds" },
-    h("caption", {}, found.exact ? "From here on, exactly" : "From here on, as far as was seen"),
+    h("caption", {}, found.exact ? "How it ends from here, exactly" : "How it ends from here, as far as was seen"),
     h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Ending"), known.map(([, words]) => h("th", { scope: "col" }, words)))),
     h("tbody", {},
       h("tr", { class: "scores" }, h("th", { scope: "row" }, "final reward"), known.map(([player]) => h("td", {}, number(found.odds[player].score)))),

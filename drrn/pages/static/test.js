@@ -2,6 +2,7 @@
 
 import { get, left, listen, part, post, text } from "./api.js";
 import { announce, failure, field, h, nothing, remember, remembered, select, show, toast, waiting } from "./dom.js";
+import { runName } from "./format.js";
 import { StoryMapView } from "./map.js";
 import { noPlace, showPlace } from "./place.js";
 
@@ -124,7 +125,7 @@ class TestView {
   agents(runs) {
     if (!runs.length) return h("p", { class: "small soft" }, "Once an agent has learned this game, its odds stand here, too.");
     this.run = runs[0].id;
-    const choose = select([...runs.map((run) => [run.id, run.id]), ["", "no agent"]], this.run, (value) => { this.run = value; if (this.at !== undefined) this.look(this.at); });
+    const choose = select([...runs.map((run) => [run.id, runName(run)]), ["", "no agent"]], this.run, (value) => { this.run = value; if (this.at !== undefined) this.look(this.at); });
     return h("label", { class: "map-agent" }, "Agent ", choose);
   }
 
