@@ -2,10 +2,10 @@
 
 import { get, left, part, post } from "./api.js";
 import { field, h, pause, remember, remembered, select, show, toast, toggle } from "./dom.js";
-import { number, share } from "./format.js";
+import { number, runName, share } from "./format.js";
 import { marked, storyText } from "./story_text.js";
 
-const POLICIES = [["best", "best: decided, unless a page comes again"], ["softmax", "softmax: by its shares"], ["greedy", "greedy: always the highest Q"]];
+const POLICIES = [["best", "best: highest Q, but no loops"], ["softmax", "softmax: by the shares"], ["greedy", "greedy: highest Q"]];
 const PACES = [["7000", "slowly"], ["4000", "at reading pace"], ["1500", "quickly"]];
 
 export function agentPanel(play) {
@@ -31,7 +31,7 @@ class AgentPanel {
   legend() {
     this.key = h("p", { class: "small soft words-key" }, h("mark", { class: "for" }, "speaks for"), " / ", h("mark", { class: "against" }, "speaks against"),
       " the action you point at: how Q changes when the word is left out.");
-    for (const mark of this.key.querySelectorAll("mark")) mark.style.setProperty("--strength", "45%");
+    for (const mark of this.key.querySelectorAll("mark")) mark.style.setProperty("--strength", "30%");
     return this.key;
   }
 
@@ -53,7 +53,7 @@ class AgentPanel {
     }
     const kept = remembered(`run.${this.play.game.id}`);
     this.run = runs.some((run) => run.id === kept) ? kept : runs[0].id;
-    const names = runs.map((run) => [run.id, `${run.id}, ${run.round} of ${run.rounds} rounds`]);
+    const names = runs.map((run) => [run.id, runName(run)]);
     const choice = select(names, this.run, (value) => { this.run = value; remember(`run.${this.play.game.id}`, value); this.think(); });
     show(this.chooser, field("Which one", choice));
     this.think();
