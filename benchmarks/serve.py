@@ -132,9 +132,8 @@ def measure(options: argparse.Namespace, server: subprocess.Popen[str]) -> None:
     middle = memory(server.pid)
     second = asyncio.run(together(play, options, half))
     told(f"{options.players} players of {options.game}", first[0] + second[0], first[1] + second[1], 2 * half)
-    print(
-        f"memory: {before:.0f} MB at the start, {middle:.0f} after half of the time, {memory(server.pid):.0f} at the end"
-    )
+    after = memory(server.pid)
+    print(f"memory: {before:.0f} MB at the start, {middle:.0f} after half of the time, {after:.0f} at the end")
 
 
 def main() -> None:
