@@ -23,7 +23,7 @@ def report_page(report: StoryReport, asked_for: str, map_svg: str = "") -> str:
 
 
 def report_fragment(report: StoryReport) -> str:
-    """The report without its title, its headline and its map, for a page that has its own."""
+    """The report without its title and its map, for a page that has its own."""
     return rendered("story_report.html", **_values(report))
 
 

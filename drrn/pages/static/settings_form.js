@@ -28,7 +28,7 @@ function control(setting) {
 }
 
 function fieldOf(setting, input) {
-  const words = setting.name.replaceAll("_", " ");
+  const words = setting.name[0].toUpperCase() + setting.name.slice(1).replaceAll("_", " ");
   if (setting.kind !== "bool") return field(words, input, setting.help);
   const help = h("p", { class: "help", id: `${input.id}-help` }, setting.help);
   input.setAttribute("aria-describedby", help.id);

@@ -20,6 +20,7 @@ class TestView {
     this.start = h("button", { type: "button", class: "main", onclick: () => this.launch() }, "Run the play-test");
     this.stop = h("button", { type: "button", hidden: true, onclick: () => this.halt() }, "Stop, and report now");
     this.state = h("div", { class: "test-state" });
+    this.above = h("div", {});
     this.map = h("div", {});
     this.report = h("div", { class: "report" });
   }
@@ -29,7 +30,7 @@ class TestView {
       h("div", { class: "test-bar" },
         h("p", { class: "soft" }, "The story is played and searched through: what can be reached, how it ends and how likely, where it breaks, and whether what its TOML expects holds."),
         h("div", { class: "row" }, field("For at most", this.seconds), this.start, this.stop)),
-      this.state, this.map, this.report);
+      this.state, this.above, this.map, this.report);
     show(this.state, waiting("Looking for an earlier play-test …"));
     try {
       const { tests } = await get(`/api/tests?game=${part(this.game.id)}`, this.signal);
@@ -44,8 +45,7 @@ class TestView {
 
   async launch() {
     this.start.disabled = true;
-    show(this.map);
-    show(this.report);
+    for (const part of [this.above, this.map, this.report]) show(part);
     show(this.state, waiting("Beginning …"));
     try {
       this.watch(await post("/api/tests", { game: this.game.id, seconds: Number(this.seconds.value) }));
@@ -103,6 +103,7 @@ class TestView {
   insert(markup) {
     const parsed = new DOMParser().parseFromString(markup, "text/html");
     show(this.report, [...parsed.body.childNodes].map((node) => document.importNode(node, true)));
+    show(this.above, this.report.querySelector(".report-head")); // then the map, then the rest
   }
 
   async drawMap() {
