@@ -222,7 +222,7 @@ def test_a_game_is_played_undone_and_begun_again(client, fork_id):
     page = stepped(client, page, "Row on.")
     assert (page["ended"], page["ending"], page["reward"], page["total"]) == (True, "Island", 10.0, 9.9)
     assert page["recorded"]
-    assert [(row.player, row.game, row.final_reward) for row in read(scores_file())] == [("Ann", "fork", 10.0)]
+    assert [(row.player, row.game, row.final_reward) for row in read(scores_file())] == [("Ann", fork_id, 10.0)]
     people = client.get(f"/api/scores?game={fork_id}").json()
     assert (people["games"][0]["novice"], people["games"][0]["game"]) == (10.0, fork_id)
     back = client.post(f"/api/sessions/{page['session']}/undo").json()
