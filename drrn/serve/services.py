@@ -39,6 +39,7 @@ class Services:
         self.streams = 0  # of events that are open
         self._closed = False
         self._spare = AskedProcess(serve_game)
+        self.uploading = asyncio.Lock()
         self._warming: asyncio.Task[Any] | None = None
         self._games: OrderedDict[str, AskedProcess] = OrderedDict()  # the last used one last
 
