@@ -69,6 +69,7 @@ class Play {
     this.showPast();
     this.showActions();
     this.showBar();
+    if (document.activeElement === document.body) this.text.focus({ preventScroll: true }); // what was pressed is gone
     this.agent.think();
   }
 
@@ -185,6 +186,7 @@ class Play {
       remember("player", name.value.trim());
       sessionStorage.removeItem(this.key);
       await this.asked(() => this.created(), (page) => this.turn(page, page.history ?? []));
+      this.text.focus();
       toast(name.value.trim() ? `${name.value.trim()} plays: the score counts.` : "Nobody's score is kept.");
     };
     return h("form", { class: "panel", onsubmit: (event) => { event.preventDefault(); begin(); } },

@@ -6,7 +6,7 @@ import { number, runName, share } from "./format.js";
 import { marked, storyText } from "./story_text.js";
 
 const POLICIES = [["best", "best: highest Q, but no loops"], ["softmax", "softmax: by the shares"], ["greedy", "greedy: highest Q"]];
-const PACES = [["7000", "slowly"], ["4000", "at reading pace"], ["1500", "quickly"]];
+const PACES = [["7000", "slowly"], ["4000", "at reading pace"], ["1500", "quickly"], ["300", "very quickly"]];
 
 export function agentPanel(play) {
   return new AgentPanel(play);
