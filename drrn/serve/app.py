@@ -35,6 +35,7 @@ def application(services: Services, access: Access) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        services.prepare()
         try:
             yield
         finally:

@@ -31,6 +31,10 @@ class AskedProcess:
         self._thread = ThreadPoolExecutor(1)  # one question at a time, none of them on the event loop
         self.waiting = 0
 
+    def prepare(self) -> None:
+        """Begin the process before anything is asked, so that the first answer comes sooner."""
+        self._thread.submit(self._begun)
+
     async def ask(self, *question: Any, seconds: float) -> Any:
         """What the process answers; it is ended where it takes longer than so many seconds."""
         if self.waiting >= MOST_WAITING:
@@ -62,14 +66,18 @@ class AskedProcess:
         return "gone", "The process that worked on this died: it may have needed too much memory."
 
     def _exchange(self, question: tuple[Any, ...], seconds: float) -> tuple[str, Any]:
-        if self._worker is None:
-            self._worker = Worker(self._serve, *self._arguments)
-        self._worker.connection.send(question)
-        if not self._worker.connection.poll(seconds):
+        connection = self._begun().connection
+        connection.send(question)
+        if not connection.poll(seconds):
             self._end()
             return "gone", f"This took longer than {seconds:g} seconds and was given up."
-        kind, told = self._worker.connection.recv()
+        kind, told = connection.recv()
         return str(kind), told
+
+    def _begun(self) -> Worker:
+        if self._worker is None:
+            self._worker = Worker(self._serve, *self._arguments)
+        return self._worker
 
     def _end(self) -> None:
         worker, self._worker = self._worker, None

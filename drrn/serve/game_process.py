@@ -67,7 +67,6 @@ class PlayedGame:
             "ended": shown.ended,
             "stopped": is_stopped(game),
             "ending": ending_of(game, shown),
-            "name": game.name,
             "title": title_of(game),
         }
 
@@ -92,11 +91,11 @@ class PlayedGame:
         return found
 
 
-def serve_game(connection: Connection[Any, Any], recipe: Recipe) -> None:
+def serve_game(connection: Connection[Any, Any]) -> None:
     """Open the game with the first question; answer with pages, and with settings that suit the game."""
     played: PlayedGame | None = None
 
-    def respond(what: str, *arguments: Any) -> Any:
+    def respond(recipe: Recipe, what: str, *arguments: Any) -> Any:
         nonlocal played
         played = played or PlayedGame(recipe)
         return getattr(played, {"page": "page", "form": "form", "settings": "settings"}[what])(*arguments)

@@ -17,14 +17,13 @@ from drrn.serve.events import News, event_stream
 from drrn.serve.runs import OVER, RunEntry
 from drrn.serve.services import services_of
 
-OPENING_SECONDS = 60
 RECIPES = ("strong", "paper")
 
 
 async def form(request: Request) -> JSONResponse:
     services, query = services_of(request), dict(request.query_params)
     entry, paper = services.library[text_in(query, "game")], _paper(query)
-    settings = await services.playing(entry).ask("form", paper, seconds=OPENING_SECONDS)
+    settings = await services.ask_game(entry, "form", paper)
     return answer({"recipe": recipe_name(paper=paper), "settings": settings})
 
 
@@ -47,7 +46,7 @@ async def begin_run(request: Request) -> JSONResponse:
     entry, paper, given = services.library[text_in(body, "game")], _paper(body), body.get("settings") or {}
     if not isinstance(given, dict):
         raise Refusal(400, '"settings" must be an object: values by name.')
-    checked = await services.playing(entry).ask("settings", given, paper, seconds=OPENING_SECONDS)
+    checked = await services.ask_game(entry, "settings", given, paper)
     run = await asyncio.to_thread(services.trainings.begin, entry, checked, given, paper=paper)
     return answer(services.trainings.told(run), 201)
 

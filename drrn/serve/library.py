@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.games import BUILT_IN, Recipe, recipe_for
+from drrn.games import BUILT_IN, Game, Recipe, recipe_for
 from drrn.games.authors import place, text_world
 from drrn.games.optional import title_of
 from drrn.games.worlds.names import WORLDS
@@ -36,6 +36,7 @@ class GameEntry:
     file: str | None = None  # the name of its file, without a folder
     folder: Path | None = None  # of an uploaded one
     format: str = "story"  # story, world, suite or other
+    name: str = ""  # under which scores are kept
     notes: tuple[str, ...] = field(default=())  # what was left out to play it
 
     @property
@@ -96,13 +97,13 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40] or "game"
 
 
-def given_entry(name: str, title: str, recipe: Recipe) -> GameEntry:
+def given_entry(name: str, game: Game, recipe: Recipe) -> GameEntry:
     """A game that the command line named."""
     path = Path(name)
     file = path.name if path.exists() else None
     kind = "suite" if ":" in name and file is None else "story" if file else "other"
-    return GameEntry(name if re.fullmatch(r"[\w-]{1,60}", name) else slug(path.name), title, "given", recipe, file,
-                     format=kind)  # fmt: skip
+    return GameEntry(name if re.fullmatch(r"[\w-]{1,60}", name) else slug(path.name), title_of(game), "given",
+                     recipe, file, format=kind, name=game.name)  # fmt: skip
 
 
 def _built_in() -> Iterator[GameEntry]:
@@ -128,7 +129,7 @@ def _added() -> Iterator[GameEntry]:
 def _named(name: str, kind: str, form: str) -> GameEntry:
     recipe = recipe_for(name)
     title = title_of(recipe.open()) if kind == "built in" else name.replace("-", " ").title()  # until it is opened
-    return GameEntry(slug(name), title, kind, recipe, format=form)
+    return GameEntry(slug(name), title, kind, recipe, format=form, name=name)
 
 
 def _kept_uploads() -> Iterator[GameEntry]:
@@ -145,4 +146,4 @@ def upload_entry(folder: Path, about: dict[str, Any]) -> GameEntry:
     file = Path(str(about["file"])).name
     recipe = recipe_for(folder / file, lenient=bool(about["lenient"]))
     notes = tuple(map(str, about.get("notes", ())))
-    return GameEntry(folder.name, str(about["title"]), "uploaded", recipe, file, folder, notes=notes)
+    return GameEntry(folder.name, str(about["title"]), "uploaded", recipe, file, folder, name=folder.name, notes=notes)

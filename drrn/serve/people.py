@@ -22,8 +22,8 @@ async def people(request: Request) -> JSONResponse:
     services, wanted = services_of(request), request.query_params.get("game")
     entry = services.library[wanted] if wanted is not None else None
     rows = await asyncio.to_thread(read, scores_file())
-    by_name = {_name(one): one for one in reversed(list(services.library))}
-    names = sorted({row.game for row in rows}) if entry is None else [_name(entry)]
+    by_name = {one.name: one for one in reversed(list(services.library))}
+    names = sorted({row.game for row in rows}) if entry is None else [entry.name]
     games = [_told(name, rows, by_name.get(name)) for name in names]
     shown = [row for row in reversed(rows) if row.game in names][:MOST_ROWS]
     return answer({"games": games, "rows": [asdict(row) for row in shown]})
@@ -32,11 +32,6 @@ async def people(request: Request) -> JSONResponse:
 def _told(name: str, rows: list[FinishedGame], entry: GameEntry | None) -> dict[str, Any]:
     known = {"game": entry.id, "title": entry.title} if entry else {"game": None, "title": name}
     return {**known, "name": name, **asdict(standing(rows, name))}
-
-
-def _name(entry: GameEntry) -> str:
-    """The name under which a game's scores are kept."""
-    return entry.id if entry.file is None else entry.file.rpartition(".")[0]
 
 
 def people_routes() -> list[Route]:

@@ -15,7 +15,6 @@ from drrn.serve.services import Services, services_of
 from drrn.serve.sessions import PlaySession
 from drrn.writing import visible
 
-SECONDS = 60  # for a page: a story that is played by its own engine is opened with the first
 ADVICE_SECONDS = 60
 LARGEST_SEED = 2**31 - 1
 POLICIES = ("best", "softmax", "greedy")
@@ -127,16 +126,15 @@ async def _step(services: Services, session: PlaySession, index: int, by: str) -
 
 async def _arrive(services: Services, session: PlaySession, taken: list[int] | None = None) -> None:
     """Ask the game's process for the page that the choices lead to."""
-    process = services.playing(session.entry)
     way = session.taken if taken is None else taken
-    session.page = await process.ask("page", session.id, session.seed, way, seconds=SECONDS)
+    session.page = await services.ask_game(session.entry, "page", session.id, session.seed, way)
 
 
 def _record(session: PlaySession) -> None:
     assert session.player is not None
     page = session.page
     score = scores.FinishedGame(
-        when=scores.now(), game=page["name"], player=session.player, seed=session.seed, undone=session.undone,
+        when=scores.now(), game=session.entry.name, player=session.player, seed=session.seed, undone=session.undone,
         steps=len(session.taken), final_reward=page["reward"], total=round(page["total"], 6),
         ending=page["ending"] or "",
     )  # fmt: skip

@@ -20,7 +20,7 @@ from drrn.serve.asking import answer_questions
 from drrn.serve.places import CompiledPlaces, seen_places, told_map
 
 TOLD_EVERY = 0.2  # seconds
-STOP = "stop"  # what the server says to have the report of what was found
+STOP = signal.SIGUSR1  # what the server sends to have the report of what was found
 
 
 class TestedStory:
@@ -32,12 +32,14 @@ class TestedStory:
         self.connection, self.recipe = connection, recipe
         self.compiled: Compiled | None = None
         self.told_at = 0.0
+        signal.signal(STOP, self._stop)
         self.stopped = False
 
     def test(self, seconds: float) -> dict[str, Any]:
-        """Test the story: its report and its map, each as data and as it is shown; its places, where it has only been seen."""
+        """Test the story: its report and its map, each as data and as shown; its places, where it was only seen."""
         test = StoryTest(self.game, seconds, self._progress)
         report = test.run()
+        self.stopped = True  # from now on there is nothing to stop
         self.compiled, drawn = test.compiled, test.story_map()
         told = sendable(report)
         told["source"] = Path(told["source"]).name  # where it lies is nobody's business
@@ -52,10 +54,13 @@ class TestedStory:
         if now < self.told_at + TOLD_EVERY:
             return
         self.told_at = now
-        if self.connection.poll() and self.connection.recv() == STOP and not self.stopped:
-            self.stopped = True
-            raise KeyboardInterrupt  # as Ctrl-C would: what was found is told
         self.connection.send(("progress", what))
+
+    def _stop(self, *_: Any) -> None:
+        """As Ctrl-C would: what was found is told."""
+        if not self.stopped:
+            self.stopped = True
+            raise KeyboardInterrupt
 
     @cached_property
     def game(self) -> Any:
@@ -100,10 +105,11 @@ def serve_playtest(connection: Connection[Any, Any], recipe: Recipe, seconds: fl
     story = TestedStory(connection, recipe)
     if seconds is not None:
         try:
+            connection.send(("ready", None))
             done: tuple[str, Any] = ("done", story.test(seconds))
         except InputError as error:
             done = ("failed", str(error))
         except KeyboardInterrupt:  # stopped before there was anything to tell
             done = ("failed", "The play-test was stopped before it had found anything.")
         connection.send(done)
-    answer_questions(connection, lambda *question: None if question == (STOP,) else story.respond(*question))
+    answer_questions(connection, story.respond)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
+import os
 import secrets
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -50,6 +50,8 @@ class PlayTestJob:
     elapsed: float | None = None  # of one that is over
     begun: float = field(default_factory=time.monotonic)
     worker: Worker | None = None
+    ready: bool = False  # whether the process can be told to stop
+    stopping: bool = False
     thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
 
     def told(self, *, report: bool) -> dict[str, Any]:
@@ -77,6 +79,11 @@ class PlayTestJob:
         assert self.worker is not None
         while self.worker.connection.poll(max(0.0, until - time.monotonic())):
             kind, told = self.worker.connection.recv()
+            if kind == "ready":
+                self.ready = True
+                if self.stopping:
+                    self.stop()
+                continue
             if kind == "progress":
                 self.progress = told
                 continue
@@ -133,9 +140,9 @@ class PlayTestJob:
 
     def stop(self) -> None:
         """Have the report of what was found so far."""
-        if self.status == "running" and self.worker is not None:
-            with contextlib.suppress(OSError):
-                self.worker.connection.send(STOP)
+        self.stopping = True
+        if self.status == "running" and self.ready and self.worker is not None and self.worker.process.pid:
+            os.kill(self.worker.process.pid, STOP)
 
     def end(self) -> None:
         """End the process."""

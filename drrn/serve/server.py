@@ -15,7 +15,7 @@ import uvicorn
 
 from drrn.errors import InputError
 from drrn.games import recipe_for
-from drrn.games.optional import close, title_of
+from drrn.games.optional import close
 from drrn.serve.app import application
 from drrn.serve.guard import Access, local_access, shared_access
 from drrn.serve.library import GameEntry, Library, given_entry
@@ -123,7 +123,7 @@ def _given(games: Sequence[str]) -> list[GameEntry]:
     for name in games:
         recipe = recipe_for(name, lenient=True)
         game = recipe.open()
-        entry = given_entry(name, title_of(game), recipe)
+        entry = given_entry(name, game, recipe)
         close(game)
         if entry.id in found:
             raise InputError(f"{name}: another game named {entry.id} is given already: rename one of the files")

@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from drrn.serve.advice_process import serve_advice
 from drrn.serve.asking import AskedProcess
-from drrn.serve.game_process import serve_game
+from drrn.serve.game_process import serve_game, serve_opening
 from drrn.serve.library import GameEntry, Library
 from drrn.serve.playtests import PlayTests
 from drrn.serve.run_starting import Trainings
@@ -33,21 +33,33 @@ class Services:
         self.runs = RunShelf(runs, library)
         self.trainings = Trainings(self.runs)
         self.playtests = PlayTests()
-        self.adviser = AskedProcess(serve_advice)
+        self.adviser, self.opener = AskedProcess(serve_advice), AskedProcess(serve_opening)
         self.facts: dict[str, Facts] = {}  # of games that were looked into, and why others were not
         self.closing = False  # the server is about to end: streams of events end, too
         self.streams = 0  # of events that are open
         self._closed = False
+        self._spare = AskedProcess(serve_game)
         self._warming: asyncio.Task[Any] | None = None
         self._games: OrderedDict[str, AskedProcess] = OrderedDict()  # the last used one last
 
+    async def ask_game(self, entry: GameEntry, *question: Any, seconds: float = 60.0) -> Any:
+        """Ask the process that plays a game; a story that is played by its own engine is opened with the first
+        question."""
+        return await self.playing(entry).ask(entry.recipe, *question, seconds=seconds)
+
     def playing(self, entry: GameEntry) -> AskedProcess:
         """The process that plays a game; of those that nobody waits for, the longest unused gives way."""
-        found = self._games.pop(entry.id, None) or AskedProcess(serve_game, entry.recipe)
+        found = self._games.pop(entry.id, None) or self._spare_process()
         self._games[entry.id] = found
         idle = [id_ for id_, process in self._games.items() if not process.waiting and id_ != entry.id]
         for id_ in idle[: max(0, len(self._games) - MOST_GAME_PROCESSES)]:
             self._games.pop(id_).stop()
+        return found
+
+    def _spare_process(self) -> AskedProcess:
+        """A process that has been begun already; another is begun for the next game."""
+        found, self._spare = self._spare, AskedProcess(serve_game)
+        self._spare.prepare()
         return found
 
     def warm_adviser(self) -> None:
@@ -64,13 +76,17 @@ class Services:
         self.playtests.forget(entry)
         self.facts.pop(entry.id, None)
 
+    def prepare(self) -> None:
+        """Begin the processes that whoever opens the page will need."""
+        self._spare.prepare()
+
     def close(self) -> None:
         """End every process but those that train."""
         self.closing = True
         if self._closed:
             return
         self._closed = True
-        for process in (*self._games.values(), self.adviser):
+        for process in (*self._games.values(), self._spare, self.adviser, self.opener):
             process.stop()
         self.playtests.close()
 

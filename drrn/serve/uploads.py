@@ -19,7 +19,6 @@ from drrn.errors import InputError
 from drrn.games.suites import is_suite_toml
 from drrn.serve.answers import Refusal
 from drrn.serve.asking import AskedProcess
-from drrn.serve.game_process import serve_opening
 from drrn.serve.guard import MOST_UPLOAD
 from drrn.serve.library import ABOUT, GameEntry, Library, slug, upload_entry, uploads_folder
 
@@ -33,8 +32,8 @@ OPENING_SECONDS = 60
 Files = Mapping[str, bytes]  # by name
 
 
-async def uploaded(request: Request, library: Library) -> tuple[GameEntry, bool]:
-    """Take in the files of a request: the game, and whether it is new."""
+async def uploaded(request: Request, library: Library, opener: AskedProcess) -> tuple[GameEntry, bool]:
+    """Take in the files of a request: the game, and whether it is new; `opener` is the process that opens it once."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "multipart/form-data":
         raise Refusal(415, "Send the files as a form (multipart/form-data).")
     async with request.form(max_files=MOST_FILES, max_fields=4) as form:
@@ -49,7 +48,7 @@ async def uploaded(request: Request, library: Library) -> tuple[GameEntry, bool]
         return library[id_], False
     if sum(entry.removable for entry in library) >= MOST_KEPT:
         raise Refusal(429, f"There are {MOST_KEPT} uploaded stories already: remove some first.")
-    entry = await _kept(id_, story, files)
+    entry = await _kept(id_, story, files, opener)
     library.add(entry)
     return entry, True
 
@@ -72,11 +71,11 @@ async def _files(form: FormData) -> dict[str, bytes]:
 
 
 def safe_name(name: str) -> str:
-    """The last part of a file's name, of letters, digits, full stops, hyphens and underscores alone."""
+    """The last part of a file's name, without signs that mean something to a file system or a terminal."""
     last = re.split(r"[/\\]", name)[-1]
-    plain = re.sub(r"[^\w.-]+", "-", last).lstrip(".-")
+    plain = re.sub(r"[^\w .,'()!&+-]+", "-", last).lstrip(".- ")
     stem, suffix = PurePosixPath(plain).stem, PurePosixPath(plain).suffix.lower()
-    return f"{stem.replace('.', '-')[:60] or 'story'}{suffix[:8]}"
+    return f"{stem[:80] or 'story'}{suffix[:8]}"
 
 
 def _story(files: Files) -> str:
@@ -96,14 +95,15 @@ def _own_files(entry: GameEntry) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in own}
 
 
-async def _kept(id_: str, story: str, files: Files) -> GameEntry:
+async def _kept(id_: str, story: str, files: Files, opener: AskedProcess) -> GameEntry:
     """Write the files, open the story in a process apart, and put the folder in place if that went well."""
     uploads_folder().mkdir(parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(prefix=".new-", dir=uploads_folder()))
     try:
         for name, data in files.items():
-            (unfinished / _beside(story, name)).write_bytes(data)
-        about = await _opened(unfinished, story)
+            (unfinished / name).write_bytes(data)
+        named = next((name for name in files if name.endswith(RULES)), story)
+        about = await _opened(unfinished, named, opener)
         (unfinished / ABOUT).write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
         place = uploads_folder() / id_
         shutil.rmtree(place, ignore_errors=True)  # what is there without being in the table is not whole
@@ -115,23 +115,13 @@ async def _kept(id_: str, story: str, files: Files) -> GameEntry:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def _beside(story: str, name: str) -> str:
-    """The TOML of a story has its name, so that it is found beside it."""
-    return f"{PurePosixPath(story).stem}{RULES}" if name.endswith(RULES) else name
-
-
-async def _opened(folder: Path, story: str) -> dict[str, Any]:
+async def _opened(folder: Path, file: str, opener: AskedProcess) -> dict[str, Any]:
     """What the story says of itself, as far as it can be played; what it cannot be played with is noted."""
-    toml = folder / f"{PurePosixPath(story).stem}{RULES}"
-    if toml.exists() and is_suite_toml(str(toml)):
-        raise InputError(f"{toml.name}: it names the game of a suite; only a story's TOML can be uploaded")
-    entry = upload_entry(folder, {"file": story, "title": "", "lenient": False})
-    process = AskedProcess(serve_opening)
+    if is_suite_toml(str(folder / file)):
+        raise InputError(f"{file}: it names the game of a suite; only a story's TOML can be uploaded")
+    entry = upload_entry(folder, {"file": file, "title": "", "lenient": False})
     try:
-        try:
-            told = await process.ask(entry.recipe, seconds=OPENING_SECONDS)
-        except InputError:  # play on without what is not supported, and say so
-            told = await process.ask(replace(entry.recipe, lenient=True), seconds=OPENING_SECONDS)
-    finally:
-        process.stop()
-    return {"file": story, **told}
+        told = await opener.ask(entry.recipe, seconds=OPENING_SECONDS)
+    except InputError:  # play on without what is not supported, and say so
+        told = await opener.ask(replace(entry.recipe, lenient=True), seconds=OPENING_SECONDS)
+    return {"file": file, **told}
