@@ -19,7 +19,11 @@ async function answered(path, options = {}) {
   }
   if (response.ok) return response;
   let told = {};
-  try { told = await response.json(); } catch { /* no JSON: said below */ }
+  try {
+    told = await response.json();
+  } catch {
+    /* no JSON: said below */
+  }
   throw new ServerError(told.error || `The server answered ${response.status}.`, told.code || "", told.page || null);
 }
 
@@ -49,7 +53,9 @@ export function listen(path, handlers, signal) {
   const source = new EventSource(path);
   for (const [name, handler] of Object.entries(handlers)) {
     if (name === "error") continue;
-    source.addEventListener(name, (event) => { if (handler(JSON.parse(event.data))) source.close(); });
+    source.addEventListener(name, (event) => {
+      if (handler(JSON.parse(event.data))) source.close();
+    });
   }
   source.addEventListener("error", () => handlers.error?.(source.readyState === EventSource.CLOSED));
   signal?.addEventListener("abort", () => source.close(), { once: true });

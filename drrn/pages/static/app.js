@@ -8,7 +8,12 @@ import { peopleView } from "./people.js";
 import { playView } from "./play.js";
 import { testView } from "./test.js";
 
-const TABS = [["play", "Play", playView], ["test", "Test", testView], ["learn", "Learn", learnView], ["people", "People", peopleView]];
+const TABS = [
+  ["play", "Play", playView],
+  ["test", "Test", testView],
+  ["learn", "Learn", learnView],
+  ["people", "People", peopleView],
+];
 const place = document.getElementById("view");
 let looking = new AbortController();
 let shown = { game: null, body: null };
@@ -28,9 +33,14 @@ async function route(event) {
     else if (first === "people") plainPage("People", (body) => peopleView(body, null, signal));
     else plainPage("Games", (body) => gamesView(body, signal));
   } catch (error) {
-    if (!left(error)) show(place, failure(error, () => route()));
+    if (!left(error))
+      show(
+        place,
+        failure(error, () => route()),
+      );
   }
-  if (event && !document.activeElement?.closest("nav.tabs")) document.querySelector("h1")?.focus({ preventScroll: true });
+  if (event && !document.activeElement?.closest("nav.tabs"))
+    document.querySelector("h1")?.focus({ preventScroll: true });
 }
 
 function plainPage(title, view) {
@@ -70,10 +80,15 @@ async function gameOf(id, signal) {
 }
 
 function head(game) {
-  const links = TABS.map(([name, words]) => h("a", { href: `#/game/${part(game.id)}/${name}`, dataset: { tab: name } }, words));
-  return h("header", { class: "game-head" },
+  const links = TABS.map(([name, words]) =>
+    h("a", { href: `#/game/${part(game.id)}/${name}`, dataset: { tab: name } }, words),
+  );
+  return h(
+    "header",
+    { class: "game-head" },
     h("h1", { tabindex: "-1" }, game.title),
-    h("nav", { class: "tabs", "aria-label": "What to do with this game" }, links));
+    h("nav", { class: "tabs", "aria-label": "What to do with this game" }, links),
+  );
 }
 
 function mark(current) {

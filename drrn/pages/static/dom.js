@@ -26,7 +26,9 @@ function filled(element, props, children) {
 
 /** Put these in place of what an element holds. */
 export function show(element, ...children) {
-  element.replaceChildren(...children.flat(3).filter((child) => child !== null && child !== undefined && child !== false));
+  element.replaceChildren(
+    ...children.flat(3).filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return element;
 }
 
@@ -50,7 +52,9 @@ export function failure(error, again = null) {
 export function announce(words) {
   const place = document.getElementById("announcements");
   place.textContent = "";
-  setTimeout(() => { place.textContent = words; }, 50);
+  setTimeout(() => {
+    place.textContent = words;
+  }, 50);
 }
 
 /** A short message at the foot of the page; it goes by itself. */
@@ -72,27 +76,48 @@ export function field(label, control, help = "", extra = {}) {
 /** A switch that is remembered in this browser. */
 export function toggle(label, key, changed, standard = false) {
   const box = h("input", { type: "checkbox", checked: remembered(key, String(standard)) === "true" });
-  box.addEventListener("change", () => { remember(key, String(box.checked)); changed(box.checked); });
+  box.addEventListener("change", () => {
+    remember(key, String(box.checked));
+    changed(box.checked);
+  });
   return { box, element: h("label", { class: "toggle" }, box, h("span", {}, label)) };
 }
 
 export function select(options, chosen, changed) {
-  const control = h("select", { onchange: () => changed?.(control.value) },
-    options.map(([value, words]) => h("option", { value, selected: value === chosen }, words)));
+  const control = h(
+    "select",
+    { onchange: () => changed?.(control.value) },
+    options.map(([value, words]) => h("option", { value, selected: value === chosen }, words)),
+  );
   return control;
 }
 
 export function remembered(key, otherwise = "") {
-  try { return localStorage.getItem(`drrn.${key}`) ?? otherwise; } catch { return otherwise; }
+  try {
+    return localStorage.getItem(`drrn.${key}`) ?? otherwise;
+  } catch {
+    return otherwise;
+  }
 }
 
 export function remember(key, value) {
-  try { localStorage.setItem(`drrn.${key}`, value); } catch { /* a browser that keeps nothing */ }
+  try {
+    localStorage.setItem(`drrn.${key}`, value);
+  } catch {
+    /* a browser that keeps nothing */
+  }
 }
 
 export function pause(milliseconds, signal) {
   return new Promise((done) => {
     const timer = setTimeout(done, milliseconds);
-    signal?.addEventListener("abort", () => { clearTimeout(timer); done(); }, { once: true });
+    signal?.addEventListener(
+      "abort",
+      () => {
+        clearTimeout(timer);
+        done();
+      },
+      { once: true },
+    );
   });
 }

@@ -27,7 +27,15 @@ export function counted(count, noun) {
 
 export function when(moment) {
   const date = new Date(moment);
-  return Number.isNaN(date.getTime()) ? String(moment) : date.toLocaleString([], { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit", ...(date.getFullYear() === new Date().getFullYear() ? {} : { year: "numeric" }) });
+  return Number.isNaN(date.getTime())
+    ? String(moment)
+    : date.toLocaleString([], {
+        day: "numeric",
+        month: "short",
+        hour: "2-digit",
+        minute: "2-digit",
+        ...(date.getFullYear() === new Date().getFullYear() ? {} : { year: "numeric" }),
+      });
 }
 
 export function megabytes(bytes) {
@@ -36,6 +44,9 @@ export function megabytes(bytes) {
 
 /** A run in few words: its model, what it scores, when it began. */
 export function runName(run) {
-  const score = run.score === null || run.score === undefined ? `${run.round} of ${run.rounds} rounds` : `scores ${number(run.score, 1)}`;
+  const score =
+    run.score === null || run.score === undefined
+      ? `${run.round} of ${run.rounds} rounds`
+      : `scores ${number(run.score, 1)}`;
   return `${run.model}, ${score}, ${when(run.began)}`;
 }

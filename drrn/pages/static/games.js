@@ -9,8 +9,11 @@ const KINDS = { "built in": "built in", added: "added", given: "given at the sta
 export async function gamesView(body, signal) {
   const list = h("ul", { class: "cards", "aria-label": "Games" });
   const zone = dropZone((answer) => added(answer, () => fill(list, signal)), signal);
-  const opening = h("p", { class: "lead" },
-    "Play a story, see every way through it, let an agent learn it, and look at what the agent thinks.");
+  const opening = h(
+    "p",
+    { class: "lead" },
+    "Play a story, see every way through it, let an agent learn it, and look at what the agent thinks.",
+  );
   show(body, opening, zone, list);
   await fill(list, signal);
 }
@@ -20,23 +23,56 @@ async function fill(list, signal) {
   try {
     const { games } = await get("/api/games", signal);
     const cards = games.map((game) => card(game, () => fill(list, signal)));
-    show(list, cards.length ? cards : h("li", { class: "plain" }, nothing("There is no game yet: drop a story above.")));
+    show(
+      list,
+      cards.length ? cards : h("li", { class: "plain" }, nothing("There is no game yet: drop a story above.")),
+    );
   } catch (error) {
-    if (!left(error)) show(list, h("li", { class: "plain" }, failure(error, () => fill(list, signal))));
+    if (!left(error))
+      show(
+        list,
+        h(
+          "li",
+          { class: "plain" },
+          failure(error, () => fill(list, signal)),
+        ),
+      );
   }
 }
 
 function card(game, changed) {
   const address = (tab) => `#/game/${part(game.id)}/${tab}`;
   const links = ["Play", "Test", "Learn", "People"].map((words) =>
-    h("a", { href: address(words.toLowerCase()), class: words === "Play" ? "button main" : "button", "aria-label": `${words}: ${game.title}` }, words));
-  const away = game.removable && h("button", { type: "button", class: "quiet", "aria-label": `Remove ${game.title}`,
-    onclick: () => takeAway(game, changed) }, "Remove");
+    h(
+      "a",
+      {
+        href: address(words.toLowerCase()),
+        class: words === "Play" ? "button main" : "button",
+        "aria-label": `${words}: ${game.title}`,
+      },
+      words,
+    ),
+  );
+  const away =
+    game.removable &&
+    h(
+      "button",
+      { type: "button", class: "quiet", "aria-label": `Remove ${game.title}`, onclick: () => takeAway(game, changed) },
+      "Remove",
+    );
   const runs = game.runs ? counted(game.runs, "run") : "nobody has learned it yet";
-  return h("li", { class: "card", dataset: { game: game.id } },
+  return h(
+    "li",
+    { class: "card", dataset: { game: game.id } },
     h("h2", {}, h("a", { href: address("play") }, game.title)),
-    h("p", { class: "small soft" }, h("span", { class: "tag" }, KINDS[game.kind] || game.kind), ` ${game.file || game.id} · ${runs}`),
-    h("div", { class: "row" }, links, away));
+    h(
+      "p",
+      { class: "small soft" },
+      h("span", { class: "tag" }, KINDS[game.kind] || game.kind),
+      ` ${game.file || game.id} · ${runs}`,
+    ),
+    h("div", { class: "row" }, links, away),
+  );
 }
 
 async function takeAway(game, changed) {
@@ -53,21 +89,52 @@ async function takeAway(game, changed) {
 /** Drop files here, or choose them; the whole window takes what is dropped. */
 function dropZone(done, signal) {
   const input = h("input", { type: "file", multiple: true, id: "story-file", class: "unseen" });
-  const words = h("p", { class: "small soft", id: "drop-words" }, "A published Twine story, Twee source or compiled Ink; with its .toml, if it has one.");
+  const words = h(
+    "p",
+    { class: "small soft", id: "drop-words" },
+    "A published Twine story, Twee source or compiled Ink; with its .toml, if it has one.",
+  );
   const state = h("div", { class: "drop-state", "aria-live": "polite" });
-  const zone = h("div", { class: "drop" },
-    h("label", { for: "story-file", class: "button" }, "Choose a story file"), input, h("span", { class: "or" }, "or drop it anywhere on this page"), words, state);
+  const zone = h(
+    "div",
+    { class: "drop" },
+    h("label", { for: "story-file", class: "button" }, "Choose a story file"),
+    input,
+    h("span", { class: "or" }, "or drop it anywhere on this page"),
+    words,
+    state,
+  );
   const send = (files) => files.length && sent([...files], state, done);
-  input.addEventListener("change", async () => { await send(input.files); input.value = ""; });
+  input.addEventListener("change", async () => {
+    await send(input.files);
+    input.value = "";
+  });
   for (const name of ["dragenter", "dragover"]) {
-    addEventListener(name, (event) => { event.preventDefault(); zone.classList.add("over"); }, { signal });
+    addEventListener(
+      name,
+      (event) => {
+        event.preventDefault();
+        zone.classList.add("over");
+      },
+      { signal },
+    );
   }
-  addEventListener("dragleave", (event) => { if (!event.relatedTarget) zone.classList.remove("over"); }, { signal });
-  addEventListener("drop", (event) => {
-    event.preventDefault();
-    zone.classList.remove("over");
-    send(event.dataTransfer.files);
-  }, { signal });
+  addEventListener(
+    "dragleave",
+    (event) => {
+      if (!event.relatedTarget) zone.classList.remove("over");
+    },
+    { signal },
+  );
+  addEventListener(
+    "drop",
+    (event) => {
+      event.preventDefault();
+      zone.classList.remove("over");
+      send(event.dataTransfer.files);
+    },
+    { signal },
+  );
   limits(input, words);
   return zone;
 }
@@ -77,7 +144,9 @@ async function limits(input, words) {
     const { limits: told } = await get("/api/status");
     input.accept = told.upload_types.join(",");
     words.textContent += ` At most ${megabytes(told.upload_bytes)}.`;
-  } catch { /* the list of games says that the server does not answer */ }
+  } catch {
+    /* the list of games says that the server does not answer */
+  }
 }
 
 async function sent(files, state, done) {
@@ -95,10 +164,28 @@ async function sent(files, state, done) {
 }
 
 function added_words(answer) {
-  const notes = answer.notes?.length ? h("ul", { class: "small" }, answer.notes.map((note) => h("li", {}, note))) : null;
-  return h("div", { class: "state right" },
-    h("p", {}, h("b", {}, answer.game.title), " is here. ", h("a", { href: `#/game/${part(answer.game.id)}/play` }, "Play it"), " or ",
-      h("a", { href: `#/game/${part(answer.game.id)}/test` }, "test it"), "."), notes);
+  const notes = answer.notes?.length
+    ? h(
+        "ul",
+        { class: "small" },
+        answer.notes.map((note) => h("li", {}, note)),
+      )
+    : null;
+  return h(
+    "div",
+    { class: "state right" },
+    h(
+      "p",
+      {},
+      h("b", {}, answer.game.title),
+      " is here. ",
+      h("a", { href: `#/game/${part(answer.game.id)}/play` }, "Play it"),
+      " or ",
+      h("a", { href: `#/game/${part(answer.game.id)}/test` }, "test it"),
+      ".",
+    ),
+    notes,
+  );
 }
 
 function added(answer, refresh) {

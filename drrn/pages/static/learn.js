@@ -7,8 +7,15 @@ import { Embeddings } from "./embeddings.js";
 import { number, when } from "./format.js";
 import { settingsForm } from "./settings_form.js";
 
-const RECIPES = [["strong", "strong: what wins"], ["paper", "paper: as He et al. had it"]];
-const POLICIES = [["best", "best"], ["softmax", "softmax"], ["greedy", "greedy"]];
+const RECIPES = [
+  ["strong", "strong: what wins"],
+  ["paper", "paper: as He et al. had it"],
+];
+const POLICIES = [
+  ["best", "best"],
+  ["softmax", "softmax"],
+  ["greedy", "greedy"],
+];
 const STATES = { starting: "begins", running: "learns", finished: "finished", stopped: "stopped", failed: "failed" };
 const KINDS = { running: "good", starting: "good", failed: "bad", stopped: "warn" };
 
@@ -20,7 +27,12 @@ class Learn {
   constructor(body, game, signal) {
     Object.assign(this, { body, game, signal, runs: new Map(), chosen: new Set(), colours: new Map(), policy: "best" });
     this.form = h("div", {});
-    this.formBox = h("details", { class: "panel learn-form", open: true }, h("summary", {}, "Let an agent learn it"), this.form);
+    this.formBox = h(
+      "details",
+      { class: "panel learn-form", open: true },
+      h("summary", {}, "Let an agent learn it"),
+      this.form,
+    );
     this.picture = h("div", { class: "curve-box" });
     this.list = h("div", {});
     this.numbers = h("details", { ontoggle: () => this.draw() }, h("summary", {}, "The numbers"), h("div", {}));
@@ -28,12 +40,36 @@ class Learn {
   }
 
   async begin() {
-    const policy = select(POLICIES, this.policy, (value) => { this.policy = value; this.draw(); });
-    show(this.body, h("div", { class: "learn" },
-      h("div", { class: "learn-main" },
-        h("section", {}, h("div", { class: "map-head" }, h("h2", {}, "Learning curves"), h("label", { class: "map-agent" }, "Played by ", policy)), this.picture, this.numbers),
-        h("section", {}, h("h2", {}, "Runs"), this.list), this.embeddings.element),
-      h("aside", { class: "side", "aria-label": "A new run" }, this.formBox)));
+    const policy = select(POLICIES, this.policy, (value) => {
+      this.policy = value;
+      this.draw();
+    });
+    show(
+      this.body,
+      h(
+        "div",
+        { class: "learn" },
+        h(
+          "div",
+          { class: "learn-main" },
+          h(
+            "section",
+            {},
+            h(
+              "div",
+              { class: "map-head" },
+              h("h2", {}, "Learning curves"),
+              h("label", { class: "map-agent" }, "Played by ", policy),
+            ),
+            this.picture,
+            this.numbers,
+          ),
+          h("section", {}, h("h2", {}, "Runs"), this.list),
+          this.embeddings.element,
+        ),
+        h("aside", { class: "side", "aria-label": "A new run" }, this.formBox),
+      ),
+    );
     this.draw();
     new ResizeObserver(() => this.draw()).observe(this.body);
     show(this.list, waiting("Looking for runs …"));
@@ -49,7 +85,11 @@ class Learn {
       this.showList();
       this.embeddings.show(runs[0]?.id);
     } catch (error) {
-      if (!left(error)) show(this.list, failure(error, () => this.load()));
+      if (!left(error))
+        show(
+          this.list,
+          failure(error, () => this.load()),
+        );
     }
   }
 
@@ -59,10 +99,30 @@ class Learn {
       const { settings } = await get(`/api/settings?game=${part(this.game.id)}&recipe=${recipe}`, this.signal);
       const fields = settingsForm(settings);
       const start = h("button", { type: "submit", class: "main" }, "Start to learn");
-      show(this.form, h("form", { onsubmit: (event) => { event.preventDefault(); this.launch(recipe, fields, start); } },
-        field("Recipe", select(RECIPES, recipe, (value) => this.showForm(value))), fields.element, start));
+      show(
+        this.form,
+        h(
+          "form",
+          {
+            onsubmit: (event) => {
+              event.preventDefault();
+              this.launch(recipe, fields, start);
+            },
+          },
+          field(
+            "Recipe",
+            select(RECIPES, recipe, (value) => this.showForm(value)),
+          ),
+          fields.element,
+          start,
+        ),
+      );
     } catch (error) {
-      if (!left(error)) show(this.form, failure(error, () => this.showForm(recipe)));
+      if (!left(error))
+        show(
+          this.form,
+          failure(error, () => this.showForm(recipe)),
+        );
     }
   }
 
@@ -89,13 +149,32 @@ class Learn {
   }
 
   follow(id) {
-    this.runs.get(id).source = listen(`/api/runs/${part(id)}/events`, {
-      run: (run) => { this.keep(run); this.changed(); },
-      point: (point) => this.point(id, point),
-      status: (run) => { this.keep(run); this.changed(); },
-      done: (run) => { this.keep(run); this.runs.get(id).source = null; this.changed(); announce(`${id}: ${STATES[run.status]}.`); this.embeddings.run === id && this.embeddings.show(id); return true; },
-      error: (closed) => { if (closed) this.runs.get(id).source = null; },
-    }, this.signal);
+    this.runs.get(id).source = listen(
+      `/api/runs/${part(id)}/events`,
+      {
+        run: (run) => {
+          this.keep(run);
+          this.changed();
+        },
+        point: (point) => this.point(id, point),
+        status: (run) => {
+          this.keep(run);
+          this.changed();
+        },
+        done: (run) => {
+          this.keep(run);
+          this.runs.get(id).source = null;
+          this.changed();
+          announce(`${id}: ${STATES[run.status]}.`);
+          this.embeddings.run === id && this.embeddings.show(id);
+          return true;
+        },
+        error: (closed) => {
+          if (closed) this.runs.get(id).source = null;
+        },
+      },
+      this.signal,
+    );
   }
 
   point(id, point) {
@@ -128,40 +207,100 @@ class Learn {
 
   draw() {
     const shown = [...this.chosen].map((id) => ({ ...this.runs.get(id), colour: this.colours.get(id) }));
-    if (!shown.length) show(this.picture, nothing("No run is chosen. Start one, or choose one below: its curve grows here while it learns."));
+    if (!shown.length)
+      show(
+        this.picture,
+        nothing("No run is chosen. Start one, or choose one below: its curve grows here while it learns."),
+      );
     else drawCurves(this.picture, shown, this.policy);
     if (this.numbers.open) show(this.numbers.lastElementChild, shown.length ? numbersOf(shown, this.policy) : "");
   }
 
   showList() {
-    if (!this.runs.size) { show(this.list, nothing("Nobody has learned this game yet. Start a run with the settings on this page; the defaults are good.")); return; }
+    if (!this.runs.size) {
+      show(
+        this.list,
+        nothing("Nobody has learned this game yet. Start a run with the settings on this page; the defaults are good."),
+      );
+      return;
+    }
     const focused = document.activeElement?.dataset?.key; // the list is made anew while one may stand on a button
     const runs = [...this.runs.values()].sort((a, b) => (a.began < b.began ? 1 : -1));
-    show(this.list, h("ul", { class: "runs" }, runs.map((run) => this.row(run))));
+    show(
+      this.list,
+      h(
+        "ul",
+        { class: "runs" },
+        runs.map((run) => this.row(run)),
+      ),
+    );
     if (focused) this.list.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
   }
 
   row(run) {
     const drawn = this.chosen.has(run.id);
-    const box = h("input", { type: "checkbox", checked: drawn, dataset: { key: `draw-${run.id}` }, "aria-label": `Draw ${run.id}`, onchange: () => this.choose(run.id, box.checked) });
+    const box = h("input", {
+      type: "checkbox",
+      checked: drawn,
+      dataset: { key: `draw-${run.id}` },
+      "aria-label": `Draw ${run.id}`,
+      onchange: () => this.choose(run.id, box.checked),
+    });
     const progress = h("progress", { max: String(run.rounds), value: run.round, "aria-label": "Rounds" });
-    return h("li", { class: "run", dataset: { run: run.id } }, box,
+    return h(
+      "li",
+      { class: "run", dataset: { run: run.id } },
+      box,
       h("span", { class: `swatch ${drawn ? `line-${this.colours.get(run.id)}` : ""}`, "aria-hidden": "true" }),
-      h("div", { class: "run-words" }, h("b", {}, run.id), " ", h("span", { class: `tag ${KINDS[run.status] || ""}` }, run.stopping ? "stops after this round" : STATES[run.status] || run.status),
-        h("p", { class: "small soft" }, `${run.model}, ${run.recipe ? `${run.recipe}, ` : ""}${run.replicas} replicas, begun ${when(run.began)}`),
-        run.error ? h("p", { class: "small bad" }, run.error) : null),
-      h("div", { class: "run-numbers" }, progress, h("span", { class: "small number" }, `${run.round} of ${run.rounds} rounds`),
-        h("span", { class: "score number" }, run.score === null || run.score === undefined ? "" : number(run.score))),
-      h("div", { class: "row" }, this.buttons(run)));
+      h(
+        "div",
+        { class: "run-words" },
+        h("b", {}, run.id),
+        " ",
+        h(
+          "span",
+          { class: `tag ${KINDS[run.status] || ""}` },
+          run.stopping ? "stops after this round" : STATES[run.status] || run.status,
+        ),
+        h(
+          "p",
+          { class: "small soft" },
+          `${run.model}, ${run.recipe ? `${run.recipe}, ` : ""}${run.replicas} replicas, begun ${when(run.began)}`,
+        ),
+        run.error ? h("p", { class: "small bad" }, run.error) : null,
+      ),
+      h(
+        "div",
+        { class: "run-numbers" },
+        progress,
+        h("span", { class: "small number" }, `${run.round} of ${run.rounds} rounds`),
+        h("span", { class: "score number" }, run.score === null || run.score === undefined ? "" : number(run.score)),
+      ),
+      h("div", { class: "row" }, this.buttons(run)),
+    );
   }
 
   buttons(run) {
-    const button = (words, act, key) => h("button", { type: "button", dataset: { key: `${key}-${run.id}` }, "aria-label": `${words}: ${run.id}`, onclick: act }, words);
+    const button = (words, act, key) =>
+      h(
+        "button",
+        { type: "button", dataset: { key: `${key}-${run.id}` }, "aria-label": `${words}: ${run.id}`, onclick: act },
+        words,
+      );
     const busy = ["starting", "running"].includes(run.status);
     return [
       busy && !run.stopping ? button("Stop", () => this.tell(run, "stop"), "stop") : null,
       ["stopped", "failed"].includes(run.status) ? button("Go on", () => this.tell(run, "resume"), "resume") : null,
-      run.ready ? button("Embeddings", () => { this.embeddings.show(run.id); this.embeddings.element.scrollIntoView({ behavior: "smooth" }); }, "embeddings") : null,
+      run.ready
+        ? button(
+            "Embeddings",
+            () => {
+              this.embeddings.show(run.id);
+              this.embeddings.element.scrollIntoView({ behavior: "smooth" });
+            },
+            "embeddings",
+          )
+        : null,
       busy ? null : button("Delete", () => this.away(run), "delete"),
     ];
   }

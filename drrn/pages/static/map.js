@@ -12,28 +12,62 @@ export class StoryMapView {
     const parsed = new DOMParser().parseFromString(svgText, "image/svg+xml");
     this.svg = document.importNode(parsed.documentElement, true);
     Object.assign(this, { places, noun, chosen, pointers: new Map(), moved: 0 });
-    const [x, y, width, height] = this.svg.getAttribute("viewBox").split(/[\s,]+/).map(Number);
+    const [x, y, width, height] = this.svg
+      .getAttribute("viewBox")
+      .split(/[\s,]+/)
+      .map(Number);
     this.whole = { x, y, width, height };
     this.view = { ...this.whole };
     for (const name of ["width", "height"]) this.svg.removeAttribute(name);
     for (const link of this.svg.querySelectorAll("a, .place")) link.setAttribute("tabindex", "-1");
-    this.box = h("div", { class: "map-view", tabindex: "0", role: "application",
-      "aria-label": `Map. Arrow keys move it, plus and minus zoom, 0 shows all of it. To choose a ${noun}, use the search above.` }, this.svg);
+    this.box = h(
+      "div",
+      {
+        class: "map-view",
+        tabindex: "0",
+        role: "application",
+        "aria-label": `Map. Arrow keys move it, plus and minus zoom, 0 shows all of it. To choose a ${noun}, use the search above.`,
+      },
+      this.svg,
+    );
     this.element = h("div", { class: "map" }, this.tools(), this.box);
     this.listen();
-    this.watch = new ResizeObserver(() => { if (!this.placed && this.box.clientWidth) this.begin(); else this.draw(); });
+    this.watch = new ResizeObserver(() => {
+      if (!this.placed && this.box.clientWidth) this.begin();
+      else this.draw();
+    });
     this.watch.observe(this.box);
   }
 
   tools() {
-    this.search = h("input", { type: "search", placeholder: `Find a ${this.noun} …`, "aria-label": `Find a ${this.noun}`, autocomplete: "off",
-      oninput: () => this.find(), onkeydown: (event) => { if (event.key === "Enter") { event.preventDefault(); this.take(this.found[0]); } } });
+    this.search = h("input", {
+      type: "search",
+      placeholder: `Find a ${this.noun} …`,
+      "aria-label": `Find a ${this.noun}`,
+      autocomplete: "off",
+      oninput: () => this.find(),
+      onkeydown: (event) => {
+        if (event.key === "Enter") {
+          event.preventDefault();
+          this.take(this.found[0]);
+        }
+      },
+    });
     this.results = h("ul", { class: "map-found", "aria-label": "Found" });
-    const button = (words, label, act) => h("button", { type: "button", "aria-label": label, title: label, onclick: act }, words);
-    return h("div", { class: "map-tools" },
+    const button = (words, label, act) =>
+      h("button", { type: "button", "aria-label": label, title: label, onclick: act }, words);
+    return h(
+      "div",
+      { class: "map-tools" },
       h("div", { class: "map-search" }, this.search, this.results),
-      h("div", { class: "row" }, button("+", "Nearer", () => this.zoom(1 / STEP)), button("−", "Farther", () => this.zoom(STEP)),
-        button("Whole map", "Show the whole map", () => this.fit())));
+      h(
+        "div",
+        { class: "row" },
+        button("+", "Nearer", () => this.zoom(1 / STEP)),
+        button("−", "Farther", () => this.zoom(STEP)),
+        button("Whole map", "Show the whole map", () => this.fit()),
+      ),
+    );
   }
 
   find() {
@@ -42,9 +76,24 @@ export class StoryMapView {
     for (const group of this.svg.querySelectorAll(".place.match")) group.classList.remove("match");
     this.svg.classList.toggle("searching", this.found.length > 0);
     for (const place of this.found) this.group(place.place)?.classList.add("match");
-    const buttons = this.found.slice(0, MOST_FOUND).map((place) => h("li", {},
-      h("button", { type: "button", class: "quiet", onclick: () => this.take(place) }, place.label, place.ending ? h("span", { class: "tag" }, "ending") : null)));
-    show(this.results, asked && !buttons.length ? h("li", { class: "small soft" }, `No ${this.noun} of that name.`) : buttons);
+    const buttons = this.found
+      .slice(0, MOST_FOUND)
+      .map((place) =>
+        h(
+          "li",
+          {},
+          h(
+            "button",
+            { type: "button", class: "quiet", onclick: () => this.take(place) },
+            place.label,
+            place.ending ? h("span", { class: "tag" }, "ending") : null,
+          ),
+        ),
+      );
+    show(
+      this.results,
+      asked && !buttons.length ? h("li", { class: "small soft" }, `No ${this.noun} of that name.`) : buttons,
+    );
   }
 
   take(place) {
@@ -72,7 +121,8 @@ export class StoryMapView {
   mark(number) {
     for (const group of this.svg.querySelectorAll(".place.chosen, .way.chosen")) group.classList.remove("chosen");
     this.group(number)?.classList.add("chosen");
-    for (const way of this.svg.querySelectorAll(`.way[data-from="${number}"], .way[data-to="${number}"]`)) way.classList.add("chosen");
+    for (const way of this.svg.querySelectorAll(`.way[data-from="${number}"], .way[data-to="${number}"]`))
+      way.classList.add("chosen");
   }
 
   /** Where an element stands, in units of the drawing. */
@@ -111,13 +161,26 @@ export class StoryMapView {
     const wide = Math.min(Math.max(width * factor, NEAREST), Math.max(this.whole.width, this.whole.height) * 2.5);
     const scale = wide / width;
     const middle = at || { x: x + width / 2, y: y + height / 2 };
-    this.view = { x: middle.x - (middle.x - x) * scale, y: middle.y - (middle.y - y) * scale, width: wide, height: height * scale };
+    this.view = {
+      x: middle.x - (middle.x - x) * scale,
+      y: middle.y - (middle.y - y) * scale,
+      width: wide,
+      height: height * scale,
+    };
     this.draw();
   }
 
   move(across, down) {
-    this.view.x = clamp(this.view.x + across, this.whole.x - this.view.width * 0.8, this.whole.x + this.whole.width - this.view.width * 0.2);
-    this.view.y = clamp(this.view.y + down, this.whole.y - this.view.height * 0.8, this.whole.y + this.whole.height - this.view.height * 0.2);
+    this.view.x = clamp(
+      this.view.x + across,
+      this.whole.x - this.view.width * 0.8,
+      this.whole.x + this.whole.width - this.view.width * 0.2,
+    );
+    this.view.y = clamp(
+      this.view.y + down,
+      this.whole.y - this.view.height * 0.8,
+      this.whole.y + this.whole.height - this.view.height * 0.2,
+    );
     this.draw();
   }
 
@@ -136,11 +199,15 @@ export class StoryMapView {
     for (const name of ["pointerup", "pointercancel"]) this.box.addEventListener(name, (event) => this.up(event));
     this.box.addEventListener("click", (event) => this.clicked(event));
     this.box.addEventListener("keydown", (event) => this.pressed(event));
-    this.box.addEventListener("wheel", (event) => {
-      if (!event.ctrlKey && document.activeElement !== this.box) return; // else the page scrolls
-      event.preventDefault();
-      this.zoom(event.deltaY > 0 ? STEP : 1 / STEP, this.point(event));
-    }, { passive: false });
+    this.box.addEventListener(
+      "wheel",
+      (event) => {
+        if (!event.ctrlKey && document.activeElement !== this.box) return; // else the page scrolls
+        event.preventDefault();
+        this.zoom(event.deltaY > 0 ? STEP : 1 / STEP, this.point(event));
+      },
+      { passive: false },
+    );
   }
 
   down(event) {
@@ -157,7 +224,10 @@ export class StoryMapView {
     const others = [...this.pointers].filter(([id]) => id !== event.pointerId).map(([, point]) => point);
     if (others.length === 1) {
       const far = (point) => Math.hypot(point.x - others[0].x, point.y - others[0].y) || 1;
-      this.zoom(far(before) / far(now), this.point({ clientX: (now.x + others[0].x) / 2, clientY: (now.y + others[0].y) / 2 }));
+      this.zoom(
+        far(before) / far(now),
+        this.point({ clientX: (now.x + others[0].x) / 2, clientY: (now.y + others[0].y) / 2 }),
+      );
     } else {
       this.move((before.x - now.x) * unit, (before.y - now.y) * unit);
     }
@@ -184,8 +254,16 @@ export class StoryMapView {
 
   pressed(event) {
     const step = this.view.width / 8;
-    const act = { ArrowLeft: () => this.move(-step, 0), ArrowRight: () => this.move(step, 0), ArrowUp: () => this.move(0, -step),
-      ArrowDown: () => this.move(0, step), "+": () => this.zoom(1 / STEP), "=": () => this.zoom(1 / STEP), "-": () => this.zoom(STEP), 0: () => this.fit() }[event.key];
+    const act = {
+      ArrowLeft: () => this.move(-step, 0),
+      ArrowRight: () => this.move(step, 0),
+      ArrowUp: () => this.move(0, -step),
+      ArrowDown: () => this.move(0, step),
+      "+": () => this.zoom(1 / STEP),
+      "=": () => this.zoom(1 / STEP),
+      "-": () => this.zoom(STEP),
+      0: () => this.fit(),
+    }[event.key];
     if (!act) return;
     event.preventDefault();
     act();

@@ -4,7 +4,11 @@ import { get, left, part } from "./api.js";
 import { failure, h, nothing, show, waiting } from "./dom.js";
 import { number, reward, share } from "./format.js";
 
-const PLAYERS = [["random", "random"], ["best", "best"], ["agent", "agent"]];
+const PLAYERS = [
+  ["random", "random"],
+  ["best", "best"],
+  ["agent", "agent"],
+];
 const MOST_ENDINGS = 12;
 
 /** Fill the panel; `go(number)` shows another page. */
@@ -14,28 +18,55 @@ export async function showPlace(panel, test, place, run, go, signal) {
     const found = await get(`/api/tests/${part(test)}/places/${part(place)}${run ? `?run=${part(run)}` : ""}`, signal);
     show(panel, told(found, go));
   } catch (error) {
-    if (!left(error)) show(panel, h("div", { class: "panel" }, failure(error, () => showPlace(panel, test, place, run, go, signal))));
+    if (!left(error))
+      show(
+        panel,
+        h(
+          "div",
+          { class: "panel" },
+          failure(error, () => showPlace(panel, test, place, run, go, signal)),
+        ),
+      );
   }
 }
 
 export function noPlace(noun) {
-  return h("div", { class: "panel" }, nothing(`Click a ${noun} on the map, or find it by its name, to read it, to see the ways there, and how the story ends from there.`));
+  return h(
+    "div",
+    { class: "panel" },
+    nothing(
+      `Click a ${noun} on the map, or find it by its name, to read it, to see the ways there, and how the story ends from there.`,
+    ),
+  );
 }
 
 function told(found, go) {
   const [first, ...others] = found.texts;
-  return h("div", { class: "panel place-told" },
+  return h(
+    "div",
+    { class: "panel place-told" },
     h("h3", { tabindex: "-1" }, found.label),
     h("div", { class: "place-text" }, first ? paragraphs(first) : h("p", { class: "soft" }, "(No words.)")),
-    others.length ? h("details", {}, h("summary", {}, `${others.length} more wordings`), others.map((text) => h("div", { class: "place-text other" }, paragraphs(text)))) : null,
+    others.length
+      ? h(
+          "details",
+          {},
+          h("summary", {}, `${others.length} more wordings`),
+          others.map((text) => h("div", { class: "place-text other" }, paragraphs(text))),
+        )
+      : null,
     odds(found),
     way(found.way),
     neighbours("Comes from", found.from, go),
-    neighbours("Leads to", found.to, go));
+    neighbours("Leads to", found.to, go),
+  );
 }
 
 function paragraphs(text) {
-  return text.split(/\n+/).filter((line) => line.trim()).map((line) => h("p", {}, line));
+  return text
+    .split(/\n+/)
+    .filter((line) => line.trim())
+    .map((line) => h("p", {}, line));
 }
 
 function way(found) {
@@ -43,23 +74,51 @@ function way(found) {
   if (!found.actions.length) return h("p", { class: "small soft" }, "The story begins here.");
   const steps = found.actions.map((action, index) => {
     const chance = found.chances?.[index] ?? 1;
-    return h("li", {}, action, chance < 1 - 1e-12 ? [" ", h("span", { class: "tag" }, `by chance, ${share(chance)}`)] : null);
+    return h(
+      "li",
+      {},
+      action,
+      chance < 1 - 1e-12 ? [" ", h("span", { class: "tag" }, `by chance, ${share(chance)}`)] : null,
+    );
   });
-  return h("details", {}, h("summary", {}, `A shortest way here: ${steps.length} ${steps.length === 1 ? "click" : "clicks"}`), h("ol", {}, steps));
+  return h(
+    "details",
+    {},
+    h("summary", {}, `A shortest way here: ${steps.length} ${steps.length === 1 ? "click" : "clicks"}`),
+    h("ol", {}, steps),
+  );
 }
 
 function neighbours(title, found, go) {
   if (!found?.length) return null;
-  return h("details", { open: found.length <= 8 }, h("summary", {}, `${title}: ${found.length}`),
-    h("ul", { class: "neighbours" }, found.map((other) => h("li", {},
-      h("button", { type: "button", class: "quiet", onclick: () => go(other.place) }, other.label),
-      other.words?.length ? h("span", { class: "small soft" }, `“${other.words.slice(0, 3).join("”, “")}”`) : null))));
+  return h(
+    "details",
+    { open: found.length <= 8 },
+    h("summary", {}, `${title}: ${found.length}`),
+    h(
+      "ul",
+      { class: "neighbours" },
+      found.map((other) =>
+        h(
+          "li",
+          {},
+          h("button", { type: "button", class: "quiet", onclick: () => go(other.place) }, other.label),
+          other.words?.length ? h("span", { class: "small soft" }, `“${other.words.slice(0, 3).join("”, “")}”`) : null,
+        ),
+      ),
+    ),
+  );
 }
 
 /** Endings as rows, players as columns. */
 function odds(found) {
   const known = PLAYERS.filter(([name]) => found.odds?.[name]);
-  if (!known.length) return h("p", { class: "small soft" }, "The odds from here are not known: the story has more states than were searched.");
+  if (!known.length)
+    return h(
+      "p",
+      { class: "small soft" },
+      "The odds from here are not known: the story has more states than were searched.",
+    );
   const names = new Map();
   for (const [player] of known) {
     for (const ending of found.odds[player].endings) {
@@ -68,13 +127,51 @@ function odds(found) {
       names.set(ending.name, row);
     }
   }
-  const rows = [...names.values()].sort((a, b) => Math.max(...Object.values(b.shares)) - Math.max(...Object.values(a.shares)));
-  return h("div", { class: "scroll" }, h("table", { class: "odds" },
-    h("caption", {}, found.exact ? "How it ends from here, exactly" : "How it ends from here, as far as was seen"),
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Ending"), known.map(([, words]) => h("th", { scope: "col" }, words)))),
-    h("tbody", {},
-      h("tr", { class: "scores" }, h("th", { scope: "row" }, "final reward"), known.map(([player]) => h("td", {}, number(found.odds[player].score)))),
-      rows.slice(0, MOST_ENDINGS).map((row) => h("tr", {}, h("th", { scope: "row" }, `${row.name} (${reward(row.reward)})`),
-        known.map(([player]) => h("td", {}, share(row.shares[player] ?? 0)))))),
-    rows.length > MOST_ENDINGS ? h("tfoot", {}, h("tr", {}, h("td", { colspan: String(known.length + 1) }, `… and ${rows.length - MOST_ENDINGS} more`))) : null));
+  const rows = [...names.values()].sort(
+    (a, b) => Math.max(...Object.values(b.shares)) - Math.max(...Object.values(a.shares)),
+  );
+  return h(
+    "div",
+    { class: "scroll" },
+    h(
+      "table",
+      { class: "odds" },
+      h("caption", {}, found.exact ? "How it ends from here, exactly" : "How it ends from here, as far as was seen"),
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          h("th", { scope: "col" }, "Ending"),
+          known.map(([, words]) => h("th", { scope: "col" }, words)),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        h(
+          "tr",
+          { class: "scores" },
+          h("th", { scope: "row" }, "final reward"),
+          known.map(([player]) => h("td", {}, number(found.odds[player].score))),
+        ),
+        rows.slice(0, MOST_ENDINGS).map((row) =>
+          h(
+            "tr",
+            {},
+            h("th", { scope: "row" }, `${row.name} (${reward(row.reward)})`),
+            known.map(([player]) => h("td", {}, share(row.shares[player] ?? 0))),
+          ),
+        ),
+      ),
+      rows.length > MOST_ENDINGS
+        ? h(
+            "tfoot",
+            {},
+            h("tr", {}, h("td", { colspan: String(known.length + 1) }, `… and ${rows.length - MOST_ENDINGS} more`)),
+          )
+        : null,
+    ),
+  );
 }

@@ -28,13 +28,23 @@ class Play {
     show(this.body, waiting("Opening the story …"));
     try {
       const page = (await this.kept()) || (await this.created());
-      show(this.body, h("div", { class: "play" },
-        h("article", { class: "sheet", "aria-label": "The story" }, this.past, this.text, this.actions, this.bar),
-        h("aside", { class: "side", "aria-label": "The agent, and who plays" }, this.agent.element, this.person())));
+      show(
+        this.body,
+        h(
+          "div",
+          { class: "play" },
+          h("article", { class: "sheet", "aria-label": "The story" }, this.past, this.text, this.actions, this.bar),
+          h("aside", { class: "side", "aria-label": "The agent, and who plays" }, this.agent.element, this.person()),
+        ),
+      );
       this.turn(page, page.history);
       this.agent.begin();
     } catch (error) {
-      if (!left(error)) show(this.body, failure(error, () => this.begin()));
+      if (!left(error))
+        show(
+          this.body,
+          failure(error, () => this.begin()),
+        );
     }
   }
 
@@ -69,13 +79,24 @@ class Play {
     this.showPast();
     this.showActions();
     this.showBar();
+    if (document.activeElement === document.body) this.text.focus({ preventScroll: true }); // what was pressed is gone
     this.agent.think();
   }
 
   showPast() {
-    const steps = this.history.map((step) => h("li", {},
-      h("p", { class: "past-text" }, step.text),
-      h("p", { class: "past-choice" }, step.by === "agent" ? "The agent: " : "You: ", step.actions[step.chosen] ?? "…")));
+    const steps = this.history.map((step) =>
+      h(
+        "li",
+        {},
+        h("p", { class: "past-text" }, step.text),
+        h(
+          "p",
+          { class: "past-choice" },
+          step.by === "agent" ? "The agent: " : "You: ",
+          step.actions[step.chosen] ?? "…",
+        ),
+      ),
+    );
     this.past.hidden = !steps.length;
     show(this.past, h("summary", {}, `The story so far: ${counted(steps.length, "step")}`), h("ol", {}, steps));
   }
@@ -86,35 +107,85 @@ class Play {
       show(this.actions, h("li", { class: "the-end" }, this.ending()));
       return;
     }
-    show(this.actions, page.actions.map((words, index) => h("li", {},
-      h("button", { type: "button", class: "action", dataset: { index }, onclick: () => this.choose(index),
-        onfocus: () => this.agent.look(index), onpointerenter: () => this.agent.look(index) },
-        h("span", { class: "key", "aria-hidden": "true" }, index < 9 ? String(index + 1) : "·"),
-        h("span", { class: "action-words" }, words),
-        h("span", { class: "thought" })))));
+    show(
+      this.actions,
+      page.actions.map((words, index) =>
+        h(
+          "li",
+          {},
+          h(
+            "button",
+            {
+              type: "button",
+              class: "action",
+              dataset: { index },
+              onclick: () => this.choose(index),
+              onfocus: () => this.agent.look(index),
+              onpointerenter: () => this.agent.look(index),
+            },
+            h("span", { class: "key", "aria-hidden": "true" }, index < 9 ? String(index + 1) : "·"),
+            h("span", { class: "action-words" }, words),
+            h("span", { class: "thought" }),
+          ),
+        ),
+      ),
+    );
   }
 
   ending() {
     const { page } = this;
-    const pays = h("p", { class: "pays" }, `Final reward ${reward(page.reward)}`, page.total !== page.reward ? `, ${reward(page.total)} in all` : "", ` after ${counted(page.steps, "step")}.`);
+    const pays = h(
+      "p",
+      { class: "pays" },
+      `Final reward ${reward(page.reward)}`,
+      page.total !== page.reward ? `, ${reward(page.total)} in all` : "",
+      ` after ${counted(page.steps, "step")}.`,
+    );
     const kept = page.recorded ? h("p", { class: "small" }, `Kept among the scores of ${page.player}.`) : null;
-    const why = page.stopped && !page.ended ? "Stopped here: nothing more can be chosen." : page.ending ? `The end: ${page.ending}` : "The end";
-    return h("div", {}, h("h2", {}, why), pays, kept,
-      h("button", { type: "button", class: "main", onclick: () => this.restart() }, "Play again"));
+    const why =
+      page.stopped && !page.ended
+        ? "Stopped here: nothing more can be chosen."
+        : page.ending
+          ? `The end: ${page.ending}`
+          : "The end";
+    return h(
+      "div",
+      {},
+      h("h2", {}, why),
+      pays,
+      kept,
+      h("button", { type: "button", class: "main", onclick: () => this.restart() }, "Play again"),
+    );
   }
 
   showBar() {
     const { page } = this;
-    show(this.bar,
-      h("button", { type: "button", disabled: page.steps === 0, onclick: () => this.undo() }, "Undo ", h("kbd", {}, "u")),
+    show(
+      this.bar,
+      h(
+        "button",
+        { type: "button", disabled: page.steps === 0, onclick: () => this.undo() },
+        "Undo ",
+        h("kbd", {}, "u"),
+      ),
       h("button", { type: "button", onclick: () => this.restart() }, "Begin again ", h("kbd", {}, "r")),
-      h("span", { class: "soft small steps" }, `step ${page.steps}`, page.undone ? `, ${page.undone} undone` : "", page.total ? `, ${reward(page.total)} so far` : ""));
+      h(
+        "span",
+        { class: "soft small steps" },
+        `step ${page.steps}`,
+        page.undone ? `, ${page.undone} undone` : "",
+        page.total ? `, ${reward(page.total)} so far` : "",
+      ),
+    );
   }
 
   async choose(index) {
     this.agent.rest();
     const before = this.page;
-    await this.asked(() => post(`${this.address}/step`, { action: index, steps: before.steps }), (page) => this.stepped(before, index, page, "person"));
+    await this.asked(
+      () => post(`${this.address}/step`, { action: index, steps: before.steps }),
+      (page) => this.stepped(before, index, page, "person"),
+    );
   }
 
   /** A page came of a page: by a person or by the agent. */
@@ -135,12 +206,24 @@ class Play {
   async undo() {
     if (!this.page || this.page.steps === 0) return;
     this.agent.rest();
-    await this.asked(() => post(`${this.address}/undo`), (page) => { this.turn(page, page.history); announce(`One step back. ${page.text}`); });
+    await this.asked(
+      () => post(`${this.address}/undo`),
+      (page) => {
+        this.turn(page, page.history);
+        announce(`One step back. ${page.text}`);
+      },
+    );
   }
 
   async restart() {
     this.agent.rest();
-    await this.asked(() => post(`${this.address}/restart`), (page) => { this.turn(page, page.history ?? []); announce(`From the beginning. ${page.text}`); });
+    await this.asked(
+      () => post(`${this.address}/restart`),
+      (page) => {
+        this.turn(page, page.history ?? []);
+        announce(`From the beginning. ${page.text}`);
+      },
+    );
   }
 
   /** One question at a time; a session that is over begins anew, a page that went on elsewhere is shown. */
@@ -180,17 +263,35 @@ class Play {
 
   /** Whose scores count. */
   person() {
-    const name = h("input", { type: "text", maxlength: "40", autocomplete: "nickname", value: remembered("player"), placeholder: "nobody's" });
+    const name = h("input", {
+      type: "text",
+      maxlength: "40",
+      autocomplete: "nickname",
+      value: remembered("player"),
+      placeholder: "nobody's",
+    });
     const begin = async () => {
       remember("player", name.value.trim());
       sessionStorage.removeItem(this.key);
-      await this.asked(() => this.created(), (page) => this.turn(page, page.history ?? []));
+      await this.asked(
+        () => this.created(),
+        (page) => this.turn(page, page.history ?? []),
+      );
+      this.text.focus();
       toast(name.value.trim() ? `${name.value.trim()} plays: the score counts.` : "Nobody's score is kept.");
     };
-    return h("form", { class: "panel", onsubmit: (event) => { event.preventDefault(); begin(); } },
+    return h(
+      "form",
+      {
+        class: "panel",
+        onsubmit: (event) => {
+          event.preventDefault();
+          begin();
+        },
+      },
       h("h2", {}, "Who plays"),
       field("Your name, if the score shall be kept", name),
-      h("button", { type: "submit" }, "Begin a game under this name"));
+      h("button", { type: "submit" }, "Begin a game under this name"),
+    );
   }
 }
-

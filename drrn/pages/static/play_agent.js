@@ -5,8 +5,17 @@ import { field, h, pause, remember, remembered, select, show, toast, toggle } fr
 import { number, runName, share } from "./format.js";
 import { marked, storyText } from "./story_text.js";
 
-const POLICIES = [["best", "best: highest Q, but no loops"], ["softmax", "softmax: by the shares"], ["greedy", "greedy: highest Q"]];
-const PACES = [["7000", "slowly"], ["4000", "at reading pace"], ["1500", "quickly"]];
+const POLICIES = [
+  ["best", "best: highest Q, but no loops"],
+  ["softmax", "softmax: by the shares"],
+  ["greedy", "greedy: highest Q"],
+];
+const PACES = [
+  ["7000", "slowly"],
+  ["4000", "at reading pace"],
+  ["1500", "quickly"],
+  ["300", "very quickly"],
+];
 
 export function agentPanel(play) {
   return new AgentPanel(play);
@@ -15,22 +24,49 @@ export function agentPanel(play) {
 class AgentPanel {
   constructor(play) {
     Object.assign(this, { play, runs: [], run: "", thought: null, looked: null, playing: null });
-    this.policy = select(POLICIES, remembered("policy", "best"), (value) => { remember("policy", value); this.think(); });
+    this.policy = select(POLICIES, remembered("policy", "best"), (value) => {
+      remember("policy", value);
+      this.think();
+    });
     this.pace = select(PACES, remembered("pace", "4000"), (value) => remember("pace", value));
     this.on = toggle("Show what it thinks", "thoughts", () => this.think(), true);
     this.words = toggle("Mark the words that matter", "words", () => this.think());
     this.state = h("p", { class: "small soft agent-state", role: "status" }, "Looking for agents …");
     this.chooser = h("div", {});
-    this.stepButton = h("button", { type: "button", onclick: () => this.step() }, "It plays one step ", h("kbd", {}, "a"));
-    this.restButton = h("button", { type: "button", "aria-pressed": "false", onclick: () => (this.playing ? this.rest() : this.playRest()) }, "It plays the rest");
-    this.controls = h("div", { hidden: true }, this.chooser, this.on.element, this.words.element, this.legend(),
-      field("How it chooses", this.policy), h("div", { class: "row" }, this.stepButton, this.restButton), field("How fast", this.pace));
+    this.stepButton = h(
+      "button",
+      { type: "button", onclick: () => this.step() },
+      "It plays one step ",
+      h("kbd", {}, "a"),
+    );
+    this.restButton = h(
+      "button",
+      { type: "button", "aria-pressed": "false", onclick: () => (this.playing ? this.rest() : this.playRest()) },
+      "It plays the rest",
+    );
+    this.controls = h(
+      "div",
+      { hidden: true },
+      this.chooser,
+      this.on.element,
+      this.words.element,
+      this.legend(),
+      field("How it chooses", this.policy),
+      h("div", { class: "row" }, this.stepButton, this.restButton),
+      field("How fast", this.pace),
+    );
     this.element = h("section", { class: "panel agent" }, h("h2", {}, "The agent"), this.controls, this.state);
   }
 
   legend() {
-    this.key = h("p", { class: "small soft words-key" }, h("mark", { class: "for" }, "speaks for"), " / ", h("mark", { class: "against" }, "speaks against"),
-      " the action you point at: how Q changes when the word is left out.");
+    this.key = h(
+      "p",
+      { class: "small soft words-key" },
+      h("mark", { class: "for" }, "speaks for"),
+      " / ",
+      h("mark", { class: "against" }, "speaks against"),
+      " the action you point at: how Q changes when the word is left out.",
+    );
     for (const mark of this.key.querySelectorAll("mark")) mark.style.setProperty("--strength", "30%");
     return this.key;
   }
@@ -48,13 +84,22 @@ class AgentPanel {
     this.runs = runs;
     this.controls.hidden = !runs.length;
     if (!runs.length) {
-      show(this.state, "No agent has learned this game yet. ", h("a", { href: `#/game/${part(this.play.game.id)}/learn` }, "Let one learn it"), ".");
+      show(
+        this.state,
+        "No agent has learned this game yet. ",
+        h("a", { href: `#/game/${part(this.play.game.id)}/learn` }, "Let one learn it"),
+        ".",
+      );
       return;
     }
     const kept = remembered(`run.${this.play.game.id}`);
     this.run = runs.some((run) => run.id === kept) ? kept : runs[0].id;
     const names = runs.map((run) => [run.id, runName(run)]);
-    const choice = select(names, this.run, (value) => { this.run = value; remember(`run.${this.play.game.id}`, value); this.think(); });
+    const choice = select(names, this.run, (value) => {
+      this.run = value;
+      remember(`run.${this.play.game.id}`, value);
+      this.think();
+    });
     show(this.chooser, field("Which one", choice));
     this.think();
   }
@@ -68,7 +113,9 @@ class AgentPanel {
     if (!this.run || !page) return;
     this.stepButton.disabled = this.restButton.disabled = page.ended || page.stopped;
     if (!this.on.box.checked || page.ended || page.stopped) {
-      this.state.textContent = this.on.box.checked ? "The story is over; it has nothing to weigh." : "Its thoughts are hidden.";
+      this.state.textContent = this.on.box.checked
+        ? "The story is over; it has nothing to weigh."
+        : "Its thoughts are hidden.";
       storyText(this.play.text, page.text);
       this.plain();
       return;
@@ -93,7 +140,10 @@ class AgentPanel {
     const { thought } = this;
     const q = thought.actions.map((action) => action.q);
     const favourite = thought.choice ?? q.indexOf(Math.max(...q));
-    const span = [Math.min(...thought.actions.flatMap((a) => a.replicas)), Math.max(...thought.actions.flatMap((a) => a.replicas))];
+    const span = [
+      Math.min(...thought.actions.flatMap((a) => a.replicas)),
+      Math.max(...thought.actions.flatMap((a) => a.replicas)),
+    ];
     this.buttons().forEach((button, index) => {
       button.classList.toggle("favourite", index === favourite);
       show(button.querySelector(".thought"), opinion(thought.actions[index], span));
@@ -102,7 +152,10 @@ class AgentPanel {
     const seen = thought.seen ? "It has seen this page before in this game, so it draws. " : "";
     this.state.textContent = `${other}${seen}It would take ${favourite + 1}.`;
     this.look(favourite, true);
-    if (!thought.words) { storyText(this.play.text, page.text); this.plain(); }
+    if (!thought.words) {
+      storyText(this.play.text, page.text);
+      this.plain();
+    }
   }
 
   buttons() {
@@ -110,7 +163,9 @@ class AgentPanel {
   }
 
   plain() {
-    this.buttons().forEach((button, index) => show(button.querySelector(".action-words"), this.play.page.actions[index]));
+    this.buttons().forEach((button, index) =>
+      show(button.querySelector(".action-words"), this.play.page.actions[index]),
+    );
   }
 
   /** Mark the words that speak for or against this action. */
@@ -119,10 +174,21 @@ class AgentPanel {
     if (!words || (this.looked === index && !again)) return;
     this.looked = index;
     const { page } = this.play;
-    storyText(this.play.text, page.text, words.state.map((word) => ({ ...word, weight: word.importance[index] })));
+    storyText(
+      this.play.text,
+      page.text,
+      words.state.map((word) => ({ ...word, weight: word.importance[index] })),
+    );
     const most = Math.max(...words.actions.flat().map((word) => Math.abs(word.importance)), 1e-9);
-    this.buttons().forEach((button, at) => show(button.querySelector(".action-words"),
-      marked(page.actions[at], words.actions[at].map((word) => ({ ...word, weight: word.importance, most })))));
+    this.buttons().forEach((button, at) =>
+      show(
+        button.querySelector(".action-words"),
+        marked(
+          page.actions[at],
+          words.actions[at].map((word) => ({ ...word, weight: word.importance, most })),
+        ),
+      ),
+    );
   }
 
   async step() {
@@ -130,7 +196,10 @@ class AgentPanel {
     if (!this.run || !play.page || play.page.ended || play.page.stopped || play.busy) return;
     const before = play.page;
     const body = { run: this.run, policy: this.policy.value, steps: before.steps };
-    await play.asked(() => this.taken(`${play.address}/agent/step`, body), (page) => play.stepped(before, page.took, page, "agent"));
+    await play.asked(
+      () => this.taken(`${play.address}/agent/step`, body),
+      (page) => play.stepped(before, page.took, page, "agent"),
+    );
   }
 
   /** The agent's choice is seen for a moment before the page turns. */
@@ -150,7 +219,10 @@ class AgentPanel {
     while (!playing.signal.aborted && !play.page.ended && !play.page.stopped) {
       const { steps } = play.page;
       await this.step();
-      if (play.page.steps === steps) { if (!playing.signal.aborted) toast("The agent could not go on.", "bad"); break; }
+      if (play.page.steps === steps) {
+        if (!playing.signal.aborted) toast("The agent could not go on.", "bad");
+        break;
+      }
       await pause(Number(this.pace.value), playing.signal);
     }
     if (this.playing === playing) this.rest();
@@ -170,11 +242,19 @@ function opinion(action, [low, high]) {
   const bar = h("span", { class: "share-bar" });
   bar.style.width = `${(100 * action.share).toFixed(1)}%`;
   rail.append(bar);
-  const dots = h("span", { class: "replicas", title: `Q of each replica: ${action.replicas.map((q) => number(q)).join(", ")}` });
+  const dots = h("span", {
+    class: "replicas",
+    title: `Q of each replica: ${action.replicas.map((q) => number(q)).join(", ")}`,
+  });
   for (const q of action.replicas) {
     const dot = h("span", { class: "dot" });
     dot.style.left = `${high > low ? (100 * (q - low)) / (high - low) : 50}%`;
     dots.append(dot);
   }
-  return [h("span", { class: "q" }, h("span", { class: "unseen" }, "the agent gives it "), `Q ${number(action.q)}`), dots, rail, h("span", { class: "share" }, share(action.share))];
+  return [
+    h("span", { class: "q" }, h("span", { class: "unseen" }, "the agent gives it "), `Q ${number(action.q)}`),
+    dots,
+    rail,
+    h("span", { class: "share" }, share(action.share)),
+  ];
 }

@@ -5,14 +5,29 @@ import { field, h } from "./dom.js";
 /** The fields of these settings; `changed()` gives what differs from the defaults. */
 export function settingsForm(settings) {
   const controls = settings.map((setting) => [setting, control(setting)]);
-  const of = (group) => controls.filter(([setting]) => (setting.group === "common") === (group === "common"))
-    .map(([setting, input]) => fieldOf(setting, input));
+  const of = (group) =>
+    controls
+      .filter(([setting]) => (setting.group === "common") === (group === "common"))
+      .map(([setting, input]) => fieldOf(setting, input));
   const more = of("more");
-  const element = h("div", {},
+  const element = h(
+    "div",
+    {},
     h("div", { class: "settings" }, of("common")),
-    more.length ? h("details", {}, h("summary", {}, `More settings (${more.length})`), h("div", { class: "settings" }, more)) : null);
-  return { element, changed: () => Object.fromEntries(controls.map(([setting, input]) => [setting.name, valueOf(setting, input), setting.default])
-    .filter(([, value, standard]) => value !== undefined && !same(value, standard)).map(([name, value]) => [name, value])) };
+    more.length
+      ? h("details", {}, h("summary", {}, `More settings (${more.length})`), h("div", { class: "settings" }, more))
+      : null,
+  );
+  return {
+    element,
+    changed: () =>
+      Object.fromEntries(
+        controls
+          .map(([setting, input]) => [setting.name, valueOf(setting, input), setting.default])
+          .filter(([, value, standard]) => value !== undefined && !same(value, standard))
+          .map(([name, value]) => [name, value]),
+      ),
+  };
 }
 
 function control(setting) {
@@ -20,11 +35,24 @@ function control(setting) {
   if (setting.kind === "bool") return h("input", { type: "checkbox", id, checked: Boolean(setting.default) });
   if (setting.choices?.length) {
     const options = [...(setting.optional ? [""] : []), ...setting.choices];
-    return h("select", { id }, options.map((choice) => h("option", { value: choice, selected: choice === (setting.default ?? "") }, choice || "none")));
+    return h(
+      "select",
+      { id },
+      options.map((choice) =>
+        h("option", { value: choice, selected: choice === (setting.default ?? "") }, choice || "none"),
+      ),
+    );
   }
   const shared = { id, value: setting.default ?? "", placeholder: setting.optional ? "none" : null };
   if (setting.kind === "str") return h("input", { type: "text", ...shared });
-  return h("input", { type: "number", ...shared, step: setting.kind === "int" ? "1" : "any", min: setting.least, max: setting.most, required: !setting.optional });
+  return h("input", {
+    type: "number",
+    ...shared,
+    step: setting.kind === "int" ? "1" : "any",
+    min: setting.least,
+    max: setting.most,
+    required: !setting.optional,
+  });
 }
 
 function fieldOf(setting, input) {

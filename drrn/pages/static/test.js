@@ -6,7 +6,12 @@ import { runName } from "./format.js";
 import { StoryMapView } from "./map.js";
 import { noPlace, showPlace } from "./place.js";
 
-const SECONDS = [["10", "10 seconds"], ["30", "30 seconds"], ["120", "2 minutes"], ["600", "10 minutes"]];
+const SECONDS = [
+  ["10", "10 seconds"],
+  ["30", "30 seconds"],
+  ["120", "2 minutes"],
+  ["600", "10 minutes"],
+];
 
 export async function testView(body, game, signal) {
   const view = new TestView(body, game, signal);
@@ -26,20 +31,40 @@ class TestView {
   }
 
   async begin() {
-    show(this.body,
-      h("div", { class: "test-bar" },
-        h("p", { class: "soft" }, "The story is played and searched through: what can be reached, how it ends and how likely, where it breaks, and whether what its TOML expects holds."),
-        h("div", { class: "row" }, field("For at most", this.seconds), this.start, this.stop)),
-      this.state, this.above, this.map, this.report);
+    show(
+      this.body,
+      h(
+        "div",
+        { class: "test-bar" },
+        h(
+          "p",
+          { class: "soft" },
+          "The story is played and searched through: what can be reached, how it ends and how likely, where it breaks, and whether what its TOML expects holds.",
+        ),
+        h("div", { class: "row" }, field("For at most", this.seconds), this.start, this.stop),
+      ),
+      this.state,
+      this.above,
+      this.map,
+      this.report,
+    );
     show(this.state, waiting("Looking for an earlier play-test …"));
     try {
       const { tests } = await get(`/api/tests?game=${part(this.game.id)}`, this.signal);
       const [newest] = tests;
-      if (!newest) show(this.state, nothing("This story has not been tested yet. Press the button above; most stories are done in seconds."));
+      if (!newest)
+        show(
+          this.state,
+          nothing("This story has not been tested yet. Press the button above; most stories are done in seconds."),
+        );
       else if (newest.status === "running") this.watch(newest);
       else await this.read(newest);
     } catch (error) {
-      if (!left(error)) show(this.state, failure(error, () => this.begin()));
+      if (!left(error))
+        show(
+          this.state,
+          failure(error, () => this.begin()),
+        );
     }
   }
 
@@ -51,7 +76,10 @@ class TestView {
       this.watch(await post("/api/tests", { game: this.game.id, seconds: Number(this.seconds.value) }));
     } catch (error) {
       this.start.disabled = false;
-      show(this.state, failure(error, () => this.launch()));
+      show(
+        this.state,
+        failure(error, () => this.launch()),
+      );
     }
   }
 
@@ -61,12 +89,33 @@ class TestView {
     this.stop.hidden = this.stop.disabled = false;
     const words = h("span", {}, test.progress || "playing …");
     const clock = h("span", { class: "number" }, `${Math.round(test.elapsed)} s`);
-    show(this.state, h("p", { class: "state" }, h("span", { class: "spinner", "aria-hidden": "true" }), clock, " of at most ", `${test.seconds} s: `, words));
+    show(
+      this.state,
+      h(
+        "p",
+        { class: "state" },
+        h("span", { class: "spinner", "aria-hidden": "true" }),
+        clock,
+        " of at most ",
+        `${test.seconds} s: `,
+        words,
+      ),
+    );
     announce("The play-test runs.");
-    listen(`/api/tests/${part(test.id)}/events`, {
-      progress: (told) => { words.textContent = told.progress; clock.textContent = `${Math.round(told.elapsed)} s`; },
-      done: (told) => { this.read(told); return true; },
-    }, this.signal);
+    listen(
+      `/api/tests/${part(test.id)}/events`,
+      {
+        progress: (told) => {
+          words.textContent = told.progress;
+          clock.textContent = `${Math.round(told.elapsed)} s`;
+        },
+        done: (told) => {
+          this.read(told);
+          return true;
+        },
+      },
+      this.signal,
+    );
   }
 
   async halt() {
@@ -84,7 +133,10 @@ class TestView {
     this.stop.hidden = true;
     show(this.start, "Test again");
     if (test.status === "failed") {
-      show(this.state, failure(new Error(test.error || "The play-test failed."), () => this.launch()));
+      show(
+        this.state,
+        failure(new Error(test.error || "The play-test failed."), () => this.launch()),
+      );
       return;
     }
     show(this.state, waiting("Reading the report …"));
@@ -95,14 +147,21 @@ class TestView {
       announce("The report is there.");
       if (test.map) await this.drawMap();
     } catch (error) {
-      if (!left(error)) show(this.state, failure(error, () => this.read(test)));
+      if (!left(error))
+        show(
+          this.state,
+          failure(error, () => this.read(test)),
+        );
     }
   }
 
   /** The report is the server's own template, where all that a story says is escaped. */
   insert(markup) {
     const parsed = new DOMParser().parseFromString(markup, "text/html");
-    show(this.report, [...parsed.body.childNodes].map((node) => document.importNode(node, true)));
+    show(
+      this.report,
+      [...parsed.body.childNodes].map((node) => document.importNode(node, true)),
+    );
     show(this.above, this.report.querySelector(".report-head")); // then the map, then the rest
   }
 
@@ -110,29 +169,57 @@ class TestView {
     show(this.map, waiting("Drawing the map …"));
     const address = `/api/tests/${part(this.test.id)}`;
     try {
-      const [drawing, data, { runs }] = await Promise.all([text(`${address}/map.svg`, this.signal), get(`${address}/map`, this.signal),
-        get(`/api/runs?game=${part(this.game.id)}`, this.signal)]);
+      const [drawing, data, { runs }] = await Promise.all([
+        text(`${address}/map.svg`, this.signal),
+        get(`${address}/map`, this.signal),
+        get(`/api/runs?game=${part(this.game.id)}`, this.signal),
+      ]);
       this.panel = h("div", { class: "place", "aria-live": "polite" }, noPlace(data.noun));
       this.view = new StoryMapView(drawing, data.places, data.noun, (place) => this.look(place));
-      show(this.map, h("section", { class: "map-section" }, h("div", { class: "map-head" }, h("h2", {}, "Map"), this.agents(runs.filter((run) => run.ready))),
-        h("div", { class: "map-and-place" }, this.view.element, this.panel)));
+      show(
+        this.map,
+        h(
+          "section",
+          { class: "map-section" },
+          h("div", { class: "map-head" }, h("h2", {}, "Map"), this.agents(runs.filter((run) => run.ready))),
+          h("div", { class: "map-and-place" }, this.view.element, this.panel),
+        ),
+      );
       this.link(data.places);
     } catch (error) {
-      if (!left(error)) show(this.map, failure(error, () => this.drawMap()));
+      if (!left(error))
+        show(
+          this.map,
+          failure(error, () => this.drawMap()),
+        );
     }
   }
 
   /** Whose odds stand beside those of random and best play. */
   agents(runs) {
-    if (!runs.length) return h("p", { class: "small soft" }, "Once an agent has learned this game, its odds stand here, too.");
+    if (!runs.length)
+      return h("p", { class: "small soft" }, "Once an agent has learned this game, its odds stand here, too.");
     this.run = runs[0].id;
-    const choose = select([...runs.map((run) => [run.id, runName(run)]), ["", "no agent"]], this.run, (value) => { this.run = value; if (this.at !== undefined) this.look(this.at); });
+    const choose = select([...runs.map((run) => [run.id, runName(run)]), ["", "no agent"]], this.run, (value) => {
+      this.run = value;
+      if (this.at !== undefined) this.look(this.at);
+    });
     return h("label", { class: "map-agent" }, "Agent ", choose);
   }
 
   look(place) {
     this.at = place;
-    showPlace(this.panel, this.test.id, place, this.run, (other) => { this.view.go(other); this.look(other); }, this.signal).then(() => {
+    showPlace(
+      this.panel,
+      this.test.id,
+      place,
+      this.run,
+      (other) => {
+        this.view.go(other);
+        this.look(other);
+      },
+      this.signal,
+    ).then(() => {
       if (matchMedia("(max-width: 60rem)").matches) this.panel.scrollIntoView({ block: "nearest", behavior: "smooth" });
     });
   }
@@ -143,11 +230,20 @@ class TestView {
     for (const name of this.report.querySelectorAll("[data-passage]")) {
       const place = known.get(name.dataset.passage);
       if (place === undefined) continue;
-      const button = h("button", { type: "button", class: "as-link", title: "Show it on the map", onclick: () => {
-        this.map.scrollIntoView({ block: "start", behavior: "smooth" });
-        this.view.go(place);
-        this.look(place);
-      } }, name.textContent);
+      const button = h(
+        "button",
+        {
+          type: "button",
+          class: "as-link",
+          title: "Show it on the map",
+          onclick: () => {
+            this.map.scrollIntoView({ block: "start", behavior: "smooth" });
+            this.view.go(place);
+            this.look(place);
+          },
+        },
+        name.textContent,
+      );
       name.replaceWith(button);
     }
   }
