@@ -9,7 +9,6 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -28,12 +27,13 @@ class AskedProcess:
     def __init__(self, serve: Serve, *arguments: Any) -> None:
         self._serve, self._arguments = serve, arguments
         self._worker: Worker | None = None
-        self._thread = ThreadPoolExecutor(1)  # one question at a time, none of them on the event loop
+        self._turn = asyncio.Lock()  # one question at a time
+        self._preparing: asyncio.Task[Worker] | None = None
         self.waiting = 0
 
     def prepare(self) -> None:
         """Begin the process before anything is asked, so that the first answer comes sooner."""
-        self._thread.submit(self._begun)
+        self._preparing = asyncio.get_running_loop().create_task(self._prepared())
 
     async def ask(self, *question: Any, seconds: float) -> Any:
         """What the process answers; it is ended where it takes longer than so many seconds."""
@@ -41,7 +41,8 @@ class AskedProcess:
             raise Refusal(429, "Too many ask at once: try again in a moment.")
         self.waiting += 1
         try:
-            kind, told = await asyncio.get_running_loop().run_in_executor(self._thread, self._asked, question, seconds)
+            async with self._turn:
+                kind, told = await self._asked(question, seconds)
         finally:
             self.waiting -= 1
         if kind == "told":
@@ -53,30 +54,36 @@ class AskedProcess:
             raise Refusal(500, "This failed; what it was stands in the terminal.")
         raise Refusal(503, told)
 
-    def _asked(self, question: tuple[Any, ...], seconds: float) -> tuple[str, Any]:
-        begun = self._worker is None
-        try:
-            return self._exchange(question, seconds)
-        except (EOFError, OSError):
-            self._end()
-        if not begun:  # it may have ended since it had grown large: a new one is asked once
-            with contextlib.suppress(EOFError, OSError):
-                return self._exchange(question, seconds)
-            self._end()
+    async def _asked(self, question: tuple[Any, ...], seconds: float) -> tuple[str, Any]:
+        for _ in range(2):
+            fresh = self._worker is None
+            try:
+                return await self._exchange(question, seconds)
+            except (EOFError, OSError):
+                self._end()
+            except asyncio.CancelledError:  # its answer must not be taken for the next one's
+                self._end()
+                raise
+            if fresh:  # one that was not may have ended since it had grown large: a new one is asked once
+                break
         return "gone", "The process that worked on this died: it may have needed too much memory."
 
-    def _exchange(self, question: tuple[Any, ...], seconds: float) -> tuple[str, Any]:
-        connection = self._begun().connection
+    async def _exchange(self, question: tuple[Any, ...], seconds: float) -> tuple[str, Any]:
+        connection = (await self._begun()).connection
         connection.send(question)
-        if not connection.poll(seconds):
+        if not await _readable(connection, seconds):
             self._end()
             return "gone", f"This took longer than {seconds:g} seconds and was given up."
         kind, told = connection.recv()
         return str(kind), told
 
-    def _begun(self) -> Worker:
+    async def _prepared(self) -> Worker:
+        async with self._turn:
+            return await self._begun()
+
+    async def _begun(self) -> Worker:
         if self._worker is None:
-            self._worker = Worker(self._serve, *self._arguments)
+            self._worker = await asyncio.to_thread(Worker, self._serve, *self._arguments)
         return self._worker
 
     def _end(self) -> None:
@@ -87,11 +94,31 @@ class AskedProcess:
 
     def stop(self) -> None:
         """End the process; what it was asked is answered with its death."""
-        worker = self._worker
-        if worker is not None:
-            worker.process.kill()
-        self._thread.submit(self._end)
-        self._thread.shutdown(wait=False)
+        if self._preparing is not None:
+            self._preparing.cancel()
+        if self.waiting and self._worker is not None:
+            self._worker.process.kill()  # whoever waits notices, and clears up
+        else:
+            self._end()
+
+
+async def _readable(connection: Connection[Any, Any], seconds: float) -> bool:
+    """Whether something comes within so many seconds; no thread waits for it."""
+    loop, file = asyncio.get_running_loop(), connection.fileno()
+    arrived: asyncio.Future[None] = loop.create_future()
+
+    def note() -> None:
+        if not arrived.done():
+            arrived.set_result(None)
+
+    loop.add_reader(file, note)
+    try:
+        await asyncio.wait_for(arrived, seconds)
+        return True
+    except asyncio.TimeoutError:
+        return False
+    finally:
+        loop.remove_reader(file)
 
 
 def answer_questions(connection: Connection[Any, Any], respond: Callable[..., Any]) -> None:
