@@ -8,6 +8,7 @@ import resource
 import signal
 import sys
 import traceback
+from collections import deque
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
@@ -22,18 +23,22 @@ UNITS = 1 if sys.platform == "darwin" else 2**10  # of what the system says of a
 
 
 class AskedProcess:
-    """A process that answers questions; it is begun with the first of them."""
+    """A process that answers questions, in the order in which they were asked; it is begun with the first of them."""
 
-    def __init__(self, serve: Serve, *arguments: Any) -> None:
+    def __init__(self, serve: Serve, *arguments: Any, ahead: int = 1) -> None:
+        """`ahead`: how many questions are sent before the first is answered; together they must fit into a pipe."""
         self._serve, self._arguments = serve, arguments
         self._worker: Worker | None = None
-        self._turn = asyncio.Lock()  # one question at a time
+        self._beginning = asyncio.Lock()
+        self._turn = asyncio.Semaphore(ahead)
+        self._answers: deque[asyncio.Future[tuple[str, Any]]] = deque()  # that have been asked for, the oldest first
         self._preparing: asyncio.Task[Worker] | None = None
+        self._stopped = False
         self.waiting = 0
 
     def prepare(self) -> None:
         """Begin the process before anything is asked, so that the first answer comes sooner."""
-        self._preparing = asyncio.get_running_loop().create_task(self._prepared())
+        self._preparing = asyncio.get_running_loop().create_task(self._begun())
 
     async def ask(self, *question: Any, seconds: float) -> Any:
         """What the process answers; it is ended where it takes longer than so many seconds."""
@@ -57,68 +62,64 @@ class AskedProcess:
     async def _asked(self, question: tuple[Any, ...], seconds: float) -> tuple[str, Any]:
         for _ in range(2):
             fresh = self._worker is None
+            if self._stopped:
+                break
             try:
                 return await self._exchange(question, seconds)
+            except asyncio.TimeoutError:
+                self._end()
+                return "gone", f"This took longer than {seconds:g} seconds and was given up."
             except (EOFError, OSError):
                 self._end()
-            except asyncio.CancelledError:  # its answer must not be taken for the next one's
-                self._end()
-                raise
             if fresh:  # one that was not may have ended since it had grown large: a new one is asked once
                 break
         return "gone", "The process that worked on this died: it may have needed too much memory."
 
     async def _exchange(self, question: tuple[Any, ...], seconds: float) -> tuple[str, Any]:
-        connection = (await self._begun()).connection
-        connection.send(question)
-        if not await _readable(connection, seconds):
-            self._end()
-            return "gone", f"This took longer than {seconds:g} seconds and was given up."
-        kind, told = connection.recv()
-        return str(kind), told
-
-    async def _prepared(self) -> Worker:
-        async with self._turn:
-            return await self._begun()
+        worker = await self._begun()
+        answer: asyncio.Future[tuple[str, Any]] = asyncio.get_running_loop().create_future()
+        worker.connection.send(question)
+        self._answers.append(answer)
+        return await asyncio.wait_for(answer, seconds)
 
     async def _begun(self) -> Worker:
-        if self._worker is None:
-            self._worker = await asyncio.to_thread(Worker, self._serve, *self._arguments)
+        async with self._beginning:
+            if self._worker is None:
+                self._worker = await asyncio.to_thread(Worker, self._serve, *self._arguments)
+                asyncio.get_running_loop().add_reader(self._worker.connection.fileno(), self._read, self._worker)
         return self._worker
 
+    def _read(self, worker: Worker) -> None:
+        """Give each answer that has come to who asked; no thread waits for them."""
+        try:
+            while worker.connection.poll():
+                told = worker.connection.recv()
+                answer = self._answers.popleft()
+                if not answer.done():  # else whoever asked has gone away
+                    answer.set_result(told)
+        except (EOFError, OSError):
+            if worker is self._worker:
+                self._end()
+
     def _end(self) -> None:
+        """End the process; who waits for an answer is told of it."""
         worker, self._worker = self._worker, None
         if worker is not None:
+            with contextlib.suppress(RuntimeError):  # after the last event there is no loop
+                asyncio.get_running_loop().remove_reader(worker.connection.fileno())
             worker.process.kill()
             worker.stop()
+        while self._answers:
+            answer = self._answers.popleft()
+            if not answer.done():
+                answer.set_exception(EOFError())
 
     def stop(self) -> None:
-        """End the process; what it was asked is answered with its death."""
+        """End the process for good."""
+        self._stopped = True
         if self._preparing is not None:
             self._preparing.cancel()
-        if self.waiting and self._worker is not None:
-            self._worker.process.kill()  # whoever waits notices, and clears up
-        else:
-            self._end()
-
-
-async def _readable(connection: Connection[Any, Any], seconds: float) -> bool:
-    """Whether something comes within so many seconds; no thread waits for it."""
-    loop, file = asyncio.get_running_loop(), connection.fileno()
-    arrived: asyncio.Future[None] = loop.create_future()
-
-    def note() -> None:
-        if not arrived.done():
-            arrived.set_result(None)
-
-    loop.add_reader(file, note)
-    try:
-        await asyncio.wait_for(arrived, seconds)
-        return True
-    except asyncio.TimeoutError:
-        return False
-    finally:
-        loop.remove_reader(file)
+        self._end()
 
 
 def answer_questions(connection: Connection[Any, Any], respond: Callable[..., Any]) -> None:
