@@ -45,7 +45,8 @@ def add_command(commands: Any) -> None:
     )
     command.add_argument(
         "--format", choices=FORMATS, default="text",
-        help="html: one page that needs nothing else, with the map; github: a step summary in Markdown (to $GITHUB_STEP_SUMMARY where that is set) and annotations",
+        help="html: one page that needs nothing else, with the map; github: a step summary in Markdown (to "
+        "$GITHUB_STEP_SUMMARY where that is set) and annotations",
     )  # fmt: skip
     command.add_argument(
         "--paths", type=Path, metavar="FOLDER",
