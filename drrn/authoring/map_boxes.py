@@ -7,7 +7,7 @@ import textwrap
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from drrn.authoring.shares import share
 from drrn.authoring.story_map import StoryMap
@@ -37,19 +37,25 @@ class BoxedPage:
     top: float
     title: tuple[str, ...]
     rows: tuple[LinkRow, ...]
+    origins: tuple[int, ...] = ()  # places that lead here, where no line does: named above the title
+
+    @property
+    def title_top(self) -> float:
+        """Where the title begins, below the box's top."""
+        return self.top + PAD + ROW * bool(self.origins)
 
     @property
     def title_y(self) -> float:
         """The middle of the first line of its title, below the box's top."""
-        return self.top + PAD + TITLE_LINE / 2
+        return self.title_top + TITLE_LINE / 2
 
     def row_y(self, row: int) -> float:
         """The middle of a row, below the box's top."""
-        return self.top + PAD + TITLE_LINE * len(self.title) + ROW * (row + 0.5)
+        return self.title_top + TITLE_LINE * len(self.title) + ROW * (row + 0.5)
 
     @property
     def bottom(self) -> float:
-        return self.top + 2 * PAD + TITLE_LINE * len(self.title) + ROW * len(self.rows)
+        return self.row_y(len(self.rows)) - ROW / 2 + PAD
 
 
 @dataclass(frozen=True)
@@ -180,6 +186,13 @@ def _joined(rows: list[LinkRow], words: str = "") -> LinkRow:
         for target, amount in zip(row.targets, row.often, strict=True):
             often[target] += amount
     return _row(words or f"{cut(rows[0].words, ROW_LETTERS - 8)} (+ {len(rows) - 1})", dict(often))
+
+
+def with_origins(box: MapBox, origins: tuple[int, ...]) -> MapBox:
+    """The box with the names of places that lead to it above its first title."""
+    first = replace(box.pages[0], origins=origins)
+    below = first.bottom - box.pages[0].bottom
+    return replace(box, pages=(first, *(replace(page, top=page.top + below) for page in box.pages[1:])))
 
 
 def arrivals(boxes: Iterable[MapBox]) -> dict[int, int]:

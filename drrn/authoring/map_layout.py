@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
-from drrn.authoring.map_boxes import WIDTH, MapBox, boxes_of
+from drrn.authoring.map_boxes import WIDTH, MapBox, arrivals, boxes_of
 from drrn.authoring.map_graph import BACK, BOX, BandGraph, Node, Strand, band_graph
 from drrn.authoring.map_layers import CHANNEL, GAP, BoxLink, Layering, layered
 from drrn.authoring.map_order import order
@@ -45,6 +46,11 @@ class MapLayout:
     layer: list[int]  # of each box: which of two comes first
     width: float
     height: float
+
+    @cached_property
+    def at(self) -> dict[int, int]:
+        """The box of each place."""
+        return arrivals(self.boxes)
 
 
 def map_layout(drawn: StoryMap, engine: str = "auto") -> MapLayout:
@@ -155,7 +161,18 @@ def _heights(graph: BandGraph) -> dict[Node, float]:
                 wish = sum((top[other] + by) * weight for other, by, weight in near) / total if near else top[node]
                 wishes[node] = (wish, total or 0.05)
             top.update(_spread(graph, column, wishes))
-    return top
+    return _without_empty_strips(graph, top)
+
+
+def _without_empty_strips(graph: BandGraph, top: Mapping[Node, float]) -> dict[Node, float]:
+    """The same with strips taken out in which no column has anything."""
+    found, bottom, less = dict[Node, float](), None, 0.0
+    for node in sorted(top, key=lambda node: (top[node], node)):
+        if bottom is not None and top[node] > bottom + 2 * GAP:
+            less += top[node] - bottom - 2 * GAP
+        bottom = max(bottom if bottom is not None else top[node], top[node] + graph.height(node))
+        found[node] = top[node] - less
+    return found
 
 
 def _gap(node: Node) -> float:

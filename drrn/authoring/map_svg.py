@@ -8,7 +8,7 @@ from html import escape
 from drrn.authoring.map_boxes import PAD, ROW, TITLE_LINE, WIDTH, BoxedPage, MapBox, plain
 from drrn.authoring.map_layout import MapLayout, MapLine, map_layout
 from drrn.authoring.map_legend import legend_height, legend_svg
-from drrn.authoring.map_looks import counted_places, line_width, reference, reward_class, row_words, way_words
+from drrn.authoring.map_looks import counted_places, line_width, origin_words, reference, reward_class, row_words, way_words
 from drrn.authoring.map_style import MAP_STYLE
 from drrn.authoring.story_map import StoryMap
 
@@ -101,9 +101,14 @@ def _page(drawn: StoryMap, layout: MapLayout, box: MapBox, page: BoxedPage) -> I
             f'<rect class="inner" x="3" y="{page.top + 3:.0f}" width="{WIDTH - 6:.0f}" height="{height - 6:.0f}" '
             f'rx="{min(round_by, 16) - 3:.0f}"/>'
         )
+    if page.origins:
+        yield (
+            f'<a class="chip on" href="#place-{page.origins[0]}"><text class="from" x="9" y="{page.top + PAD + 9:.0f}">'
+            f"{_said(origin_words(drawn, page))}</text></a>"
+        )
     for line, words in enumerate(page.title):
         pays = "pays" if box.ending and line == len(page.title) - 1 else "name"
-        at = page.top + PAD + TITLE_LINE * (line + 0.5)
+        at = page.title_top + TITLE_LINE * (line + 0.5)
         x, anchor = (WIDTH / 2, ' text-anchor="middle"') if box.ending else (9.0, "")
         yield f'<text class="{pays}" x="{x:.0f}" y="{at + 4:.0f}"{anchor}>{_said(words)}</text>'
     for row in range(len(page.rows)):

@@ -58,7 +58,7 @@ def story_map(compiled: Compiled) -> StoryMap:
         name=compiled.title,
         labels=[_label(compiled, int(states[0])) for states in of_place],
         reward=[float(compiled.reward[states[0]]) if compiled.ended[states[0]] else None for states in of_place],
-        trap=[bool(lost[states].any()) for states in of_place],
+        trap=[bool(compiled.ended.any() and lost[states].any()) for states in of_place],
         visits=[float(visits[states].sum()) for states in of_place],
         distance=[int(steps[states].min()) for states in of_place],
         ways={divmod(int(pair), len(number)): float(a) for pair, a in zip(pairs, amount, strict=True)},
@@ -128,15 +128,29 @@ def seen_map(title: str, sightings: Sightings, games: int, traps: Collection[str
         name=title,
         labels=[_seen_label(page) for page in first],
         reward=[None if page.ending is None else _pays(sightings, page) for page in first],
-        trap=[page.ending is None and _seen_label(page) in traps for page in first],
+        trap=[bool(sightings.endings) and page.ending is None and _seen_label(page) in traps for page in first],
         visits=visits,
-        distance=[len(page.path) for page in first],
+        distance=_steps(words, len(first)),
         ways={way: sum(said.values()) for way, said in words.items()},
         noun="passage" if any(page.passage for page in first) else "page",
         texts=[page.path.comes_to for page in first],
         words=dict(words),
         seen_only=not sightings.complete,
     )
+
+
+def _steps(ways: Collection[Way], places: int) -> list[int]:
+    """How many steps each place is from the first."""
+    after: defaultdict[int, list[int]] = defaultdict(list)
+    for source, target in ways:
+        after[source].append(target)
+    steps, queue = {0: 0}, [0]
+    for place in queue:
+        for target in after[place]:
+            if target not in steps:
+                steps[target] = steps[place] + 1
+                queue.append(target)
+    return [steps.get(place, 0) for place in range(places)]
 
 
 def _seen_label(page: PageSeen) -> str:
