@@ -15,14 +15,16 @@ from drrn.writing import visible
 
 WIDTH = 204.0  # of every box, in pixels
 PAD, TITLE_LINE, ROW = 6.0, 15.0, 14.0
-TITLE_LETTERS, ROW_LETTERS = 27, 33  # that fit into a line
+TITLE_LETTERS, ROW_LETTERS = 25, 33  # that fit into a line
 MOST_TITLE_LINES, MOST_ROWS, MOST_IN_CHAIN = 2, 8, 6
+NARROW, BROAD = frozenset(" iIjltfr.,:;!|'’()[]"), frozenset("mwMW@%—…↩→")
 NO_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")
 
 
 @dataclass(frozen=True)
 class LinkRow:
-    """The words of one or more links of a page, and the places that they lead to, the most likely first."""
+    """The words of one or more links of a page, and the places that they lead to, the most likely first;
+    none: it was not tried."""
 
     words: str
     targets: tuple[int, ...]
@@ -101,7 +103,7 @@ def _pays(drawn: StoryMap, place: int) -> str:
 def title_lines(label: str) -> tuple[str, ...]:
     """A title in lines that fit its box."""
     text = plain(label)
-    lines = textwrap.wrap(text, max(2, round(TITLE_LETTERS * len(text) / max(breadth(text), 1)))) or ["…"]
+    lines = textwrap.wrap(text, max(2, int(TITLE_LETTERS * len(text) / max(breadth(text), 1.0)))) or ["…"]
     if len(lines) > MOST_TITLE_LINES:
         lines[MOST_TITLE_LINES - 1 :] = [cut(" ".join(lines[MOST_TITLE_LINES - 1 :]), TITLE_LETTERS)]
     return tuple(lines)
@@ -112,12 +114,22 @@ def plain(text: str) -> str:
     return " ".join(NO_XML.sub("", visible(text)).split())
 
 
-def breadth(text: str) -> int:
-    """How many letters wide a text is: a character of Chinese counts twice."""
-    return sum(1 + (unicodedata.east_asian_width(character) in "WF") for character in text)
+def breadth(text: str) -> float:
+    """How many letters wide a text is: an i is narrow, a W wide, a character of Chinese wider."""
+    return sum(_wide(character) for character in text)
 
 
-def cut(text: str, length: int) -> str:
+def _wide(character: str) -> float:
+    if character in NARROW:
+        return 0.55
+    if character in BROAD:
+        return 1.45
+    if unicodedata.east_asian_width(character) in "WF":
+        return 1.8
+    return 1.15 if character.isupper() else 1.0
+
+
+def cut(text: str, length: float) -> str:
     """The text, cut to be so many letters wide."""
     if breadth(text) <= length:
         return text
@@ -157,6 +169,9 @@ def _rows(drawn: StoryMap) -> dict[int, list[LinkRow]]:
         said = drawn.words.get(way) or {"": often}
         for words, amount in said.items():
             found[way[0]][plain(words)][way[1]] = amount
+    for place, actions in drawn.untried.items():
+        for words in actions:
+            found[place].setdefault(plain(words), {})
     return {place: _merged([_row(w, t) for w, t in found[place].items()]) for place in range(len(drawn.labels))}
 
 

@@ -34,6 +34,7 @@ class BoxLink:
     page: int  # of the source box, from 0
     row: int
     target: int
+    place: int  # that it leads to, in the target box
     often: float
 
 
@@ -89,7 +90,7 @@ def links_between(boxes: list[MapBox]) -> list[BoxLink]:
             below = box.pages[index + 1].place if index + 1 < len(box.pages) else None
             for row, link in enumerate(page.rows):
                 pairs = zip(link.targets, link.often, strict=True)
-                found += [BoxLink(number, index, row, at[t], often) for t, often in pairs if t != below]
+                found += [BoxLink(number, index, row, at[t], t, often) for t, often in pairs if t != below]
     return found
 
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from drrn.authoring.map_boxes import WIDTH, MapBox, arrivals, boxes_of
+from drrn.authoring.map_dot import dot_order, is_installed
 from drrn.authoring.map_graph import BACK, BOX, BandGraph, Node, Strand, band_graph
 from drrn.authoring.map_layers import CHANNEL, GAP, BoxLink, Layering, layered
-from drrn.authoring.map_order import order
+from drrn.authoring.map_order import crossings, order
 from drrn.authoring.story_map import StoryMap
 
 MARGIN, TRACK = 24.0, 7.0  # round the map; between lines that go side by side
@@ -54,9 +55,10 @@ class MapLayout:
 
 
 def map_layout(drawn: StoryMap, engine: str = "auto") -> MapLayout:
-    """Place the map."""
+    """Place the map; the engine is `dot`, `own` or `auto`: dot where it is installed."""
+    by_dot = engine == "dot" or (engine == "auto" and is_installed())
     placed = layered(drawn, boxes_of(drawn))
-    orders = [order(band_graph(placed, band)) for band in range(len(placed.bands))]
+    orders = [_ordered(band_graph(placed, band), by_dot) for band in range(len(placed.bands))]
     placed = _with_sorted_rows(placed, orders)
     corners: list[Point] = [(0.0, 0.0)] * len(placed.boxes)
     lines: list[MapLine] = []
@@ -64,7 +66,7 @@ def map_layout(drawn: StoryMap, engine: str = "auto") -> MapLayout:
     side = MARGIN + TRACK * (1 + _most_over(placed))
     for band, columns in enumerate(orders):
         graph = replace(band_graph(placed, band), columns=columns)
-        heights = _heights(graph)
+        heights = _without_empty_strips(graph, _heights(graph))
         across = _across(graph, side)
         lowest = min((heights[node] for column in columns for node in column), default=0.0)
         top += TRACK * (len(exits) + 1) if exits else 0.0
@@ -81,10 +83,15 @@ def map_layout(drawn: StoryMap, engine: str = "auto") -> MapLayout:
         top = max(heights[node] + graph.height(node) for column in columns for node in column) + GAP
     references: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for link in placed.references:
-        references[placed.boxes[link.source].pages[link.page].place, link.row].append(
-            placed.boxes[link.target].pages[0].place
-        )
+        references[placed.boxes[link.source].pages[link.page].place, link.row].append(link.place)
     return MapLayout(placed.boxes, corners, lines, dict(references), placed.layer, width + side, top - GAP + MARGIN)
+
+
+def _ordered(graph: BandGraph, by_dot: bool) -> list[list[Node]]:
+    """The columns in the order with the fewest crossings, of ours and dot's."""
+    own = order(graph)
+    dots = dot_order(graph) if by_dot else None
+    return min([own, dots], key=lambda columns: crossings(graph, columns)) if dots else own
 
 
 def _most_over(placed: Layering) -> int:
@@ -161,7 +168,7 @@ def _heights(graph: BandGraph) -> dict[Node, float]:
                 wish = sum((top[other] + by) * weight for other, by, weight in near) / total if near else top[node]
                 wishes[node] = (wish, total or 0.05)
             top.update(_spread(graph, column, wishes))
-    return _without_empty_strips(graph, top)
+    return top
 
 
 def _without_empty_strips(graph: BandGraph, top: Mapping[Node, float]) -> dict[Node, float]:

@@ -11,7 +11,8 @@ from drrn.authoring.story_map import StoryMap
 
 CLASSES = 9  # of rewards, from the worst to the best
 MOST_WAYS = 12  # that the tooltip of a line tells
-LEAST_CHIP = 11  # letters of the name of where a link leads
+NOT_TRIED = "not tried"
+LEAST_CHIP = 14  # letters of the name of where a link leads
 
 
 def line_width(often: float) -> float:
@@ -47,6 +48,8 @@ def reference(drawn: StoryMap, layout: MapLayout, source: int, target: int) -> s
 def row_words(drawn: StoryMap, layout: MapLayout, page: BoxedPage, row: int) -> tuple[str, str]:
     """The words of a link and the name of where it leads, "" where a line shows it, cut to fit in a row together."""
     link, named = page.rows[row], layout.references.get((page.place, row), [])
+    if not link.targets:
+        return cut(link.words or "…", ROW_LETTERS - breadth(NOT_TRIED) - 1), NOT_TRIED
     if not named:
         return cut(link.words or "…", ROW_LETTERS), ""
     chip = reference(drawn, layout, page.place, named[0])

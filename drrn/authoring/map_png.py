@@ -51,7 +51,7 @@ def map_figure(drawn: StoryMap, engine: str = "auto") -> Any:
 
 
 def _draw_line(axes: Any, line: MapLine) -> None:
-    from matplotlib.patches import FancyArrowPatch, PathPatch
+    from matplotlib.patches import PathPatch, Polygon
     from matplotlib.path import Path as Curve
 
     curve = Curve(list(line.points), [Curve.MOVETO, *[Curve.CURVE4] * (len(line.points) - 1)])
@@ -59,14 +59,10 @@ def _draw_line(axes: Any, line: MapLine) -> None:
     looks["edgecolor"] = LIGHT["back" if line.back else "line"]
     axes.add_patch(PathPatch(curve, facecolor="none", zorder=1, **looks))
     if line.arrow:
-        (x0, y0), (x1, y1) = line.points[-2:]
-        short = 9.0 if x1 > x0 else -9.0
-        axes.add_patch(
-            FancyArrowPatch(
-                (x1 - short, y1), (x1, y1), arrowstyle="-|>", mutation_scale=8, linewidth=0, zorder=2,
-                facecolor=looks["edgecolor"], edgecolor=looks["edgecolor"], shrinkA=0, shrinkB=0,
-            )
-        )  # fmt: skip
+        (x0, _), (x, y) = line.points[-2:]
+        back = 8.0 if x > x0 else -8.0
+        tip = [(x, y), (x - back, y - 3.4), (x - back, y + 3.4)]
+        axes.add_patch(Polygon(tip, closed=True, facecolor=looks["edgecolor"], linewidth=0, zorder=2))
 
 
 def _draw_box(axes: Any, drawn: StoryMap, layout: MapLayout, box: MapBox, x: float, y: float) -> None:
@@ -122,8 +118,8 @@ def _draw_words(
         words, chip = row_words(drawn, layout, page, row)
         say(words, x + 9, y + page.row_y(row), 7.6, "soft")
         if chip:
-            named = layout.references[page.place, row][0]
-            back = reference(drawn, layout, page.place, named)[0] in "↩↻"
+            named = layout.references.get((page.place, row), [])
+            back = bool(named) and reference(drawn, layout, page.place, named[0])[0] in "↩↻"
             say(chip, x + WIDTH - 8, y + page.row_y(row), 7.6, "back" if back else "ink", ha="right")
 
 

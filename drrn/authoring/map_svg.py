@@ -121,8 +121,11 @@ def _row(drawn: StoryMap, layout: MapLayout, page: BoxedPage, row: int) -> str:
     link, named = page.rows[row], layout.references.get((page.place, row), [])
     words, chip = row_words(drawn, layout, page, row)
     y = page.row_y(row) + 3.5
-    told = [f'<a class="link" href="#place-{link.targets[0]}"><text x="9" y="{y:.1f}">{_said(words)}</text></a>']
-    if chip:
+    text = f'<text x="9" y="{y:.1f}">{_said(words)}</text>'
+    told = [f'<a class="link" href="#place-{link.targets[0]}">{text}</a>' if link.targets else text]
+    if chip and not named:
+        told.append(f'<text class="untried" x="{WIDTH - 8:.0f}" y="{y:.1f}" text-anchor="end">{_said(chip)}</text>')
+    elif chip:
         kind = "back" if reference(drawn, layout, page.place, named[0])[0] in "↩↻" else "on"
         told.append(
             f'<a class="chip {kind}" href="#place-{named[0]}" data-from="{page.place}" data-to="{" ".join(map(str, named))}">'

@@ -36,6 +36,7 @@ class StoryMap:
     noun: str = "passage"  # what a place is
     texts: list[str] = field(default_factory=list)  # a text of each place
     words: dict[Way, dict[str, float]] = field(default_factory=dict)  # the actions of each way, and how often each
+    untried: dict[int, list[str]] = field(default_factory=dict)  # actions that nobody took, so far
     seen_only: bool = False  # drawn from what a play-test saw, which need not be all
 
 
@@ -135,8 +136,22 @@ def seen_map(title: str, sightings: Sightings, games: int, traps: Collection[str
         noun="passage" if any(page.passage for page in first) else "page",
         texts=[page.path.comes_to for page in first],
         words=dict(words),
+        untried=_untried(sightings, at),
         seen_only=not sightings.complete,
     )
+
+
+def _untried(sightings: Sightings, at: dict[Hashable, int]) -> dict[int, list[str]]:
+    """The actions of each place that were offered and not taken on any of its pages."""
+    taken: set[tuple[int, str]] = set()
+    offered: defaultdict[int, dict[str, None]] = defaultdict(dict)
+    for key, page in sightings.pages.items():
+        for index, action in enumerate(page.actions):
+            offered[at[key]][action] = None
+            if index in page.tried:
+                taken.add((at[key], action))
+    left = {place: [said for said in words if (place, said) not in taken] for place, words in offered.items()}
+    return {place: words for place, words in left.items() if words}
 
 
 def _steps(ways: Collection[Way], places: int) -> list[int]:
