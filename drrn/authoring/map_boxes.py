@@ -133,7 +133,7 @@ def cut(text: str, length: float) -> str:
     """The text, cut to be so many letters wide."""
     if breadth(text) <= length:
         return text
-    while text and breadth(text) > length - 1:
+    while text and breadth(text) + _wide("…") > length:
         text = text[:-1]
     return text.rstrip() + "…"
 

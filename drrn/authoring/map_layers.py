@@ -6,6 +6,7 @@ A link is drawn as a line where its ends stand near to each other, else as the n
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Sequence
@@ -222,7 +223,7 @@ def _wrapped(layers: list[list[int]], bands: int, links: list[BoxLink], layer: l
     while ends[-1]:
         ends.append(best[ends[-1]][1])
     ends.reverse()
-    return [layers[first:last] for first, last in zip(ends, ends[1:], strict=False)]
+    return [layers[first:last] for first, last in itertools.pairwise(ends)]
 
 
 def _with_lines(placed: Layering, links: list[BoxLink]) -> Layering:
@@ -230,7 +231,7 @@ def _with_lines(placed: Layering, links: list[BoxLink]) -> Layering:
     small = len(placed.boxes) <= SMALL
     band = [placed.band_of(box) for box in range(len(placed.boxes))]
     over: defaultdict[int, set[int]] = defaultdict(set)  # targets of lines from a band to the next
-    lines, references = [], []
+    lines, references = list[BoxLink](), list[BoxLink]()
     for link in sorted(links, key=lambda link: (-link.often, link.source, link.page, link.row, link.target)):
         span = placed.layer[link.target] - placed.layer[link.source]
         if band[link.source] == band[link.target]:

@@ -6,6 +6,7 @@ the height of a dummy node. Bands of columns stand below each other; lines from 
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -138,7 +139,7 @@ def _across(graph: BandGraph, side: float) -> list[float]:
     """Where each column begins; the more lines a channel has, the wider it is. Columns 0 and last have no width."""
     found = [side]
     for at, strands in enumerate(graph.strands):
-        width = WIDTH if 0 < at else 0.0
+        width = WIDTH if at > 0 else 0.0
         outer = not (graph.columns[0] if at == 0 else graph.columns[-1] if at == len(graph.strands) - 1 else [0])
         found.append(found[-1] + width + (8.0 if outer else CHANNEL + min(90.0, 2.0 * len(strands))))
     return found
@@ -212,7 +213,7 @@ def _drawn_lines(graph: BandGraph, across: list[float], top: Mapping[Node, float
     found = []
     last = len(graph.columns) - 1
     for at, strands in enumerate(graph.strands):
-        begin = across[at] + (WIDTH if 0 < at else 0.0)
+        begin = across[at] + (WIDTH if at > 0 else 0.0)
         for s in strands:
             start, end = (begin, top[s.left] + s.left_y), (across[at + 1], top[s.right] + s.right_y)
             points = _curve(start, end)
@@ -254,7 +255,7 @@ def _over(
         left = side - TRACK * (len(exits) - number)
         corners = [(x, y), (right, y), (right, level), (left, level), (left, entries[box][1]), entries[box]]
         points = [corners[0]]
-        for one, other in zip(corners, corners[1:], strict=False):
+        for one, other in itertools.pairwise(corners):
             points += _straight(one, other)
         strands = [s for s in graph.strands[0] if s.left[1] == box]
         often, sources = sum(s.often for s in strands), tuple(dict.fromkeys(p for s in strands for p in s.sources))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from drrn.authoring.sightings import PageSeen, Sightings
-from drrn.errors import InputError
+from drrn.errors import InputError, require
 from drrn.exact.chain import Chain, uniform
 from drrn.games import Compiled
 from drrn.games.compiled.graph import first_words
@@ -180,8 +180,22 @@ def _pays(sightings: Sightings, page: PageSeen) -> float:
 
 
 def draw(drawn: StoryMap, stem: Path) -> list[Path]:
-    """Write the map as `stem.svg` and, where Matplotlib is installed, `stem.png`."""
+    """Write the map as `stem.svg` and `stem.png`."""
+    require("matplotlib", "plot")
     return [write_map(drawn, stem.with_name(stem.name + suffix)) for suffix in (".svg", ".png")]
+
+
+def free_map_file(file: Path) -> Path:
+    """The file, if a map can be written there; what is there already is left as it is."""
+    if file.suffix.lower() not in (".svg", ".png"):
+        raise InputError(f"{file}: a map is written as .svg or .png: name such a file")
+    if file.suffix.lower() == ".png":
+        require("matplotlib", "plot")
+    if file.exists():
+        raise InputError(f"{file}: it exists and is left as it is: name another file for the map")
+    if not file.parent.is_dir():
+        raise InputError(f"{file}: there is no folder {file.parent}: make it first")
+    return file
 
 
 def write_map(drawn: StoryMap, file: Path) -> Path:

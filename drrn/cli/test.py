@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from drrn.authoring.clicks import ClickPath, write_path
+from drrn.authoring.story_map import free_map_file, write_map
 from drrn.authoring.testing import StoryReport, StoryTest
 from drrn.cli.github_summary import annotated_lines, step_summary
 from drrn.cli.show import add_game_options, open_game
@@ -49,19 +50,29 @@ def add_command(commands: Any) -> None:
         "--paths", type=Path, metavar="FOLDER",
         help="write the clicks to each failure, error, dead end and ending there, for drrn play STORY --path FILE",
     )  # fmt: skip
+    command.add_argument(
+        "--map", type=Path, metavar="FILE",
+        help="draw the story's map: .svg (zoom, links, tooltips) or .png (for print; needs Matplotlib)",
+    )  # fmt: skip
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
+    drawing = free_map_file(options.map) if options.map else None
     game = open_game(options, lenient=True, shuffle=False)
     try:
-        report = StoryTest(game, options.seconds, _progress()).run()
+        test = StoryTest(game, options.seconds, _progress())
+        report = test.run()
+        if drawing:
+            write_map(test.story_map(), drawing)
     finally:
         close(game)
         _clear()
     if options.paths:
         written = _write_paths(report, options.paths)
         print(f"{options.paths}: {written:,} paths written; play one: drrn play … --path FILE", file=sys.stderr)
+    if drawing:
+        print(f"{drawing}: the map", file=sys.stderr)
     _print(report, options)
     return 1 if report.failed else 0
 
