@@ -128,7 +128,9 @@ def test_every_exported_name_exists():
 
 def test_nothing_of_a_story_is_ever_run_as_code():
     asks_git = ROOT / "experiments" / "provenance.py"  # which commit made a result
-    source = "".join(path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py") if path != asks_git)
+    asks_dot = ROOT / "authoring" / "map_dot.py"  # in what order boxes of a map stand
+    files = (path for path in ROOT.rglob("*.py") if path not in (asks_git, asks_dot))
+    source = "".join(path.read_text(encoding="utf-8") for path in files)
     assert not re.search(r"(?<![\w.`])(?:eval|exec)\(|__import__|import pickle|subprocess", source)
 
 

@@ -210,6 +210,6 @@ def with_origins(box: MapBox, origins: tuple[int, ...]) -> MapBox:
     return replace(box, pages=(first, *(replace(page, top=page.top + below) for page in box.pages[1:])))
 
 
-def arrivals(boxes: Iterable[MapBox]) -> dict[int, int]:
+def box_of_place(boxes: Iterable[MapBox]) -> dict[int, int]:
     """The number of the box of each place."""
     return {place: number for number, box in enumerate(boxes) for place in box.places}

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from drrn.authoring.map_boxes import WIDTH, MapBox, arrivals, with_origins
+from drrn.authoring.map_boxes import WIDTH, MapBox, box_of_place, with_origins
 from drrn.authoring.story_map import StoryMap
 
 GAP, CHANNEL, GUTTER = 16.0, 76.0, 26.0  # between boxes above each other, between layers, between bands
@@ -84,7 +84,7 @@ def layered(drawn: StoryMap, boxes: list[MapBox]) -> Layering:
 
 def links_between(boxes: list[MapBox]) -> list[BoxLink]:
     """The links of all rows, but for those that lead on within a box."""
-    at = arrivals(boxes)
+    at = box_of_place(boxes)
     found = []
     for number, box in enumerate(boxes):
         for index, page in enumerate(box.pages):

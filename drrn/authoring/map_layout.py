@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from drrn.authoring.map_boxes import WIDTH, MapBox, arrivals, boxes_of
+from drrn.authoring.map_boxes import WIDTH, MapBox, box_of_place, boxes_of
 from drrn.authoring.map_dot import dot_order, is_installed
 from drrn.authoring.map_graph import BACK, BOX, BandGraph, Node, Strand, band_graph
 from drrn.authoring.map_layers import CHANNEL, GAP, BoxLink, Layering, layered
@@ -52,7 +52,7 @@ class MapLayout:
     @cached_property
     def at(self) -> dict[int, int]:
         """The box of each place."""
-        return arrivals(self.boxes)
+        return box_of_place(self.boxes)
 
 
 def map_layout(drawn: StoryMap, engine: str = "auto") -> MapLayout:

@@ -29,7 +29,7 @@ def story_map_svg(drawn: StoryMap, *, with_style: bool = True, engine: str = "au
 
     Each place is `<g class="place" id="place-N" data-place="N" data-page="its name">`, N as in the lists;
     each way `<path class="way" data-from="N …" data-to="N">`. Without style, the page must have MAP_STYLE itself, as
-    one does whose Content-Security-Policy allows no style inside. The engine is `dot`, `own` or `auto`: dot if installed.
+    one does whose Content-Security-Policy allows no style inside. Engines: `dot`, `own`, `auto` (dot if installed).
     """
     layout = map_layout(drawn, engine)
     width = max(layout.width, LEAST_WIDTH)
