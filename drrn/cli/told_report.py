@@ -62,6 +62,9 @@ def sureness(report: StoryReport) -> str:
     if report.exact:
         return f"{begun}Exact: solved from all of its states, not estimated."
     played = f"{counted(report.games, 'random game')} and {counted(report.searched, 'game')} that seek what is new"
+    if report.agent_games:
+        learned = f"an agent that had learned from {counted(report.agent_learned_from, 'game')}"
+        played = played.replace(" and ", ", ") + f" and {counted(report.agent_games, 'game')} by {learned}"
     why = f" Not exact, since {report.why_not}." if report.why_not else ""
     return (
         f"{begun}Estimated in {report.seconds:.0f} seconds from {played}: shares stand with their standard error (±), "
@@ -99,7 +102,8 @@ def _play(report: StoryReport, width: int) -> list[str]:
     if not report.endings:
         none = "none" if report.exact else "none was found in the time"
         return [*parts, f"Endings: {none}; every page that was seen leads on"]
-    head = ["reward", "random play", *(["best play"] if _has_best(report) else []), "steps", "ending"]
+    optional = [*(["best play"] if _has_best(report) else []), *(["agent"] if report.agent_games else [])]
+    head = ["reward", "random play", *optional, "steps", "ending"]
     rows = [_row(ending, report) for ending in report.endings]
     room = max(20, width - 2 - len(table([row[:-1] for row in rows], header=head[:-1]).splitlines()[0]) - 6)
     rows = [[*row[:-1], _cut(str(row[-1]), room)] for row in rows]
@@ -123,13 +127,17 @@ def score_line(report: StoryReport) -> str:
     if random is None:
         return f"{most}; no random game was played to its end."
     length = "may go on for ever" if steps is None else f"takes {_number(steps)} steps on average"
-    return f"{most}; random play pays {_number(random)} and {length}."
+    agent = report.agent_final_reward
+    learned = f" An agent that had little time to learn gets {_number(agent)}." if agent else ""
+    return f"{most}; random play pays {_number(random)} and {length}.{learned}"
 
 
 def _row(ending: EndingTold, report: StoryReport) -> list[object]:
     row: list[object] = [ending.reward, _odds(ending, report)]
     if _has_best(report):
         row.append(share(ending.best or 0.0))
+    if report.agent_games:
+        row.append(estimated(ending.agent) if ending.agent and ending.agent.mean else share(0.0))
     words = f"  “{one_line(ending.last_words)}”" if ending.last_words else ""
     return [*row, len(ending.path), f"{_name(ending)}{words}"]
 
