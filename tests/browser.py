@@ -114,19 +114,21 @@ FAINT = """() => {
     for (let at = element; at; at = at.parentElement) layers.push(rgba(getComputedStyle(at).backgroundColor));
     return layers.reverse().reduce((under, top) => over(top, under), [255, 255, 255, 1]);
   };
-  const light = ([r, g, b]) => [r, g, b].map((v) => v / 255).map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+  const linear = (v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  const light = ([r, g, b]) => [r, g, b].map((v) => linear(v / 255))
     .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
   const found = [];
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const element = walker.currentNode.parentElement;
-    if (!walker.currentNode.data.trim() || !element.checkVisibility() || element.closest("svg, :disabled, .unseen, option, script")) continue;
+    const words = walker.currentNode.data.trim();
+    if (!words || !element.checkVisibility() || element.closest("svg, :disabled, .unseen, option, script")) continue;
     const style = getComputedStyle(element);
     const under = behind(element);
     const pair = [light(over(rgba(style.color), under)), light(under)].sort((a, b) => b - a);
     const contrast = (pair[0] + 0.05) / (pair[1] + 0.05);
     const large = parseFloat(style.fontSize) >= 24 || (parseFloat(style.fontSize) >= 18.6 && style.fontWeight >= 700);
-    if (contrast < (large ? 3 : 4.5)) found.push(`${walker.currentNode.data.trim().slice(0, 40)}: ${contrast.toFixed(2)}`);
+    if (contrast < (large ? 3 : 4.5)) found.push(`${words.slice(0, 40)}: ${contrast.toFixed(2)}`);
   }
   return found;
 }"""

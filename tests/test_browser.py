@@ -1,4 +1,4 @@
-"""The page of `drrn serve` in a real browser: dropped, played, tested, learned; on a phone, by keyboard, in the dark."""
+"""The page of `drrn serve` in a real browser: a story dropped, played, tested, learned; by keyboard, phone, dark."""
 
 from __future__ import annotations
 

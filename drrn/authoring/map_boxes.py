@@ -7,7 +7,7 @@ import textwrap
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from drrn.authoring.shares import share
 from drrn.authoring.story_map import StoryMap
@@ -15,14 +15,16 @@ from drrn.writing import visible
 
 WIDTH = 204.0  # of every box, in pixels
 PAD, TITLE_LINE, ROW = 6.0, 15.0, 14.0
-TITLE_LETTERS, ROW_LETTERS = 27, 33  # that fit into a line
+TITLE_LETTERS, ROW_LETTERS = 25, 33  # that fit into a line
 MOST_TITLE_LINES, MOST_ROWS, MOST_IN_CHAIN = 2, 8, 6
+NARROW, BROAD = frozenset(" iIjltfr.,:;!|'’()[]"), frozenset("mwMW@%—…↩→")
 NO_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")
 
 
 @dataclass(frozen=True)
 class LinkRow:
-    """The words of one or more links of a page, and the places that they lead to, the most likely first."""
+    """The words of one or more links of a page, and the places that they lead to, the most likely first;
+    none: it was not tried."""
 
     words: str
     targets: tuple[int, ...]
@@ -37,19 +39,25 @@ class BoxedPage:
     top: float
     title: tuple[str, ...]
     rows: tuple[LinkRow, ...]
+    origins: tuple[int, ...] = ()  # places that lead here, where no line does: named above the title
+
+    @property
+    def title_top(self) -> float:
+        """Where the title begins, below the box's top."""
+        return self.top + PAD + ROW * bool(self.origins)
 
     @property
     def title_y(self) -> float:
         """The middle of the first line of its title, below the box's top."""
-        return self.top + PAD + TITLE_LINE / 2
+        return self.title_top + TITLE_LINE / 2
 
     def row_y(self, row: int) -> float:
         """The middle of a row, below the box's top."""
-        return self.top + PAD + TITLE_LINE * len(self.title) + ROW * (row + 0.5)
+        return self.title_top + TITLE_LINE * len(self.title) + ROW * (row + 0.5)
 
     @property
     def bottom(self) -> float:
-        return self.top + 2 * PAD + TITLE_LINE * len(self.title) + ROW * len(self.rows)
+        return self.row_y(len(self.rows)) - ROW / 2 + PAD
 
 
 @dataclass(frozen=True)
@@ -95,7 +103,7 @@ def _pays(drawn: StoryMap, place: int) -> str:
 def title_lines(label: str) -> tuple[str, ...]:
     """A title in lines that fit its box."""
     text = plain(label)
-    lines = textwrap.wrap(text, max(2, round(TITLE_LETTERS * len(text) / max(breadth(text), 1)))) or ["…"]
+    lines = textwrap.wrap(text, max(2, int(TITLE_LETTERS * len(text) / max(breadth(text), 1.0)))) or ["…"]
     if len(lines) > MOST_TITLE_LINES:
         lines[MOST_TITLE_LINES - 1 :] = [cut(" ".join(lines[MOST_TITLE_LINES - 1 :]), TITLE_LETTERS)]
     return tuple(lines)
@@ -106,16 +114,26 @@ def plain(text: str) -> str:
     return " ".join(NO_XML.sub("", visible(text)).split())
 
 
-def breadth(text: str) -> int:
-    """How many letters wide a text is: a character of Chinese counts twice."""
-    return sum(1 + (unicodedata.east_asian_width(character) in "WF") for character in text)
+def breadth(text: str) -> float:
+    """How many letters wide a text is: an i is narrow, a W wide, a character of Chinese wider."""
+    return sum(_wide(character) for character in text)
 
 
-def cut(text: str, length: int) -> str:
+def _wide(character: str) -> float:
+    if character in NARROW:
+        return 0.55
+    if character in BROAD:
+        return 1.45
+    if unicodedata.east_asian_width(character) in "WF":
+        return 1.8
+    return 1.15 if character.isupper() else 1.0
+
+
+def cut(text: str, length: float) -> str:
     """The text, cut to be so many letters wide."""
     if breadth(text) <= length:
         return text
-    while text and breadth(text) > length - 1:
+    while text and breadth(text) + _wide("…") > length:
         text = text[:-1]
     return text.rstrip() + "…"
 
@@ -151,6 +169,9 @@ def _rows(drawn: StoryMap) -> dict[int, list[LinkRow]]:
         said = drawn.words.get(way) or {"": often}
         for words, amount in said.items():
             found[way[0]][plain(words)][way[1]] = amount
+    for place, actions in drawn.untried.items():
+        for words in actions:
+            found[place].setdefault(plain(words), {})
     return {place: _merged([_row(w, t) for w, t in found[place].items()]) for place in range(len(drawn.labels))}
 
 
@@ -182,6 +203,13 @@ def _joined(rows: list[LinkRow], words: str = "") -> LinkRow:
     return _row(words or f"{cut(rows[0].words, ROW_LETTERS - 8)} (+ {len(rows) - 1})", dict(often))
 
 
-def arrivals(boxes: Iterable[MapBox]) -> dict[int, int]:
+def with_origins(box: MapBox, origins: tuple[int, ...]) -> MapBox:
+    """The box with the names of places that lead to it above its first title."""
+    first = replace(box.pages[0], origins=origins)
+    below = first.bottom - box.pages[0].bottom
+    return replace(box, pages=(first, *(replace(page, top=page.top + below) for page in box.pages[1:])))
+
+
+def box_of_place(boxes: Iterable[MapBox]) -> dict[int, int]:
     """The number of the box of each place."""
     return {place: number for number, box in enumerate(boxes) for place in box.places}

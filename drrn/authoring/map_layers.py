@@ -6,17 +6,22 @@ A link is drawn as a line where its ends stand near to each other, else as the n
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from drrn.authoring.map_boxes import WIDTH, MapBox, arrivals
+from drrn.authoring.map_boxes import WIDTH, MapBox, box_of_place, with_origins
 from drrn.authoring.story_map import StoryMap
 
 GAP, CHANNEL, GUTTER = 16.0, 76.0, 26.0  # between boxes above each other, between layers, between bands
 HEIGHTS = (480, 700, 1_000, 1_400, 2_000, 2_800, 4_000, 5_600)  # of a layer, that are tried
 ASPECT = 1.5  # of the canvas, width to height, that is aimed at
+SCREEN = 2_200  # a map no wider than this is not wrapped without need
+MOST_BANDS = 10
+THROUGH = 9.0  # the height that a line takes in a layer that it passes through
+STRAIGHTENED = 1.2  # how much higher layers become when lines are drawn straight
 SMALL = 36  # boxes up to which every link is drawn as a line, if it can
 FAR, FAR_BACK = 5, 2  # layers that a line spans at most on a larger map, on and back
 MOST_OVER = 7  # lines that go on from one band to the next
@@ -30,6 +35,7 @@ class BoxLink:
     page: int  # of the source box, from 0
     row: int
     target: int
+    place: int  # that it leads to, in the target box
     often: float
 
 
@@ -54,35 +60,38 @@ class Layering:
 
 
 def layered(drawn: StoryMap, boxes: list[MapBox]) -> Layering:
-    """Layers and bands so that the canvas has a shape that can be looked at."""
+    """Layers and bands so that the canvas has a shape that can be looked at, and most links are lines."""
     links = links_between(boxes)
     onward = _onward(drawn, boxes, links)
-    best: tuple[float, list[list[int]], int] | None = None
+    best: tuple[float, Layering] | None = None
     for tallest in HEIGHTS:
         layers = _layers(boxes, onward, tallest)
-        for bands in range(1, max(2, math.ceil(len(layers) / 3)) + 1):
-            cost = _cost(boxes, layers, bands)
+        layer = [0] * len(boxes)
+        for number, stack in enumerate(layers):
+            for box in stack:
+                layer[box] = number
+        narrow = len(layers) * (WIDTH + CHANNEL) <= SCREEN
+        for bands in range(1, 2 if narrow else min(MOST_BANDS, len(layers) // 3) + 1):
+            tried = _with_lines(Layering(boxes, _wrapped(layers, bands, links, layer), layer, [], []), links)
+            cost = _cost(tried)
             if best is None or cost < best[0] - 1e-9:
-                best = (cost, layers, bands)
+                best = (cost, tried)
+        if max(map(len, layers)) == len(boxes) or sum(box.height + GAP for box in boxes) < tallest:
+            break
     assert best is not None
-    layer = [0] * len(boxes)
-    for number, stack in enumerate(best[1]):
-        for box in stack:
-            layer[box] = number
-    wrapped = _wrapped(best[1], best[2], links, layer)
-    return _with_lines(Layering(boxes, wrapped, layer, [], []), links)
+    return best[1]
 
 
 def links_between(boxes: list[MapBox]) -> list[BoxLink]:
     """The links of all rows, but for those that lead on within a box."""
-    at = arrivals(boxes)
+    at = box_of_place(boxes)
     found = []
     for number, box in enumerate(boxes):
         for index, page in enumerate(box.pages):
             below = box.pages[index + 1].place if index + 1 < len(box.pages) else None
             for row, link in enumerate(page.rows):
                 pairs = zip(link.targets, link.often, strict=True)
-                found += [BoxLink(number, index, row, at[t], often) for t, often in pairs if t != below]
+                found += [BoxLink(number, index, row, at[t], t, often) for t, often in pairs if t != below]
     return found
 
 
@@ -178,14 +187,21 @@ def _ways_ahead(onward: dict[int, set[int]], waits: Sequence[int]) -> list[int]:
     return ahead
 
 
-def _cost(boxes: list[MapBox], layers: list[list[int]], bands: int) -> float:
-    """How far a canvas of so many bands is from one that is small, of a good shape and hardly wrapped."""
-    size = math.ceil(len(layers) / bands)
-    heights = [sum(boxes[box].height + GAP for box in layer) for layer in layers]
-    height = sum(max(heights[at : at + size]) + GUTTER for at in range(0, len(heights), size))
-    width = size * (WIDTH + CHANNEL)
+def _cost(tried: Layering) -> float:
+    """How far a canvas is from one that is small, of a good shape, hardly wrapped, and with lines for most links."""
+    heights = [sum(tried.boxes[box].height + GAP for box in layer) for band in tried.bands for layer in band]
+    for target, first in {(link.target, tried.layer[link.source]) for link in tried.lines}:
+        for passed in range(min(first, tried.layer[target]) + 1, max(first, tried.layer[target])):
+            heights[passed] += THROUGH
+    height, at = 0.0, 0
+    for band in tried.bands:
+        height += STRAIGHTENED * max(heights[at : at + len(band)]) + GUTTER
+        at += len(band)
+    width = max(map(len, tried.bands)) * (WIDTH + CHANNEL)
     odd = abs(math.log(width / height / ASPECT))
-    return math.log(width * height) + 1.2 * max(0.0, odd - 0.25) + 0.12 * (bands - 1)
+    named = len(tried.references) / max(len(tried.references) + len(tried.lines), 1)
+    alone = sum(bool(box.pages[0].origins) for box in tried.boxes) / len(tried.boxes)
+    return math.log(width * height) + 1.2 * max(0.0, odd - 0.25) + 0.08 * len(tried.bands) + named + 2 * alone
 
 
 def _wrapped(layers: list[list[int]], bands: int, links: list[BoxLink], layer: list[int]) -> list[list[list[int]]]:
@@ -207,7 +223,7 @@ def _wrapped(layers: list[list[int]], bands: int, links: list[BoxLink], layer: l
     while ends[-1]:
         ends.append(best[ends[-1]][1])
     ends.reverse()
-    return [layers[first:last] for first, last in zip(ends, ends[1:], strict=False)]
+    return [layers[first:last] for first, last in itertools.pairwise(ends)]
 
 
 def _with_lines(placed: Layering, links: list[BoxLink]) -> Layering:
@@ -215,7 +231,7 @@ def _with_lines(placed: Layering, links: list[BoxLink]) -> Layering:
     small = len(placed.boxes) <= SMALL
     band = [placed.band_of(box) for box in range(len(placed.boxes))]
     over: defaultdict[int, set[int]] = defaultdict(set)  # targets of lines from a band to the next
-    lines, references = [], []
+    lines, references = list[BoxLink](), list[BoxLink]()
     for link in sorted(links, key=lambda link: (-link.often, link.source, link.page, link.row, link.target)):
         span = placed.layer[link.target] - placed.layer[link.source]
         if band[link.source] == band[link.target]:
@@ -227,4 +243,15 @@ def _with_lines(placed: Layering, links: list[BoxLink]) -> Layering:
             if line:
                 ahead.add(link.target)
         (lines if line else references).append(link)
-    return Layering(placed.boxes, placed.bands, placed.layer, lines, references)
+    boxes = _with_origins(placed.boxes, lines, references)
+    return Layering(boxes, placed.bands, placed.layer, lines, references)
+
+
+def _with_origins(boxes: list[MapBox], lines: list[BoxLink], references: list[BoxLink]) -> list[MapBox]:
+    """Boxes to which no line leads have the names of what leads there."""
+    led_to = {link.target for link in lines}
+    origins: defaultdict[int, dict[int, None]] = defaultdict(dict)
+    for link in references:
+        if link.target not in led_to and link.target != link.source:
+            origins[link.target][boxes[link.source].pages[link.page].place] = None
+    return [with_origins(box, tuple(origins[n])) if n in origins else box for n, box in enumerate(boxes)]

@@ -6,14 +6,17 @@ the height of a dummy node. Bands of columns stand below each other; lines from 
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
-from drrn.authoring.map_boxes import WIDTH, MapBox, boxes_of
+from drrn.authoring.map_boxes import WIDTH, MapBox, box_of_place, boxes_of
+from drrn.authoring.map_dot import dot_order, is_installed
 from drrn.authoring.map_graph import BACK, BOX, BandGraph, Node, Strand, band_graph
 from drrn.authoring.map_layers import CHANNEL, GAP, BoxLink, Layering, layered
-from drrn.authoring.map_order import order
+from drrn.authoring.map_order import crossings, order
 from drrn.authoring.story_map import StoryMap
 
 MARGIN, TRACK = 24.0, 7.0  # round the map; between lines that go side by side
@@ -46,11 +49,17 @@ class MapLayout:
     width: float
     height: float
 
+    @cached_property
+    def at(self) -> dict[int, int]:
+        """The box of each place."""
+        return box_of_place(self.boxes)
+
 
 def map_layout(drawn: StoryMap, engine: str = "auto") -> MapLayout:
-    """Place the map."""
+    """Place the map; the engine is `dot`, `own` or `auto`: dot where it is installed."""
+    by_dot = engine == "dot" or (engine == "auto" and is_installed())
     placed = layered(drawn, boxes_of(drawn))
-    orders = [order(band_graph(placed, band)) for band in range(len(placed.bands))]
+    orders = [_ordered(band_graph(placed, band), by_dot) for band in range(len(placed.bands))]
     placed = _with_sorted_rows(placed, orders)
     corners: list[Point] = [(0.0, 0.0)] * len(placed.boxes)
     lines: list[MapLine] = []
@@ -58,7 +67,7 @@ def map_layout(drawn: StoryMap, engine: str = "auto") -> MapLayout:
     side = MARGIN + TRACK * (1 + _most_over(placed))
     for band, columns in enumerate(orders):
         graph = replace(band_graph(placed, band), columns=columns)
-        heights = _heights(graph)
+        heights = _without_empty_strips(graph, _heights(graph))
         across = _across(graph, side)
         lowest = min((heights[node] for column in columns for node in column), default=0.0)
         top += TRACK * (len(exits) + 1) if exits else 0.0
@@ -75,10 +84,15 @@ def map_layout(drawn: StoryMap, engine: str = "auto") -> MapLayout:
         top = max(heights[node] + graph.height(node) for column in columns for node in column) + GAP
     references: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for link in placed.references:
-        references[placed.boxes[link.source].pages[link.page].place, link.row].append(
-            placed.boxes[link.target].pages[0].place
-        )
+        references[placed.boxes[link.source].pages[link.page].place, link.row].append(link.place)
     return MapLayout(placed.boxes, corners, lines, dict(references), placed.layer, width + side, top - GAP + MARGIN)
+
+
+def _ordered(graph: BandGraph, by_dot: bool) -> list[list[Node]]:
+    """The columns in the order with the fewest crossings, of ours and dot's."""
+    own = order(graph)
+    dots = dot_order(graph) if by_dot else None
+    return min([own, dots], key=lambda columns: crossings(graph, columns)) if dots else own
 
 
 def _most_over(placed: Layering) -> int:
@@ -158,6 +172,17 @@ def _heights(graph: BandGraph) -> dict[Node, float]:
     return top
 
 
+def _without_empty_strips(graph: BandGraph, top: Mapping[Node, float]) -> dict[Node, float]:
+    """The same with strips taken out in which no column has anything."""
+    found, bottom, less = dict[Node, float](), None, 0.0
+    for node in sorted(top, key=lambda node: (top[node], node)):
+        if bottom is not None and top[node] > bottom + 2 * GAP:
+            less += top[node] - bottom - 2 * GAP
+        bottom = max(bottom if bottom is not None else top[node], top[node] + graph.height(node))
+        found[node] = top[node] - less
+    return found
+
+
 def _gap(node: Node) -> float:
     return GAP if node[0] == BOX else LINE_GAP
 
@@ -230,7 +255,7 @@ def _over(
         left = side - TRACK * (len(exits) - number)
         corners = [(x, y), (right, y), (right, level), (left, level), (left, entries[box][1]), entries[box]]
         points = [corners[0]]
-        for one, other in zip(corners, corners[1:], strict=False):
+        for one, other in itertools.pairwise(corners):
             points += _straight(one, other)
         strands = [s for s in graph.strands[0] if s.left[1] == box]
         often, sources = sum(s.often for s in strands), tuple(dict.fromkeys(p for s in strands for p in s.sources))

@@ -11,7 +11,7 @@ from drrn.authoring.story_map import StoryMap
 
 LEFT, TITLE_Y, COUNT_Y, FIRST_Y, LINE = 24.0, 30.0, 50.0, 74.0, 22.0
 SIGN = 36.0  # the width of a sign
-LETTER = 6.1  # of a word in the legend
+LETTER = 6.8  # of a word in the legend
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ def legend_items(drawn: StoryMap, width: float) -> list[LegendItem]:
         signs.append(("ending", f"an ending, its colour by what it pays{span}, and its share of random games"))
     if any(drawn.trap):
         signs.append(("trap", "no ending can be reached from here, or not always"))
-    signs += [("on", "as wide as random play goes there often"), ("back", "leads back")]
-    signs += [("chip", "leads back or on to a page that stands elsewhere"), ("again", "leads to the same page")]
+    signs += [("on", "the wider, the more often random play goes there"), ("back", "leads back")]
+    signs += [("chip", "leads back, or on, to the page named"), ("again", "leads to the same page")]
     items, x, y = [], LEFT, FIRST_Y
     for sign, words in signs:
         needs = SIGN + 8 + LETTER * breadth(words) + 20

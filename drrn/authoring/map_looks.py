@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from drrn.authoring.map_boxes import ROW_LETTERS, BoxedPage, arrivals, breadth, cut
+from drrn.authoring.map_boxes import ROW_LETTERS, BoxedPage, breadth, cut, plain
 from drrn.authoring.map_layout import MapLayout
 from drrn.authoring.story_map import StoryMap
 
 CLASSES = 9  # of rewards, from the worst to the best
 MOST_WAYS = 12  # that the tooltip of a line tells
-LEAST_CHIP = 11  # letters of the name of where a link leads
+NOT_TRIED = "not tried"
+LEAST_CHIP = 14  # letters of the name of where a link leads
 
 
 def line_width(often: float) -> float:
@@ -40,14 +41,15 @@ def reference(drawn: StoryMap, layout: MapLayout, source: int, target: int) -> s
     """The name of where a link leads, with a sign: back, on, or to the same place."""
     if source == target:
         return "↻"
-    at = arrivals(layout.boxes)
-    ahead = layout.layer[at[target]] > layout.layer[at[source]]
-    return f"{'→' if ahead else '↩'} {drawn.labels[target]}"
+    ahead = layout.layer[layout.at[target]] > layout.layer[layout.at[source]]
+    return f"{'→' if ahead else '↩'} {plain(drawn.labels[target])}"
 
 
 def row_words(drawn: StoryMap, layout: MapLayout, page: BoxedPage, row: int) -> tuple[str, str]:
     """The words of a link and the name of where it leads, "" where a line shows it, cut to fit in a row together."""
     link, named = page.rows[row], layout.references.get((page.place, row), [])
+    if not link.targets:
+        return cut(link.words or "…", ROW_LETTERS - breadth(NOT_TRIED) - 1), NOT_TRIED
     if not named:
         return cut(link.words or "…", ROW_LETTERS), ""
     chip = reference(drawn, layout, page.place, named[0])
@@ -67,3 +69,9 @@ def way_words(drawn: StoryMap, sources: Sequence[int], target: int) -> list[str]
             told = f"“{link}” " if link else ""
             said.append(f"{drawn.labels[source]} {told}→ {drawn.labels[target]}: {often:.2g} times in a random game")
     return [*said[:MOST_WAYS], *([f"… and {len(said) - MOST_WAYS} more"] if len(said) > MOST_WAYS else [])]
+
+
+def origin_words(drawn: StoryMap, page: BoxedPage) -> str:
+    """The names of places that lead to a page to which no line leads."""
+    more = f" +{len(page.origins) - 1}" if len(page.origins) > 1 else ""
+    return cut(f"from {plain(drawn.labels[page.origins[0]])}", ROW_LETTERS - len(more)) + more

@@ -8,7 +8,7 @@ from collections import defaultdict
 from drrn.authoring.map_graph import BandGraph, Node, Strand
 
 SWEEPS = 16
-MOST_EXCHANGED = 500  # strands of a band up to which neighbours are exchanged
+MOST_EXCHANGED = 3_000  # strands of a band up to which neighbours are exchanged
 
 
 def order(graph: BandGraph) -> list[list[Node]]:

@@ -40,10 +40,11 @@ MAP_STYLE = f"""
 {"".join(f".story-map .r{n}>.frame,.story-map .frame.r{n}{{fill:var(--map-r{n})}}" for n in range(len(LIGHT_REWARDS)))}
 .story-map .row{{fill:transparent}}
 .story-map g:hover>.row{{fill:var(--map-over)}}
-.story-map .link text{{fill:var(--map-soft)}}
+.story-map .link text,.story-map .untried{{fill:var(--map-soft)}}
 .story-map .chip.on text{{fill:var(--map-ink)}}
 .story-map .chip.back text{{fill:var(--map-back)}}
 .story-map a:hover text,.story-map a:focus text{{text-decoration:underline}}
+.story-map .untried{{font-style:italic}}
 .story-map .way{{fill:none;stroke:var(--map-line)}}
 .story-map .way.back{{stroke:var(--map-back);stroke-dasharray:5 3}}
 .story-map .way:hover{{stroke:var(--map-ink)}}

@@ -1,4 +1,4 @@
-"""The map of a story as SVG: nothing loaded from elsewhere, light and dark, every page a group that a script can find."""
+"""The map of a story as SVG: nothing loaded from elsewhere, light and dark, each page a group that scripts can find."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from html import escape
 from drrn.authoring.map_boxes import PAD, ROW, TITLE_LINE, WIDTH, BoxedPage, MapBox, plain
 from drrn.authoring.map_layout import MapLayout, MapLine, map_layout
 from drrn.authoring.map_legend import legend_height, legend_svg
-from drrn.authoring.map_looks import counted_places, line_width, reference, reward_class, row_words, way_words
+from drrn.authoring.map_looks import (
+    counted_places,
+    line_width,
+    origin_words,
+    reference,
+    reward_class,
+    row_words,
+    way_words,
+)
 from drrn.authoring.map_style import MAP_STYLE
 from drrn.authoring.story_map import StoryMap
 
@@ -19,19 +27,20 @@ EXCERPT = 300  # characters of a page's text in its tooltip
 def story_map_svg(drawn: StoryMap, *, with_style: bool = True, engine: str = "auto") -> str:
     """The map as one `<svg class="story-map">`, to be written to a file or to be put into a page of HTML.
 
-    Each place is `<g class="place" id="place-N" data-place="N" data-page="its name">`, with N as in the StoryMap's lists;
-    each way `<path class="way" data-from="N …" data-to="N">`. Without style, the page must have MAP_STYLE itself (a page
-    whose Content-Security-Policy allows no style inside). The engine is `dot`, `own` or `auto`: dot where it is installed.
+    Each place is `<g class="place" id="place-N" data-place="N" data-page="its name">`, N as in the lists;
+    each way `<path class="way" data-from="N …" data-to="N">`. Without style, the page must have MAP_STYLE itself, as
+    one does whose Content-Security-Policy allows no style inside. Engines: `dot`, `own`, `auto` (dot if installed).
     """
     layout = map_layout(drawn, engine)
     width = max(layout.width, LEAST_WIDTH)
     top = legend_height(drawn, width)
+    height = layout.height + top
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="story-map" viewBox="0 0 {width:.0f} {layout.height + top:.0f}" '
-        f'width="{width:.0f}" height="{layout.height + top:.0f}" role="group" aria-label="{_said(_name(drawn))}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="story-map" viewBox="0 0 {width:.0f} {height:.0f}" '
+        f'width="{width:.0f}" height="{height:.0f}" role="group" aria-label="{_said(_name(drawn))}">'
     ]
     parts += [f"<style>{MAP_STYLE}</style>"] * with_style
-    parts += [MARKERS, f'<rect class="paper" width="{width:.0f}" height="{layout.height + top:.0f}"/>']
+    parts += [MARKERS, f'<rect class="paper" width="{width:.0f}" height="{height:.0f}"/>']
     parts += legend_svg(drawn, width)
     parts.append(f'<g class="map" transform="translate(0 {top:.0f})">')
     parts += [_way(drawn, line) for line in sorted(layout.lines, key=lambda line: line.often)]
@@ -91,19 +100,24 @@ def _page(drawn: StoryMap, layout: MapLayout, box: MapBox, page: BoxedPage) -> I
         f'<g class="{classes}" id="place-{place}" data-place="{place}" data-page="{_said(drawn.labels[place])}">'
         f"<title>{_tooltip(drawn, place)}</title>"
     )
-    round_by = height / 2 if box.ending else 6
+    corner = min(height / 2, 16) if box.ending else 6
     yield (
-        f'<rect class="frame" y="{page.top:.0f}" width="{WIDTH:.0f}" height="{height:.0f}" rx="{min(round_by, 16):.0f}" '
+        f'<rect class="frame" y="{page.top:.0f}" width="{WIDTH:.0f}" height="{height:.0f}" rx="{corner:.0f}" '
         f'stroke-width="{0.6 + 0.7 * line_width(drawn.visits[place]):.1f}"/>'
     )
     if box.ending:  # a second frame inside, as final states have
         yield (
             f'<rect class="inner" x="3" y="{page.top + 3:.0f}" width="{WIDTH - 6:.0f}" height="{height - 6:.0f}" '
-            f'rx="{min(round_by, 16) - 3:.0f}"/>'
+            f'rx="{corner - 3:.0f}"/>'
+        )
+    if page.origins:
+        yield (
+            f'<a class="chip on" href="#place-{page.origins[0]}"><text class="from" x="9" y="{page.top + PAD + 9:.0f}">'
+            f"{_said(origin_words(drawn, page))}</text></a>"
         )
     for line, words in enumerate(page.title):
         pays = "pays" if box.ending and line == len(page.title) - 1 else "name"
-        at = page.top + PAD + TITLE_LINE * (line + 0.5)
+        at = page.title_top + TITLE_LINE * (line + 0.5)
         x, anchor = (WIDTH / 2, ' text-anchor="middle"') if box.ending else (9.0, "")
         yield f'<text class="{pays}" x="{x:.0f}" y="{at + 4:.0f}"{anchor}>{_said(words)}</text>'
     for row in range(len(page.rows)):
@@ -116,11 +130,15 @@ def _row(drawn: StoryMap, layout: MapLayout, page: BoxedPage, row: int) -> str:
     link, named = page.rows[row], layout.references.get((page.place, row), [])
     words, chip = row_words(drawn, layout, page, row)
     y = page.row_y(row) + 3.5
-    told = [f'<a class="link" href="#place-{link.targets[0]}"><text x="9" y="{y:.1f}">{_said(words)}</text></a>']
-    if chip:
+    text = f'<text x="9" y="{y:.1f}">{_said(words)}</text>'
+    told = [f'<a class="link" href="#place-{link.targets[0]}">{text}</a>' if link.targets else text]
+    if chip and not named:
+        told.append(f'<text class="untried" x="{WIDTH - 8:.0f}" y="{y:.1f}" text-anchor="end">{_said(chip)}</text>')
+    elif chip:
         kind = "back" if reference(drawn, layout, page.place, named[0])[0] in "↩↻" else "on"
         told.append(
-            f'<a class="chip {kind}" href="#place-{named[0]}" data-from="{page.place}" data-to="{" ".join(map(str, named))}">'
+            f'<a class="chip {kind}" href="#place-{named[0]}" data-from="{page.place}" '
+            f'data-to="{" ".join(map(str, named))}">'
             f'<text x="{WIDTH - 8:.0f}" y="{y:.1f}" text-anchor="end">{_said(chip)}</text></a>'
         )
     names = "\n".join(_said(drawn.labels[target]) for target in link.targets[:12])

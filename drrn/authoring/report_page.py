@@ -9,7 +9,7 @@ from drrn.authoring.checks import FAILED, PASSED
 from drrn.authoring.clicks import ClickPath
 from drrn.authoring.shares import share
 from drrn.authoring.testing import EndingTold, StoryReport
-from drrn.authoring.told import has_best, line_of, random_odds, score_line, sureness
+from drrn.authoring.told import estimated, has_best, line_of, random_odds, score_line, sureness
 from drrn.pages import rendered, safe_markup
 from drrn.writing import counted, one_line
 
@@ -36,6 +36,7 @@ def _values(report: StoryReport) -> dict[str, Any]:
         "tiles": list(_tiles(report)),
         "endings": [_ending(ending, report) for ending in report.endings[:MOST_ROWS]],
         "has_best": has_best(report),
+        "has_agent": bool(report.agent_games),
         "so_far": "" if report.exact else " so far",
         "line_of": lambda line: line_of(report, line),
         "steps": _steps,
@@ -99,6 +100,8 @@ def _ending(ending: EndingTold, report: StoryReport) -> dict[str, Any]:
         "random_share": _bar(ending.random.mean if ending.random else 0.0),
         "best": share(ending.best or 0.0),
         "best_share": _bar(ending.best or 0.0),
+        "agent": estimated(ending.agent) if ending.agent and ending.agent.mean else share(0.0),
+        "agent_share": _bar(ending.agent.mean if ending.agent else 0.0),
         "last_words": one_line(ending.last_words),
         "path": ending.path,
     }

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from drrn.authoring.sightings import PageSeen, Sightings
-from drrn.errors import InputError
+from drrn.errors import InputError, require
 from drrn.exact.chain import Chain, uniform
 from drrn.games import Compiled
 from drrn.games.compiled.graph import first_words
@@ -36,6 +36,7 @@ class StoryMap:
     noun: str = "passage"  # what a place is
     texts: list[str] = field(default_factory=list)  # a text of each place
     words: dict[Way, dict[str, float]] = field(default_factory=dict)  # the actions of each way, and how often each
+    untried: dict[int, list[str]] = field(default_factory=dict)  # actions that nobody took, so far
     seen_only: bool = False  # drawn from what a play-test saw, which need not be all
 
 
@@ -58,7 +59,7 @@ def story_map(compiled: Compiled) -> StoryMap:
         name=compiled.title,
         labels=[_label(compiled, int(states[0])) for states in of_place],
         reward=[float(compiled.reward[states[0]]) if compiled.ended[states[0]] else None for states in of_place],
-        trap=[bool(lost[states].any()) for states in of_place],
+        trap=[bool(compiled.ended.any() and lost[states].any()) for states in of_place],
         visits=[float(visits[states].sum()) for states in of_place],
         distance=[int(steps[states].min()) for states in of_place],
         ways={divmod(int(pair), len(number)): float(a) for pair, a in zip(pairs, amount, strict=True)},
@@ -128,15 +129,43 @@ def seen_map(title: str, sightings: Sightings, games: int, traps: Collection[str
         name=title,
         labels=[_seen_label(page) for page in first],
         reward=[None if page.ending is None else _pays(sightings, page) for page in first],
-        trap=[page.ending is None and _seen_label(page) in traps for page in first],
+        trap=[bool(sightings.endings) and page.ending is None and _seen_label(page) in traps for page in first],
         visits=visits,
-        distance=[len(page.path) for page in first],
+        distance=_steps(words, len(first)),
         ways={way: sum(said.values()) for way, said in words.items()},
         noun="passage" if any(page.passage for page in first) else "page",
         texts=[page.path.comes_to for page in first],
         words=dict(words),
+        untried=_untried(sightings, at),
         seen_only=not sightings.complete,
     )
+
+
+def _untried(sightings: Sightings, at: dict[Hashable, int]) -> dict[int, list[str]]:
+    """The actions of each place that were offered and not taken on any of its pages."""
+    taken: set[tuple[int, str]] = set()
+    offered: defaultdict[int, dict[str, None]] = defaultdict(dict)
+    for key, page in sightings.pages.items():
+        for index, action in enumerate(page.actions):
+            offered[at[key]][action] = None
+            if index in page.tried:
+                taken.add((at[key], action))
+    left = {place: [said for said in words if (place, said) not in taken] for place, words in offered.items()}
+    return {place: words for place, words in left.items() if words}
+
+
+def _steps(ways: Collection[Way], places: int) -> list[int]:
+    """How many steps each place is from the first."""
+    after: defaultdict[int, list[int]] = defaultdict(list)
+    for source, target in ways:
+        after[source].append(target)
+    steps, queue = {0: 0}, [0]
+    for place in queue:
+        for target in after[place]:
+            if target not in steps:
+                steps[target] = steps[place] + 1
+                queue.append(target)
+    return [steps.get(place, 0) for place in range(places)]
 
 
 def _seen_label(page: PageSeen) -> str:
@@ -151,8 +180,22 @@ def _pays(sightings: Sightings, page: PageSeen) -> float:
 
 
 def draw(drawn: StoryMap, stem: Path) -> list[Path]:
-    """Write the map as `stem.svg` and, where Matplotlib is installed, `stem.png`."""
+    """Write the map as `stem.svg` and `stem.png`."""
+    require("matplotlib", "plot")
     return [write_map(drawn, stem.with_name(stem.name + suffix)) for suffix in (".svg", ".png")]
+
+
+def free_map_file(file: Path) -> Path:
+    """The file, if a map can be written there; what is there already is left as it is."""
+    if file.suffix.lower() not in (".svg", ".png"):
+        raise InputError(f"{file}: a map is written as .svg or .png: name such a file")
+    if file.suffix.lower() == ".png":
+        require("matplotlib", "plot")
+    if file.exists():
+        raise InputError(f"{file}: it exists and is left as it is: name another file for the map")
+    if not file.parent.is_dir():
+        raise InputError(f"{file}: there is no folder {file.parent}: make it first")
+    return file
 
 
 def write_map(drawn: StoryMap, file: Path) -> Path:

@@ -30,6 +30,9 @@ def sureness(report: StoryReport) -> str:
     if report.exact:
         return f"{begun}Exact: solved from all of its states, not estimated."
     played = f"{counted(report.games, 'random game')} and {counted(report.searched, 'game')} that seek what is new"
+    if report.agent_games:
+        learned = f"an agent that had learned from {counted(report.agent_learned_from, 'game')}"
+        played = played.replace(" and ", ", ") + f" and {counted(report.agent_games, 'game')} by {learned}"
     why = f" Not exact, since {report.why_not}." if report.why_not else ""
     return (
         f"{begun}Estimated in {report.seconds:.0f} seconds from {played}: shares stand with their standard error (±), "
@@ -62,7 +65,9 @@ def score_line(report: StoryReport) -> str:
     if random is None:
         return f"{most}; no random game was played to its end."
     length = "may go on for ever" if steps is None else f"takes {number_told(steps)} steps on average"
-    return f"{most}; random play pays {number_told(random)} and {length}."
+    agent = report.agent_final_reward
+    learned = f" An agent that had little time to learn gets {number_told(agent)}." if agent else ""
+    return f"{most}; random play pays {number_told(random)} and {length}.{learned}"
 
 
 def random_odds(ending: EndingTold, report: StoryReport) -> str:

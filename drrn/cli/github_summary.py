@@ -34,7 +34,8 @@ def step_summary(report: StoryReport) -> str:
 
 
 def _endings(report: StoryReport) -> str:
-    head = ["reward", "random play", *(["best play"] if report.exact else []), "fewest steps", "ending"]
+    optional = [*(["best play"] if report.exact else []), *(["agent"] if report.agent_games else [])]
+    head = ["reward", "random play", *optional, "fewest steps", "ending"]
     return _markdown_table(head, (_row(ending, report) for ending in report.endings))
 
 
@@ -42,6 +43,8 @@ def _row(ending: EndingTold, report: StoryReport) -> list[str]:
     odds = [estimated(ending.random) if ending.random else "?"]
     if report.exact:
         odds.append(share(ending.best or 0.0))
+    if report.agent_games:
+        odds.append(estimated(ending.agent) if ending.agent and ending.agent.mean else share(0.0))
     return [f"{ending.reward:g}", *odds, str(len(ending.path)), ending.name]
 
 

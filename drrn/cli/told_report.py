@@ -73,7 +73,8 @@ def _play(report: StoryReport, width: int) -> list[str]:
     if not report.endings:
         none = "none" if report.exact else "none was found in the time"
         return [*parts, f"Endings: {none}; every page that was seen leads on"]
-    head = ["reward", "random play", *(["best play"] if has_best(report) else []), "steps", "ending"]
+    optional = [*(["best play"] if has_best(report) else []), *(["agent"] if report.agent_games else [])]
+    head = ["reward", "random play", *optional, "steps", "ending"]
     rows = [_row(ending, report) for ending in report.endings]
     room = max(20, width - 2 - len(table([row[:-1] for row in rows], header=head[:-1]).splitlines()[0]) - 6)
     rows = [[*row[:-1], _cut(str(row[-1]), room)] for row in rows]
@@ -87,6 +88,8 @@ def _row(ending: EndingTold, report: StoryReport) -> list[object]:
     row: list[object] = [ending.reward, random_odds(ending, report)]
     if has_best(report):
         row.append(share(ending.best or 0.0))
+    if report.agent_games:
+        row.append(estimated(ending.agent) if ending.agent and ending.agent.mean else share(0.0))
     words = f"  “{one_line(ending.last_words)}”" if ending.last_words else ""
     return [*row, len(ending.path), f"{_name(ending)}{words}"]
 
