@@ -100,38 +100,47 @@ async def together(one: Any, options: argparse.Namespace, seconds: float) -> tup
     return times, errors, time.monotonic() - begun
 
 
-def told(what: str, times: list[float], errors: list[str], seconds: float) -> None:
+def told(what: str, times: list[float], errors: list[str], seconds: float, spent: float) -> None:
     parts = statistics.quantiles(times, n=100)
     shown = f"median {1000 * parts[49]:.1f} ms, 95 % {1000 * parts[94]:.1f}, 99 % {1000 * parts[98]:.1f}"
-    print(f"{what}: {len(times):,} answers, {len(times) / seconds:,.0f} a second, {shown}, {len(errors)} errors")
+    print(f"{what}: {len(times):,} answers, {len(times) / seconds:,.0f} a second, {shown}, {len(errors)} errors; "
+          f"{1000 * spent / len(times):.2f} ms of the server's CPU an answer")  # fmt: skip
     for error in errors[:5]:
         print(f"    {error}")
 
 
+def family(pid: int) -> list[int]:
+    """A process and all that it began."""
+    pids = [pid]
+    for other in pids:
+        for task in Path(f"/proc/{other}/task").glob("*/children"):
+            pids += [int(child) for child in task.read_text().split() if int(child) not in pids]
+    return pids
+
+
 def memory(pid: int) -> float:
     """MB of a process and its children (proportional: what they share counts once)."""
-    pids, total = [pid], 0
-    for other in pids:
-        try:
-            children = Path(f"/proc/{other}/task/{other}/children").read_text().split()
-            for task in Path(f"/proc/{other}/task").iterdir():
-                children += (task / "children").read_text().split()
-            rollup = Path(f"/proc/{other}/smaps_rollup").read_text()
-        except OSError:
-            continue
-        pids += [int(child) for child in children if int(child) not in pids]
-        total += int(rollup.partition("\nPss:")[2].split()[0])
-    return total / 1024
+    rollups = [Path(f"/proc/{other}/smaps_rollup").read_text() for other in family(pid)]
+    return sum(int(rollup.partition("\nPss:")[2].split()[0]) for rollup in rollups) / 1024
+
+
+def cpu(pid: int) -> float:
+    """Seconds that a process and its children have computed."""
+    fields = [Path(f"/proc/{other}/stat").read_text().rpartition(")")[2].split() for other in family(pid)]
+    return sum(int(each[11]) + int(each[12]) for each in fields) / os.sysconf("SC_CLK_TCK")
 
 
 def measure(options: argparse.Namespace, server: subprocess.Popen[str]) -> None:
     before = memory(server.pid)
-    told("a route that does nothing", *asyncio.run(together(ask_for_nothing, options, options.seconds * EMPTY_SHARE)))
-    half = options.seconds / 2
+    spent = cpu(server.pid)
+    nothing = asyncio.run(together(ask_for_nothing, options, options.seconds * EMPTY_SHARE))
+    told("a route that does nothing", *nothing, cpu(server.pid) - spent)
+    half, spent = options.seconds / 2, cpu(server.pid)
     first = asyncio.run(together(play, options, half))
     middle = memory(server.pid)
     second = asyncio.run(together(play, options, half))
-    told(f"{options.players} players of {options.game}", first[0] + second[0], first[1] + second[1], 2 * half)
+    told(f"{options.players} players of {options.game}", first[0] + second[0], first[1] + second[1], 2 * half,
+         cpu(server.pid) - spent)  # fmt: skip
     after = memory(server.pid)
     print(f"memory: {before:.0f} MB at the start, {middle:.0f} after half of the time, {after:.0f} at the end")
 

@@ -8,8 +8,8 @@ import resource
 import signal
 import sys
 import traceback
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -23,17 +23,22 @@ UNITS = 1 if sys.platform == "darwin" else 2**10  # of what the system says of a
 
 
 class AskedProcess:
-    """A process that answers questions; it is begun with the first of them."""
+    """A process that answers questions, in the order in which they were asked; it is begun with the first of them."""
 
-    def __init__(self, serve: Serve, *arguments: Any) -> None:
+    def __init__(self, serve: Serve, *arguments: Any, ahead: int = 1) -> None:
+        """`ahead`: how many questions are sent before the first is answered; together they must fit into a pipe."""
         self._serve, self._arguments = serve, arguments
         self._worker: Worker | None = None
-        self._thread = ThreadPoolExecutor(1)  # one question at a time, none of them on the event loop
+        self._beginning = asyncio.Lock()
+        self._turn = asyncio.Semaphore(ahead)
+        self._answers: deque[asyncio.Future[tuple[str, Any]]] = deque()  # that have been asked for, the oldest first
+        self._preparing: asyncio.Task[Worker] | None = None
+        self._stopped = False
         self.waiting = 0
 
     def prepare(self) -> None:
         """Begin the process before anything is asked, so that the first answer comes sooner."""
-        self._thread.submit(self._begun)
+        self._preparing = asyncio.get_running_loop().create_task(self._begun())
 
     async def ask(self, *question: Any, seconds: float) -> Any:
         """What the process answers; it is ended where it takes longer than so many seconds."""
@@ -41,7 +46,8 @@ class AskedProcess:
             raise Refusal(429, "Too many ask at once: try again in a moment.")
         self.waiting += 1
         try:
-            kind, told = await asyncio.get_running_loop().run_in_executor(self._thread, self._asked, question, seconds)
+            async with self._turn:
+                kind, told = await self._asked(question, seconds)
         finally:
             self.waiting -= 1
         if kind == "told":
@@ -53,45 +59,67 @@ class AskedProcess:
             raise Refusal(500, "This failed; what it was stands in the terminal.")
         raise Refusal(503, told)
 
-    def _asked(self, question: tuple[Any, ...], seconds: float) -> tuple[str, Any]:
-        begun = self._worker is None
-        try:
-            return self._exchange(question, seconds)
-        except (EOFError, OSError):
-            self._end()
-        if not begun:  # it may have ended since it had grown large: a new one is asked once
-            with contextlib.suppress(EOFError, OSError):
-                return self._exchange(question, seconds)
-            self._end()
+    async def _asked(self, question: tuple[Any, ...], seconds: float) -> tuple[str, Any]:
+        for _ in range(2):
+            fresh = self._worker is None
+            if self._stopped:
+                break
+            try:
+                return await self._exchange(question, seconds)
+            except asyncio.TimeoutError:
+                self._end()
+                return "gone", f"This took longer than {seconds:g} seconds and was given up."
+            except (EOFError, OSError):
+                self._end()
+            if fresh:  # one that was not may have ended since it had grown large: a new one is asked once
+                break
         return "gone", "The process that worked on this died: it may have needed too much memory."
 
-    def _exchange(self, question: tuple[Any, ...], seconds: float) -> tuple[str, Any]:
-        connection = self._begun().connection
-        connection.send(question)
-        if not connection.poll(seconds):
-            self._end()
-            return "gone", f"This took longer than {seconds:g} seconds and was given up."
-        kind, told = connection.recv()
-        return str(kind), told
+    async def _exchange(self, question: tuple[Any, ...], seconds: float) -> tuple[str, Any]:
+        worker = await self._begun()
+        answer: asyncio.Future[tuple[str, Any]] = asyncio.get_running_loop().create_future()
+        worker.connection.send(question)
+        self._answers.append(answer)
+        return await asyncio.wait_for(answer, seconds)
 
-    def _begun(self) -> Worker:
-        if self._worker is None:
-            self._worker = Worker(self._serve, *self._arguments)
+    async def _begun(self) -> Worker:
+        async with self._beginning:
+            if self._worker is None:
+                self._worker = await asyncio.to_thread(Worker, self._serve, *self._arguments)
+                asyncio.get_running_loop().add_reader(self._worker.connection.fileno(), self._read, self._worker)
         return self._worker
 
+    def _read(self, worker: Worker) -> None:
+        """Give each answer that has come to who asked; no thread waits for them."""
+        try:
+            while worker.connection.poll():
+                told = worker.connection.recv()
+                answer = self._answers.popleft()
+                if not answer.done():  # else whoever asked has gone away
+                    answer.set_result(told)
+        except (EOFError, OSError):
+            if worker is self._worker:
+                self._end()
+
     def _end(self) -> None:
+        """End the process; who waits for an answer is told of it."""
         worker, self._worker = self._worker, None
         if worker is not None:
+            with contextlib.suppress(RuntimeError):  # after the last event there is no loop
+                asyncio.get_running_loop().remove_reader(worker.connection.fileno())
             worker.process.kill()
             worker.stop()
+        while self._answers:
+            answer = self._answers.popleft()
+            if not answer.done():
+                answer.set_exception(EOFError())
 
     def stop(self) -> None:
-        """End the process; what it was asked is answered with its death."""
-        worker = self._worker
-        if worker is not None:
-            worker.process.kill()
-        self._thread.submit(self._end)
-        self._thread.shutdown(wait=False)
+        """End the process for good."""
+        self._stopped = True
+        if self._preparing is not None:
+            self._preparing.cancel()
+        self._end()
 
 
 def answer_questions(connection: Connection[Any, Any], respond: Callable[..., Any]) -> None:

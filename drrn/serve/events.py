@@ -13,7 +13,7 @@ from drrn.serve.answers import Refusal, sendable
 from drrn.serve.services import Services
 
 MOST_STREAMS = 200
-LOOKED_EVERY = 0.4  # seconds
+LOOKED_EVERY = 0.5  # seconds
 SILENCE = 15.0  # seconds after which something is sent, so that a connection that is gone is noticed
 
 News = tuple[str, Any]  # the event's name, and what it says
@@ -33,7 +33,10 @@ async def _events(services: Services, look: Look) -> AsyncIterator[str]:
     try:
         yield "retry: 2000\n\n"
         while not services.closing:
-            news, over = await asyncio.to_thread(look)
+            try:
+                news, over = await asyncio.to_thread(look)
+            except Refusal as refusal:  # what was looked at is gone
+                news, over = [("gone", {"error": refusal.sentence})], True
             for name, told in news:
                 yield f"event: {name}\ndata: {json.dumps(sendable(told), ensure_ascii=False)}\n\n"
             if over:

@@ -58,7 +58,8 @@ async def _facts(request: Request, id_: str) -> Facts:
 
 async def upload(request: Request) -> JSONResponse:
     services = services_of(request)
-    entry, new = await uploaded(request, services.library, services.opener)
+    async with services.uploading:  # one at a time: each may be large
+        entry, new = await uploaded(request, services.library, services.opener)
     return answer({"game": entry.told(), "notes": entry.notes}, 201 if new else 200)
 
 

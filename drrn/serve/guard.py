@@ -41,9 +41,10 @@ class Access:
     cookie: str = "drrn"  # a browser sends cookies to every port of a machine, so each server has one of its own
 
 
-def local_access(port: int) -> Access:
+def local_access(port: int, host: str = "127.0.0.1") -> Access:
     """Access from this machine alone; a page of another site whose name leads here (DNS rebinding) is refused."""
-    return Access(frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")))
+    names = {host, "127.0.0.1", "localhost", "[::1]"}
+    return Access(frozenset(f"{name}:{port}" for name in names) | (names if port == 80 else set()))
 
 
 def shared_access(port: int) -> Access:

@@ -75,10 +75,14 @@ async def remove_run(request: Request) -> JSONResponse:
 async def run_events(request: Request) -> Response:
     services, id_ = services_of(request), _run(request).id
     rounds, status = -1, ""
+    stamp: tuple[Any, ...] | None = None
 
     def look() -> tuple[list[News], bool]:
-        nonlocal rounds, status
+        nonlocal rounds, status, stamp
         run = services.runs[id_]
+        before, stamp = stamp, run.stamp
+        if stamp == before and not services.trainings.is_starting(run):
+            return [], False
         told = services.trainings.told(run, whole=True)
         news: list[News] = []
         if rounds < 0:

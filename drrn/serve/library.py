@@ -102,8 +102,8 @@ def given_entry(name: str, game: Game, recipe: Recipe) -> GameEntry:
     path = Path(name)
     file = path.name if path.exists() else None
     kind = "suite" if ":" in name and file is None else "story" if file else "other"
-    return GameEntry(name if re.fullmatch(r"[\w-]{1,60}", name) else slug(path.name), title_of(game), "given",
-                     recipe, file, format=kind, name=game.name)  # fmt: skip
+    id_ = name if re.fullmatch(r"[\w-]{1,60}", name) else slug(path.stem if file else name)
+    return GameEntry(id_, title_of(game), "given", recipe, file, format=kind, name=game.name)
 
 
 def _built_in() -> Iterator[GameEntry]:

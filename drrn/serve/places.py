@@ -26,6 +26,8 @@ from drrn.text import ranges
 MOST_TEXTS = 5  # of one place: a passage may be told in many ways
 MOST_WORDS = 8  # actions that lead one way
 
+AgentsPlay = tuple[tuple[str, float], Floats]  # the run and when its weights were written; each slot's probability
+
 
 def told_map(drawn: StoryMap) -> dict[str, Any]:
     """The map as data."""
@@ -80,6 +82,7 @@ class CompiledPlaces:
 
     game: Game
     compiled: Compiled
+    asked: AgentsPlay | None = None  # the play of the agent that was asked for last
 
     @cached_property
     def drawn(self) -> StoryMap:
@@ -142,12 +145,18 @@ class CompiledPlaces:
         from drrn.playing.compiled_rollouts import CompiledRollouts
         from drrn.playing.policies import policy_of
         from drrn.training.loading import load_agent
+        from drrn.training.record import WEIGHTS
 
+        path = Path(run) / WEIGHTS
+        key = (run, path.stat().st_mtime if path.exists() else 0.0)
+        if self.asked is not None and self.asked[0] == key:
+            return self.asked[1]
         agent = load_agent(Path(run))
         if agent.settings.history or agent.model.sees_menu:
             raise InputError("This agent's choice depends on more than the page, so its odds are not known exactly.")
         rollouts = CompiledRollouts(self.compiled, agent.model, agent.model.store.scratch())
         shares: Floats = np.mean(rollouts.probabilities(policy_of("softmax", agent.settings.alpha)), axis=0)
+        self.asked = (key, shares)
         return shares
 
 

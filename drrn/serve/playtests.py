@@ -21,6 +21,7 @@ from drrn.serve.playtest_process import STOP, serve_playtest
 
 MOST_RUNNING = 2
 MOST_ALIVE = 3  # processes that are kept for questions about maps
+MOST_KEPT = 20  # reports in memory
 MARGIN = 60  # seconds that a test may take beyond its own, to open the story and to solve it
 QUESTION_SECONDS = 60
 FACTS_SECONDS = 15
@@ -172,6 +173,7 @@ class PlayTests:
         if len(running) >= MOST_RUNNING:
             raise Refusal(429, f"{MOST_RUNNING} play-tests are running already: try again when one is done.")
         self.forget(entry)
+        self._drop_old()
         job = PlayTestJob(secrets.token_urlsafe(9), entry, seconds)
         self.jobs[job.id] = job
         job.thread.submit(job.run)
@@ -181,6 +183,7 @@ class PlayTests:
         """The tests of a game, the newest first; that which was kept, where there is none."""
         found = [job for job in self.jobs.values() if job.entry.id == entry.id]
         if not found and (kept := _kept(entry)):
+            self._drop_old()
             self.jobs[kept.id] = kept
             found = [kept]
         return found[::-1]
@@ -194,6 +197,13 @@ class PlayTests:
         for other in alive[: max(0, len(alive) - MOST_ALIVE)]:
             other.thread.submit(other.end)
         return await asyncio.get_running_loop().run_in_executor(job.thread, job.ask, question, seconds)
+
+    def _drop_old(self) -> None:
+        """Of tests that are over, only the last used stay in memory; what was kept is read again when asked for."""
+        over = [job for job in self.jobs.values() if job.status != "running"]
+        for job in over[: max(0, len(over) - MOST_KEPT)]:
+            del self.jobs[job.id]
+            _close(job)
 
     def forget(self, entry: GameEntry) -> None:
         """Drop a game's tests that are in memory, and end their processes."""

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from drrn.home import home
 from drrn.serve.answers import Refusal
 from drrn.serve.detached import is_locked
 from drrn.serve.library import Library
@@ -86,6 +87,12 @@ class RunEntry:
         """Whether a process is at work on it."""
         return is_locked(self.files.alive) or is_locked(self.folder / ".lock")
 
+    @property
+    def stamp(self) -> tuple[Any, ...]:
+        """What changes whenever there is something new to tell."""
+        files = (self.folder / "evaluations.csv", self.folder / "config.json", self.files.error, self.files.stop)
+        return (self.is_alive, *map(_changed, files))
+
     @cached_property
     def status(self) -> str:
         """Starting, running, finished, stopped or failed."""
@@ -98,7 +105,7 @@ class RunEntry:
     @property
     def error(self) -> str | None:
         try:
-            return self.files.error.read_text(encoding="utf-8").strip() or None
+            return self._without_places(self.files.error.read_text(encoding="utf-8").strip()) or None
         except (OSError, ValueError):
             return None
 
@@ -140,9 +147,20 @@ class RunEntry:
 
     def _log(self) -> str:
         try:
-            return self.files.log.read_text(encoding="utf-8", errors="replace")[-LOG_SHOWN:]
+            return self._without_places(self.files.log.read_text(encoding="utf-8", errors="replace")[-LOG_SHOWN:])
         except OSError:
             return ""
+
+    def _without_places(self, text: str) -> str:
+        """Names of files without their folders: where those lie is no business of the page."""
+        return text.replace(f"{self.files.runs}/", "").replace(f"{home()}/", "")
+
+
+def _changed(path: Path) -> float | None:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return None
 
 
 class RunShelf:

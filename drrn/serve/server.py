@@ -24,6 +24,7 @@ from drrn.serve.services import Services
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PORTS_TRIED = 20  # where none was asked for
 FIRST_PORT = 8642
+MOST_CONNECTIONS = 1_000
 
 
 class QuietServer(uvicorn.Server):
@@ -45,7 +46,7 @@ def serve(
     library = Library(_given(games))
     bound = _socket(host or LOOPBACK[0], port)
     port = int(bound.getsockname()[1])
-    access = local_access(port) if is_loopback(host) else shared_access(port)
+    access = local_access(port, host or LOOPBACK[0]) if is_loopback(host) else shared_access(port)
     services = Services(library, runs, shared=access.token is not None)
     for link in links(host, port, access):
         say(link)
@@ -54,8 +55,8 @@ def serve(
         opening.daemon = True
         opening.start()
     config = uvicorn.Config(
-        application(services, access), log_level="error", access_log=False, server_header=False, lifespan="on",
-        timeout_graceful_shutdown=2, timeout_keep_alive=30, ws="none",
+        application(services, access), log_level="critical", access_log=False, server_header=False, lifespan="on",
+        timeout_graceful_shutdown=2, timeout_keep_alive=30, limit_concurrency=MOST_CONNECTIONS, ws="none",
     )  # fmt: skip
     try:
         QuietServer(config, services).run(sockets=[bound])

@@ -18,6 +18,7 @@ from drrn.serve.run_starting import Trainings
 from drrn.serve.runs import RunShelf
 from drrn.serve.sessions import SessionTable
 
+AHEAD = 16  # questions that a game's process is sent at once; each is a few kB at most
 MOST_GAME_PROCESSES = 6  # games that are open at once; one more, and the longest unused is closed
 
 
@@ -38,7 +39,8 @@ class Services:
         self.closing = False  # the server is about to end: streams of events end, too
         self.streams = 0  # of events that are open
         self._closed = False
-        self._spare = AskedProcess(serve_game)
+        self._spare = AskedProcess(serve_game, ahead=AHEAD)
+        self.uploading = asyncio.Lock()
         self._warming: asyncio.Task[Any] | None = None
         self._games: OrderedDict[str, AskedProcess] = OrderedDict()  # the last used one last
 
@@ -58,7 +60,7 @@ class Services:
 
     def _spare_process(self) -> AskedProcess:
         """A process that has been begun already; another is begun for the next game."""
-        found, self._spare = self._spare, AskedProcess(serve_game)
+        found, self._spare = self._spare, AskedProcess(serve_game, ahead=AHEAD)
         self._spare.prepare()
         return found
 

@@ -26,7 +26,7 @@ STORIES = (".html", ".htm", ".twee", ".tw", ".json", ".ink")
 RULES = ".toml"
 TYPES = (*STORIES, RULES)
 MOST_FILES = 4
-MOST_KEPT = 200  # uploaded stories
+MOST_KEPT, MOST_KEPT_BYTES = 200, 2**30  # uploaded stories
 OPENING_SECONDS = 60
 
 Files = Mapping[str, bytes]  # by name
@@ -46,11 +46,16 @@ async def uploaded(request: Request, library: Library, opener: AskedProcess) -> 
     id_ = f"{slug(PurePosixPath(story).stem)}-{digest.hexdigest()[:10]}"
     if id_ in library.entries:
         return library[id_], False
-    if sum(entry.removable for entry in library) >= MOST_KEPT:
-        raise Refusal(429, f"There are {MOST_KEPT} uploaded stories already: remove some first.")
+    kept = [entry.folder for entry in library if entry.folder is not None]
+    if len(kept) >= MOST_KEPT or sum(map(_size, kept)) > MOST_KEPT_BYTES:
+        raise Refusal(429, "There are too many uploaded stories already: remove some first.")
     entry = await _kept(id_, story, files, opener)
     library.add(entry)
     return entry, True
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.glob("*") if path.is_file())
 
 
 async def _files(form: FormData) -> dict[str, bytes]:
