@@ -2,6 +2,7 @@
 
 import { get, left, part } from "./api.js";
 import { announce, failure, h, remember, remembered, show, waiting } from "./dom.js";
+import { counted, number } from "./format.js";
 import { gamesView } from "./games.js";
 import { learnView } from "./learn.js";
 import { peopleView } from "./people.js";
@@ -86,8 +87,39 @@ function head(game) {
   return h(
     "header",
     { class: "game-head" },
-    h("h1", { tabindex: "-1" }, game.title),
+    h("div", {}, h("h1", { tabindex: "-1" }, game.title), factsOf(game), leftOut(game.notes)),
     h("nav", { class: "tabs", "aria-label": "What to do with this game" }, links),
+  );
+}
+
+/** A line on what the game is; it has its place before its words are there. */
+function factsOf(game) {
+  const line = h("p", { class: "small soft facts" }, "Looking at the whole story …");
+  get(`/api/games/${part(game.id)}`)
+    .then(({ facts, why_not: why }) => {
+      line.textContent = facts ? factWords(facts) : `Its states were not counted: ${why || "they are too many"}`;
+      line.title = line.textContent;
+    })
+    .catch(() => (line.textContent = ""));
+  return line;
+}
+
+function factWords({ pages, endings, random, best }) {
+  const known = [pages && counted(pages, "page"), endings?.length && counted(endings.length, "ending")];
+  if (typeof random === "number") known.push(`random play gets ${number(random, 1)}`);
+  if (typeof best === "number") known.push(`the best possible is ${number(best, 1)}`);
+  return known.filter(Boolean).join(" · ");
+}
+
+/** What had to be left out to play a story. */
+function leftOut(notes) {
+  if (!notes?.length) return null;
+  const lines = notes.map((note) => h("li", {}, note));
+  return h(
+    "details",
+    { class: "small" },
+    h("summary", {}, `Played without ${counted(notes.length, "thing")}`),
+    h("ul", {}, lines),
   );
 }
 

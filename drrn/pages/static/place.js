@@ -11,22 +11,18 @@ const PLAYERS = [
 ];
 const MOST_ENDINGS = 12;
 
-/** Fill the panel; `go(number)` shows another page. */
+/** Fill the panel; `go(number)` shows another page. The agent's odds take longest, and come when they are there. */
 export async function showPlace(panel, test, place, run, go, signal) {
-  show(panel, h("div", { class: "panel" }, waiting("Reading that page …")));
+  show(panel, h("div", { class: "panel" }, waiting("Reading that page … The first one may take a while.")));
+  const address = `/api/tests/${part(test)}/places/${part(place)}`;
   try {
-    const found = await get(`/api/tests/${part(test)}/places/${part(place)}${run ? `?run=${part(run)}` : ""}`, signal);
-    show(panel, told(found, go));
+    const found = await get(address, signal);
+    const table = h("div", {}, odds(found, Boolean(run)));
+    show(panel, told(found, table, go));
+    if (run) show(table, odds(await get(`${address}?run=${part(run)}`, signal)));
   } catch (error) {
-    if (!left(error))
-      show(
-        panel,
-        h(
-          "div",
-          { class: "panel" },
-          failure(error, () => showPlace(panel, test, place, run, go, signal)),
-        ),
-      );
+    const again = () => showPlace(panel, test, place, run, go, signal);
+    if (!left(error)) show(panel, h("div", { class: "panel" }, failure(error, again)));
   }
 }
 
@@ -40,7 +36,7 @@ export function noPlace(noun) {
   );
 }
 
-function told(found, go) {
+function told(found, table, go) {
   const [first, ...others] = found.texts;
   return h(
     "div",
@@ -55,7 +51,7 @@ function told(found, go) {
           others.map((text) => h("div", { class: "place-text other" }, paragraphs(text))),
         )
       : null,
-    odds(found),
+    table,
     way(found.way),
     neighbours("Comes from", found.from, go),
     neighbours("Leads to", found.to, go),
@@ -110,8 +106,8 @@ function neighbours(title, found, go) {
   );
 }
 
-/** Endings as rows, players as columns. */
-function odds(found) {
+/** Endings as rows, players as columns; the agent's column is there before its numbers are, so that nothing jumps. */
+function odds(found, awaited = false) {
   const known = PLAYERS.filter(([name]) => found.odds?.[name]);
   if (!known.length)
     return h(
@@ -119,17 +115,11 @@ function odds(found) {
       { class: "small soft" },
       "The odds from here are not known: the story has more states than were searched.",
     );
-  const names = new Map();
-  for (const [player] of known) {
-    for (const ending of found.odds[player].endings) {
-      const row = names.get(ending.name) || { name: ending.name, reward: ending.reward, shares: {} };
-      row.shares[player] = ending.odds;
-      names.set(ending.name, row);
-    }
-  }
-  const rows = [...names.values()].sort(
-    (a, b) => Math.max(...Object.values(b.shares)) - Math.max(...Object.values(a.shares)),
-  );
+  const rows = rowsOf(found, known);
+  const cells = (of) => [...known.map(([player]) => h("td", {}, of(player))), awaited ? h("td", {}, "…") : null];
+  const line = (words, of, kind = null) => h("tr", { class: kind }, h("th", { scope: "row" }, words), cells(of));
+  const heads = ["Ending", ...known.map(([, words]) => words), ...(awaited ? ["agent"] : [])];
+  const never = known.some(([player]) => found.odds[player].trapped > 0);
   return h(
     "div",
     { class: "scroll" },
@@ -143,35 +133,33 @@ function odds(found) {
         h(
           "tr",
           {},
-          h("th", { scope: "col" }, "Ending"),
-          known.map(([, words]) => h("th", { scope: "col" }, words)),
+          heads.map((words) => h("th", { scope: "col" }, words)),
         ),
       ),
       h(
         "tbody",
         {},
-        h(
-          "tr",
-          { class: "scores" },
-          h("th", { scope: "row" }, "final reward"),
-          known.map(([player]) => h("td", {}, number(found.odds[player].score))),
-        ),
-        rows.slice(0, MOST_ENDINGS).map((row) =>
-          h(
-            "tr",
-            {},
-            h("th", { scope: "row" }, `${row.name} (${reward(row.reward)})`),
-            known.map(([player]) => h("td", {}, share(row.shares[player] ?? 0))),
-          ),
-        ),
+        line("final reward", (player) => number(found.odds[player].score), "scores"),
+        rows
+          .slice(0, MOST_ENDINGS)
+          .map((row) => line(`${row.name} (${reward(row.reward)})`, (player) => share(row.shares[player] ?? 0))),
+        never ? line("never ends", (player) => share(found.odds[player].trapped ?? 0)) : null,
       ),
-      rows.length > MOST_ENDINGS
-        ? h(
-            "tfoot",
-            {},
-            h("tr", {}, h("td", { colspan: String(known.length + 1) }, `… and ${rows.length - MOST_ENDINGS} more`)),
-          )
-        : null,
     ),
+    rows.length > MOST_ENDINGS ? h("p", { class: "small soft" }, `… and ${rows.length - MOST_ENDINGS} more`) : null,
   );
+}
+
+/** Every ending with each player's odds, the likeliest first. */
+function rowsOf(found, known) {
+  const names = new Map();
+  for (const [player] of known) {
+    for (const ending of found.odds[player].endings) {
+      const row = names.get(ending.name) || { name: ending.name, reward: ending.reward, shares: {} };
+      row.shares[player] = ending.odds;
+      names.set(ending.name, row);
+    }
+  }
+  const most = (row) => Math.max(...Object.values(row.shares));
+  return [...names.values()].sort((a, b) => most(b) - most(a));
 }

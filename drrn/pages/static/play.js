@@ -6,6 +6,8 @@ import { counted, reward } from "./format.js";
 import { agentPanel } from "./play_agent.js";
 import { storyText } from "./story_text.js";
 
+const WRITTEN_IN = "input:not([type=checkbox]), select, textarea"; // where keys are letters
+
 export async function playView(body, game, signal) {
   const view = new Play(body, game, signal);
   await view.begin();
@@ -192,9 +194,9 @@ class Play {
   stepped(before, index, page, by) {
     this.history.push({ text: before.text, actions: before.actions, chosen: index, by });
     this.turn(page);
-    this.text.focus({ preventScroll: true });
     this.seen();
-    announce(page.ended ? `${page.text} The end.` : page.text);
+    if (by === "person") this.text.focus({ preventScroll: true });
+    else announce(page.ended ? `${page.text} The end.` : page.text);
   }
 
   /** What is new stands in sight. */
@@ -251,7 +253,7 @@ class Play {
   }
 
   pressed(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, select, textarea")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.(WRITTEN_IN)) return;
     const index = "123456789".indexOf(event.key);
     if (index >= 0 && this.page && index < this.page.actions.length) this.choose(index);
     else if (event.key === "u") this.undo();

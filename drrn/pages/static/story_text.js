@@ -3,16 +3,12 @@
 import { h, show } from "./dom.js";
 import { number } from "./format.js";
 
-const MOST_MARKED = 16; // words of a page: more would say nothing
+const MOST_MARKED = 14; // different words of a page: more would say nothing
 
-/** Put a text into an element; `marks` are [{start, end, weight}], by their places in the text. */
+/** Put a text into an element; `every` are [{start, end, weight}], by their places in the text. */
 export function storyText(element, text, every = []) {
   const paragraphs = [];
-  const most = Math.max(...every.map((mark) => Math.abs(mark.weight)), 1e-9);
-  const marks = [...every]
-    .sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight))
-    .slice(0, MOST_MARKED)
-    .map((mark) => ({ ...mark, most }));
+  const marks = strongest(text, every);
   const lines = /[^\n]+/g;
   for (let found = lines.exec(text); found; found = lines.exec(text)) {
     const begin = found.index;
@@ -30,6 +26,17 @@ export function storyText(element, text, every = []) {
     );
   }
   show(element, paragraphs.length ? paragraphs : h("p", { class: "soft" }, "(This page has no words.)"));
+}
+
+/** The words that matter most, each wherever it stands. */
+function strongest(text, marks) {
+  const weights = new Map();
+  const said = (mark) => text.slice(mark.start, mark.end).toLowerCase();
+  for (const mark of marks) weights.set(said(mark), Math.max(Math.abs(mark.weight), weights.get(said(mark)) || 0));
+  const kept = [...weights].sort((a, b) => b[1] - a[1]).slice(0, MOST_MARKED);
+  const most = Math.max(1e-9, ...kept.map(([, weight]) => weight));
+  const words = new Set(kept.map(([word]) => word));
+  return marks.filter((mark) => words.has(said(mark))).map((mark) => ({ ...mark, most }));
 }
 
 /** A text cut at its marks. */

@@ -207,21 +207,18 @@ class TestView {
     return h("label", { class: "map-agent" }, "Agent ", choose);
   }
 
+  /** Read a page; another that is still being read is let go. */
   look(place) {
     this.at = place;
-    showPlace(
-      this.panel,
-      this.test.id,
-      place,
-      this.run,
-      (other) => {
-        this.view.go(other);
-        this.look(other);
-      },
-      this.signal,
-    ).then(() => {
-      if (matchMedia("(max-width: 60rem)").matches) this.panel.scrollIntoView({ block: "nearest", behavior: "smooth" });
-    });
+    this.reading?.abort();
+    this.reading = new AbortController();
+    this.signal.addEventListener("abort", () => this.reading.abort(), { once: true });
+    const go = (other) => {
+      this.view.go(other);
+      this.look(other);
+    };
+    showPlace(this.panel, this.test.id, place, this.run, go, this.reading.signal);
+    if (matchMedia("(max-width: 60rem)").matches) this.panel.scrollIntoView({ block: "nearest", behavior: "smooth" });
   }
 
   /** Names of passages in the report lead to the map. */
