@@ -9,7 +9,9 @@ from drrn.authoring.story_map import story_map
 from drrn.authoring.testing import StoryTest
 from drrn.exact.solve import best, random_play
 from drrn.games import compile_game, make
+from drrn.playing.episodes import random_policy
 from drrn.serve.places import CompiledPlaces, seen_places, told_map
+from drrn.serve.sampled_odds import sampled_odds
 from tests.small_server import client_of, uploaded
 from tests.small_stories import FORK, REWARDS
 
@@ -58,6 +60,13 @@ def test_a_map_of_what_was_seen_has_places_too(fork):
     island = next(one for one in seen if one["label"] == "Island")
     assert (tuple(island["way"]["actions"]), island["exact"]) == (("Go out.", "Row on."), False)
     assert (island["texts"], island["from"][0]["label"]) == (["An island, with figs."], "Grey")
+
+
+def test_odds_by_games_are_near_the_exact_ones(fork):
+    found = sampled_odds(fork, ["Go out."], random_policy(0), seconds=60)
+    odds = {ending["name"]: ending["odds"] for ending in found["endings"]}
+    assert (found["games"], odds["Island"]) == (300, pytest.approx(2 / 3, abs=0.1))
+    assert sampled_odds(fork, ["Fly."], random_policy(0), seconds=0) is None
 
 
 def test_a_story_is_tested_in_a_process_and_its_report_outlives_the_server(tmp_path, monkeypatch):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -15,9 +17,11 @@ from drrn.authoring.testing import StoryTest
 from drrn.errors import InputError
 from drrn.games import Compiled, Recipe, compile_game
 from drrn.games.compiled.compile import MOST_STATES
+from drrn.playing.episodes import random_policy
 from drrn.serve.answers import sendable
 from drrn.serve.asking import answer_questions
 from drrn.serve.places import CompiledPlaces, seen_places, told_map
+from drrn.serve.sampled_odds import sampled_odds
 
 TOLD_EVERY = 0.2  # seconds
 STOP = signal.SIGUSR1  # what the server sends to have the report of what was found
@@ -64,7 +68,11 @@ class TestedStory:
 
     @cached_property
     def game(self) -> Any:
-        return self.recipe.open()
+        """The story with its actions in their own order, and without what is not supported, as `drrn test` has it."""
+        try:
+            return replace(self.recipe, shuffle=False, lenient=True).open()
+        except InputError:  # a game that knows no such options
+            return self.recipe.open()
 
     @cached_property
     def places(self) -> CompiledPlaces:
@@ -77,8 +85,20 @@ class TestedStory:
         """Answer a question that comes after the test."""
         if what == "facts":
             return self._facts()
+        if what == "sampled":
+            return self._sampled(*arguments)
         number, run = arguments
         return self.places.told_place(number, run)
+
+    def _sampled(self, way: Sequence[str], run: str | None) -> dict[str, Any]:
+        """What play from where a way leads comes to, by games: random ones, and those of a run's agent."""
+        found: dict[str, Any] = {"random": sampled_odds(self.game, way, random_policy(0)), "best": None, "agent": None}
+        if run is not None:
+            from drrn.training.loading import load_agent
+
+            player = load_agent(Path(run)).policy("softmax")
+            found["agent"] = sampled_odds(self.game, way, player)
+        return found
 
     def _facts(self) -> dict[str, Any]:
         """What a compiled story is, in a few numbers."""

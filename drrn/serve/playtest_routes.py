@@ -81,11 +81,12 @@ async def place(request: Request) -> JSONResponse:
     if job.map is None:
         raise _no_map()
     number, run = request.path_params["place"], request.query_params.get("run")
+    folder = str(services.runs[run].folder) if run else None
     if job.seen is not None:
         if number >= len(job.seen):
             raise Refusal(404, "There is no such place on the map.")
-        return answer(job.seen[number])
-    folder = str(services.runs[run].folder) if run else None
+        seen = job.seen[number]
+        return answer({**seen, "odds": await services.playtests.ask(job, "sampled", seen["way"]["actions"], folder)})
     try:
         return answer(await services.playtests.ask(job, "place", number, folder))
     except InputError as error:
