@@ -12,20 +12,21 @@ from drrn.games import Game
 from drrn.games.contract import Observation
 from drrn.games.optional import ending_of, is_stopped, step_limit_of
 
-MOST_GAMES = 300
-SECONDS = 2.0
-MOST_MISSED = 60  # games in which chance did not lead to the place, before the first that it did
+MOST_GAMES, LEAST_GAMES = 300, 10  # fewer say nothing
+SECONDS = 3.0  # twice that, where there are few games yet
+MOST_MISSED = 100  # games after which few are not waited for: chance seldom leads to the place
 
 Choose = Callable[[Observation], int]
 
 
 def sampled_odds(game: Game, way: Sequence[str], choose: Choose, seconds: float = SECONDS) -> dict[str, Any] | None:
-    """Play on from where a way leads, again and again; None where chance never leads there."""
+    """Play on from where a way leads, again and again; None where chance seldom leads there, or games take too long."""
     until, rewards, steps = time.monotonic() + seconds, list[float](), list[int]()
     endings: Counter[tuple[str, float]] = Counter()
     begin = getattr(choose, "begin", None)  # of a player who remembers the pages of a game
     for seed in range(MOST_GAMES):
-        if (rewards or seed > MOST_MISSED) and time.monotonic() > until:
+        few = len(rewards) < LEAST_GAMES and seed < MOST_MISSED
+        if time.monotonic() > until + (few * seconds):
             break
         shown = _at_place(game, way, seed)
         if shown is None:
@@ -38,7 +39,7 @@ def sampled_odds(game: Game, way: Sequence[str], choose: Choose, seconds: float 
         steps.append(taken)
         if ended:
             endings[str(ending_of(game, last)), last.reward] += 1
-    return _told(rewards, steps, endings) if rewards else None
+    return _told(rewards, steps, endings) if len(rewards) >= LEAST_GAMES else None
 
 
 def _at_place(game: Game, way: Sequence[str], seed: int) -> Observation | None:
