@@ -11,7 +11,7 @@ from tests.browser import DROP, FAINT, NAMELESS, PageServer, chromium, small_sto
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-TINY = {"Rounds": 3, "Episodes per round": 10, "Replicas": 2, "Hidden": 8}
+TINY = {"Rounds": 3, "Episodes per round": 60, "Replicas": 2, "Hidden": 8}
 VIEWS = ("#/", "#/people", "#/game/GAME/play", "#/game/GAME/test", "#/game/GAME/learn", "#/game/GAME/people")
 
 
@@ -36,7 +36,7 @@ def open_page(browser, server):
     def opened(address="", width=1280, height=900, scheme="light"):
         context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
         contexts.append(context)
-        context.set_default_timeout(30_000)
+        context.set_default_timeout(60_000)
         page = context.new_page()
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("console", lambda said: "Content Security Policy" in said.text and wrong.append(said.text))
@@ -65,17 +65,23 @@ def game(browser, server):
 
 @pytest.fixture(scope="module")
 def learned(browser, server, game):
-    """The story, learned for three rounds from the page, while the server was killed and started again."""
+    """The story, learned for three rounds from the page: stopped, the server killed and started again, gone on with."""
     page = browser.new_page()
     page.goto(f"{server.link}#/game/{game}/learn")
     for label, value in TINY.items():
         page.get_by_label(label, exact=True).fill(str(value))
     page.get_by_role("button", name="Start to learn").click()
-    page.locator(".run").wait_for()
+    page.locator(".curve circle").first.wait_for(timeout=60_000)
+    if (stop := page.get_by_role("button", name="Stop")).count():  # else it was quick
+        stop.click()
     server.kill()
     server.start()
     page.reload()
-    page.locator(".run", has_text="finished").wait_for(timeout=60_000)
+    over = page.locator(".run .tag", has_text=re.compile("stopped|finished"))
+    over.wait_for(timeout=60_000)
+    if over.inner_text() == "stopped":
+        page.get_by_role("button", name="Go on").click()
+    page.locator(".run .tag", has_text="finished").wait_for(timeout=60_000)
     assert "3 of 3 rounds" in page.locator(".run").inner_text()
     assert page.locator(".curve circle").count() == 3
     page.close()

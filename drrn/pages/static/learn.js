@@ -4,7 +4,7 @@ import { get, left, listen, part, post, remove } from "./api.js";
 import { announce, failure, field, h, nothing, select, show, toast, waiting } from "./dom.js";
 import { COLOURS, drawCurves, numbersOf } from "./curve.js";
 import { Embeddings } from "./embeddings.js";
-import { number, when } from "./format.js";
+import { STATES, runRow } from "./run_row.js";
 import { settingsForm } from "./settings_form.js";
 
 const RECIPES = [
@@ -16,8 +16,6 @@ const POLICIES = [
   ["softmax", "softmax"],
   ["greedy", "greedy"],
 ];
-const STATES = { starting: "begins", running: "learns", finished: "finished", stopped: "stopped", failed: "failed" };
-const KINDS = { running: "good", starting: "good", failed: "bad", stopped: "warn" };
 
 export async function learnView(body, game, signal) {
   await new Learn(body, game, signal).begin();
@@ -149,32 +147,33 @@ class Learn {
   }
 
   follow(id) {
-    this.runs.get(id).source = listen(
-      `/api/runs/${part(id)}/events`,
-      {
-        run: (run) => {
-          this.keep(run);
-          this.changed();
-        },
-        point: (point) => this.point(id, point),
-        status: (run) => {
-          this.keep(run);
-          this.changed();
-        },
-        done: (run) => {
-          this.keep(run);
-          this.runs.get(id).source = null;
-          this.changed();
-          announce(`${id}: ${STATES[run.status]}.`);
-          this.embeddings.run === id && this.embeddings.show(id);
-          return true;
-        },
-        error: (closed) => {
-          if (closed) this.runs.get(id).source = null;
-        },
-      },
-      this.signal,
-    );
+    const told = (run) => {
+      this.keep(run);
+      this.changed();
+    };
+    const done = (run) => {
+      told(run);
+      this.runs.get(id).source = null;
+      announce(`${id}: ${STATES[run.status]}.`);
+      if (this.embeddings.run === id) this.embeddings.show(id);
+      return true;
+    };
+    const gone = ({ error }) => {
+      this.forget(id);
+      toast(error, "bad");
+      return true;
+    };
+    const lost = (closed) => {
+      if (closed && this.runs.has(id)) this.runs.get(id).source = null;
+    };
+    const handlers = { run: told, status: told, point: (point) => this.point(id, point), done, gone, error: lost };
+    this.runs.get(id).source = listen(`/api/runs/${part(id)}/events`, handlers, this.signal);
+  }
+
+  forget(id) {
+    this.runs.delete(id);
+    this.chosen.delete(id);
+    this.changed();
   }
 
   point(id, point) {
@@ -231,78 +230,15 @@ class Learn {
       h(
         "ul",
         { class: "runs" },
-        runs.map((run) => this.row(run)),
+        runs.map((run) => runRow(run, this.colours.get(run.id), this.chosen.has(run.id), this)),
       ),
     );
     if (focused) this.list.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
   }
 
-  row(run) {
-    const drawn = this.chosen.has(run.id);
-    const box = h("input", {
-      type: "checkbox",
-      checked: drawn,
-      dataset: { key: `draw-${run.id}` },
-      "aria-label": `Draw ${run.id}`,
-      onchange: () => this.choose(run.id, box.checked),
-    });
-    const progress = h("progress", { max: String(run.rounds), value: run.round, "aria-label": "Rounds" });
-    return h(
-      "li",
-      { class: "run", dataset: { run: run.id } },
-      box,
-      h("span", { class: `swatch ${drawn ? `line-${this.colours.get(run.id)}` : ""}`, "aria-hidden": "true" }),
-      h(
-        "div",
-        { class: "run-words" },
-        h("b", {}, run.id),
-        " ",
-        h(
-          "span",
-          { class: `tag ${KINDS[run.status] || ""}` },
-          run.stopping ? "stops after this round" : STATES[run.status] || run.status,
-        ),
-        h(
-          "p",
-          { class: "small soft" },
-          `${run.model}, ${run.recipe ? `${run.recipe}, ` : ""}${run.replicas} replicas, begun ${when(run.began)}`,
-        ),
-        run.error ? h("p", { class: "small bad" }, run.error) : null,
-      ),
-      h(
-        "div",
-        { class: "run-numbers" },
-        progress,
-        h("span", { class: "small number" }, `${run.round} of ${run.rounds} rounds`),
-        h("span", { class: "score number" }, run.score === null || run.score === undefined ? "" : number(run.score)),
-      ),
-      h("div", { class: "row" }, this.buttons(run)),
-    );
-  }
-
-  buttons(run) {
-    const button = (words, act, key) =>
-      h(
-        "button",
-        { type: "button", dataset: { key: `${key}-${run.id}` }, "aria-label": `${words}: ${run.id}`, onclick: act },
-        words,
-      );
-    const busy = ["starting", "running"].includes(run.status);
-    return [
-      busy && !run.stopping ? button("Stop", () => this.tell(run, "stop"), "stop") : null,
-      ["stopped", "failed"].includes(run.status) ? button("Go on", () => this.tell(run, "resume"), "resume") : null,
-      run.ready
-        ? button(
-            "Embeddings",
-            () => {
-              this.embeddings.show(run.id);
-              this.embeddings.element.scrollIntoView({ behavior: "smooth" });
-            },
-            "embeddings",
-          )
-        : null,
-      busy ? null : button("Delete", () => this.away(run), "delete"),
-    ];
+  showEmbeddings(run) {
+    this.embeddings.show(run.id);
+    this.embeddings.element.scrollIntoView({ behavior: "smooth" });
   }
 
   async tell(run, what) {
@@ -318,9 +254,7 @@ class Learn {
     if (!confirm(`Delete the run ${run.id} and all it has learned?`)) return;
     try {
       await remove(`/api/runs/${part(run.id)}`);
-      this.runs.delete(run.id);
-      this.chosen.delete(run.id);
-      this.changed();
+      this.forget(run.id);
     } catch (error) {
       toast(error.message, "bad");
     }

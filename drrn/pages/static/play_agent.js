@@ -6,7 +6,7 @@ import { number, runName, share } from "./format.js";
 import { marked, storyText } from "./story_text.js";
 
 const POLICIES = [
-  ["best", "best: highest Q, but no loops"],
+  ["best", "best: highest Q, no loops"],
   ["softmax", "softmax: by the shares"],
   ["greedy", "greedy: highest Q"],
 ];

@@ -102,19 +102,28 @@ class TestView {
       ),
     );
     announce("The play-test runs.");
-    listen(
-      `/api/tests/${part(test.id)}/events`,
-      {
-        progress: (told) => {
-          words.textContent = told.progress;
-          clock.textContent = `${Math.round(told.elapsed)} s`;
-        },
-        done: (told) => {
-          this.read(told);
-          return true;
-        },
-      },
-      this.signal,
+    const progress = (told) => {
+      words.textContent = told.progress;
+      clock.textContent = `${Math.round(told.elapsed)} s`;
+    };
+    const done = (told) => {
+      this.read(told);
+      return true;
+    };
+    const gone = ({ error }) => {
+      this.lost(error);
+      return true;
+    };
+    const error = (closed) => closed && this.lost("The play-test was lost: the server was started again meanwhile.");
+    listen(`/api/tests/${part(test.id)}/events`, { progress, done, gone, error }, this.signal);
+  }
+
+  lost(words) {
+    this.start.disabled = false;
+    this.stop.hidden = true;
+    show(
+      this.state,
+      failure(new Error(words), () => this.launch()),
     );
   }
 
