@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import ipaddress
+import logging
 import socket
 import threading
 import webbrowser
@@ -20,6 +21,8 @@ from drrn.serve.app import application
 from drrn.serve.guard import Access, local_access, shared_access
 from drrn.serve.library import GameEntry, Library, given_entry
 from drrn.serve.services import Services
+
+logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # what a form lacks is said in the answer
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PORTS_TRIED = 20  # where none was asked for
