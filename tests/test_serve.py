@@ -256,8 +256,8 @@ def test_two_browsers_do_not_disturb_each_other(client, fork_id):
 def test_a_game_goes_on_where_its_process_was_killed(client, fork_id):
     page = stepped(client, begun(client, fork_id), "Go out.")
     process = client.services.playing(client.services.library[fork_id])
-    process._worker.process.kill()
-    process._worker.process.join()
+    process.worker.process.kill()
+    process.worker.process.join()
     assert stepped(client, page, "Row on.")["ending"] == "Island"
 
 

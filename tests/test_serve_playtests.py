@@ -52,7 +52,7 @@ def test_places_are_numbered_as_the_map_numbers_them(name):
 
 def test_a_map_of_what_was_seen_has_places_too(fork):
     test = StoryTest(fork, 1.0)
-    test._look()
+    test.run()
     test.compiled = test.exact = None
     drawn = test.story_map()
     seen = seen_places(drawn, test.sightings)

@@ -28,7 +28,7 @@ class AskedProcess:
     def __init__(self, serve: Serve, *arguments: Any, ahead: int = 1) -> None:
         """`ahead`: how many questions are sent before the first is answered; together they must fit into a pipe."""
         self._serve, self._arguments = serve, arguments
-        self._worker: Worker | None = None
+        self.worker: Worker | None = None
         self._beginning = asyncio.Lock()
         self._turn = asyncio.Semaphore(ahead)
         self._answers: deque[asyncio.Future[tuple[str, Any]]] = deque()  # that have been asked for, the oldest first
@@ -61,7 +61,7 @@ class AskedProcess:
 
     async def _asked(self, question: tuple[Any, ...], seconds: float) -> tuple[str, Any]:
         for _ in range(2):
-            fresh = self._worker is None
+            fresh = self.worker is None
             if self._stopped:
                 break
             try:
@@ -84,10 +84,10 @@ class AskedProcess:
 
     async def _begun(self) -> Worker:
         async with self._beginning:
-            if self._worker is None:
-                self._worker = await asyncio.to_thread(Worker, self._serve, *self._arguments)
-                asyncio.get_running_loop().add_reader(self._worker.connection.fileno(), self._read, self._worker)
-        return self._worker
+            if self.worker is None:
+                self.worker = await asyncio.to_thread(Worker, self._serve, *self._arguments)
+                asyncio.get_running_loop().add_reader(self.worker.connection.fileno(), self._read, self.worker)
+        return self.worker
 
     def _read(self, worker: Worker) -> None:
         """Give each answer that has come to who asked; no thread waits for them."""
@@ -98,12 +98,12 @@ class AskedProcess:
                 if not answer.done():  # else whoever asked has gone away
                     answer.set_result(told)
         except (EOFError, OSError):
-            if worker is self._worker:
+            if worker is self.worker:
                 self._end()
 
     def _end(self) -> None:
         """End the process; who waits for an answer is told of it."""
-        worker, self._worker = self._worker, None
+        worker, self.worker = self.worker, None
         if worker is not None:
             with contextlib.suppress(RuntimeError):  # after the last event there is no loop
                 asyncio.get_running_loop().remove_reader(worker.connection.fileno())
