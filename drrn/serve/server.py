@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import ipaddress
 import logging
+import os
 import socket
+import sys
 import threading
 import webbrowser
 from collections.abc import Callable, Sequence
@@ -53,7 +55,7 @@ def serve(
     services = Services(library, runs, shared=access.token is not None)
     for link in links(host, port, access):
         say(link)
-    if browser:
+    if browser and has_screen():
         opening = threading.Timer(0.5, webbrowser.open, [links(host, port, access)[0]])
         opening.daemon = True
         opening.start()
@@ -76,6 +78,11 @@ def is_loopback(host: str | None) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def has_screen() -> bool:
+    """Whether a browser has a screen to open on; else one that runs in the terminal might take that."""
+    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def links(host: str | None, port: int, access: Access) -> list[str]:
