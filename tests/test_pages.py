@@ -105,10 +105,10 @@ def test_without_jinja2_one_sentence_says_what_to_install(monkeypatch):
         raise InputError(f"{module} is not installed: pip install 'drrn[{extra}]'")
 
     monkeypatch.setattr(drrn.pages, "require", absent)
-    drrn.pages._environment.cache_clear()
+    drrn.pages.template_environment.cache_clear()
     with pytest.raises(InputError, match=r"pip install 'drrn\[cli\]'"):
         rendered("report.html")
-    drrn.pages._environment.cache_clear()
+    drrn.pages.template_environment.cache_clear()
 
 
 def test_scripts_and_styles_load_nothing_from_elsewhere_and_stay_short():

@@ -15,7 +15,7 @@ STATIC = files(__name__) / "static"
 
 def rendered(template: str, **values: Any) -> str:
     """A template of `templates/` with these values; every text in them is escaped, control characters are left out."""
-    return str(_environment().get_template(template).render(**values)).rstrip() + "\n"
+    return str(template_environment().get_template(template).render(**values)).rstrip() + "\n"
 
 
 def static_text(name: str) -> str:
@@ -24,7 +24,8 @@ def static_text(name: str) -> str:
 
 
 @functools.cache
-def _environment() -> Any:
+def template_environment() -> Any:
+    """Jinja2 with our templates: whatever is put in is escaped."""
     jinja2 = require("jinja2", "cli")
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("drrn.pages"),
