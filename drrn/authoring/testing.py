@@ -40,6 +40,7 @@ from drrn.games.optional import title_of
 FIRST_LOOK, FIRST_GAME = 0.1, 0.3  # random games before all else; the last of them may take so long
 SEARCHING = 0.65  # the search of all states
 PLAYING = 0.75  # random games and searching ones, where an agent plays after them
+AGENT_SECONDS = 4.0  # less is not worth an agent's while
 COMPILING = 0.55  # the attempt to compile
 MOST_GAMES = 20_000
 ADDED_SECONDS = 6.0  # for variables and links, where odds are exact already
@@ -166,9 +167,9 @@ class StoryTest:
             self._search_all(self._at(SEARCHING))
             if played_by_engine and self.sightings.complete and self._compile():
                 return
-        pays = self._endings_pay_differently()
+        pays = self._endings_pay_differently() and (1 - PLAYING) * self.seconds > AGENT_SECONDS
         self._play(self._at(PLAYING if pays else 1), self._at(PLAYING if pays else 1))
-        if pays or self._endings_pay_differently():
+        if self._endings_pay_differently() and self._at(1) - time.monotonic() > AGENT_SECONDS:
             self._say("an agent learns, and plays")
             self.agent = agent_play(self.game, self.sightings, self._at(1))
 
