@@ -193,7 +193,14 @@ def _section(title: str, items: Iterable[str], width: int, beside: str = "") -> 
 
 def _wrapped(items: Iterable[str], width: int, indent: str = "  ") -> str:
     lines = (
-        textwrap.fill(one_line(item), width, initial_indent=indent, subsequent_indent=indent + "  " * bool(indent))
+        textwrap.fill(
+            one_line(item),
+            width,
+            initial_indent=indent,
+            subsequent_indent=indent + "  " * bool(indent),
+            break_on_hyphens=False,
+            break_long_words=False,  # a command can be copied
+        )
         for item in items
     )
     return "\n".join(lines)
