@@ -90,6 +90,7 @@ class StoryReport:
     interrupted: bool
     seconds: float
     games: int  # random ones
+    cut_short: int  # random games that the clock ended, which count nowhere
     searched: int  # games that sought what is new
     agent_games: int  # that an agent played after it had learned; 0 where the report is exact, or endings pay alike
     agent_learned_from: int  # games
@@ -253,6 +254,7 @@ class StoryTest:
             interrupted=self.interrupted,
             seconds=time.monotonic() - self.begun,
             games=tally.games,
+            cut_short=tally.cut_short,
             searched=self.played.searched,
             agent_games=agent.games if agent else 0,
             agent_learned_from=self.agent.learned_from if self.agent else 0,
@@ -266,7 +268,7 @@ class StoryTest:
             agent_final_reward=mean_of(agent.rewards) if agent else None,
             best_final_reward=exact.best_final_reward if exact else self._best_found(),
             stopped=SampledValue(exact.trapped, 0.0) if exact else share_of(tally.stopped, tally.games),
-            dead_ends=ends,
+            dead_ends=[end for end in ends if sightings.endings or end.kind != LOOP],  # where nothing ends, all do
             advice=advice(game, sightings),
             variables=values_taken(sightings),
             broken_links=broken_links(game),

@@ -62,6 +62,8 @@ def sureness(report: StoryReport) -> str:
     if report.exact:
         return f"{begun}Exact: solved from all of its states, not estimated."
     played = f"{counted(report.games, 'random game')} and {counted(report.searched, 'game')} that seek what is new"
+    if report.cut_short:
+        played = played.replace(" and ", f" ({report.cut_short:,} more cut short by the clock) and ", 1)
     if report.agent_games:
         learned = f"an agent that had learned from {counted(report.agent_learned_from, 'game')}"
         played = played.replace(" and ", ", ") + f" and {counted(report.agent_games, 'game')} by {learned}"
