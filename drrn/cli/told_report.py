@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from drrn.authoring.checks import Checked
 from drrn.authoring.clicks import ClickPath
+from drrn.authoring.dead_ends import LOOP
 from drrn.authoring.sampled import SampledValue
 from drrn.authoring.shares import share
 from drrn.authoring.testing import EndingTold, StoryReport, Thrown
@@ -15,6 +16,7 @@ from drrn.cli.show import counted, one_line, table
 
 MOST_CLICKS = 40  # of one path that are printed
 MOST_LISTED = 30  # of one list
+MOST_LOOPS = 4  # that have a line each
 WIDEST = 120
 
 
@@ -27,8 +29,7 @@ def told_report(report: StoryReport, asked_for: str) -> str:
     never = "Passages never reached" + ("" if report.exact else " so far")
     parts += _section(never, never_reached_lines(report), width, str(len(report.never_reached)))
     parts += _play(report, width)
-    ends = [f"{dead.passage}: {dead.what}. Clicks: {clicks(dead.path)}" for dead in report.dead_ends]
-    parts += _section("Dead ends", ends, width)
+    parts += _section("Dead ends", dead_end_lines(report), width, str(len(report.dead_ends)))
     parts += _section("What to do", report.advice, width)
     errors = [f"{error.passage}{_line(report, error.line)}: {thrown(error)}" for error in report.errors]
     parts += _section("Errors thrown", errors, width)
@@ -49,6 +50,18 @@ def never_reached_lines(report: StoryReport) -> list[str]:
     lines = [f"{n.passage}{_line(report, n.line)}: {n.why}".rstrip(": ") for n in causes]
     behind = ", ".join(n.passage for n in report.never_reached if n.behind)
     return [*lines, f"and what only passages never reached lead to: {behind}"] if behind else lines
+
+
+def dead_end_lines(report: StoryReport) -> list[str]:
+    """A line for each dead end; loops, where they are many, stand together with the clicks to the nearest."""
+    loops = [dead for dead in report.dead_ends if dead.kind == LOOP]
+    together = len(loops) > MOST_LOOPS
+    alone = [dead for dead in report.dead_ends if not together or dead.kind != LOOP]
+    lines = [f"{dead.passage}: {dead.what}. Clicks: {clicks(dead.path)}" for dead in alone]
+    if together:
+        names = ", ".join(dead.passage for dead in loops)
+        lines.append(f"{names}: {loops[0].what}. Clicks to the first: {clicks(loops[0].path)}")
+    return lines
 
 
 def _line(report: StoryReport, line: int) -> str:
