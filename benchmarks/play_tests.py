@@ -20,6 +20,12 @@ from pathlib import Path
 from typing import Any
 
 HEADER = ("story", "format", "how", "seconds", "endings", "random games", "passages", "links", "dead ends", "errors")
+REASONS = {
+    "no passage named": "its files have no start",
+    "nothing to read": "shows nothing",
+    "Ink source": "Ink source, not compiled",
+    "no Twine story": "no Twine story",
+}
 MOST_SECONDS = 4  # times what was asked for, after which a report is given up
 
 
@@ -89,8 +95,9 @@ def tested(name: str, format_name: str, path: Path, arguments: argparse.Namespac
     try:
         report = json.loads(done.stdout)
     except ValueError:
-        said = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
-        return Row(name, format_name, seconds, {}, f"no report: {said[0][:120]}")
+        said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        why = next((words for sign, words in REASONS.items() if sign in said), said[:80])
+        return Row(name, format_name, seconds, {}, f"no report: {why}")
     if arguments.keep:
         arguments.keep.mkdir(parents=True, exist_ok=True)
         (arguments.keep / f"{name}.json").write_text(done.stdout, encoding="utf-8")

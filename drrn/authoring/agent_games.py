@@ -84,9 +84,7 @@ class WatchedGame:
     def _arrive(self, shown: Observation, index: int) -> Observation:
         now = arrival_of(self.game, shown)
         words, places = tuple(word for word, _ in self._clicks), tuple(place for _, place in self._clicks)
-        self.sightings.arrive(
-            self._before, index, now, lambda: ClickPath(words, places, self._seed, (), shown.text)
-        )
+        self.sightings.arrive(self._before, index, now, lambda: ClickPath(words, places, self._seed, (), shown.text))
         self._before = now
         return shown
 
@@ -97,9 +95,9 @@ class WatchedGame:
 
 def agent_play(game: Game, sightings: Sightings, until: float) -> AgentPlay | None:
     """Let an agent learn and then play until the time is over; None where it came to play no game."""
-    from drrn.training.train import Trainer, threads_of_torch
-
     import torch
+
+    from drrn.training.train import Trainer, threads_of_torch
 
     watched = WatchedGame(game, sightings)
     begun = time.monotonic()

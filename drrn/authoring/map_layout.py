@@ -22,6 +22,7 @@ from drrn.authoring.story_map import StoryMap
 MARGIN, TRACK = 24.0, 7.0  # round the map; between lines that go side by side
 LINE_GAP = 4.0  # between lines that pass through a column
 SWEEPS = 20
+PULL = 0.25  # to the middle of a band, beside a line's 1 and more
 Point = tuple[float, float]
 
 
@@ -149,7 +150,7 @@ def _heights(graph: BandGraph) -> dict[Node, float]:
     """The top of each node: in the order of its column, as near as can be to what it is joined with."""
     top: dict[Node, float] = {}
     for column in graph.columns:
-        y = 0.0
+        y = -sum(graph.height(node) + _gap(node) for node in column) / 2
         for node in column:
             top[node] = y
             y += graph.height(node) + _gap(node)
@@ -165,6 +166,8 @@ def _heights(graph: BandGraph) -> dict[Node, float]:
             wishes = {}
             for node in column:
                 near = joined[0][node] + joined[1][node] if both else joined[sweep % 2][node]
+                # All are drawn a little to the middle: links leave below titles and arrive at them, so a band would sink.
+                near = [*near, (node, -top[node] - graph.height(node) / 2, PULL * len(near))] if near else near
                 total = sum(weight for _, _, weight in near)
                 wish = sum((top[other] + by) * weight for other, by, weight in near) / total if near else top[node]
                 wishes[node] = (wish, total or 0.05)

@@ -40,6 +40,7 @@ from drrn.games.optional import title_of
 FIRST_LOOK, FIRST_GAME = 0.1, 0.3  # random games before all else; the last of them may take so long
 SEARCHING = 0.65  # the search of all states
 PLAYING = 0.75  # random games and searching ones, where an agent plays after them
+AGENT_SECONDS = 4.0  # less is not worth an agent's while
 COMPILING = 0.55  # the attempt to compile
 MOST_GAMES = 20_000
 ADDED_SECONDS = 6.0  # for variables and links, where odds are exact already
@@ -89,6 +90,7 @@ class StoryReport:
     interrupted: bool
     seconds: float
     games: int  # random ones
+    cut_short: int  # random games that the clock ended, which count nowhere
     searched: int  # games that sought what is new
     agent_games: int  # that an agent played after it had learned; 0 where the report is exact, or endings pay alike
     agent_learned_from: int  # games
@@ -166,9 +168,9 @@ class StoryTest:
             self._search_all(self._at(SEARCHING))
             if played_by_engine and self.sightings.complete and self._compile():
                 return
-        pays = self._endings_pay_differently()
+        pays = self._endings_pay_differently() and (1 - PLAYING) * self.seconds > AGENT_SECONDS
         self._play(self._at(PLAYING if pays else 1), self._at(PLAYING if pays else 1))
-        if pays or self._endings_pay_differently():
+        if self._endings_pay_differently() and self._at(1) - time.monotonic() > AGENT_SECONDS:
             self._say("an agent learns, and plays")
             self.agent = agent_play(self.game, self.sightings, self._at(1))
 
@@ -252,6 +254,7 @@ class StoryTest:
             interrupted=self.interrupted,
             seconds=time.monotonic() - self.begun,
             games=tally.games,
+            cut_short=tally.cut_short,
             searched=self.played.searched,
             agent_games=agent.games if agent else 0,
             agent_learned_from=self.agent.learned_from if self.agent else 0,
@@ -265,7 +268,7 @@ class StoryTest:
             agent_final_reward=mean_of(agent.rewards) if agent else None,
             best_final_reward=exact.best_final_reward if exact else self._best_found(),
             stopped=SampledValue(exact.trapped, 0.0) if exact else share_of(tally.stopped, tally.games),
-            dead_ends=ends,
+            dead_ends=[end for end in ends if sightings.endings or end.kind != LOOP],  # where nothing ends, all do
             advice=advice(game, sightings),
             variables=values_taken(sightings),
             broken_links=broken_links(game),

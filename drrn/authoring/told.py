@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from drrn.authoring.clicks import ClickPath
+from drrn.authoring.dead_ends import LOOP
 from drrn.authoring.sampled import SampledValue
 from drrn.authoring.shares import share
 from drrn.authoring.testing import EndingTold, StoryReport, Thrown
 from drrn.writing import counted, one_line
 
 MOST_CLICKS = 40  # of one path that are printed
+MOST_LOOPS = 4  # that have a line each
 
 
 def never_reached_lines(report: StoryReport) -> list[str]:
@@ -17,6 +19,18 @@ def never_reached_lines(report: StoryReport) -> list[str]:
     lines = [f"{n.passage}{line_of(report, n.line)}: {n.why}".rstrip(": ") for n in causes]
     behind = ", ".join(n.passage for n in report.never_reached if n.behind)
     return [*lines, f"and what only passages never reached lead to: {behind}"] if behind else lines
+
+
+def dead_end_lines(report: StoryReport) -> list[str]:
+    """A line for each dead end; loops, where they are many, stand together with the clicks to the nearest."""
+    loops = [dead for dead in report.dead_ends if dead.kind == LOOP]
+    together = len(loops) > MOST_LOOPS
+    alone = [dead for dead in report.dead_ends if not together or dead.kind != LOOP]
+    lines = [f"{dead.passage}: {dead.what}. Clicks: {clicks(dead.path)}" for dead in alone]
+    if together:
+        names = ", ".join(dead.passage for dead in loops)
+        lines.append(f"{names}: {loops[0].what}. Clicks to the first: {clicks(loops[0].path)}")
+    return lines
 
 
 def line_of(report: StoryReport, line: int) -> str:
@@ -30,6 +44,8 @@ def sureness(report: StoryReport) -> str:
     if report.exact:
         return f"{begun}Exact: solved from all of its states, not estimated."
     played = f"{counted(report.games, 'random game')} and {counted(report.searched, 'game')} that seek what is new"
+    if report.cut_short:
+        played = played.replace(" and ", f" ({report.cut_short:,} more cut short by the clock) and ", 1)
     if report.agent_games:
         learned = f"an agent that had learned from {counted(report.agent_learned_from, 'game')}"
         played = played.replace(" and ", ", ") + f" and {counted(report.agent_games, 'game')} by {learned}"

@@ -6,7 +6,16 @@ from collections.abc import Iterable, Iterator
 
 from drrn.authoring.shares import share
 from drrn.authoring.testing import EndingTold, StoryReport
-from drrn.authoring.told import clicks, coverage_line, estimated, never_reached_lines, score_line, sureness, thrown
+from drrn.authoring.told import (
+    clicks,
+    coverage_line,
+    dead_end_lines,
+    estimated,
+    never_reached_lines,
+    score_line,
+    sureness,
+    thrown,
+)
 from drrn.cli.show import one_line
 
 MOST_LISTED = 50
@@ -25,7 +34,7 @@ def step_summary(report: StoryReport) -> str:
     else:
         parts.append("No ending was found.")
     parts += _items("Passages never reached", never_reached_lines(report))
-    parts += _items("Dead ends", (f"{d.passage}: {d.what}. Clicks: {clicks(d.path)}" for d in report.dead_ends))
+    parts += _items("Dead ends", dead_end_lines(report))
     parts += _items("What to do", report.advice)
     parts += _items("Errors thrown", (f"{error.passage}: {thrown(error)}" for error in report.errors))
     parts += _items("Left out, since our own reading of the story does not know it", report.left_out)

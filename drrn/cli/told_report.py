@@ -12,6 +12,7 @@ from drrn.authoring.testing import EndingTold, StoryReport
 from drrn.authoring.told import (
     clicks,
     coverage_line,
+    dead_end_lines,
     estimated,
     has_best,
     line_of,
@@ -37,8 +38,7 @@ def told_report(report: StoryReport, asked_for: str) -> str:
     never = "Passages never reached" + ("" if report.exact else " so far")
     parts += _section(never, never_reached_lines(report), width, str(len(report.never_reached)))
     parts += _play(report, width)
-    ends = [f"{dead.passage}: {dead.what}. Clicks: {clicks(dead.path)}" for dead in report.dead_ends]
-    parts += _section("Dead ends", ends, width)
+    parts += _section("Dead ends", dead_end_lines(report), width, str(len(report.dead_ends)))
     parts += _section("What to do", report.advice, width)
     errors = [f"{error.passage}{line_of(report, error.line)}: {thrown(error)}" for error in report.errors]
     parts += _section("Errors thrown", errors, width)
@@ -109,7 +109,14 @@ def _section(title: str, items: Iterable[str], width: int, beside: str = "") -> 
 
 def _wrapped(items: Iterable[str], width: int, indent: str = "  ") -> str:
     lines = (
-        textwrap.fill(one_line(item), width, initial_indent=indent, subsequent_indent=indent + "  " * bool(indent))
+        textwrap.fill(
+            one_line(item),
+            width,
+            initial_indent=indent,
+            subsequent_indent=indent + "  " * bool(indent),
+            break_on_hyphens=False,
+            break_long_words=False,  # a command can be copied
+        )
         for item in items
     )
     return "\n".join(lines)

@@ -9,7 +9,6 @@ from drrn.games.stories.layout import lay_out
 from drrn.games.stories.page import Link, Page
 from drrn.games.stories.rules import Rules
 
-
 BEGINS_AGAIN, ENDS_THERE = "it begins the story again, which is no action", "the story ends there by its rules"
 
 

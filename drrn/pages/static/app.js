@@ -94,10 +94,10 @@ function head(game) {
 
 /** A line on what the game is; it has its place before its words are there. */
 function factsOf(game) {
-  const line = h("p", { class: "small soft facts" }, "Looking at the whole story …");
+  const line = h("p", { class: "small soft facts" }, "Looking at the whole game …");
   get(`/api/games/${part(game.id)}`)
     .then(({ facts, why_not: why }) => {
-      line.textContent = facts ? factWords(facts) : `Its states were not counted: ${why || "they are too many"}`;
+      line.textContent = facts ? factWords(facts) : `Not all of its states are known. ${why || ""}`;
       line.title = line.textContent;
     })
     .catch(() => (line.textContent = ""));

@@ -126,7 +126,11 @@ function odds(found, awaited = false) {
     h(
       "table",
       { class: "odds" },
-      h("caption", {}, found.exact ? "How it ends from here, exactly" : "How it ends from here, as far as was seen"),
+      h(
+        "caption",
+        {},
+        found.exact ? "How it ends from here, exactly" : `How it ends from here, ${byGames(found, known)}`,
+      ),
       h(
         "thead",
         {},
@@ -139,7 +143,7 @@ function odds(found, awaited = false) {
       h(
         "tbody",
         {},
-        line("final reward", (player) => number(found.odds[player].score), "scores"),
+        line("final reward", (player) => scoreOf(found.odds[player]), "scores"),
         rows
           .slice(0, MOST_ENDINGS)
           .map((row) => line(`${row.name} (${reward(row.reward)})`, (player) => share(row.shares[player] ?? 0))),
@@ -148,6 +152,16 @@ function odds(found, awaited = false) {
     ),
     rows.length > MOST_ENDINGS ? h("p", { class: "small soft" }, `… and ${rows.length - MOST_ENDINGS} more`) : null,
   );
+}
+
+/** By how many games odds were found that are not exact. */
+function byGames(found, known) {
+  const games = known.map(([player]) => found.odds[player].games).filter(Boolean);
+  return games.length ? `by ${Math.min(...games)} games` : "as far as was seen";
+}
+
+function scoreOf(odds) {
+  return number(odds.score) + (odds.error ? ` ± ${number(odds.error)}` : "");
 }
 
 /** Every ending with each player's odds, the likeliest first. */

@@ -105,6 +105,7 @@ class Play {
 
   showActions() {
     const { page } = this;
+    this.actions.classList.toggle("many", page.actions.length > 9);
     if (page.ended || page.stopped) {
       show(this.actions, h("li", { class: "the-end" }, this.ending()));
       return;

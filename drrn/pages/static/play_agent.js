@@ -17,6 +17,10 @@ const PACES = [
   ["300", "very quickly"],
 ];
 
+const WHAT_IS_SHOWN =
+  "Q is the reward it expects from there to the end: a dot for each replica (copies that learned with other seeds), " +
+  "their mean in numbers. The bar is the share by which softmax would draw the action.";
+
 export function agentPanel(play) {
   return new AgentPanel(play);
 }
@@ -49,6 +53,7 @@ class AgentPanel {
       { hidden: true },
       this.chooser,
       this.on.element,
+      h("p", { class: "help" }, WHAT_IS_SHOWN),
       this.words.element,
       this.legend(),
       field("How it chooses", this.policy),
