@@ -67,6 +67,8 @@ async def told_refusal(_: Request, error: Exception) -> Response:
         return refused(Refusal(400, str(error)))
     if isinstance(error, HTTPException):
         return refused(Refusal(error.status_code, SENTENCES.get(error.status_code, str(error.detail))))
+    if isinstance(error, OSError):
+        return refused(Refusal(500, f"The server could not do this: {error.strerror or error}."))
     log.error("a request failed", exc_info=error)
     return refused(Refusal(500, "The server failed at this; what it was stands in the terminal."))
 

@@ -48,7 +48,7 @@ def application(services: Services, access: Access) -> Starlette:
         Mount("/static", StaticFiles(directory=FILES)),
         *game_routes(), *play_routes(), *playtest_routes(), *learn_routes(), *people_routes(),
     ]  # fmt: skip
-    handlers = dict.fromkeys((Refusal, InputError, HTTPException, Exception), told_refusal)
+    handlers = dict.fromkeys((Refusal, InputError, HTTPException, OSError, Exception), told_refusal)
     app = Starlette(
         routes=routes, middleware=[Middleware(Guard, access=access)], exception_handlers=handlers, lifespan=lifespan
     )

@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections import deque
 from collections.abc import Callable
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -85,7 +86,7 @@ class AskedProcess:
     async def _begun(self) -> Worker:
         async with self._beginning:
             if self.worker is None:
-                self.worker = await asyncio.to_thread(Worker, self._serve, *self._arguments)
+                self.worker = await asyncio.to_thread(quiet_worker, self._serve, *self._arguments)
                 asyncio.get_running_loop().add_reader(self.worker.connection.fileno(), self._read, self.worker)
         return self.worker
 
@@ -122,9 +123,15 @@ class AskedProcess:
         self._end()
 
 
+def quiet_worker(serve: Serve, *arguments: Any) -> Worker:
+    """A worker, begun in a thread, that Ctrl-C does not reach from its first moment on: it inherits what is blocked."""
+    resource_tracker.ensure_running()  # which the first worker would begin, and unblock the signal again
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # of this thread alone; the main one takes the signal
+    return Worker(serve, *arguments)
+
+
 def answer_questions(connection: Connection[Any, Any], respond: Callable[..., Any]) -> None:
     """The other side: answer until the connection is closed, or the process has grown too large."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's, which ends this process
     while resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * UNITS < MOST_MEMORY:
         try:
             question = connection.recv()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import re
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drrn.errors import InputError
+from drrn.games import Compiled, Game
+from drrn.games.optional import another, close, is_stopped
 from drrn.serve.run_files import RunFiles
 
 if TYPE_CHECKING:
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST_PAGES = 8
 MOST_ACTIONS = 12
+GAMES_PLAYED, STEPS_PLAYED = 5, 50  # to find pages of a game that is not compiled
 KEPT = re.compile(r"round-(\d{5})\.npz")
 
 Page = tuple[str, tuple[str, ...]]
@@ -24,12 +29,13 @@ Vectors = NDArray[np.float64]
 
 
 class EmbeddingLog:
-    """Keeps the vectors of a few pages of a compiled game after each round; of other games and models, nothing."""
+    """Keeps the vectors of a few pages after each round; of models that have no vectors of actions, nothing."""
 
     def __init__(self, files: RunFiles, trainer: Trainer) -> None:
         self.files, self.trainer = files, trainer
-        self.pages = _pages(trainer)
-        if self.pages:
+        kept = files.read_json(files.beside / "pages.json")  # of a run that goes on: the same pages
+        self.pages = [(text, tuple(actions)) for text, actions in kept] if kept else _pages(trainer)
+        if self.pages and not kept:
             files.write_json(files.beside / "pages.json", self.pages)
 
     def keep(self, number: int) -> None:
@@ -61,20 +67,41 @@ class EmbeddingLog:
 
 def _pages(trainer: Trainer) -> list[Page]:
     """The pages with a choice that random play comes to most often; none where the model has no two vectors to show."""
-    from drrn.exact.chain import Chain, uniform
     from drrn.models.drrn import DRRN
 
-    compiled, model = trainer.compiled, trainer.model
-    if compiled is None or not isinstance(model, DRRN) or model.sees_menu or trainer.settings.action_hidden is not None:
+    if not isinstance(trainer.model, DRRN) or trainer.settings.action_hidden is not None:
         return []
-    visits = Chain(compiled, uniform(compiled)).visits()
-    often = np.bincount(compiled.page, visits, len(compiled.page_text))
-    counts = np.diff(compiled.page_first)
-    chosen = [page for page in np.argsort(-often, kind="stable").tolist() if 2 <= counts[page] <= MOST_ACTIONS]
-    found = []
-    for page in chosen[:MOST_PAGES]:
+    often = _often(trainer.compiled) if trainer.compiled is not None else _met(trainer.game)
+    shown = [page for page, _ in often.most_common() if 2 <= len(page[1]) <= MOST_ACTIONS]
+    return shown[:MOST_PAGES]
+
+
+def _often(compiled: Compiled) -> Counter[Page]:
+    """How often random play comes to each page of a compiled game."""
+    from drrn.exact.chain import Chain, uniform
+
+    visits = np.bincount(compiled.page, Chain(compiled, uniform(compiled)).visits(), len(compiled.page_text))
+    found: Counter[Page] = Counter()
+    for page, often in enumerate(visits.tolist()):
         actions = compiled.page_action[compiled.page_first[page] : compiled.page_first[page + 1]]
-        found.append((compiled.texts[compiled.page_text[page]], tuple(compiled.actions[a] for a in actions)))
+        found[compiled.texts[compiled.page_text[page]], tuple(compiled.actions[a] for a in actions)] = often
+    return found
+
+
+def _met(game: Game) -> Counter[Page]:
+    """How often a few random games of a copy come to each page; of a game that has no copies, nothing."""
+    found: Counter[Page] = Counter()
+    copied, choose = another(game), random.Random(0)
+    if copied is None:
+        return found
+    for seed in range(GAMES_PLAYED):
+        shown = copied.reset(seed)
+        for _ in range(STEPS_PLAYED):
+            if shown.ended or is_stopped(copied):
+                break
+            found[shown.text, tuple(sorted(shown.actions))] += 1
+            shown = copied.step(choose.randrange(len(shown.actions)))
+    close(copied)
     return found
 
 

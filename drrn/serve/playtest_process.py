@@ -121,7 +121,6 @@ class TestedStory:
 
 def serve_playtest(connection: Connection[Any, Any], recipe: Recipe, seconds: float | None) -> None:
     """Test the story for so many seconds, unless None; then answer questions."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     story = TestedStory(connection, recipe)
     if seconds is not None:
         try:

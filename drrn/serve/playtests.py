@@ -16,6 +16,7 @@ from drrn.errors import InputError
 from drrn.home import home
 from drrn.processes import Worker
 from drrn.serve.answers import Refusal, log
+from drrn.serve.asking import quiet_worker
 from drrn.serve.library import GameEntry
 from drrn.serve.playtest_process import STOP, serve_playtest
 
@@ -68,7 +69,7 @@ class PlayTestJob:
         """Follow the process until it has told what it found. In a thread."""
         assert self.seconds is not None
         try:
-            self.worker = Worker(serve_playtest, self.entry.recipe, self.seconds)
+            self.worker = quiet_worker(serve_playtest, self.entry.recipe, self.seconds)
             self._follow(self.begun + self.seconds + MARGIN)
         except (EOFError, OSError):
             self._fail("The process of the play-test died: it may have needed too much memory.")
@@ -123,7 +124,7 @@ class PlayTestJob:
     def ask(self, question: tuple[Any, ...], seconds: float) -> Any:
         """Ask the process about the map; one that is gone is begun anew. In the thread."""
         if self.worker is None:
-            self.worker = Worker(serve_playtest, self.entry.recipe, None)
+            self.worker = quiet_worker(serve_playtest, self.entry.recipe, None)
         try:
             self.worker.connection.send(question)
             if self.worker.connection.poll(seconds):

@@ -63,7 +63,10 @@ def _learn(files: RunFiles, what: str) -> None:
         embeddings = EmbeddingLog(files, trainer)
         for finished in trainer.train():
             run.keep(trainer)
-            embeddings.keep(finished.number)
+            try:
+                embeddings.keep(finished.number)
+            except Exception as error:  # a drawing is no reason to end a training
+                print(f"no embeddings were kept: {type(error).__name__}: {error}", flush=True)
             print(f"round {finished.number} of {trainer.settings.rounds}", flush=True)
 
 

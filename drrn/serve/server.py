@@ -35,9 +35,13 @@ MOST_CONNECTIONS = 1_000
 class QuietServer(uvicorn.Server):
     """A server that lets streams of events go when it is told to end, so that it ends at once."""
 
-    def __init__(self, config: uvicorn.Config, services: Services) -> None:
+    def __init__(self, config: uvicorn.Config, services: Services, announce: Callable[[], None]) -> None:
         super().__init__(config)
-        self.services = services
+        self.services, self.announce = services, announce
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        self.announce()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self.services.closing = True
@@ -53,18 +57,19 @@ def serve(
     port = int(bound.getsockname()[1])
     access = local_access(port, host or LOOPBACK[0]) if is_loopback(host) else shared_access(port)
     services = Services(library, runs, shared=access.token is not None)
-    for link in links(host, port, access):
+    link = link_of(host, port, access)
+
+    def announce() -> None:
         say(link)
-    if browser and has_screen():
-        opening = threading.Timer(0.5, webbrowser.open, [links(host, port, access)[0]])
-        opening.daemon = True
-        opening.start()
+        if browser and has_screen():
+            threading.Thread(target=webbrowser.open, args=[link], daemon=True).start()
+
     config = uvicorn.Config(
         application(services, access), log_level="critical", access_log=False, server_header=False, lifespan="on",
         timeout_graceful_shutdown=2, timeout_keep_alive=30, limit_concurrency=MOST_CONNECTIONS, ws="none",
     )  # fmt: skip
     try:
-        QuietServer(config, services).run(sockets=[bound])
+        QuietServer(config, services, announce).run(sockets=[bound])
     finally:
         services.close()
         bound.close()
@@ -85,13 +90,13 @@ def has_screen() -> bool:
     return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def links(host: str | None, port: int, access: Access) -> list[str]:
+def link_of(host: str | None, port: int, access: Access) -> str:
     """What opens the page: of an address that stands for all of a machine, one that others can reach."""
     name = host or LOOPBACK[0]
     if name in ("0.0.0.0", "::"):
         name = _own_address()
     shown = f"[{name}]" if ":" in name else name
-    return [f"http://{shown}:{port}/" + (f"?token={access.token}" if access.token else "")]
+    return f"http://{shown}:{port}/" + (f"?token={access.token}" if access.token else "")
 
 
 def _own_address() -> str:
