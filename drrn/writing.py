@@ -38,6 +38,16 @@ def visible_json(text: str) -> str:
     return STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
+def one_line(text: str) -> str:
+    """Text that others wrote, on one line."""
+    return " ".join(visible(text).split())
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun: 1 page, 2 pages."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def words(text: str) -> list[str]:
     """The words of a text, in its order."""
     if not text.isascii():

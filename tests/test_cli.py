@@ -104,8 +104,12 @@ def test_inspect_prints_the_table_of_the_paper_and_what_to_mend(capsys, tale):
     tale.write_text(TALE + "\n:: Cellar\n[[Out.|Nowhere]] <<wobble>>\n", encoding="utf-8")
     assert main(["inspect", str(tale)]) == 0
     out = capsys.readouterr().out
-    for part in ("choice", "deterministic", "Attic", 'there is no "Nowhere"', "<<wobble>>", "the story asks for $n"):
+    for part in ("choice", "deterministic", "2 passages never reached; 2 things that cannot", "the story asks for $n"):
         assert part in out
+    assert main(["test", str(tale)]) == 0
+    told = capsys.readouterr().out
+    for part in ("Attic", 'there is no "Nowhere"', "<<wobble>>"):
+        assert part in told
     assert main(["inspect", str(tale), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["pages"], found["most_actions"], found["complete"]) == (3, 2, True)
@@ -123,7 +127,7 @@ def test_inspect_tells_the_best_and_the_random_score_and_the_odds_of_each_ending
     assert sorted(ending["odds"]["shortest"] for ending in found["endings"]) == [["Down."], ["Up."]]
     assert main(["inspect", str(tale)]) == 0
     out = capsys.readouterr().out
-    for part in ("best play", "random play", "50.0%", "Shortest way to each ending (2)", "Up: Up."):
+    for part in ("best play", "random play", "50.0%", "1 passage never reached: drrn"):
         assert part in out
 
 

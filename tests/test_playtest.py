@@ -3,9 +3,8 @@
 import pytest
 
 import drrn
-from drrn.authoring.map_layout import columns, heights
 from drrn.authoring.playtest import play_test, shortest_ways, walkthrough
-from drrn.authoring.story_map import draw, map_figure, story_map
+from drrn.authoring.story_map import draw, story_map
 from drrn.authoring.survey import full_survey, last_words, survey
 
 TALE = """\
@@ -115,34 +114,6 @@ def test_the_map_has_a_place_for_each_passage_and_ending(compiled):
 
 def test_the_map_is_drawn_as_svg_and_png(compiled, tmp_path):
     pytest.importorskip("matplotlib")
-    svg, png = draw(compiled, tmp_path / "v1.2 map")
+    svg, png = draw(story_map(compiled), tmp_path / "v1.2 map")
     assert (svg.name, png.name) == ("v1.2 map.svg", "v1.2 map.png")
     assert b"<svg" in svg.read_bytes()[:600] and png.read_bytes()[:4] == b"\x89PNG"
-
-
-@pytest.mark.parametrize("title", ["Pit", "The very long tale of a pit that had neither an end nor a beginning"])
-def test_the_map_of_a_small_story_holds_its_title_and_its_loops(story, title):
-    pytest.importorskip("matplotlib")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.patches import FancyArrowPatch
-
-    tale = story(":: Start\n[[Dig.|Start]]\n[[Go.|End]]\n\n:: End\nOver.\n", f'title = "{title}"\n')
-    figure = map_figure(story_map(drrn.compile_game(tale, cache=False)))
-    renderer = FigureCanvasAgg(figure).get_renderer()
-    (axes,) = figure.axes
-    legend = axes.texts[-1]
-    extent, page = legend.get_window_extent(renderer), figure.bbox
-    assert "1 passage, 1 ending\n" in legend.get_text()
-    assert page.x0 < extent.x0 and extent.x1 < page.x1 and page.y0 < extent.y0 and extent.y1 < page.y1
-    assert sum(isinstance(patch, FancyArrowPatch) for patch in axes.patches) == 2
-
-
-def test_columns_follow_the_distance_and_are_cut_where_too_tall():
-    assert columns([0, 1, 1, 1, 1, 1, 2], tallest=3) == [[0], [1, 2, 3], [4, 5], [6]]
-
-
-def test_places_in_a_column_keep_apart_and_near_to_what_they_are_joined_with():
-    stacks = [[0, 1], [2, 3]]
-    height = heights(stacks, {(0, 3): 1.0, (1, 2): 1.0})
-    assert all(abs(height[stack[0]] - height[stack[1]]) >= 1 - 1e-9 for stack in stacks)
-    assert (height[0] < height[1]) == (height[3] < height[2])

@@ -1,15 +1,19 @@
 """`drrn test`: what a play-test finds in small stories of our own, exactly or by games, and how it tells."""
 
 import json
+import time
 
 import pytest
 
 import drrn
+from drrn.authoring import agent_games
 from drrn.authoring.clicks import ClickPath, read_path, replayed, write_path
 from drrn.authoring.playtest import shortest_ways
 from drrn.authoring.shares import share
+from drrn.authoring.sightings import Sightings
 from drrn.authoring.testing import StoryTest
 from drrn.cli import main
+from drrn.cli.told_report import told_report
 from drrn.errors import InputError
 from drrn.exact.solve import best, random_play
 from drrn.games.contract import Observation
@@ -235,6 +239,7 @@ def test_an_ink_story_is_tested_like_any_other(tmp_path):
     report = report_of(open_ink(path, shuffle=False))
     assert report.exact and {ending.name for ending in report.endings} == {"home.attic", "home.shut"}
     assert {taken.variable: taken.values for taken in report.variables}["$coins"] == "0, 1, 2"
+    assert (report.links.seen, report.links.total) == (4, 4) and report.passages.seen == report.passages.total == 5
 
 
 class Coin:
@@ -253,6 +258,55 @@ def test_a_game_without_a_story_gets_its_endings():
     report = report_of(Coin(), 1)
     assert not report.exact and [ending.reward for ending in report.endings] == [1.0, 0.0]
     assert abs(report.endings[0].random.mean - 0.5) < 0.1 and report.best_final_reward == 1
+
+
+def test_an_agent_plays_what_cannot_be_compiled_and_its_endings_are_told(monkeypatch):
+    monkeypatch.setattr(agent_games, "MOST_PLAYED", 20)
+    monkeypatch.setitem(agent_games.SMALL, "rounds", 4)
+    test = StoryTest(Coin(), 1)
+    test.run()
+    test.agent = agent_games.agent_play(test.game, test.sightings, time.monotonic() + 120)
+    report = test._report()
+    assert (report.agent_games, report.agent_learned_from) == (20, 4 * (20 + 3))
+    assert report.agent_final_reward.mean > 0.9 and report.endings[0].agent.mean > 0.9
+    told = told_report(report, "coin")
+    assert "20 games by an agent that had learned from 92 games" in " ".join(told.split())
+
+
+def test_an_agent_whose_time_is_over_has_played_nothing():
+    assert agent_games.agent_play(Coin(), Sightings(), time.monotonic() - 1) is None
+
+
+def test_where_no_ending_pays_more_there_is_nothing_for_an_agent_to_learn(story):
+    report = report_of(Uncompiled(story(":: Start\n[[Go.|A]]\n[[Stay.|B]]\n:: A\nOut.\n:: B\nIn.\n")), 1)
+    assert report.agent_games == 0 and report.agent_final_reward is None and len(report.endings) == 2
+
+
+AGAIN = """\
+:: Start
+[[Enter.|Hall]]
+
+:: Hall
+THE END
+
+[[Play again?|Title]]
+
+:: Title
+A title. [[Begin.|Start]]
+"""
+
+
+def test_a_link_that_begins_the_story_again_is_no_condition_never_met(story):
+    report = report_of(story(AGAIN))
+    (title,) = report.never_reached
+    assert title.why == '"Hall" names it, but it begins the story again, which is no action'
+    assert (report.links.seen, report.links.total) == (1, 2)
+
+
+def test_where_the_story_ends_by_its_rules_what_stands_behind_is_told_so(story):
+    tale = AGAIN.replace("THE END", "A hall.").replace("Play again?", "On.")
+    report = report_of(story(tale, 'ends = { passage = "Hall" }'))
+    assert report.never_reached[0].why == '"Hall" names it, but the story ends there by its rules'
 
 
 def test_a_world_that_compiles_is_told_exactly():

@@ -20,6 +20,7 @@ QUOTED = re.compile(r"\"([^\"\n]{1,500})\"|'([^'\n]{1,500})'")
 COMMENT = re.compile(r"<!--.*?-->|/\*.*?\*/|/%.*?%/", re.S)
 COMPUTED = re.compile(r"[$_`\"'()+{}<>]|^\w+:|\.\w{2,4}$|^#")  # a target that code works out, or that is no passage
 NOWHERE = "no passage: there is no"  # how a reader complains of a link that leads nowhere
+Pair = tuple[str, str]  # a passage, and one that it leads to
 SURE = 3.0  # what never came in n games has, with 95 % confidence, odds below 3/n
 
 
@@ -59,8 +60,10 @@ def story_behind(game: Game) -> Story | None:
 def links_of(game: Game) -> dict[str, set[str]]:
     """Passage → passages that it leads to or displays: as it was parsed, else as its source names them."""
     story = story_behind(game)
-    if story is None or hasattr(game, "ink"):
+    if story is None:
         return {}
+    if hasattr(game, "ink"):
+        return {name: set(targets) for name, targets in game.ink.links.items()}
     parsed: Mapping[str, set[str]] = getattr(getattr(game, "script", None), "links", {})
     pages = _pages(story)
     found = {name: set(parsed[name]) if name in parsed else _named_by(story, name) for name in pages}
@@ -86,10 +89,17 @@ def passages_covered(game: Game, seen: Collection[str]) -> Covered:
     return Covered(len(pages.keys() & set(seen)), len(pages))
 
 
-def links_covered(links: Mapping[str, set[str]], seen: set[tuple[str, str]]) -> Covered:
-    """How many links were seen to lead where they say."""
+def links_covered(links: Mapping[str, set[str]], seen: set[tuple[str, str]], left_out: Collection[Pair]) -> Covered:
+    """How many links were seen to lead where they say; those that are no actions do not count."""
     every = {(name, target) for name, targets in links.items() for target in targets}
+    every -= set(left_out) - seen
     return Covered(len(every & seen), len(every))
+
+
+def links_left_out(game: Game) -> Mapping[Pair, str]:
+    """Links that are no actions (they begin the story again, or it ends there), and why."""
+    found = getattr(game, "left_out", {})
+    return found if isinstance(found, Mapping) else {}
 
 
 def never_reached(
@@ -101,7 +111,7 @@ def never_reached(
         return []
     missing = {name: line for name, line in _pages(story).items() if name not in sightings.passages}
     tried = {page.passage for page in sightings.pages.values() if page.untried}  # pages with an action left to try
-    unnamed = _unnamed(story) if missing else ""
+    unnamed, no_actions = _unnamed(story) if missing else "", links_left_out(game)
     found = []
     for name, line in missing.items():
         sources = sorted(passage for passage, targets in links.items() if name in targets and passage != name)
@@ -113,7 +123,10 @@ def never_reached(
         elif not met:
             why = f'only "{sources[0]}" leads there, which is never reached either'
             found.append(NeverReached(name, why, line, behind=sources[0]))
+        elif all((passage, name) in no_actions for passage in met):
+            found.append(NeverReached(name, f'"{met[0]}" names it, but {no_actions[met[0], name]}', line))
         else:
+            met = [passage for passage in met if (passage, name) not in no_actions]
             found.append(NeverReached(name, _unmet(met[0], met[0] in tried, exact, games), line))
     return found
 

@@ -14,6 +14,8 @@ from drrn.games.contract import Game
 from drrn.games.stories.beginnings import ENDING_NAME, ENDING_TEXT
 
 USED_UP, ERROR, LOOP = "choices used up", "error", "loop"
+# What engines write onto the page where a story sends them to a passage that is not there, or runs code that fails.
+ENGINE_ERROR = re.compile(r"^.{0,20}\bError: .{0,200}(?:does not exist|not found|cannot|can't|bad )[^\n]*", re.M)
 MOST_ADVICE = 3
 ENOUGH_VISITS = 20  # of each page of a loop, before it is said that no one leaves it
 
@@ -34,6 +36,11 @@ def dead_ends(game: Game, links: Mapping[str, set[str]], sightings: Sightings) -
         DeadEnd(ERROR, key.name, "a page that threw an error and offers nothing", path)
         for key, path in sightings.ended_by_error.items()
         if key.rule is None
+    ]
+    found += [
+        DeadEnd(ERROR, key.name, f"a page that shows an error: {shown[0].strip()[:120]}", seen.path)
+        for key, seen in sightings.endings.items()
+        if key.rule is None and key not in sightings.ended_by_error and (shown := ENGINE_ERROR.search(seen.text))
     ]
     known = {dead.passage for dead in found}
     for key, ending in sightings.endings.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -89,6 +90,13 @@ def ways_to_passages(compiled: Compiled) -> dict[str, ClickPath]:
         if (name := compiled.passages[compiled.passage[state]]) not in found:
             found[name] = _way(compiled, steps, state)
     return found
+
+
+def way_to_any(compiled: Compiled, states: Collection[int]) -> ClickPath | None:
+    """A shortest way to the nearest of some states; None where none of them can be reached."""
+    steps = _first_steps(compiled)
+    nearest = next((state for state in steps if state in states), None)
+    return None if nearest is None else with_deciding_chances(compiled, _way(compiled, steps, nearest))
 
 
 def links_taken(compiled: Compiled) -> set[tuple[str, str]]:

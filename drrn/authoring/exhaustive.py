@@ -30,6 +30,7 @@ class _Search:
         self.game, self.sightings, self.until = game, sightings, until
         self.came_from: dict[Hashable, tuple[Hashable, int, float] | None] = {}
         self.arrivals: dict[Hashable, Arrival] = {}
+        self.led_to: dict[tuple[Hashable, int], dict[Hashable, float]] = {}  # by chance, where a step has several ends
         self.fresh: deque[Hashable] = deque()  # states to leave whose page is new
         self.known: deque[Hashable] = deque()  # and those whose page was seen before
         self.listed = True  # whether all outcomes could be
@@ -96,6 +97,8 @@ class _Search:
         fresh = self.sightings.arrive(come, index, self.arrivals[state], lambda: self._path(state))
         if new is not None:
             (self.fresh if fresh else self.known).append(state)
+        if before is not None and chance < 1:
+            self.led_to.setdefault((before, index), {})[state] = chance
         if known != self._met():
             self.last_news = len(self.came_from)
 
@@ -118,17 +121,31 @@ class _Search:
         named = getattr(self.game, "ending_at", None)  # which it says of endings alone
         return Arrival(shown, position, ending_key(named(state) if named else None, position, shown))
 
+    def _decides(self, step: tuple[Hashable, int, float], wanted: str | None, last: Arrival) -> float:
+        """How likely a step leads to where the next action can be taken; 1 where chance decides nothing."""
+        ends = self.led_to.get(step[:2])
+        if ends is None:
+            return step[2]
+        kind = sum(chance for end, chance in ends.items() if _leads_on(self.arrivals[end], wanted, last))
+        return min(1.0, max(kind, step[2]))
+
     def _path(self, state: Hashable) -> ClickPath:
         """The clicks by which a state was first reached."""
-        text = self.arrivals[state].shown.text
-        steps = []
+        last, text = self.arrivals[state], self.arrivals[state].shown.text
+        steps: list[tuple[str, int, float]] = []
         while (step := self.came_from[state]) is not None:
-            before, index, chance = step
-            steps.append((self.arrivals[before].shown.actions[index], index, chance))
+            before, index = step[:2]
+            wanted = steps[-1][0] if steps else None
+            steps.append((self.arrivals[before].shown.actions[index], index, self._decides(step, wanted, last)))
             state = before
         steps.reverse()
         actions, choices = tuple(step[0] for step in steps), tuple(step[1] for step in steps)
         return ClickPath(actions, choices, None, tuple(step[2] for step in steps), text)
+
+
+def _leads_on(arrival: Arrival, wanted: str | None, last: Arrival) -> bool:
+    """Whether an action is offered there; None: whether it is the same page."""
+    return arrival.key == last.key if wanted is None else wanted in arrival.shown.actions
 
 
 def search_exhaustively(game: Game, sightings: Sightings, until: float, progress: Progress | None = None) -> None:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
+from drrn.authoring.shares import share_error
 from drrn.games.compiled.graph import EndingPlace
 from drrn.games.contract import Game
 from drrn.games.optional import step_limit_of
@@ -74,6 +75,16 @@ def _played(game: Game, seed: int) -> tuple[EndingPlace | None, float, int]:
         return None, 0.0, steps
     ending: EndingPlace | None = game.face_at(game.state).ending  # type: ignore[attr-defined]
     return ending, seen.reward, steps
+
+
+def share_of(count: int, games: int) -> SampledValue | None:
+    """The share that so many of all games had, with an error that is never 0; None where no game was played."""
+    return SampledValue(count / games, share_error(count, games)) if games else None
+
+
+def mean_of(values: list[float]) -> SampledValue | None:
+    """The mean and its standard error; None where there are no values."""
+    return _mean(values) if values else None
 
 
 def _share(count: int, games: int) -> SampledValue:

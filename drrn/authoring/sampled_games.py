@@ -128,7 +128,10 @@ class SampledGames:
                 words.append(shown.actions[index])
                 shown = self.game.step(index)
                 now = arrival_of(self.game, shown)
-                if self.sightings.arrive(before, index, now, way) and patience is not None:
+                new = self.sightings.arrive(before, index, now, way)
+                if patience is None:
+                    self.sightings.gone[before.key, index, now.key] += 1
+                elif new:
                     patience = max(patience, len(indices) + PATIENCE)
         except InputError as error:
             self.sightings.throw(f"{now.position.passage}: {error}", way)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 
@@ -80,6 +81,7 @@ class Sightings:
     errors: dict[str, ClickPath] = field(default_factory=dict)  # "passage: message" → the clicks that lead there
     broken: dict[str, ClickPath] = field(default_factory=dict)  # forbidden conditions that held
     ended_by_error: dict[EndingKey, ClickPath] = field(default_factory=dict)
+    gone: Counter[tuple[Hashable, int, Hashable]] = field(default_factory=Counter)  # steps of random games alone
     longest: ClickPath = field(default_factory=ClickPath)
     values: int = 0  # of all variables
     states: int = 0

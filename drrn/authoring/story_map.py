@@ -1,39 +1,43 @@
-"""The map of a compiled game: pages from the start on, endings coloured by reward, lines as wide as they are gone."""
+"""The map of a story as data: its places, and the ways between them; from a compiled game, or from what was seen."""
 
 from __future__ import annotations
 
-import math
-import textwrap
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Hashable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from drrn.authoring.map_layout import columns, heights
+from drrn.authoring.sightings import PageSeen, Sightings
 from drrn.errors import InputError, require
 from drrn.exact.chain import Chain, uniform
 from drrn.games import Compiled
 from drrn.games.compiled.graph import first_words
 from drrn.games.optional import THE_END
+from drrn.text import ranges
 
-PAGE, LINE, BACK, INK = "#eef1f5", "#5b6b82", "#c98a3c", "#1d2530"
-TRAP = "#b9a3d6"
+Way = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class StoryMap:
     """Places (a passage, or a page where there are no passages; or an ending), and the ways between them under random
-    play."""
+    play. Lists have an entry for each place."""
 
     name: str
     labels: list[str]
-    reward: list[float | None]  # of endings
-    trap: list[bool]
-    visits: list[float]
+    reward: list[float | None]  # of endings; None: the story goes on there
+    trap: list[bool]  # no ending can be reached from some state of it
+    visits: list[float]  # expected in a random game
     distance: list[int]  # steps from the start
-    ways: dict[tuple[int, int], float]  # how often each is expected to be gone
+    ways: dict[Way, float]  # how often each is expected to be gone
     noun: str = "passage"  # what a place is
+    texts: list[str] = field(default_factory=list)  # a text of each place
+    words: dict[Way, dict[str, float]] = field(default_factory=dict)  # the actions of each way, and how often each
+    untried: dict[int, list[str]] = field(default_factory=dict)  # actions that nobody took, so far
+    seen_only: bool = False  # drawn from what a play-test saw, which need not be all
 
 
 def story_map(compiled: Compiled) -> StoryMap:
@@ -49,17 +53,36 @@ def story_map(compiled: Compiled) -> StoryMap:
     pairs, at = np.unique(place[chain.origin] * len(number) + place[chain.successor], return_inverse=True)
     amount = np.bincount(at, flow)
     steps = _distance(compiled, chain)
-    of_place = [np.flatnonzero(place == at) for at in range(len(number))]
+    order = np.argsort(place, kind="stable")
+    of_place = np.split(order, np.cumsum(np.bincount(place))[:-1])
     return StoryMap(
         name=compiled.title,
         labels=[_label(compiled, int(states[0])) for states in of_place],
         reward=[float(compiled.reward[states[0]]) if compiled.ended[states[0]] else None for states in of_place],
-        trap=[bool(lost[states].any()) for states in of_place],
+        trap=[bool(compiled.ended.any() and lost[states].any()) for states in of_place],
         visits=[float(visits[states].sum()) for states in of_place],
         distance=[int(steps[states].min()) for states in of_place],
         ways={divmod(int(pair), len(number)): float(a) for pair, a in zip(pairs, amount, strict=True)},
         noun="passage" if named.any() else "page",
+        texts=[compiled.texts[compiled.text[states[0]]] for states in of_place],
+        words=_words(compiled, place, visits, len(number)),
     )
+
+
+def _words(compiled: Compiled, place: Any, visits: Any, places: int) -> dict[Way, dict[str, float]]:
+    """The actions that lead from place to place, and how often random play takes each."""
+    counts = np.diff(compiled.row_first)[compiled.row]
+    outcomes = ranges(compiled.row_first[compiled.row], counts)
+    slot = np.repeat(np.arange(len(compiled.row)), counts)
+    state = compiled.slot_state[slot]
+    flow = visits[state] / compiled.count[state] * compiled.probability[outcomes]
+    pairs = place[state] * places + place[compiled.successor[outcomes]]
+    keys, at = np.unique(pairs * len(compiled.actions) + compiled.action[slot], return_inverse=True)
+    found: defaultdict[Way, dict[str, float]] = defaultdict(dict)
+    for key, amount in zip(keys, np.bincount(at, flow), strict=True):
+        pair, action = divmod(int(key), len(compiled.actions))
+        found[divmod(pair, places)][compiled.actions[action]] = float(amount)
+    return dict(found)
 
 
 def _label(compiled: Compiled, state: int) -> str:
@@ -81,109 +104,110 @@ def _distance(compiled: Compiled, chain: Chain) -> Any:
     return steps
 
 
-def draw(compiled: Compiled, stem: Path) -> list[Path]:
+def seen_map(title: str, sightings: Sightings, games: int, traps: Collection[str] = ()) -> StoryMap:
+    """The map of what a play-test saw; how often a way is gone is the mean of so many random games."""
+    number: dict[Hashable, int] = {}
+    first: list[PageSeen] = []  # the first page seen of each place
+    at: dict[Hashable, int] = {}  # the place of each page
+    for key, page in sightings.pages.items():
+        gathered = page.ending or page.passage or page.path.comes_to
+        at[key] = number.setdefault(gathered, len(number))
+        if at[key] == len(first):
+            first.append(page)
+    words: defaultdict[Way, dict[str, float]] = defaultdict(dict)
+    for key, page in sightings.pages.items():
+        for index, successors in page.tried.items():
+            for after in successors:
+                said = words[at[key], at[after]]
+                often = sightings.gone[key, index, after] / max(games, 1)
+                said[page.actions[index]] = said.get(page.actions[index], 0.0) + often
+    visits = [0.0] * len(first)
+    visits[:1] = [1.0]
+    for (_, target), said in words.items():
+        visits[target] += sum(said.values())
+    return StoryMap(
+        name=title,
+        labels=[_seen_label(page) for page in first],
+        reward=[None if page.ending is None else _pays(sightings, page) for page in first],
+        trap=[bool(sightings.endings) and page.ending is None and _seen_label(page) in traps for page in first],
+        visits=visits,
+        distance=_steps(words, len(first)),
+        ways={way: sum(said.values()) for way, said in words.items()},
+        noun="passage" if any(page.passage for page in first) else "page",
+        texts=[page.path.comes_to for page in first],
+        words=dict(words),
+        untried=_untried(sightings, at),
+        seen_only=not sightings.complete,
+    )
+
+
+def _untried(sightings: Sightings, at: dict[Hashable, int]) -> dict[int, list[str]]:
+    """The actions of each place that were offered and not taken on any of its pages."""
+    taken: set[tuple[int, str]] = set()
+    offered: defaultdict[int, dict[str, None]] = defaultdict(dict)
+    for key, page in sightings.pages.items():
+        for index, action in enumerate(page.actions):
+            offered[at[key]][action] = None
+            if index in page.tried:
+                taken.add((at[key], action))
+    left = {place: [said for said in words if (place, said) not in taken] for place, words in offered.items()}
+    return {place: words for place, words in left.items() if words}
+
+
+def _steps(ways: Collection[Way], places: int) -> list[int]:
+    """How many steps each place is from the first."""
+    after: defaultdict[int, list[int]] = defaultdict(list)
+    for source, target in ways:
+        after[source].append(target)
+    steps, queue = {0: 0}, [0]
+    for place in queue:
+        for target in after[place]:
+            if target not in steps:
+                steps[target] = steps[place] + 1
+                queue.append(target)
+    return [steps.get(place, 0) for place in range(places)]
+
+
+def _seen_label(page: PageSeen) -> str:
+    if page.ending is None:
+        return page.passage or first_words(page.path.comes_to)
+    return first_words(page.ending.text) if page.ending.name == THE_END and page.ending.text else page.ending.name
+
+
+def _pays(sightings: Sightings, page: PageSeen) -> float:
+    seen = sightings.endings.get(page.ending) if page.ending else None
+    return seen.reward if seen else 0.0
+
+
+def draw(drawn: StoryMap, stem: Path) -> list[Path]:
     """Write the map as `stem.svg` and `stem.png`."""
     require("matplotlib", "plot")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-
-    figure = map_figure(story_map(compiled))
-    written = []
-    for suffix, canvas in ((".svg", FigureCanvasSVG), (".png", FigureCanvasAgg)):
-        path = stem.with_name(stem.name + suffix)
-        try:
-            canvas(figure).print_figure(path, dpi=110)
-        except OSError as error:
-            raise InputError(f"{path}: cannot be written: {error.strerror}") from error
-        written.append(path)
-    return written
+    return [write_map(drawn, stem.with_name(stem.name + suffix)) for suffix in (".svg", ".png")]
 
 
-def map_figure(drawn: StoryMap) -> Any:
-    """The map as a figure of Matplotlib."""
-    from matplotlib.figure import Figure
-
-    stacks = columns(drawn.distance, tallest=max(9, round(1.1 * math.sqrt(len(drawn.labels)))))
-    # A line counts for the layout even where it is hardly ever gone.
-    height = heights(stacks, {way: 0.2 + math.sqrt(amount) for way, amount in drawn.ways.items()})
-    across = {node: number for number, stack in enumerate(stacks) for node in stack}
-    low, high = min(height.values()), max(height.values())
-    width = max(len(stacks), 3)  # columns: fewer leave no room for the title
-    figure = Figure(figsize=(1.65 * width + 0.4, 0.5 * (high - low + 1) + 1.2))
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set_axis_off()
-    axes.set_xlim(-0.65, width - 0.35)
-    axes.set_ylim(high + 0.8, low - 2.4)
-    for way, amount in sorted(drawn.ways.items(), key=lambda item: item[1]):
-        _draw_way(axes, way, amount, across, height)
-    for node, label in enumerate(drawn.labels):
-        _draw_place(axes, drawn, node, label, across[node], height[node])
-    _draw_legend(axes, drawn, low, letters=18 * width)
-    return figure
+def free_map_file(file: Path) -> Path:
+    """The file, if a map can be written there; what is there already is left as it is."""
+    if file.suffix.lower() not in (".svg", ".png"):
+        raise InputError(f"{file}: a map is written as .svg or .png: name such a file")
+    if file.suffix.lower() == ".png":
+        require("matplotlib", "plot")
+    if file.exists():
+        raise InputError(f"{file}: it exists and is left as it is: name another file for the map")
+    if not file.parent.is_dir():
+        raise InputError(f"{file}: there is no folder {file.parent}: make it first")
+    return file
 
 
-HALF = 0.36  # of a place's width, where columns are 1 apart
+def write_map(drawn: StoryMap, file: Path) -> Path:
+    """Write the map as the file's name asks: .svg, or .png for print."""
+    from drrn.authoring.map_png import write_map_png
+    from drrn.authoring.map_svg import story_map_svg
 
-
-def _draw_way(axes: Any, way: tuple[int, int], amount: float, across: Any, height: Any) -> None:
-    from matplotlib.patches import FancyArrowPatch
-    from matplotlib.path import Path as Curve
-
-    source, target = way
-    x0, y0, x1, y1 = across[source], height[source], across[target], height[target]
-    width = 0.5 + 2.5 * min(1.0, math.sqrt(amount))
-    alpha = 0.4 + 0.5 * min(1.0, math.sqrt(amount))
-    if source == target:
-        points = [(x0 + side, y0 - up) for side, up in ((-0.12, 0.36), (-0.2, 0.66), (0.2, 0.66), (0.12, 0.36))]
-        colour = BACK
-    elif x1 > x0:  # onward
-        a, b = (x0 + HALF, y0), (x1 - HALF, y1)
-        bend = max(0.25, 0.45 * (b[0] - a[0]))
-        points = [a, (a[0] + bend, a[1]), (b[0] - bend, b[1]), b]
-        colour = LINE
-    else:  # back, or within a column
-        a, b = (x0 + HALF, y0 + 0.12), (x1 + HALF, y1 + 0.12)
-        points = [a, (a[0] + 0.22, a[1] + 0.2), (b[0] + 0.22, b[1] + 0.2), b]
-        colour = BACK
-        alpha *= 0.6
-    curve = Curve(points, [Curve.MOVETO, Curve.CURVE4, Curve.CURVE4, Curve.CURVE4])
-    axes.add_patch(
-        FancyArrowPatch(
-            path=curve, arrowstyle="-|>", mutation_scale=5 + 2 * width, linewidth=width, color=colour, alpha=alpha,
-            zorder=1, shrinkA=0, shrinkB=0,
-        )
-    )  # fmt: skip
-
-
-def _draw_place(axes: Any, drawn: StoryMap, node: int, label: str, x: float, y: float) -> None:
-    from matplotlib.patches import FancyBboxPatch
-
-    reward = drawn.reward[node]
-    colour = PAGE if reward is None else _colour(reward, drawn.reward)
-    box = FancyBboxPatch(
-        (x - HALF + 0.03, y - 0.33), 2 * HALF - 0.06, 0.66, boxstyle="round,pad=0.03,rounding_size=0.06",
-        facecolor=TRAP if drawn.trap[node] else colour, edgecolor=INK,
-        linewidth=0.4 + 2.2 * min(1.0, math.sqrt(drawn.visits[node])), zorder=2,
-    )  # fmt: skip
-    axes.add_patch(box)
-    pays = "" if reward is None else f" ({reward:g})"
-    lines = textwrap.wrap(label, 17 - len(pays)) or [""]
-    shown = "\n".join(lines[:2]) + ("…" if len(lines) > 2 else "") + pays
-    axes.text(x, y, shown, ha="center", va="center", fontsize=8, color=INK, zorder=3, linespacing=0.95)
-
-
-def _colour(reward: float, rewards: list[float | None]) -> Any:
-    """From red by yellow to green; 0 is yellow where rewards are of both signs."""
-    import matplotlib
-
-    span = max(abs(other) for other in rewards if other is not None) or 1.0
-    return matplotlib.colormaps["RdYlGn"](0.5 + 0.33 * reward / span)
-
-
-def _draw_legend(axes: Any, drawn: StoryMap, low: float, letters: int) -> None:
-    endings = sum(reward is not None for reward in drawn.reward)
-    places = len(drawn.labels) - endings
-    title = f"{drawn.name}: {places} {drawn.noun}{'s' * (places != 1)}, {endings} ending{'s' * (endings != 1)}"
-    key = "by steps from the start; lines and frames as wide as random play goes there; orange leads back"
-    text = "\n".join(textwrap.fill(part, letters, max_lines=2) for part in (title, key))
-    axes.text(-HALF, low - 1.5, text, fontsize=10, color=INK, va="center")
+    try:
+        if file.suffix.lower() == ".png":
+            write_map_png(drawn, file)
+        else:
+            file.write_text(story_map_svg(drawn), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{file}: cannot be written: {error.strerror}") from error
+    return file

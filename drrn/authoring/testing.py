@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from drrn.authoring.agent_games import AgentPlay, agent_play
 from drrn.authoring.checks import Checked, Evidence, check_expectation
 from drrn.authoring.clicks import ClickPath
 from drrn.authoring.coverage import (
@@ -16,6 +16,7 @@ from drrn.authoring.coverage import (
     broken_links,
     left_out,
     links_covered,
+    links_left_out,
     links_of,
     never_reached,
     passages_covered,
@@ -24,10 +25,10 @@ from drrn.authoring.coverage import (
 from drrn.authoring.dead_ends import LOOP, DeadEnd, advice, dead_ends, loops_seen
 from drrn.authoring.exact_play import ExactPlay, exact_play, links_taken, place_key, ways_to_endings, ways_to_passages
 from drrn.authoring.exhaustive import search_exhaustively
-from drrn.authoring.sampled import SampledValue
+from drrn.authoring.sampled import SampledValue, mean_of, share_of
 from drrn.authoring.sampled_games import SampledGames
-from drrn.authoring.shares import share_error
 from drrn.authoring.sightings import EndingKey, EndingSeen, Sightings, rules_of
+from drrn.authoring.story_map import StoryMap, seen_map, story_map
 from drrn.authoring.survey import last_words
 from drrn.authoring.values_taken import ValuesTaken, values_taken
 from drrn.errors import InputError
@@ -38,6 +39,8 @@ from drrn.games.optional import title_of
 # Parts of the time after which something is over.
 FIRST_LOOK, FIRST_GAME = 0.1, 0.3  # random games before all else; the last of them may take so long
 SEARCHING = 0.65  # the search of all states
+PLAYING = 0.75  # random games and searching ones, where an agent plays after them
+AGENT_SECONDS = 4.0  # less is not worth an agent's while
 COMPILING = 0.55  # the attempt to compile
 MOST_GAMES = 20_000
 ADDED_SECONDS = 6.0  # for variables and links, where odds are exact already
@@ -59,6 +62,7 @@ class EndingTold:
     rule: int | None  # number of its [[ending]], from 1
     random: SampledValue | None  # the share of random games that end so; without error where it is exact
     best: float | None  # how likely the best play ends so; None where that is not known
+    agent: SampledValue | None  # the share of an agent's games that end so; None where none were played
     last_words: str
     path: ClickPath
 
@@ -86,7 +90,10 @@ class StoryReport:
     interrupted: bool
     seconds: float
     games: int  # random ones
+    cut_short: int  # random games that the clock ended, which count nowhere
     searched: int  # games that sought what is new
+    agent_games: int  # that an agent played after it had learned; 0 where the report is exact, or endings pay alike
+    agent_learned_from: int  # games
     states: int
     passages: Covered
     links: Covered
@@ -94,6 +101,7 @@ class StoryReport:
     endings: list[EndingTold]
     random_final_reward: SampledValue | None
     random_steps: SampledValue | None  # None: endless, or not known
+    agent_final_reward: SampledValue | None
     best_final_reward: float | None  # where it is not exact: of the best ending found
     stopped: SampledValue | None  # the share of random games that met no end; exact: that can come to none
     dead_ends: list[DeadEnd]
@@ -127,7 +135,9 @@ class StoryTest:
         self.exact: ExactPlay | None = None
         self.compiled: Compiled | None = None
         self.why_not = "its states are too many for the time" if can_be_compiled(game) else "it lists no outcomes"
+        self.agent: AgentPlay | None = None
         self.interrupted = False
+        self._spent = {True: 0.0, False: 0.0}  # seconds on random games, and on those that seek what is new
 
     def run(self) -> StoryReport:
         """Find out what there is time for; Ctrl-C ends the search, and what was found is told."""
@@ -138,6 +148,13 @@ class StoryTest:
             self.interrupted = True
             self.why_not = self.why_not if self.exact is None else ""
         return self._report()
+
+    def story_map(self) -> StoryMap:
+        """The map of what was found: of all states where it is exact, else of what was seen."""
+        if self.compiled is not None:
+            return story_map(self.compiled)
+        traps = [dead.passage for dead in self._stuck()]
+        return seen_map(title_of(self.game), self.sightings, self.played.tally.games, traps)
 
     def _look(self) -> None:
         """Random games first, so that there is always something to tell; then all states; then games till the end."""
@@ -151,7 +168,15 @@ class StoryTest:
             self._search_all(self._at(SEARCHING))
             if played_by_engine and self.sightings.complete and self._compile():
                 return
-        self._play(self._at(1), self._at(1))
+        pays = self._endings_pay_differently() and (1 - PLAYING) * self.seconds > AGENT_SECONDS
+        self._play(self._at(PLAYING if pays else 1), self._at(PLAYING if pays else 1))
+        if self._endings_pay_differently() and self._at(1) - time.monotonic() > AGENT_SECONDS:
+            self._say("an agent learns, and plays")
+            self.agent = agent_play(self.game, self.sightings, self._at(1))
+
+    def _endings_pay_differently(self) -> bool:
+        """Whether there is anything for an agent to learn."""
+        return len({ending.reward for ending in self.sightings.endings.values()}) > 1
 
     def _search_all(self, until: float) -> None:
         search_exhaustively(self.game, self.sightings, until, lambda states: self._say(f"{states:,} states searched"))
@@ -193,8 +218,8 @@ class StoryTest:
         return True
 
     def _play(self, until: float, at_latest: float, random_only: bool = False, most: int = MOST_GAMES) -> None:
-        """Random games and searching ones, each for half of the time."""
-        spent = {True: 0.0, False: 0.0}
+        """Random games and searching ones, each for half of the time that went on both."""
+        spent = self._spent
         for _ in range(most):
             begun = time.monotonic()
             if begun > until:
@@ -218,7 +243,7 @@ class StoryTest:
         stuck = self._stuck()
         ends = [*dead_ends(game, links, sightings), *stuck]
         evidence = Evidence(sightings, tally, ends, self.exact, self.compiled)
-        exact = self.exact
+        exact, agent = self.exact, self.agent.tally if self.agent else None
         return StoryReport(
             name=game.name,
             title=title_of(game),
@@ -229,17 +254,21 @@ class StoryTest:
             interrupted=self.interrupted,
             seconds=time.monotonic() - self.begun,
             games=tally.games,
+            cut_short=tally.cut_short,
             searched=self.played.searched,
+            agent_games=agent.games if agent else 0,
+            agent_learned_from=self.agent.learned_from if self.agent else 0,
             states=max(sightings.states, self.compiled.raw_states if self.compiled else 0),
             passages=passages_covered(game, sightings.passages),
-            links=links_covered(links, sightings.links),
+            links=links_covered(links, sightings.links, links_left_out(game)),
             never_reached=never_reached(game, links, sightings, exact=exact is not None, games=tally.games),
             endings=self._endings(),
-            random_final_reward=SampledValue(exact.random_final_reward, 0.0) if exact else _mean(tally.rewards),
-            random_steps=_steps(exact) if exact else _mean(tally.steps),
+            random_final_reward=SampledValue(exact.random_final_reward, 0.0) if exact else mean_of(tally.rewards),
+            random_steps=_steps(exact) if exact else mean_of(tally.steps),
+            agent_final_reward=mean_of(agent.rewards) if agent else None,
             best_final_reward=exact.best_final_reward if exact else self._best_found(),
-            stopped=SampledValue(exact.trapped, 0.0) if exact else _share(tally.stopped, tally.games),
-            dead_ends=ends,
+            stopped=SampledValue(exact.trapped, 0.0) if exact else share_of(tally.stopped, tally.games),
+            dead_ends=[end for end in ends if sightings.endings or end.kind != LOOP],  # where nothing ends, all do
             advice=advice(game, sightings),
             variables=values_taken(sightings),
             broken_links=broken_links(game),
@@ -281,12 +310,13 @@ class StoryTest:
     def _told(self, key: EndingKey, seen: EndingSeen) -> EndingTold:
         tally, exact = self.played.tally, self.exact
         random = (
-            SampledValue(exact.random_odds.get(key, 0.0), 0.0) if exact else _share(tally.endings[key], tally.games)
+            SampledValue(exact.random_odds.get(key, 0.0), 0.0) if exact else share_of(tally.endings[key], tally.games)
         )
         best = exact.best_odds.get(key, 0.0) if exact else None
+        agent = share_of(self.agent.tally.endings[key], self.agent.tally.games) if self.agent else None
         reward = self._pays(key) if story_behind(self.game) else seen.reward
         rule = None if key.rule is None else key.rule + 1
-        return EndingTold(key.name, reward, rule, random, best, last_words(seen.text), seen.path)
+        return EndingTold(key.name, reward, rule, random, best, agent, last_words(seen.text), seen.path)
 
     def _best_found(self) -> float | None:
         return max((ending.reward for ending in self.sightings.endings.values()), default=None)
@@ -303,17 +333,3 @@ class StoryTest:
 
 def _steps(exact: ExactPlay) -> SampledValue | None:
     return None if exact.random_steps is None else SampledValue(exact.random_steps, 0.0)
-
-
-def _share(count: int, games: int) -> SampledValue | None:
-    if not games:
-        return None
-    return SampledValue(count / games, share_error(count, games))
-
-
-def _mean(values: list[float]) -> SampledValue | None:
-    if not values:
-        return None
-    mean = math.fsum(values) / len(values)
-    spread = math.fsum((value - mean) ** 2 for value in values) / max(len(values) - 1, 1)
-    return SampledValue(mean, math.sqrt(spread / len(values)))

@@ -22,6 +22,7 @@ from drrn.cli import (
     report,
     reproduce,
     scores,
+    serve,
     sweep,
     test,
     train,
@@ -48,7 +49,8 @@ def parser() -> Parser:
     root = Parser(prog="drrn", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     root.add_argument("--version", action="version", version=f"drrn {drrn.__version__}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    for room in (games, formats, play, train, evaluate, ask, scores, inspect, test, annotate, sweep, reproduce, report):
+    playing, authors = (play, train, evaluate, ask, scores), (inspect, test, annotate, serve)
+    for room in (games, formats, *playing, *authors, sweep, reproduce, report):
         room.add_command(commands)
     return root
 

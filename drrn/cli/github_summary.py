@@ -6,8 +6,17 @@ from collections.abc import Iterable, Iterator
 
 from drrn.authoring.shares import share
 from drrn.authoring.testing import EndingTold, StoryReport
+from drrn.authoring.told import (
+    clicks,
+    coverage_line,
+    dead_end_lines,
+    estimated,
+    never_reached_lines,
+    score_line,
+    sureness,
+    thrown,
+)
 from drrn.cli.show import one_line
-from drrn.cli.told_report import clicks, coverage_line, estimated, never_reached_lines, score_line, sureness, thrown
 
 MOST_LISTED = 50
 MARKS = {"passed": "✅", "failed": "❌", "unsure": "❔"}
@@ -25,7 +34,7 @@ def step_summary(report: StoryReport) -> str:
     else:
         parts.append("No ending was found.")
     parts += _items("Passages never reached", never_reached_lines(report))
-    parts += _items("Dead ends", (f"{d.passage}: {d.what}. Clicks: {clicks(d.path)}" for d in report.dead_ends))
+    parts += _items("Dead ends", dead_end_lines(report))
     parts += _items("What to do", report.advice)
     parts += _items("Errors thrown", (f"{error.passage}: {thrown(error)}" for error in report.errors))
     parts += _items("Left out, since our own reading of the story does not know it", report.left_out)
@@ -34,7 +43,8 @@ def step_summary(report: StoryReport) -> str:
 
 
 def _endings(report: StoryReport) -> str:
-    head = ["reward", "random play", *(["best play"] if report.exact else []), "fewest steps", "ending"]
+    optional = [*(["best play"] if report.exact else []), *(["agent"] if report.agent_games else [])]
+    head = ["reward", "random play", *optional, "fewest steps", "ending"]
     return _markdown_table(head, (_row(ending, report) for ending in report.endings))
 
 
@@ -42,6 +52,8 @@ def _row(ending: EndingTold, report: StoryReport) -> list[str]:
     odds = [estimated(ending.random) if ending.random else "?"]
     if report.exact:
         odds.append(share(ending.best or 0.0))
+    if report.agent_games:
+        odds.append(estimated(ending.agent) if ending.agent and ending.agent.mean else share(0.0))
     return [f"{ending.reward:g}", *odds, str(len(ending.path)), ending.name]
 
 

@@ -1,18 +1,20 @@
-"""`drrn inspect GAME`: statistics, endings and their odds, the best play, a map, and what an author should mend."""
+"""`drrn inspect GAME`: statistics, endings and their odds, the best play, a map; `drrn test` is for authors."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from drrn.authoring.playtest import PlayTest, walkthrough
 from drrn.authoring.sampled import GAMES, SampledPlay, SampledValue
-from drrn.authoring.survey import Ending, Survey, full_survey, sampled_survey, survey
+from drrn.authoring.survey import Survey, full_survey, sampled_survey, survey
 from drrn.cli.show import (
     add_game_options,
     counted,
@@ -26,11 +28,12 @@ from drrn.cli.show import (
 from drrn.errors import InputError
 from drrn.games import Compiled, Game, compile_game
 from drrn.games.compiled.compile import LIMIT, MEMORY
-from drrn.games.optional import THE_END
 from drrn.games.stories.authored import Authored
 from drrn.games.stories.explore import LIMIT as EXPLORED
 from drrn.games.stories.paraphrases import DEFAULT_SET
 from drrn.writing import visible, visible_json
+
+WIDEST = 120
 
 
 def add_command(commands: Any) -> None:
@@ -38,10 +41,9 @@ def add_command(commands: Any) -> None:
         "inspect",
         help="what a game holds: statistics, endings and their odds, the best play, a map",
         description="Go everywhere in a game and print the paper's table of statistics, the best score and that of "
-        "random play (exact), every ending with its reward, its odds and the shortest way to it, and traps that cannot "
-        "be left; of a story also passages that cannot be reached, links that lead nowhere, and macros that are not "
-        "supported. The game must be one that can be compiled; a story too large for that is explored as far as the "
-        "limit goes.",
+        "random play (exact), and every ending with its reward and its odds. What a story's author asks for (ways, "
+        "coverage, dead ends, broken links) is told by drrn test. The game must be one that can be compiled; a story "
+        "too large for that is explored as far as the limit goes.",
     )
     add_game_options(command)
     command.add_argument(
@@ -82,7 +84,7 @@ def run(options: argparse.Namespace) -> None:
         found = survey(game, min(options.limit, EXPLORED), states_progress(options.limit))
         found = sampled_survey(dataclasses.replace(found, notes=[why_not, *found.notes]), game, games_progress(GAMES))
         _clear_progress()
-    print(visible_json(survey_as_json(found)) if options.json else visible(told_survey(found)))
+    print(visible_json(survey_as_json(found)) if options.json else visible(told_survey(found, options.game)))
     if compiled and maps:
         _plot(compiled, maps)
 
@@ -112,9 +114,9 @@ def _free_stem(path: Path, name: str) -> Path:
 
 
 def _plot(compiled: Compiled, stem: Path) -> None:
-    from drrn.authoring.story_map import draw
+    from drrn.authoring.story_map import draw, story_map
 
-    for written in draw(compiled, stem):
+    for written in draw(story_map(compiled), stem):
         print(f"{written}: the map", file=sys.stderr)
 
 
@@ -141,7 +143,8 @@ def told_walkthrough(compiled: Compiled, as_json: bool) -> str:
     return "\n".join(lines)
 
 
-def told_survey(found: Survey) -> str:
+def told_survey(found: Survey, asked_for: str = "") -> str:
+    """The survey as text; what an author asks for is told by drrn test."""
     least = "" if found.complete else "at least "
     rows = [
         ["Text game type", found.kind],
@@ -170,7 +173,8 @@ def told_survey(found: Survey) -> str:
     parts += [f"Endings ({len(found.endings)})", _indented(_endings(found) if found.endings else _no_endings(found))]
     for head, items in _lists(found, notes).items():
         if items:
-            parts += [f"{head} ({len(items)})", _indented("\n".join(items))]
+            parts += [f"{head} ({len(items)})", "\n".join(_wrapped(one_line(item), "  ") for item in items)]
+    parts.append(_for_its_author(found, asked_for or found.name))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -261,10 +265,6 @@ def _no_endings(found: Survey) -> str:
     return f"none{'' if found.complete else ' so far'}; every page leads on{cure}"
 
 
-def _named(ending: Ending) -> str:
-    return _cut(ending.last_words, 40) if ending.passage == THE_END else ending.passage
-
-
 def _cut(text: str, length: int) -> str:
     text = one_line(text)
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
@@ -272,24 +272,31 @@ def _cut(text: str, length: int) -> str:
 
 def _lists(found: Survey, notes: list[str]) -> dict[str, list[str]]:
     so_far = "" if found.complete else " so far"
-    lists = {
+    return {
         f"Ending rules never reached{so_far}": [f"[[ending]] {number}" for number in found.rules_never_reached],
-        f"Passages never reached{so_far}": found.unreachable,
-        "Cannot be played (left out here)": found.problems,
         "Notes": notes,
     }
-    test = found.play_test
-    if test is None:
-        return lists
-    ways = {
-        "Shortest way to each ending": [
-            f"{_named(ending)}: {' → '.join(ending.odds.shortest)}" for ending in found.endings if ending.odds
-        ]
+
+
+def _for_its_author(found: Survey, asked_for: str) -> str:
+    """What drrn test tells whole: here its kinds and numbers alone."""
+    traps = found.play_test.trap_states if found.play_test and found.endings else 0
+    kinds = {
+        "passage": (len(found.unreachable), "never reached"),
+        "state": (traps, "from which no ending can be reached"),
+        "thing": (len(found.problems), "that cannot be played"),
     }
-    if test.traps and found.endings:
-        share = f"{test.trap_states:,} states, where random play comes with {_percent(test.random_trapped)}"
-        ways[f"Traps, from which no ending can be reached: {share}"] = test.traps
-    return {**ways, **lists}
+    told = [f"{counted(number, noun)} {what}" for noun, (number, what) in kinds.items() if number]
+    more = f"{'; '.join(told)}: " if told else "Ways to each ending, coverage, values of variables: "
+    return _wrapped(f"{more}drrn test {asked_for} tells them.")
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    width = min(shutil.get_terminal_size((100, 24)).columns, WIDEST)
+    return textwrap.fill(
+        text, max(width, 40), initial_indent=indent, subsequent_indent=indent + "  ",
+        break_on_hyphens=False, break_long_words=False,  # a command can be copied
+    )  # fmt: skip
 
 
 def _indented(text: str) -> str:

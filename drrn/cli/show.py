@@ -12,6 +12,8 @@ from drrn.games import Game, Recipe, recipe_for
 from drrn.games.stories.authored import Authored
 from drrn.games.stories.explore import LIMIT
 from drrn.games.stories.script import grouped
+from drrn.writing import counted as counted
+from drrn.writing import one_line as one_line
 from drrn.writing import visible
 
 T = TypeVar("T")
@@ -62,14 +64,6 @@ def table(rows: Sequence[Sequence[object]], *, header: Sequence[str] = ()) -> st
         return "  ".join(cell.rjust(width) if on else cell.ljust(width) for cell, (width, on) in sides).rstrip()
 
     return "\n".join(map(line, cells))
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
-def one_line(text: str) -> str:
-    return " ".join(visible(text).split())
 
 
 def tracked(items: Iterable[T], total: int, label: str) -> Iterator[T]:

@@ -14,17 +14,20 @@ from pathlib import Path
 from typing import Any
 
 from drrn.authoring.clicks import ClickPath, write_path
+from drrn.authoring.map_svg import story_map_svg
+from drrn.authoring.report_page import report_page
+from drrn.authoring.story_map import free_map_file, write_map
 from drrn.authoring.testing import StoryReport, StoryTest
 from drrn.cli.github_summary import annotated_lines, step_summary
 from drrn.cli.show import add_game_options, open_game
 from drrn.cli.told_report import told_report
-from drrn.errors import InputError
+from drrn.errors import InputError, require
 from drrn.games.optional import close
 from drrn.writing import visible, visible_json
 
 SECONDS = 30
 SHOWN_AFTER = 1.0  # seconds before a progress line appears
-FORMATS = ("text", "json", "github")
+FORMATS = ("text", "json", "github", "html")
 
 
 def add_command(commands: Any) -> None:
@@ -43,27 +46,53 @@ def add_command(commands: Any) -> None:
     )
     command.add_argument(
         "--format", choices=FORMATS, default="text",
-        help="github: a step summary in Markdown (to $GITHUB_STEP_SUMMARY where that is set) and annotations",
+        help="html: one page that needs nothing else, with the map; github: a step summary in Markdown (to "
+        "$GITHUB_STEP_SUMMARY where that is set) and annotations",
     )  # fmt: skip
     command.add_argument(
         "--paths", type=Path, metavar="FOLDER",
         help="write the clicks to each failure, error, dead end and ending there, for drrn play STORY --path FILE",
     )  # fmt: skip
+    command.add_argument(
+        "--map", type=Path, metavar="FILE",
+        help="draw the story's map: .svg (zoom, links, tooltips) or .png (for print; needs Matplotlib)",
+    )  # fmt: skip
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.format == "html":
+        require("jinja2", "cli")  # before it takes its time
+    drawing = free_map_file(options.map) if options.map else None
     game = open_game(options, lenient=True, shuffle=False)
+    test = StoryTest(game, options.seconds, _progress())
     try:
-        report = StoryTest(game, options.seconds, _progress()).run()
+        report = test.run()
+        drawn = _map(test) if options.format == "html" else ""
+        if drawing:
+            write_map(test.story_map(), drawing)
     finally:
         close(game)
         _clear()
     if options.paths:
         written = _write_paths(report, options.paths)
         print(f"{options.paths}: {written:,} paths written; play one: drrn play … --path FILE", file=sys.stderr)
-    _print(report, options)
+    if drawing:
+        print(f"{drawing}: the map", file=sys.stderr)
+    if options.format == "html":
+        print(report_page(report, options.game, drawn), end="")
+    else:
+        _print(report, options)
     return 1 if report.failed else 0
+
+
+def _map(test: StoryTest) -> str:
+    """The map as SVG; a story of too many pages to draw has none."""
+    try:
+        return story_map_svg(test.story_map())
+    except InputError as error:
+        print(f"The page has no map: {error}", file=sys.stderr)
+        return ""
 
 
 def _print(report: StoryReport, options: argparse.Namespace) -> None:

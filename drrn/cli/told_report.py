@@ -7,13 +7,24 @@ import textwrap
 from collections.abc import Iterable
 
 from drrn.authoring.checks import Checked
-from drrn.authoring.clicks import ClickPath
-from drrn.authoring.sampled import SampledValue
 from drrn.authoring.shares import share
-from drrn.authoring.testing import EndingTold, StoryReport, Thrown
-from drrn.cli.show import counted, one_line, table
+from drrn.authoring.testing import EndingTold, StoryReport
+from drrn.authoring.told import (
+    clicks,
+    coverage_line,
+    dead_end_lines,
+    estimated,
+    has_best,
+    line_of,
+    never_reached_lines,
+    random_odds,
+    score_line,
+    sureness,
+    thrown,
+)
+from drrn.cli.show import table
+from drrn.writing import one_line
 
-MOST_CLICKS = 40  # of one path that are printed
 MOST_LISTED = 30  # of one list
 WIDEST = 120
 
@@ -27,13 +38,12 @@ def told_report(report: StoryReport, asked_for: str) -> str:
     never = "Passages never reached" + ("" if report.exact else " so far")
     parts += _section(never, never_reached_lines(report), width, str(len(report.never_reached)))
     parts += _play(report, width)
-    ends = [f"{dead.passage}: {dead.what}. Clicks: {clicks(dead.path)}" for dead in report.dead_ends]
-    parts += _section("Dead ends", ends, width)
+    parts += _section("Dead ends", dead_end_lines(report), width, str(len(report.dead_ends)))
     parts += _section("What to do", report.advice, width)
-    errors = [f"{error.passage}{_line(report, error.line)}: {thrown(error)}" for error in report.errors]
+    errors = [f"{error.passage}{line_of(report, error.line)}: {thrown(error)}" for error in report.errors]
     parts += _section("Errors thrown", errors, width)
     parts += _section("Left out, since our own reading of the story does not know it", report.left_out, width)
-    broken = [f"{link.passage}{_line(report, link.line)}: {link.what}" for link in report.broken_links]
+    broken = [f"{link.passage}{line_of(report, link.line)}: {link.what}" for link in report.broken_links]
     parts += _section("Broken links", broken, width)
     values = [f"{v.variable}: {v.values}" for v in report.variables]
     parts += _section("Values that variables take" + ("" if report.complete else ", as far as seen"), values, width)
@@ -41,42 +51,6 @@ def told_report(report: StoryReport, asked_for: str) -> str:
         said = f"To see one of these: drrn test {asked_for} --paths FOLDER writes the clicks to each; then "
         parts.append(_wrapped([f"{said}drrn play {asked_for} --path FILE plays them."], width, indent=""))
     return "\n\n".join(part for part in parts if part)
-
-
-def never_reached_lines(report: StoryReport) -> list[str]:
-    """A line for each passage that was never reached and its reason; those behind others stand together."""
-    causes = [n for n in report.never_reached if not n.behind]
-    lines = [f"{n.passage}{_line(report, n.line)}: {n.why}".rstrip(": ") for n in causes]
-    behind = ", ".join(n.passage for n in report.never_reached if n.behind)
-    return [*lines, f"and what only passages never reached lead to: {behind}"] if behind else lines
-
-
-def _line(report: StoryReport, line: int) -> str:
-    """Where a passage stands; in a published page, lines say nothing."""
-    return "" if report.source.lower().endswith((".html", ".htm", ".json")) or not report.source else f" (line {line})"
-
-
-def sureness(report: StoryReport) -> str:
-    """How the numbers were found, and how sure they are."""
-    begun = "Stopped early. " if report.interrupted else ""
-    if report.exact:
-        return f"{begun}Exact: solved from all of its states, not estimated."
-    played = f"{counted(report.games, 'random game')} and {counted(report.searched, 'game')} that seek what is new"
-    why = f" Not exact, since {report.why_not}." if report.why_not else ""
-    return (
-        f"{begun}Estimated in {report.seconds:.0f} seconds from {played}: shares stand with their standard error (±), "
-        f"counts are lower bounds.{why}"
-    )
-
-
-def coverage_line(report: StoryReport) -> str:
-    """Passages and links covered, in one line."""
-    if not report.passages.total:
-        return ""
-    passages = f"{report.passages.seen:,} of {report.passages.total:,} passages"
-    least = "" if report.complete or report.links.seen == report.links.total else "at least "
-    links = f", {least}{report.links.seen:,} of {report.links.total:,} links" if report.links.total else ""
-    return f"Covered: {passages}{links}"
 
 
 def _verdicts(report: StoryReport) -> str:
@@ -99,7 +73,8 @@ def _play(report: StoryReport, width: int) -> list[str]:
     if not report.endings:
         none = "none" if report.exact else "none was found in the time"
         return [*parts, f"Endings: {none}; every page that was seen leads on"]
-    head = ["reward", "random play", *(["best play"] if _has_best(report) else []), "steps", "ending"]
+    optional = [*(["best play"] if has_best(report) else []), *(["agent"] if report.agent_games else [])]
+    head = ["reward", "random play", *optional, "steps", "ending"]
     rows = [_row(ending, report) for ending in report.endings]
     room = max(20, width - 2 - len(table([row[:-1] for row in rows], header=head[:-1]).splitlines()[0]) - 6)
     rows = [[*row[:-1], _cut(str(row[-1]), room)] for row in rows]
@@ -109,69 +84,18 @@ def _play(report: StoryReport, width: int) -> list[str]:
     return [*parts, *_section(title, ways, width)]
 
 
-def _has_best(report: StoryReport) -> bool:
-    return report.exact and not report.all_pay_alike
-
-
-def score_line(report: StoryReport) -> str:
-    """What the best ending and random play pay."""
-    best, random, steps = report.best_final_reward, report.random_final_reward, report.random_steps
-    if report.all_pay_alike:
-        most = "No ending pays more than another (an [[ending]] in the TOML says what it is worth)"
-    else:
-        most = f"Best play pays {best:g} on average" if report.exact else f"The best ending found pays {best:g}"
-    if random is None:
-        return f"{most}; no random game was played to its end."
-    length = "may go on for ever" if steps is None else f"takes {_number(steps)} steps on average"
-    return f"{most}; random play pays {_number(random)} and {length}."
-
-
 def _row(ending: EndingTold, report: StoryReport) -> list[object]:
-    row: list[object] = [ending.reward, _odds(ending, report)]
-    if _has_best(report):
+    row: list[object] = [ending.reward, random_odds(ending, report)]
+    if has_best(report):
         row.append(share(ending.best or 0.0))
+    if report.agent_games:
+        row.append(estimated(ending.agent) if ending.agent and ending.agent.mean else share(0.0))
     words = f"  “{one_line(ending.last_words)}”" if ending.last_words else ""
     return [*row, len(ending.path), f"{_name(ending)}{words}"]
 
 
-def _odds(ending: EndingTold, report: StoryReport) -> str:
-    if ending.random is None:
-        return "?"
-    if not report.exact and ending.random.mean == 0:
-        return f"below {share(3 / report.games)}" if report.games > 3 else "?"
-    return estimated(ending.random)
-
-
 def _name(ending: EndingTold) -> str:
     return ending.name
-
-
-def estimated(value: SampledValue) -> str:
-    """A share, with its standard error where it has one."""
-    return f"{share(value.mean)} ± {share(value.error)}" if value.error else share(value.mean)
-
-
-def _number(value: SampledValue) -> str:
-    return f"{value.mean:,.2f} ± {value.error:,.2f}" if value.error else f"{value.mean:,.2f}"
-
-
-def clicks(path: ClickPath) -> str:
-    """The actions of a path; where chance decides what a click leads to, how likely that is."""
-    if not path.actions:
-        return "none: it is there from the start"
-    said = []
-    for number, action in enumerate(path.actions[:MOST_CLICKS]):
-        chance = path.chances[number] if path.chances else 1.0
-        said.append(one_line(action) + (f" [by chance, {share(chance)}]" if chance < 1 - 1e-12 else ""))
-    more = len(path) - MOST_CLICKS
-    end = f" → … and {more:,} more" if more > 0 else ""
-    seed = f" (seed {path.seed})" if path.seed is not None else ""
-    return " → ".join(said) + end + seed
-
-
-def thrown(error: Thrown) -> str:
-    """What was thrown, and the clicks that lead there."""
-    return f"{error.what.rstrip('.')}. Clicks: {clicks(error.path)}"
 
 
 def _section(title: str, items: Iterable[str], width: int, beside: str = "") -> list[str]:
@@ -185,7 +109,14 @@ def _section(title: str, items: Iterable[str], width: int, beside: str = "") -> 
 
 def _wrapped(items: Iterable[str], width: int, indent: str = "  ") -> str:
     lines = (
-        textwrap.fill(one_line(item), width, initial_indent=indent, subsequent_indent=indent + "  " * bool(indent))
+        textwrap.fill(
+            one_line(item),
+            width,
+            initial_indent=indent,
+            subsequent_indent=indent + "  " * bool(indent),
+            break_on_hyphens=False,
+            break_long_words=False,  # a command can be copied
+        )
         for item in items
     )
     return "\n".join(lines)

@@ -76,11 +76,13 @@ class Section:
 
 @dataclass(frozen=True)
 class Document:
-    """A report: an opening, then sections of blocks."""
+    """A report: what it is, its headline, an opening that says how to read it, then sections of blocks."""
 
     title: str
     opening: Sequence[str]
     sections: Sequence[Section] = field(default_factory=list)
+    what: str = ""
+    headline: Sequence[Block] = ()  # of the page; figures in it are those of a section
 
     @property
     def figures(self) -> list[Figure]:

@@ -63,9 +63,12 @@ def drawn(figure: Figure) -> str:
 def inside_page(svg: str, name: str) -> str:
     """The SVG to be embedded in a page: text in the page's colour, and ids that no other figure of the page has."""
     svg = svg.replace(INK, "currentColor")
-    for known in sorted(set(re.findall(r'\bid="([^"]+)"', svg)), key=len, reverse=True):
-        svg = re.sub(rf'(id="|href="#|url\(#){re.escape(known)}(?=["\)])', rf"\g<1>{name}-{known}", svg)
-    return svg
+    known = set(re.findall(r'\bid="([^"]+)"', svg))
+
+    def renamed(found: re.Match[str]) -> str:
+        return f"{found[1]}{name}-{found[2]}" if found[2] in known else found[0]
+
+    return re.sub(r'(id="|href="#|url\(#)([^")]+)(?=["\)])', renamed, svg)
 
 
 def as_file(svg: str) -> str:

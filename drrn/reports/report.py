@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -60,7 +61,7 @@ def differences(folder: Results, readme: Path | None = None, beyond: Path | None
             found.append(f"{path}: it shows other rows")
         elif not is_as_drawn(svg):
             found.append(f"{path}: it was changed since it was drawn")
-    parts = (r"<h2>(.+)</h2>", r"<caption>(.+)</caption>")
+    parts = (r"<h2>(.+)</h2>", r"<caption><span>(.+)</span></caption>")
     told, expected = _read(folder.root / "report.html"), page(whole, drawings)
     found += [f"{folder.root / 'report.html'}: {name}" for name in _apart(told, expected, *parts)]
     found += [f"{path}: no rows are behind it" for path in _foreign(folder, whole)]
@@ -79,7 +80,7 @@ def _apart(told: str, expected: str, section: str, table: str) -> Iterator[str]:
         return
     ours, theirs = _parts(told, section, table), _parts(expected, section, table)
     names = [name for name in {**theirs, **ours} if ours.get(name) != theirs.get(name)]
-    yield from names or ["its order"]
+    yield from map(html.unescape, names or ["its order"])
 
 
 def _parts(text: str, section: str, table: str) -> dict[str, str]:

@@ -16,6 +16,7 @@ from drrn.reports.beyond import beyond_blocks
 from drrn.reports.document import Block, Cell, Document, Figure, Section, Table, shown_number
 from drrn.reports.encoders import encoder_blocks
 from drrn.reports.findings import label
+from drrn.reports.headline import headline_blocks
 from drrn.reports.paraphrase_tables import (
     example_tables,
     paraphrase_facts,
@@ -43,6 +44,10 @@ TITLES = {
     "parser": "Parser games",
     "suites": "Games of suites",
 }
+WHAT = (
+    "The experiments of “Deep reinforcement learning with a natural language action space” (He et al., ACL 2016), done "
+    "again by `drrn reproduce`: an agent learns to play text games from rewards alone."
+)
 OF_THEIR_OWN = ("parser", "suite")  # kinds of games that the paper's experiments are not run on unless asked for
 
 
@@ -70,7 +75,9 @@ def document(results: ResultSet) -> Document:
                 f"{results.title(game)}: what the game itself is has no rows, so no table has it: `{command}`."
             )
     sections = [_section(results, name, blocks) for name, blocks in _blocks(results).items() if blocks]
-    return Document("Results", opening, [*sections, _time(results)])
+    curves = [block for section in sections if section.anchor == "curves" for block in section.blocks]
+    above = headline_blocks(results, [block for block in curves if isinstance(block, Figure)])
+    return Document("Results", opening, [*sections, _time(results)], WHAT, above)
 
 
 def _blocks(results: ResultSet) -> dict[str, list[Block]]:

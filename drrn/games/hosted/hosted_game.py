@@ -161,6 +161,11 @@ class HostedGame:
         thrown = (error.partition(": ") for error in self.stage.errors)
         return [Problem(self._line(passage), passage, what) for passage, _, what in thrown]
 
+    @property
+    def left_out(self) -> Mapping[tuple[str, str], str]:
+        """Links of pages met so far that are no actions, by passage and target, and why."""
+        return self._beginnings.left_out
+
     def _line(self, passage: str) -> int:
         found = self.story.passages.get(passage)
         return found.line if found else 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ class InkFile:
     uncounted: frozenset[str]  # knots whose visits the story itself never asks for
     has_chance: bool
     reads_turns: bool  # whether it asks how many choices were made
+    links: Mapping[str, frozenset[str]]  # of each knot and stitch, those that it diverts to
 
 
 def read_ink(path: Path, encoding: str | None = None) -> InkFile:
@@ -79,7 +80,39 @@ def _ink_file(table: dict[str, Any], source: str) -> InkFile:
         uncounted=uncounted,
         has_chance=not CHANCE.isdisjoint(commands),
         reads_turns=not TURNS.isdisjoint(commands),
+        links=_links(told),
     )
+
+
+def _links(told: Mapping[str, list[Any]]) -> dict[str, frozenset[str]]:
+    """What each knot and stitch diverts to, by the paths that stand in it; a stitch's are its own, not its knot's."""
+    inner = {id(part) for part in told.values()}
+
+    def own(container: list[Any]) -> Iterator[Any]:
+        for part in (*container, *(_named(container).values() if container else ())):
+            if isinstance(part, list):
+                yield from own(part) if id(part) not in inner else ()
+            else:
+                yield part
+
+    found = {}
+    for name, container in told.items():
+        paths = [path for part in own(container) if isinstance(part, dict) for path in _paths(part)]
+        targets = {target for path in paths if (target := _passage_of(path, told)) and target != name}
+        found[name] = frozenset(targets)
+    return found
+
+
+def _paths(part: dict[str, Any]) -> list[str]:
+    """The paths that a part diverts to, or keeps for a divert."""
+    named = [part[key] for key in ("->", "->t->", "^->") if isinstance(part.get(key), str)]
+    return [] if part.get("var") else [path for path in named if not path.startswith(".")]
+
+
+def _passage_of(path: str, told: Mapping[str, Any]) -> str | None:
+    """The stitch or the knot that a path leads into."""
+    parts = path.split(".")
+    return next((name for name in (".".join(parts[:2]), parts[0]) if name in told), None)
 
 
 def _named(container: list[Any]) -> dict[str, list[Any]]:

@@ -43,6 +43,7 @@ class InkPage:
     ending: str  # its name, if it is one
     saved: str = field(repr=False)  # the runtime's own state
     paid: frozenset[str] = frozenset()  # events that have paid
+    entered: tuple[str, ...] = ()  # knots and stitches, since the page before
 
 
 class InkGame:
@@ -120,8 +121,7 @@ class InkGame:
     def _position_on(self, page: InkPage) -> Position:
         state = json.loads(page.saved)
         cells = self._defaults | {f"${name}": _value(value) for name, value in state["variablesState"].items()}
-        shown = tuple(name for name in self.ink.story.passages if state["visitCounts"].get(name))
-        return Position(page.knot, (*shown, page.knot), cells)
+        return Position(page.knot, (*page.entered, page.knot), cells)
 
     def another(self) -> InkGame:
         """The same game once more, with a runtime and a generator of its own."""
@@ -180,6 +180,7 @@ class InkGame:
         saved = self._story.save_state()
         state = json.loads(saved)
         shown = self._entered(before, state["visitCounts"])
+        entered = tuple(shown) if before else tuple(dict.fromkeys((OPENING, *shown)))
         paid = before.paid if before else frozenset()
         cells = self._defaults | {f"${name}": _value(value) for name, value in state["variablesState"].items()}
         page = Page(shown[-1], {}, dict.fromkeys(shown, tags), {**cells, **dict.fromkeys(paid, True)}, lambda _: 0)
@@ -189,7 +190,7 @@ class InkGame:
         rule = None if choices else self.rules.ending(page, text)
         reward = self._reward(page, text, rule, ended=not choices) if before else 0.0
         named = self.rules.endings[rule].condition.passage if rule is not None else None
-        return InkPage(text, choices, reward, shown[-1], named or shown[-1], saved, paid | page.writes.keys())
+        return InkPage(text, choices, reward, shown[-1], named or shown[-1], saved, paid | page.writes.keys(), entered)
 
     def _entered(self, before: InkPage | None, counts: Mapping[str, int]) -> list[str]:
         """The knots and stitches entered since the page before; where there are none, the one that goes on."""

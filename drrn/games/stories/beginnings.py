@@ -42,6 +42,13 @@ class Beginnings:
     def __init__(self, story: Story) -> None:
         self.story = story
         self._known: dict[tuple[str, str, str], bool] = {}
+        self.left_out: dict[tuple[str, str], str] = {}  # passages of links that are no actions, and why; for authors
+
+    def note(self, page: Page, label: str, link: Link, why: str) -> None:
+        """Note that a link of a page is no action."""
+        known = self.story.passages.get(page.passage)
+        targets = [link.target] if link.target in self.story.pages else _targets(known.text if known else "", label)
+        self.left_out.update({(page.passage, target): why for target in targets})
 
     def begins_again(self, page: Page, text: str, label: str, link: Link) -> bool:
         """Whether a link of a page, laid out as this text and these words, begins the story again."""
@@ -76,11 +83,15 @@ class Beginnings:
             return target == self.story.start
         known = self.story.passages.get(passage)
         source = known.text if known else ""
-        for body in LINK.findall(source):
-            words, to = split_link(body)
-            if to == self.story.start and letters_of(words or to).lower() == letters_of(label).lower():
-                return True
+        if self.story.start in _targets(source, label):
+            return True
         places = re.finditer(re.escape(label), source) if label else ()
         around = (source[max(0, place.start() - NEAR) : place.end() + NEAR] for place in places)
         named = re.compile(CODE.pattern + rf"|[\"']{re.escape(self.story.start)}[\"']")
         return any(named.search(code) for code in around)
+
+
+def _targets(source: str, label: str) -> list[str]:
+    """Where the links of a passage's source lead that have these words."""
+    links = map(split_link, LINK.findall(source))
+    return [to for words, to in links if letters_of(words or to).lower() == letters_of(label).lower()]

@@ -61,6 +61,11 @@ class StoryGame:
         self.scene: Scene | None = None  # for tools and people, not for agents
 
     @property
+    def left_out(self) -> Mapping[tuple[str, str], str]:
+        """Links of pages met so far that are no actions, by passage and target, and why."""
+        return self.teller.beginnings.left_out
+
+    @property
     def title(self) -> str:
         return self.rules.title or self.script.story.title or self.name
 

@@ -9,6 +9,8 @@ from drrn.games.stories.layout import lay_out
 from drrn.games.stories.page import Link, Page
 from drrn.games.stories.rules import Rules
 
+BEGINS_AGAIN, ENDS_THERE = "it begins the story again, which is no action", "the story ends there by its rules"
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -23,11 +25,16 @@ class Verdict:
 
 def verdict(rules: Rules, beginnings: Beginnings, page: Page, *, opening: bool) -> Verdict:
     """Apply the rules to a page; the opening comes before any step, and pays nothing on the way."""
-    text, links, hypertext = lay_out(page.pieces)
-    links = [(label, link) for label, link in links if rules.is_action(label)]
+    text, laid_out, hypertext = lay_out(page.pieces)
+    links = [(label, link) for label, link in laid_out if rules.is_action(label)]
     if rules.restart is None and not opening:
         links = [(label, link) for label, link in links if not beginnings.begins_again(page, text, label, link)]
+    for label, link in laid_out:
+        if (label, link) not in links:
+            beginnings.note(page, label, link, BEGINS_AGAIN)
     if links and rules.stops(page, text):
+        for label, link in links:
+            beginnings.note(page, label, link, ENDS_THERE)
         links = []
     rule = None if links else rules.ending(page, text)
     if links:

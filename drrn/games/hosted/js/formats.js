@@ -264,7 +264,13 @@
       const { state, tale } = globalThis;
       const root = find("#passages");
       if (root) root.textContent = "";
-      state.history = past.map(([name, variables]) => ({ passage: name === null ? null : tale.get(name), variables }));
+      const moments = past.map(([name, variables]) => ({ passage: name === null ? null : tale.get(name), variables }));
+      // Its "back" goes by the browser's history, so that has the same past.
+      for (let length = 2; length <= moments.length && typeof state.pushState === "function"; length += 1) {
+        state.history = moments.slice(-length);
+        attempt(() => state.pushState(false, ""), null);
+      }
+      state.history = moments;
       state.display(title, null, "quietly");
       return true;
     },

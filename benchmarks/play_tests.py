@@ -1,0 +1,134 @@
+"""`drrn test` on every story of a list: how sure, how long, what was found; a table in Markdown.
+
+    python benchmarks/play_tests.py FOLDER LIST.tsv [--seconds 30] [--only NAME ...] [--keep FOLDER]
+
+FOLDER holds one folder for each story of the list, by its name, with the published file, or the Twee files, in it. Each
+report is made by a process of its own, as an author makes it; --keep writes them there as JSON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HEADER = ("story", "format", "how", "seconds", "endings", "random games", "passages", "links", "dead ends", "errors")
+REASONS = {
+    "no passage named": "its files have no start",
+    "nothing to read": "shows nothing",
+    "Ink source": "Ink source, not compiled",
+    "no Twine story": "no Twine story",
+}
+MOST_SECONDS = 4  # times what was asked for, after which a report is given up
+
+
+@dataclass(frozen=True)
+class Row:
+    """One story's report, or why there is none."""
+
+    story: str
+    format: str
+    seconds: float
+    report: dict[str, Any]
+    refusal: str = ""
+
+    @property
+    def cells(self) -> list[str]:
+        if self.refusal:
+            return [self.story, self.format, self.refusal, f"{self.seconds:.0f}", *[""] * (len(HEADER) - 4)]
+        found = self.report
+        return [
+            self.story,
+            self.format,
+            "exact" if found["exact"] else "sampled",
+            f"{self.seconds:.0f}",
+            str(len(found["endings"])),
+            "" if found["exact"] else f"{found['games']:,}",
+            _covered(found["passages"]),
+            _covered(found["links"]),
+            str(len(found["dead_ends"])),
+            str(len(found["errors"])),
+        ]
+
+
+def main() -> None:
+    arguments = _parser().parse_args()
+    rows = []
+    print(f"| {' | '.join(HEADER)} |")
+    print("| --- " * len(HEADER) + "|")
+    for name, format_name, path in stories(arguments.folder, arguments.list, arguments.only):
+        row = tested(name, format_name, path, arguments)
+        rows.append(row)
+        print(f"| {' | '.join(row.cells)} |", flush=True)
+    summary(rows, arguments.seconds)
+
+
+def stories(folder: Path, table: Path, only: list[str]) -> Iterator[tuple[str, str, Path]]:
+    """The names, formats and files (or folders of Twee files) of the list's stories that are there."""
+    with table.open(encoding="utf-8") as file:
+        for line in csv.DictReader(file, delimiter="\t"):
+            home = folder / line["name"]
+            if (only and line["name"] not in only) or not home.is_dir():
+                continue
+            files = [part for part in sorted(home.iterdir()) if part.is_file()]
+            pages = [part for part in files if part.suffix.lower() in (".html", ".htm", ".json", ".ink")]
+            one = pages or (files if len(files) == 1 else [])
+            yield line["name"], line["format"], one[0] if one else home
+
+
+def tested(name: str, format_name: str, path: Path, arguments: argparse.Namespace) -> Row:
+    """One story's report by `drrn test`."""
+    command = [sys.executable, "-m", "drrn", "test", str(path), "--format", "json", "--seconds", str(arguments.seconds)]
+    begun = time.monotonic()
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=MOST_SECONDS * arguments.seconds + 30)
+    except subprocess.TimeoutExpired:
+        return Row(name, format_name, time.monotonic() - begun, {}, "took too long")
+    seconds = time.monotonic() - begun
+    try:
+        report = json.loads(done.stdout)
+    except ValueError:
+        said = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        why = next((words for sign, words in REASONS.items() if sign in said), said[:80])
+        return Row(name, format_name, seconds, {}, f"no report: {why}")
+    if arguments.keep:
+        arguments.keep.mkdir(parents=True, exist_ok=True)
+        (arguments.keep / f"{name}.json").write_text(done.stdout, encoding="utf-8")
+    return Row(name, format_name, seconds, report)
+
+
+def _covered(covered: dict[str, int]) -> str:
+    return f"{covered['seen']} of {covered['total']}" if covered["total"] else "–"
+
+
+def summary(rows: list[Row], seconds: float) -> None:
+    """What all of them come to."""
+    told = [row for row in rows if not row.refusal]
+    exact = sum(bool(row.report["exact"]) for row in told)
+    ended = sum(bool(row.report["endings"]) for row in told)
+    within = sum(row.seconds <= 2 * seconds for row in rows)
+    print(
+        f"\n{len(told)} of {len(rows)} stories have a report, {exact} exact, {len(told) - exact} sampled; {ended} have "
+        f"endings; {within} took at most {2 * seconds:g} seconds"
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("list", type=Path)
+    parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--keep", type=Path)
+    return parser
+
+
+if __name__ == "__main__":
+    main()

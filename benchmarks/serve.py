@@ -1,0 +1,171 @@
+"""A hundred players at once: how long `drrn serve` takes to answer, and how much memory it takes.
+
+    python benchmarks/serve.py [--players 100] [--seconds 60] [--pause 1.0] [--game long-watch]
+
+A server is started in a process of its own. Each player has a connection and a session: begins a game, chooses at
+random, takes a step back now and then, and begins again at the end; between two requests a player reads for `--pause`
+seconds (a random number with that mean; 0: none, so that the server is always busy). Before that, the same players ask
+for as long for a route that does nothing: what the machine and the web server's code take alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+EMPTY_SHARE = 0.25  # of the time, for the route that does nothing
+
+
+class Browser:
+    """One connection that asks and notes how long answers take."""
+
+    def __init__(self, port: int, times: list[float], errors: list[str]) -> None:
+        self.port, self.times, self.errors = port, times, errors
+
+    async def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+        reader, writer = await self._connection()
+        data = b"" if body is None else json.dumps(body).encode()
+        head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\nContent-Type: application/json\r\n"
+        begun = time.perf_counter()
+        writer.write(f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data)
+        answer = (await reader.readuntil(b"\r\n\r\n")).decode()
+        length = int(answer.lower().partition("content-length:")[2].partition("\r\n")[0])
+        told = json.loads(await reader.readexactly(length))
+        self.times.append(time.perf_counter() - begun)
+        status = int(answer.split(" ", 2)[1])
+        if status >= 400:
+            self.errors.append(f"{method} {path}: {status} {told.get('error')}")
+        return told
+
+    async def _connection(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if not hasattr(self, "streams"):
+            self.streams = await asyncio.open_connection("127.0.0.1", self.port)
+        return self.streams
+
+
+async def ask_for_nothing(browser: Browser, read: Callable[[], Awaitable[None]], until: float, _: Any) -> None:
+    while time.monotonic() < until:
+        await browser.ask("GET", "/api/status")
+        await read()
+
+
+async def play(browser: Browser, read: Callable[[], Awaitable[None]], until: float, asked: Any) -> None:
+    choose = random.Random(asked.number)
+    page = await browser.ask("POST", "/api/sessions", {"game": asked.game, "seed": asked.number})
+    path = f"/api/sessions/{page['session']}"
+    while time.monotonic() < until:
+        await read()
+        if page["ended"] or page["stopped"]:
+            page = await browser.ask("POST", f"{path}/restart", {})
+        elif page["steps"] and choose.random() < 0.1:
+            page = await browser.ask("POST", f"{path}/undo", {})
+        else:
+            chosen = {"action": choose.randrange(len(page["actions"])), "steps": page["steps"]}
+            page = await browser.ask("POST", f"{path}/step", chosen)
+    await browser.ask("DELETE", path)
+
+
+async def together(one: Any, options: argparse.Namespace, seconds: float) -> tuple[list[float], list[str], float]:
+    """All players for so many seconds: times, errors, and how long it was."""
+    times: list[float] = []
+    errors: list[str] = []
+    begun = time.monotonic()
+
+    async def player(number: int) -> None:
+        pauses = random.Random(number)
+
+        async def read() -> None:
+            await asyncio.sleep(pauses.uniform(0.5, 1.5) * options.pause)
+
+        asked = argparse.Namespace(game=options.game, number=number)
+        await asyncio.sleep(pauses.random() * options.pause)
+        try:
+            await one(Browser(options.port, times, errors), read, begun + seconds, asked)
+        except (OSError, ValueError, KeyError, asyncio.IncompleteReadError) as error:
+            errors.append(f"{type(error).__name__}: {error}")
+
+    await asyncio.gather(*map(player, range(options.players)))
+    return times, errors, time.monotonic() - begun
+
+
+def told(what: str, times: list[float], errors: list[str], seconds: float, spent: float) -> None:
+    parts = statistics.quantiles(times, n=100)
+    shown = f"median {1000 * parts[49]:.1f} ms, 95 % {1000 * parts[94]:.1f}, 99 % {1000 * parts[98]:.1f}"
+    print(f"{what}: {len(times):,} answers, {len(times) / seconds:,.0f} a second, {shown}, {len(errors)} errors; "
+          f"{1000 * spent / len(times):.2f} ms of the server's CPU an answer")  # fmt: skip
+    for error in errors[:5]:
+        print(f"    {error}")
+
+
+def family(pid: int) -> list[int]:
+    """A process and all that it began."""
+    pids = [pid]
+    for other in pids:
+        for task in Path(f"/proc/{other}/task").glob("*/children"):
+            pids += [int(child) for child in task.read_text().split() if int(child) not in pids]
+    return pids
+
+
+def memory(pid: int) -> float:
+    """MB of a process and its children (proportional: what they share counts once)."""
+    rollups = [Path(f"/proc/{other}/smaps_rollup").read_text() for other in family(pid)]
+    return sum(int(rollup.partition("\nPss:")[2].split()[0]) for rollup in rollups) / 1024
+
+
+def cpu(pid: int) -> float:
+    """Seconds that a process and its children have computed."""
+    fields = [Path(f"/proc/{other}/stat").read_text().rpartition(")")[2].split() for other in family(pid)]
+    return sum(int(each[11]) + int(each[12]) for each in fields) / os.sysconf("SC_CLK_TCK")
+
+
+def measure(options: argparse.Namespace, server: subprocess.Popen[str]) -> None:
+    before = memory(server.pid)
+    spent = cpu(server.pid)
+    nothing = asyncio.run(together(ask_for_nothing, options, options.seconds * EMPTY_SHARE))
+    told("a route that does nothing", *nothing, cpu(server.pid) - spent)
+    half, spent = options.seconds / 2, cpu(server.pid)
+    first = asyncio.run(together(play, options, half))
+    middle = memory(server.pid)
+    second = asyncio.run(together(play, options, half))
+    told(f"{options.players} players of {options.game}", first[0] + second[0], first[1] + second[1], 2 * half,
+         cpu(server.pid) - spent)  # fmt: skip
+    after = memory(server.pid)
+    print(f"memory: {before:.0f} MB at the start, {middle:.0f} after half of the time, {after:.0f} at the end")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--players", type=int, default=100)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--pause", type=float, default=1.0)
+    parser.add_argument("--game", default="long-watch")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = ["serve", "--no-browser", "--port", "0", "--runs", folder]
+        server = subprocess.Popen(
+            [sys.executable, "-m", "drrn", *arguments], stdout=subprocess.PIPE, text=True,
+            env={**os.environ, "DRRN_HOME": folder},
+        )  # fmt: skip
+        try:
+            assert server.stdout is not None
+            options.port = int(server.stdout.readline().strip(" /\n").rpartition(":")[2])
+            measure(options, server)
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+// Learning curves as a drawing: a line for each run, random play and the best possible beside them.
+
+import { h, s, show } from "./dom.js";
+import { number } from "./format.js";
+
+const HEIGHT = 330;
+const MARGIN = { left: 52, right: 26, top: 16, bottom: 40 };
+export const COLOURS = 6; // classes line-0 … line-5
+
+/** Draw runs ([{id, colour, curve, reference}]) by one policy, as wide as its place is. */
+export function drawCurves(place, runs, policy) {
+  const WIDTH = Math.max(300, place.clientWidth - 20);
+  const lines = runs.map((run) => ({
+    ...run,
+    points: run.curve
+      .filter((point) => point.policies[policy])
+      .map((point) => [
+        point.episodes,
+        point.policies[policy].mean,
+        point.policies[policy].deviation ?? 0,
+        point.round,
+      ]),
+  }));
+  const marks = references(runs);
+  const values = [
+    ...lines.flatMap((line) => line.points.flatMap(([, mean, sd]) => [mean - sd, mean + sd])),
+    ...marks.map((mark) => mark.value),
+  ];
+  const longest = Math.max(
+    1,
+    ...lines.flatMap((line) => line.points.map(([x]) => x)),
+    ...runs.map((run) => (run.rounds || 0) * (run.episodes_per_round || 0)),
+  );
+  const [low, high] = values.length ? widened(Math.min(...values), Math.max(...values)) : [-1, 1];
+  const x = (value) => MARGIN.left + (value / longest) * (WIDTH - MARGIN.left - MARGIN.right);
+  const y = (value) => HEIGHT - MARGIN.bottom - ((value - low) / (high - low)) * (HEIGHT - MARGIN.top - MARGIN.bottom);
+  const told = lines
+    .filter((line) => line.points.length)
+    .map((line) => `${line.id}: ${number(line.points.at(-1)[1])} after ${line.points.at(-1)[0]} episodes`)
+    .join("; ");
+  show(
+    place,
+    s(
+      "svg",
+      {
+        viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+        class: "curve",
+        role: "img",
+        "aria-label": `Learning curves. ${told || "No round is finished yet."}`,
+      },
+      axes(low, high, longest, x, y, WIDTH),
+      marks.map((mark) => reference(mark, x(0), x(longest), y(mark.value))),
+      lines.map((line) => drawn(line, x, y)),
+      lines.some((line) => line.points.length)
+        ? null
+        : s(
+            "text",
+            { x: WIDTH / 2, y: HEIGHT / 2, class: "none", "text-anchor": "middle" },
+            "The first round is not finished yet.",
+          ),
+    ),
+  );
+}
+
+function widened(low, high) {
+  const room = (high - low || 1) * 0.08;
+  return [low - room, high + room];
+}
+
+function references(runs) {
+  const found = runs.map((run) => run.reference).find((reference) => reference) || {};
+  return [
+    ["best", "best possible"],
+    ["random", "random play"],
+  ]
+    .filter(([name]) => typeof found[name] === "number")
+    .map(([name, words]) => ({ name, words, value: found[name] }));
+}
+
+function reference(mark, from, to, at) {
+  return s(
+    "g",
+    { class: `reference ${mark.name}` },
+    s("line", { x1: from, x2: to, y1: at, y2: at }),
+    s(
+      "text",
+      { x: to - 4, y: at + (mark.name === "best" ? -5 : 14), "text-anchor": "end" },
+      `${mark.words} ${number(mark.value, 1)}`,
+    ),
+  );
+}
+
+function drawn(line, x, y) {
+  if (!line.points.length) return null;
+  const path = line.points
+    .map(([at, mean], index) => `${index ? "L" : "M"}${x(at).toFixed(1)} ${y(mean).toFixed(1)}`)
+    .join("");
+  const upper = line.points.map(([at, mean, sd]) => `${x(at).toFixed(1)},${y(mean + sd).toFixed(1)}`);
+  const lower = line.points.map(([at, mean, sd]) => `${x(at).toFixed(1)},${y(mean - sd).toFixed(1)}`).reverse();
+  return s(
+    "g",
+    { class: `line-${line.colour}` },
+    line.points.length > 1 ? s("polygon", { class: "spread", points: [...upper, ...lower].join(" ") }) : null,
+    s("path", { class: "mean", d: path }),
+    line.points.map(([at, mean, sd, round]) =>
+      s(
+        "circle",
+        { cx: x(at), cy: y(mean), r: 3.5 },
+        s("title", {}, `${line.id}, round ${round}: ${number(mean)} ± ${number(sd)}`),
+      ),
+    ),
+  );
+}
+
+function axes(low, high, longest, x, y, width) {
+  const marks = [];
+  for (const value of ticks(low, high, 6)) {
+    marks.push(
+      s("line", { class: "grid", x1: MARGIN.left, x2: width - MARGIN.right, y1: y(value), y2: y(value) }),
+      s(
+        "text",
+        { x: MARGIN.left - 8, y: y(value) + 4, "text-anchor": "end" },
+        String(Number(value.toFixed(6))).replace("-", "−"),
+      ),
+    );
+  }
+  for (const value of ticks(0, longest, width / 110))
+    marks.push(
+      s("text", { x: x(value), y: HEIGHT - MARGIN.bottom + 18, "text-anchor": "middle" }, value.toLocaleString("en")),
+    );
+  marks.push(
+    s(
+      "text",
+      { class: "axis", x: (MARGIN.left + width - MARGIN.right) / 2, y: HEIGHT - 4, "text-anchor": "middle" },
+      "episodes played",
+    ),
+    s(
+      "text",
+      { class: "axis", x: 12, y: HEIGHT / 2, transform: `rotate(-90 12 ${HEIGHT / 2})`, "text-anchor": "middle" },
+      "mean final reward",
+    ),
+  );
+  return s("g", { class: "axes" }, marks);
+}
+
+/** About so many round numbers between two. */
+export function ticks(low, high, about) {
+  const rough = (high - low) / about;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough) || 10 * power;
+  const found = [];
+  for (let value = Math.ceil(low / step) * step; value <= high + 1e-9; value += step) found.push(value);
+  return found;
+}
+
+/** The same numbers as a table, for those who do not see the drawing or want them exactly. */
+export function numbersOf(runs, policy) {
+  const rounds = [...new Set(runs.flatMap((run) => run.curve.map((point) => point.round)))].sort((a, b) => a - b);
+  const cell = (run, round) => {
+    const found = run.curve.find((point) => point.round === round)?.policies[policy];
+    return h("td", {}, found ? `${number(found.mean)} ± ${number(found.deviation ?? 0)}` : "—");
+  };
+  return h(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": "Numbers" },
+    h(
+      "table",
+      {},
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          h("th", { scope: "col" }, "Round"),
+          runs.map((run) => h("th", { scope: "col" }, run.id)),
+        ),
+      ),
+      h(
+        "tbody",
+        {},
+        rounds.map((round) =>
+          h(
+            "tr",
+            {},
+            h("th", { scope: "row" }, String(round)),
+            runs.map((run) => cell(run, round)),
+          ),
+        ),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,52 @@
+// Numbers as people read them.
+
+export function number(value, digits = 2) {
+  if (value === null || value === undefined || Number.isNaN(value)) return "—";
+  const rounded = value.toFixed(digits);
+  return (Number(rounded) === 0 ? (0).toFixed(digits) : rounded).replace("-", "−");
+}
+
+/** A reward: without needless zeros. */
+export function reward(value) {
+  if (value === null || value === undefined) return "—";
+  return String(Math.round(value * 100) / 100).replace("-", "−");
+}
+
+/** A share in per cent; what is tiny is never rounded to nothing. */
+export function share(value) {
+  if (value === null || value === undefined) return "—";
+  if (value <= 0) return "0 %";
+  if (value < 0.0005) return "< 0.1 %";
+  if (value >= 0.9995 && value < 1 - 1e-12) return "> 99.9 %";
+  return value >= 1 - 1e-12 ? "100 %" : `${(100 * value).toFixed(1)} %`;
+}
+
+export function counted(count, noun) {
+  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+export function when(moment) {
+  const date = new Date(moment);
+  return Number.isNaN(date.getTime())
+    ? String(moment)
+    : date.toLocaleString([], {
+        day: "numeric",
+        month: "short",
+        hour: "2-digit",
+        minute: "2-digit",
+        ...(date.getFullYear() === new Date().getFullYear() ? {} : { year: "numeric" }),
+      });
+}
+
+export function megabytes(bytes) {
+  return `${Math.round(bytes / 1048576)} MB`;
+}
+
+/** A run in few words: its model, what it scores, when it began. */
+export function runName(run) {
+  const score =
+    run.score === null || run.score === undefined
+      ? `${run.round} of ${run.rounds} rounds`
+      : `scores ${number(run.score, 1)}`;
+  return `${run.model}, ${score}, ${when(run.began)}`;
+}

@@ -1,0 +1,194 @@
+// The games that are there, and a place to drop a story.
+
+import { get, left, part, remove, upload } from "./api.js";
+import { announce, failure, h, nothing, show, toast, waiting } from "./dom.js";
+import { counted, megabytes } from "./format.js";
+
+const KINDS = { "built in": "built in", added: "added", given: "given at the start", uploaded: "dropped here" };
+
+export async function gamesView(body, signal) {
+  const list = h("ul", { class: "cards", "aria-label": "Games" });
+  const zone = dropZone((answer) => added(answer, () => fill(list, signal)), signal);
+  const opening = h(
+    "p",
+    { class: "lead" },
+    "Play a story, see every way through it, let an agent learn it, and look at what the agent thinks.",
+  );
+  show(body, opening, zone, list);
+  await fill(list, signal);
+}
+
+async function fill(list, signal) {
+  if (!list.children.length) show(list, h("li", { class: "plain" }, waiting("Looking for games …")));
+  try {
+    const { games } = await get("/api/games", signal);
+    const cards = games.map((game) => card(game, () => fill(list, signal)));
+    show(
+      list,
+      cards.length ? cards : h("li", { class: "plain" }, nothing("There is no game yet: drop a story above.")),
+    );
+  } catch (error) {
+    if (!left(error))
+      show(
+        list,
+        h(
+          "li",
+          { class: "plain" },
+          failure(error, () => fill(list, signal)),
+        ),
+      );
+  }
+}
+
+function card(game, changed) {
+  const address = (tab) => `#/game/${part(game.id)}/${tab}`;
+  const links = ["Play", "Test", "Learn", "People"].map((words) =>
+    h(
+      "a",
+      {
+        href: address(words.toLowerCase()),
+        class: words === "Play" ? "button main" : "button",
+        "aria-label": `${words}: ${game.title}`,
+      },
+      words,
+    ),
+  );
+  const away =
+    game.removable &&
+    h(
+      "button",
+      { type: "button", class: "quiet", "aria-label": `Remove ${game.title}`, onclick: () => takeAway(game, changed) },
+      "Remove",
+    );
+  const runs = game.runs ? counted(game.runs, "run") : "nobody has learned it yet";
+  return h(
+    "li",
+    { class: "card", dataset: { game: game.id } },
+    h("h2", {}, h("a", { href: address("play") }, game.title)),
+    h(
+      "p",
+      { class: "small soft" },
+      h("span", { class: "tag" }, KINDS[game.kind] || game.kind),
+      ` ${game.file || game.id} · ${runs}`,
+    ),
+    h("div", { class: "row" }, links, away),
+  );
+}
+
+async function takeAway(game, changed) {
+  if (!confirm(`Remove “${game.title}” from this list? Its file here is deleted; its runs stay.`)) return;
+  try {
+    await remove(`/api/games/${part(game.id)}`);
+    toast(`${game.title} is removed.`);
+    changed();
+  } catch (error) {
+    toast(error.message, "bad");
+  }
+}
+
+/** Drop files here, or choose them; the whole window takes what is dropped. */
+function dropZone(done, signal) {
+  const input = h("input", { type: "file", multiple: true, id: "story-file", class: "unseen" });
+  const words = h(
+    "p",
+    { class: "small soft", id: "drop-words" },
+    "A published Twine story, Twee source or compiled Ink; with its .toml, if it has one.",
+  );
+  const state = h("div", { class: "drop-state", "aria-live": "polite" });
+  const zone = h(
+    "div",
+    { class: "drop" },
+    h("label", { for: "story-file", class: "button" }, "Choose a story file"),
+    input,
+    h("span", { class: "or" }, "or drop it anywhere on this page"),
+    words,
+    state,
+  );
+  const send = (files) => files.length && sent([...files], state, done);
+  input.addEventListener("change", async () => {
+    await send(input.files);
+    input.value = "";
+  });
+  for (const name of ["dragenter", "dragover"]) {
+    addEventListener(
+      name,
+      (event) => {
+        event.preventDefault();
+        zone.classList.add("over");
+      },
+      { signal },
+    );
+  }
+  addEventListener(
+    "dragleave",
+    (event) => {
+      if (!event.relatedTarget) zone.classList.remove("over");
+    },
+    { signal },
+  );
+  addEventListener(
+    "drop",
+    (event) => {
+      event.preventDefault();
+      zone.classList.remove("over");
+      send(event.dataTransfer.files);
+    },
+    { signal },
+  );
+  limits(input, words);
+  return zone;
+}
+
+async function limits(input, words) {
+  try {
+    const { limits: told } = await get("/api/status");
+    input.accept = told.upload_types.join(",");
+    words.textContent += ` At most ${megabytes(told.upload_bytes)}.`;
+  } catch {
+    /* the list of games says that the server does not answer */
+  }
+}
+
+async function sent(files, state, done) {
+  const form = new FormData();
+  for (const file of files) form.append("file", file, file.name);
+  show(state, waiting(`Opening ${files.map((file) => file.name).join(", ")} …`));
+  try {
+    const answer = await upload("/api/games", form);
+    show(state, added_words(answer));
+    announce(`${answer.game.title} was added.`);
+    done(answer);
+  } catch (error) {
+    show(state, failure(error));
+  }
+}
+
+function added_words(answer) {
+  const notes = answer.notes?.length
+    ? h(
+        "ul",
+        { class: "small" },
+        answer.notes.map((note) => h("li", {}, note)),
+      )
+    : null;
+  return h(
+    "div",
+    { class: "state right" },
+    h(
+      "p",
+      {},
+      h("b", {}, answer.game.title),
+      " is here. ",
+      h("a", { href: `#/game/${part(answer.game.id)}/play` }, "Play it"),
+      " or ",
+      h("a", { href: `#/game/${part(answer.game.id)}/test` }, "test it"),
+      ".",
+    ),
+    notes,
+  );
+}
+
+function added(answer, refresh) {
+  refresh();
+  toast(`${answer.game.title} was added.`);
+}

@@ -1,0 +1,262 @@
+// Learn: runs are begun, watched, stopped, taken up again and compared.
+
+import { get, left, listen, part, post, remove } from "./api.js";
+import { announce, failure, field, h, nothing, select, show, toast, waiting } from "./dom.js";
+import { COLOURS, drawCurves, numbersOf } from "./curve.js";
+import { Embeddings } from "./embeddings.js";
+import { STATES, runRow } from "./run_row.js";
+import { settingsForm } from "./settings_form.js";
+
+const RECIPES = [
+  ["strong", "strong: what wins"],
+  ["paper", "paper: as He et al. had it"],
+];
+const POLICIES = [
+  ["best", "best"],
+  ["softmax", "softmax"],
+  ["greedy", "greedy"],
+];
+
+export async function learnView(body, game, signal) {
+  await new Learn(body, game, signal).begin();
+}
+
+class Learn {
+  constructor(body, game, signal) {
+    Object.assign(this, { body, game, signal, runs: new Map(), chosen: new Set(), colours: new Map(), policy: "best" });
+    this.form = h("div", {});
+    this.formBox = h(
+      "details",
+      { class: "panel learn-form", open: true },
+      h("summary", {}, "Let an agent learn it"),
+      this.form,
+    );
+    this.picture = h("div", { class: "curve-box" });
+    this.list = h("div", {});
+    this.numbers = h("details", { ontoggle: () => this.draw() }, h("summary", {}, "The numbers"), h("div", {}));
+    this.embeddings = new Embeddings(signal);
+  }
+
+  async begin() {
+    const policy = select(POLICIES, this.policy, (value) => {
+      this.policy = value;
+      this.draw();
+    });
+    show(
+      this.body,
+      h(
+        "div",
+        { class: "learn" },
+        h(
+          "div",
+          { class: "learn-main" },
+          h(
+            "section",
+            {},
+            h(
+              "div",
+              { class: "map-head" },
+              h("h2", {}, "Learning curves"),
+              h("label", { class: "map-agent" }, "Played by ", policy),
+            ),
+            this.picture,
+            this.numbers,
+          ),
+          h("section", {}, h("h2", {}, "Runs"), this.list),
+          this.embeddings.element,
+        ),
+        h("aside", { class: "side", "aria-label": "A new run" }, this.formBox),
+      ),
+    );
+    this.draw();
+    new ResizeObserver(() => this.draw()).observe(this.body);
+    show(this.list, waiting("Looking for runs …"));
+    await Promise.all([this.showForm("strong"), this.load()]);
+  }
+
+  async load() {
+    try {
+      const { runs } = await get(`/api/runs?game=${part(this.game.id)}`, this.signal);
+      for (const run of runs) this.keep(run);
+      if (runs.length && matchMedia("(max-width: 66rem)").matches) this.formBox.open = false; // what there is comes first
+      if (runs.length) await this.choose(runs[0].id, true);
+      this.showList();
+      this.embeddings.show(runs[0]?.id);
+    } catch (error) {
+      if (!left(error))
+        show(
+          this.list,
+          failure(error, () => this.load()),
+        );
+    }
+  }
+
+  async showForm(recipe) {
+    show(this.form, waiting("Looking up the settings …"));
+    try {
+      const { settings } = await get(`/api/settings?game=${part(this.game.id)}&recipe=${recipe}`, this.signal);
+      const fields = settingsForm(settings);
+      const start = h("button", { type: "submit", class: "main" }, "Start to learn");
+      show(
+        this.form,
+        h(
+          "form",
+          {
+            onsubmit: (event) => {
+              event.preventDefault();
+              this.launch(recipe, fields, start);
+            },
+          },
+          field(
+            "Recipe",
+            select(RECIPES, recipe, (value) => this.showForm(value)),
+          ),
+          fields.element,
+          start,
+        ),
+      );
+    } catch (error) {
+      if (!left(error))
+        show(
+          this.form,
+          failure(error, () => this.showForm(recipe)),
+        );
+    }
+  }
+
+  async launch(recipe, fields, button) {
+    button.disabled = true;
+    try {
+      const run = await post("/api/runs", { game: this.game.id, recipe, settings: fields.changed() });
+      this.keep(run);
+      announce("A run has begun.");
+      await this.choose(run.id, true);
+      this.embeddings.show(run.id);
+    } catch (error) {
+      toast(error.message, "bad");
+    } finally {
+      button.disabled = false;
+    }
+  }
+
+  /** What is known of a run; what was known before and is not told now stays. */
+  keep(run) {
+    const known = this.runs.get(run.id) || { curve: [], reference: null };
+    this.runs.set(run.id, { ...known, ...run });
+    if (["starting", "running"].includes(run.status) && !known.source) this.follow(run.id);
+  }
+
+  follow(id) {
+    const told = (run) => {
+      this.keep(run);
+      this.changed();
+    };
+    const done = (run) => {
+      told(run);
+      this.runs.get(id).source = null;
+      announce(`${id}: ${STATES[run.status]}.`);
+      if (this.embeddings.run === id) this.embeddings.show(id);
+      return true;
+    };
+    const gone = ({ error }) => {
+      this.forget(id);
+      toast(error, "bad");
+      return true;
+    };
+    const lost = (closed) => {
+      if (closed && this.runs.has(id)) this.runs.get(id).source = null;
+    };
+    const handlers = { run: told, status: told, point: (point) => this.point(id, point), done, gone, error: lost };
+    this.runs.get(id).source = listen(`/api/runs/${part(id)}/events`, handlers, this.signal);
+  }
+
+  forget(id) {
+    this.runs.delete(id);
+    this.chosen.delete(id);
+    this.changed();
+  }
+
+  point(id, point) {
+    const run = this.runs.get(id);
+    run.curve = [...run.curve.filter((other) => other.round !== point.round), point].sort((a, b) => a.round - b.round);
+    run.round = Math.max(run.round, point.round);
+    this.changed();
+    if (this.embeddings.run === id) this.embeddings.show(id);
+  }
+
+  changed() {
+    this.showList();
+    this.draw();
+  }
+
+  /** Whether a run's line is drawn. */
+  async choose(id, on) {
+    if (on) this.chosen.add(id);
+    else this.chosen.delete(id);
+    if (on && !this.colours.has(id)) this.colours.set(id, this.colours.size % COLOURS);
+    this.changed();
+    if (!on) return;
+    try {
+      this.keep(await get(`/api/runs/${part(id)}`, this.signal));
+      this.changed();
+    } catch (error) {
+      if (!left(error)) toast(error.message, "bad");
+    }
+  }
+
+  draw() {
+    const shown = [...this.chosen].map((id) => ({ ...this.runs.get(id), colour: this.colours.get(id) }));
+    if (!shown.length)
+      show(
+        this.picture,
+        nothing("No run is chosen. Start one, or choose one below: its curve grows here while it learns."),
+      );
+    else drawCurves(this.picture, shown, this.policy);
+    if (this.numbers.open) show(this.numbers.lastElementChild, shown.length ? numbersOf(shown, this.policy) : "");
+  }
+
+  showList() {
+    if (!this.runs.size) {
+      show(
+        this.list,
+        nothing("Nobody has learned this game yet. Start a run with the settings on this page; the defaults are good."),
+      );
+      return;
+    }
+    const focused = document.activeElement?.dataset?.key; // the list is made anew while one may stand on a button
+    const runs = [...this.runs.values()].sort((a, b) => (a.began < b.began ? 1 : -1));
+    show(
+      this.list,
+      h(
+        "ul",
+        { class: "runs" },
+        runs.map((run) => runRow(run, this.colours.get(run.id), this.chosen.has(run.id), this)),
+      ),
+    );
+    if (focused) this.list.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+  }
+
+  showEmbeddings(run) {
+    this.embeddings.show(run.id);
+    this.embeddings.element.scrollIntoView({ behavior: "smooth" });
+  }
+
+  async tell(run, what) {
+    try {
+      this.keep(await post(`/api/runs/${part(run.id)}/${what}`));
+      this.changed();
+    } catch (error) {
+      toast(error.message, "bad");
+    }
+  }
+
+  async away(run) {
+    if (!confirm(`Delete the run ${run.id} and all it has learned?`)) return;
+    try {
+      await remove(`/api/runs/${part(run.id)}`);
+      this.forget(run.id);
+    } catch (error) {
+      toast(error.message, "bad");
+    }
+  }
+}

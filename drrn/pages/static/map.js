@@ -1,0 +1,275 @@
+// The map of a story: zoom, pan, search, and a click on a page to read it.
+
+import { h, show } from "./dom.js";
+
+const NEAREST = 90; // units of the drawing that are shown at the least
+const STEP = 1.35; // of one zoom
+const MOST_FOUND = 40;
+
+/** The drawing in a box of its own; `chosen(number)` is called for the page that was clicked. */
+export class StoryMapView {
+  constructor(svgText, places, noun, chosen) {
+    const parsed = new DOMParser().parseFromString(svgText, "image/svg+xml");
+    this.svg = document.importNode(parsed.documentElement, true);
+    Object.assign(this, { places, noun, chosen, pointers: new Map(), moved: 0 });
+    const [x, y, width, height] = this.svg
+      .getAttribute("viewBox")
+      .split(/[\s,]+/)
+      .map(Number);
+    this.whole = { x, y, width, height };
+    this.view = { ...this.whole };
+    for (const name of ["width", "height"]) this.svg.removeAttribute(name);
+    for (const link of this.svg.querySelectorAll("a, .place")) link.setAttribute("tabindex", "-1");
+    this.box = h(
+      "div",
+      {
+        class: "map-view",
+        tabindex: "0",
+        role: "application",
+        "aria-label": `Map. Arrow keys move it, plus and minus zoom, 0 shows all of it. To choose a ${noun}, use the search above.`,
+      },
+      this.svg,
+    );
+    this.element = h("div", { class: "map" }, this.tools(), this.box);
+    this.listen();
+    this.watch = new ResizeObserver(() => {
+      if (!this.placed && this.box.clientWidth) this.begin();
+      else this.draw();
+    });
+    this.watch.observe(this.box);
+  }
+
+  tools() {
+    this.search = h("input", {
+      type: "search",
+      placeholder: `Find a ${this.noun} …`,
+      "aria-label": `Find a ${this.noun}`,
+      autocomplete: "off",
+      oninput: () => this.find(),
+      onkeydown: (event) => {
+        if (event.key === "Enter") {
+          event.preventDefault();
+          this.take(this.found[0]);
+        }
+      },
+    });
+    this.results = h("ul", { class: "map-found", "aria-label": "Found" });
+    const button = (words, label, act) =>
+      h("button", { type: "button", "aria-label": label, title: label, onclick: act }, words);
+    return h(
+      "div",
+      { class: "map-tools" },
+      h("div", { class: "map-search" }, this.search, this.results),
+      h(
+        "div",
+        { class: "row" },
+        button("+", "Nearer", () => this.zoom(1 / STEP)),
+        button("−", "Farther", () => this.zoom(STEP)),
+        button("Whole map", "Show the whole map", () => this.fit()),
+      ),
+    );
+  }
+
+  find() {
+    const asked = this.search.value.trim().toLowerCase();
+    this.found = asked ? this.places.filter((place) => place.label.toLowerCase().includes(asked)) : [];
+    for (const group of this.svg.querySelectorAll(".place.match")) group.classList.remove("match");
+    this.svg.classList.toggle("searching", this.found.length > 0);
+    for (const place of this.found) this.group(place.place)?.classList.add("match");
+    const buttons = this.found
+      .slice(0, MOST_FOUND)
+      .map((place) =>
+        h(
+          "li",
+          {},
+          h(
+            "button",
+            { type: "button", class: "quiet", onclick: () => this.take(place) },
+            place.label,
+            place.ending ? h("span", { class: "tag" }, "ending") : null,
+          ),
+        ),
+      );
+    show(
+      this.results,
+      asked && !buttons.length ? h("li", { class: "small soft" }, `No ${this.noun} of that name.`) : buttons,
+    );
+  }
+
+  take(place) {
+    if (!place) return;
+    this.search.value = "";
+    this.find();
+    this.go(place.place);
+    this.chosen(place.place);
+  }
+
+  group(number) {
+    return this.svg.querySelector(`[data-place="${CSS.escape(String(number))}"]`);
+  }
+
+  /** Bring a page into the middle and mark it. */
+  go(number) {
+    this.mark(number);
+    const group = this.group(number);
+    if (!group) return;
+    const box = this.inDrawing(group);
+    const width = Math.min(this.view.width, Math.max(700, this.box.clientWidth));
+    this.look(box.x + box.width / 2, box.y + box.height / 2, width);
+  }
+
+  mark(number) {
+    for (const group of this.svg.querySelectorAll(".place.chosen, .way.chosen")) group.classList.remove("chosen");
+    this.group(number)?.classList.add("chosen");
+    for (const way of this.svg.querySelectorAll(`.way[data-from="${number}"], .way[data-to="${number}"]`))
+      way.classList.add("chosen");
+  }
+
+  /** Where an element stands, in units of the drawing. */
+  inDrawing(element) {
+    const box = element.getBBox();
+    const matrix = this.svg.getScreenCTM().inverse().multiply(element.getScreenCTM());
+    const corner = new DOMPoint(box.x, box.y).matrixTransform(matrix);
+    return { x: corner.x, y: corner.y, width: box.width, height: box.height };
+  }
+
+  begin() {
+    this.placed = true;
+    this.fit();
+    const scale = this.box.clientWidth / this.view.width;
+    const start = this.svg.querySelector(".place.start") || this.svg.querySelector(".place");
+    if (scale >= 0.55 || !start) return;
+    const box = this.inDrawing(start);
+    const width = this.box.clientWidth / 0.85;
+    this.look(Math.max(box.x + width * 0.42, this.whole.x + width / 2), box.y + box.height / 2, width);
+  }
+
+  fit() {
+    this.view = { ...this.whole };
+    this.draw();
+  }
+
+  /** Show a part of the drawing so wide, around a point. */
+  look(x, y, width) {
+    const ratio = this.box.clientHeight / Math.max(1, this.box.clientWidth);
+    this.view = { x: x - width / 2, y: y - (width * ratio) / 2, width, height: width * ratio };
+    this.draw();
+  }
+
+  zoom(factor, at = null) {
+    const { x, y, width, height } = this.view;
+    const wide = Math.min(Math.max(width * factor, NEAREST), Math.max(this.whole.width, this.whole.height) * 2.5);
+    const scale = wide / width;
+    const middle = at || { x: x + width / 2, y: y + height / 2 };
+    this.view = {
+      x: middle.x - (middle.x - x) * scale,
+      y: middle.y - (middle.y - y) * scale,
+      width: wide,
+      height: height * scale,
+    };
+    this.draw();
+  }
+
+  move(across, down) {
+    this.view.x = clamp(
+      this.view.x + across,
+      this.whole.x - this.view.width * 0.8,
+      this.whole.x + this.whole.width - this.view.width * 0.2,
+    );
+    this.view.y = clamp(
+      this.view.y + down,
+      this.whole.y - this.view.height * 0.8,
+      this.whole.y + this.whole.height - this.view.height * 0.2,
+    );
+    this.draw();
+  }
+
+  draw() {
+    const { x, y, width, height } = this.view;
+    this.svg.setAttribute("viewBox", `${x} ${y} ${width} ${height}`);
+  }
+
+  point(event) {
+    return new DOMPoint(event.clientX, event.clientY).matrixTransform(this.svg.getScreenCTM().inverse());
+  }
+
+  listen() {
+    this.box.addEventListener("pointerdown", (event) => this.down(event));
+    this.box.addEventListener("pointermove", (event) => this.dragged(event));
+    for (const name of ["pointerup", "pointercancel"]) this.box.addEventListener(name, (event) => this.up(event));
+    this.box.addEventListener("click", (event) => this.clicked(event));
+    this.box.addEventListener("keydown", (event) => this.pressed(event));
+    this.box.addEventListener(
+      "wheel",
+      (event) => {
+        if (!event.ctrlKey && document.activeElement !== this.box) return; // else the page scrolls
+        event.preventDefault();
+        this.zoom(event.deltaY > 0 ? STEP : 1 / STEP, this.point(event));
+      },
+      { passive: false },
+    );
+  }
+
+  down(event) {
+    this.pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
+    if (this.pointers.size === 1) this.moved = 0;
+  }
+
+  /** One finger moves the map, two zoom it. */
+  dragged(event) {
+    const before = this.pointers.get(event.pointerId);
+    if (!before) return;
+    const now = { x: event.clientX, y: event.clientY };
+    const unit = 1 / this.svg.getScreenCTM().a;
+    const others = [...this.pointers].filter(([id]) => id !== event.pointerId).map(([, point]) => point);
+    if (others.length === 1) {
+      const far = (point) => Math.hypot(point.x - others[0].x, point.y - others[0].y) || 1;
+      this.zoom(
+        far(before) / far(now),
+        this.point({ clientX: (now.x + others[0].x) / 2, clientY: (now.y + others[0].y) / 2 }),
+      );
+    } else {
+      this.move((before.x - now.x) * unit, (before.y - now.y) * unit);
+    }
+    this.moved += Math.abs(now.x - before.x) + Math.abs(now.y - before.y);
+    if (this.moved > 6) this.box.setPointerCapture(event.pointerId);
+    this.pointers.set(event.pointerId, now);
+  }
+
+  up(event) {
+    this.pointers.delete(event.pointerId);
+  }
+
+  clicked(event) {
+    const link = event.target.closest("a");
+    if (link) event.preventDefault(); // the address after # is the view's
+    if (this.moved > 6) return;
+    const target = link?.getAttribute("href")?.match(/^#place-(.+)$/)?.[1];
+    const number = target ?? event.target.closest(".place")?.dataset.place;
+    if (number === undefined) return;
+    if (target === undefined) this.mark(number);
+    else this.go(number);
+    this.chosen(Number(number));
+  }
+
+  pressed(event) {
+    const step = this.view.width / 8;
+    const act = {
+      ArrowLeft: () => this.move(-step, 0),
+      ArrowRight: () => this.move(step, 0),
+      ArrowUp: () => this.move(0, -step),
+      ArrowDown: () => this.move(0, step),
+      "+": () => this.zoom(1 / STEP),
+      "=": () => this.zoom(1 / STEP),
+      "-": () => this.zoom(STEP),
+      0: () => this.fit(),
+    }[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  }
+}
+
+function clamp(value, low, high) {
+  return Math.min(Math.max(value, Math.min(low, high)), Math.max(low, high));
+}

@@ -1,0 +1,265 @@
+// What an agent thinks of a page: Q of each replica, softmax shares, the words that matter; and the agent's own play.
+
+import { get, left, part, post } from "./api.js";
+import { field, h, pause, remember, remembered, select, show, toast, toggle } from "./dom.js";
+import { number, runName, share } from "./format.js";
+import { marked, storyText } from "./story_text.js";
+
+const POLICIES = [
+  ["best", "best: highest Q, no loops"],
+  ["softmax", "softmax: by the shares"],
+  ["greedy", "greedy: highest Q"],
+];
+const PACES = [
+  ["7000", "slowly"],
+  ["4000", "at reading pace"],
+  ["1500", "quickly"],
+  ["300", "very quickly"],
+];
+
+const WHAT_IS_SHOWN =
+  "Q is the reward it expects from there to the end: a dot for each replica (copies that learned with other seeds), " +
+  "their mean in numbers. The bar is the share by which softmax would draw the action.";
+
+export function agentPanel(play) {
+  return new AgentPanel(play);
+}
+
+class AgentPanel {
+  constructor(play) {
+    Object.assign(this, { play, runs: [], run: "", thought: null, looked: null, playing: null });
+    this.policy = select(POLICIES, remembered("policy", "best"), (value) => {
+      remember("policy", value);
+      this.think();
+    });
+    this.pace = select(PACES, remembered("pace", "4000"), (value) => remember("pace", value));
+    this.on = toggle("Show what it thinks", "thoughts", () => this.think(), true);
+    this.words = toggle("Mark the words that matter", "words", () => this.think());
+    this.state = h("p", { class: "small soft agent-state", role: "status" }, "Looking for agents …");
+    this.chooser = h("div", {});
+    this.stepButton = h(
+      "button",
+      { type: "button", onclick: () => this.step() },
+      "It plays one step ",
+      h("kbd", {}, "a"),
+    );
+    this.restButton = h(
+      "button",
+      { type: "button", "aria-pressed": "false", onclick: () => (this.playing ? this.rest() : this.playRest()) },
+      "It plays the rest",
+    );
+    this.controls = h(
+      "div",
+      { hidden: true },
+      this.chooser,
+      this.on.element,
+      h("p", { class: "help" }, WHAT_IS_SHOWN),
+      this.words.element,
+      this.legend(),
+      field("How it chooses", this.policy),
+      h("div", { class: "row" }, this.stepButton, this.restButton),
+      field("How fast", this.pace),
+    );
+    this.element = h("section", { class: "panel agent" }, h("h2", {}, "The agent"), this.controls, this.state);
+  }
+
+  legend() {
+    this.key = h(
+      "p",
+      { class: "small soft words-key" },
+      h("mark", { class: "for" }, "speaks for"),
+      " / ",
+      h("mark", { class: "against" }, "speaks against"),
+      " the action you point at: how Q changes when the word is left out.",
+    );
+    for (const mark of this.key.querySelectorAll("mark")) mark.style.setProperty("--strength", "30%");
+    return this.key;
+  }
+
+  async begin() {
+    try {
+      const { runs } = await get(`/api/runs?game=${part(this.play.game.id)}`, this.play.signal);
+      this.offer(runs.filter((run) => run.ready));
+    } catch (error) {
+      if (!left(error)) this.state.textContent = error.message;
+    }
+  }
+
+  offer(runs) {
+    this.runs = runs;
+    this.controls.hidden = !runs.length;
+    if (!runs.length) {
+      show(
+        this.state,
+        "No agent has learned this game yet. ",
+        h("a", { href: `#/game/${part(this.play.game.id)}/learn` }, "Let one learn it"),
+        ".",
+      );
+      return;
+    }
+    const kept = remembered(`run.${this.play.game.id}`);
+    this.run = runs.some((run) => run.id === kept) ? kept : runs[0].id;
+    const names = runs.map((run) => [run.id, runName(run)]);
+    const choice = select(names, this.run, (value) => {
+      this.run = value;
+      remember(`run.${this.play.game.id}`, value);
+      this.think();
+    });
+    show(this.chooser, field("Which one", choice));
+    this.think();
+  }
+
+  /** Ask about the page that is shown; what comes late, for another page, is dropped. */
+  async think() {
+    const { page } = this.play;
+    this.thought = this.looked = null;
+    this.key.hidden = !this.words.box.checked || !this.on.box.checked;
+    this.play.actions.classList.toggle("thinking", Boolean(this.run && this.on.box.checked));
+    if (!this.run || !page) return;
+    this.stepButton.disabled = this.restButton.disabled = page.ended || page.stopped;
+    if (!this.on.box.checked || page.ended || page.stopped) {
+      this.state.textContent = this.on.box.checked
+        ? "The story is over; it has nothing to weigh."
+        : "Its thoughts are hidden.";
+      storyText(this.play.text, page.text);
+      this.plain();
+      return;
+    }
+    this.state.textContent = "It reads the page …";
+    await this.ask(page);
+  }
+
+  async ask(page) {
+    const asked = `run=${part(this.run)}&policy=${part(this.policy.value)}&words=${this.words.box.checked ? 1 : 0}`;
+    try {
+      const thought = await get(`/api/sessions/${part(page.session)}/agent?${asked}`, this.play.signal);
+      if (this.play.page !== page || thought.run !== this.run || thought.steps !== page.steps) return;
+      this.thought = thought;
+      this.told(page);
+    } catch (error) {
+      if (!left(error) && this.play.page === page) this.state.textContent = error.message;
+    }
+  }
+
+  told(page) {
+    const { thought } = this;
+    const q = thought.actions.map((action) => action.q);
+    const favourite = thought.choice ?? q.indexOf(Math.max(...q));
+    const span = [
+      Math.min(...thought.actions.flatMap((a) => a.replicas)),
+      Math.max(...thought.actions.flatMap((a) => a.replicas)),
+    ];
+    this.buttons().forEach((button, index) => {
+      button.classList.toggle("favourite", index === favourite);
+      show(button.querySelector(".thought"), opinion(thought.actions[index], span));
+    });
+    const other = thought.other_game ? `It learned ${thought.other_game}, not this game. ` : "";
+    const seen = thought.seen ? "It has seen this page before in this game, so it draws. " : "";
+    this.state.textContent = `${other}${seen}It would take ${favourite + 1}.`;
+    this.look(favourite, true);
+    if (!thought.words) {
+      storyText(this.play.text, page.text);
+      this.plain();
+    }
+  }
+
+  buttons() {
+    return [...this.play.actions.querySelectorAll("button.action")];
+  }
+
+  plain() {
+    this.buttons().forEach((button, index) =>
+      show(button.querySelector(".action-words"), this.play.page.actions[index]),
+    );
+  }
+
+  /** Mark the words that speak for or against this action. */
+  look(index, again = false) {
+    const words = this.thought?.words;
+    if (!words || (this.looked === index && !again)) return;
+    this.looked = index;
+    const { page } = this.play;
+    storyText(
+      this.play.text,
+      page.text,
+      words.state.map((word) => ({ ...word, weight: word.importance[index] })),
+    );
+    const most = Math.max(...words.actions.flat().map((word) => Math.abs(word.importance)), 1e-9);
+    this.buttons().forEach((button, at) =>
+      show(
+        button.querySelector(".action-words"),
+        marked(
+          page.actions[at],
+          words.actions[at].map((word) => ({ ...word, weight: word.importance, most })),
+        ),
+      ),
+    );
+  }
+
+  async step() {
+    const { play } = this;
+    if (!this.run || !play.page || play.page.ended || play.page.stopped || play.busy) return;
+    const before = play.page;
+    const body = { run: this.run, policy: this.policy.value, steps: before.steps };
+    await play.asked(
+      () => this.taken(`${play.address}/agent/step`, body),
+      (page) => play.stepped(before, page.took, page, "agent"),
+    );
+  }
+
+  /** The agent's choice is seen for a moment before the page turns. */
+  async taken(address, body) {
+    const page = await post(address, body);
+    this.buttons()[page.took]?.classList.add("taken");
+    await pause(this.playing ? Number(this.pace.value) / 4 : 450, this.play.signal);
+    return page;
+  }
+
+  async playRest() {
+    const { play } = this;
+    const playing = (this.playing = new AbortController());
+    play.signal.addEventListener("abort", () => this.rest(), { once: true });
+    this.restButton.setAttribute("aria-pressed", "true");
+    show(this.restButton, "Stop here");
+    while (!playing.signal.aborted && !play.page.ended && !play.page.stopped) {
+      const { steps } = play.page;
+      await this.step();
+      if (play.page.steps === steps) {
+        if (!playing.signal.aborted) toast("The agent could not go on.", "bad");
+        break;
+      }
+      await pause(Number(this.pace.value), playing.signal);
+    }
+    if (this.playing === playing) this.rest();
+  }
+
+  rest() {
+    this.playing?.abort();
+    this.playing = null;
+    this.restButton.setAttribute("aria-pressed", "false");
+    show(this.restButton, "It plays the rest");
+  }
+}
+
+/** Q, the softmax share as a bar, and a dot for each replica. */
+function opinion(action, [low, high]) {
+  const rail = h("span", { class: "share-rail" });
+  const bar = h("span", { class: "share-bar" });
+  bar.style.width = `${(100 * action.share).toFixed(1)}%`;
+  rail.append(bar);
+  const dots = h("span", {
+    class: "replicas",
+    title: `Q of each replica: ${action.replicas.map((q) => number(q)).join(", ")}`,
+  });
+  for (const q of action.replicas) {
+    const dot = h("span", { class: "dot" });
+    dot.style.left = `${high > low ? (100 * (q - low)) / (high - low) : 50}%`;
+    dots.append(dot);
+  }
+  return [
+    h("span", { class: "q" }, h("span", { class: "unseen" }, "the agent gives it "), `Q ${number(action.q)}`),
+    dots,
+    rail,
+    h("span", { class: "share" }, share(action.share)),
+  ];
+}

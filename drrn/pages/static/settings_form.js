@@ -1,0 +1,75 @@
+// The settings of a run as a form: defaults filled in, each with its sentence; only what differs is sent.
+
+import { field, h } from "./dom.js";
+
+/** The fields of these settings; `changed()` gives what differs from the defaults. */
+export function settingsForm(settings) {
+  const controls = settings.map((setting) => [setting, control(setting)]);
+  const of = (group) =>
+    controls
+      .filter(([setting]) => (setting.group === "common") === (group === "common"))
+      .map(([setting, input]) => fieldOf(setting, input));
+  const more = of("more");
+  const element = h(
+    "div",
+    {},
+    h("div", { class: "settings" }, of("common")),
+    more.length
+      ? h("details", {}, h("summary", {}, `More settings (${more.length})`), h("div", { class: "settings" }, more))
+      : null,
+  );
+  return {
+    element,
+    changed: () =>
+      Object.fromEntries(
+        controls
+          .map(([setting, input]) => [setting.name, valueOf(setting, input), setting.default])
+          .filter(([, value, standard]) => value !== undefined && !same(value, standard))
+          .map(([name, value]) => [name, value]),
+      ),
+  };
+}
+
+function control(setting) {
+  const id = `setting-${setting.name}`;
+  if (setting.kind === "bool") return h("input", { type: "checkbox", id, checked: Boolean(setting.default) });
+  if (setting.choices?.length) {
+    const options = [...(setting.optional ? [""] : []), ...setting.choices];
+    return h(
+      "select",
+      { id },
+      options.map((choice) =>
+        h("option", { value: choice, selected: choice === (setting.default ?? "") }, choice || "none"),
+      ),
+    );
+  }
+  const shared = { id, value: setting.default ?? "", placeholder: setting.optional ? "none" : null };
+  if (setting.kind === "str") return h("input", { type: "text", ...shared });
+  return h("input", {
+    type: "number",
+    ...shared,
+    step: setting.kind === "int" ? "1" : "any",
+    min: setting.least,
+    max: setting.most,
+    required: !setting.optional,
+  });
+}
+
+function fieldOf(setting, input) {
+  const words = setting.name[0].toUpperCase() + setting.name.slice(1).replaceAll("_", " ");
+  if (setting.kind !== "bool") return field(words, input, setting.help);
+  const help = h("p", { class: "help", id: `${input.id}-help` }, setting.help);
+  input.setAttribute("aria-describedby", help.id);
+  return h("div", { class: "field" }, h("label", { class: "toggle" }, input, words), help);
+}
+
+function valueOf(setting, input) {
+  if (setting.kind === "bool") return input.checked;
+  const written = input.value.trim();
+  if (written === "") return setting.optional ? null : undefined;
+  return setting.kind === "int" || setting.kind === "float" ? Number(written) : written;
+}
+
+function same(value, standard) {
+  return value === standard || (value === null && standard === undefined) || (value === "" && standard === null);
+}

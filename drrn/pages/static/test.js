@@ -1,0 +1,256 @@
+// Test: a play-test is run, watched and read, with the map of the story.
+
+import { get, left, listen, part, post, text } from "./api.js";
+import { announce, failure, field, h, nothing, remember, remembered, select, show, toast, waiting } from "./dom.js";
+import { runName } from "./format.js";
+import { StoryMapView } from "./map.js";
+import { noPlace, showPlace } from "./place.js";
+
+const SECONDS = [
+  ["10", "10 seconds"],
+  ["30", "30 seconds"],
+  ["120", "2 minutes"],
+  ["600", "10 minutes"],
+];
+
+export async function testView(body, game, signal) {
+  const view = new TestView(body, game, signal);
+  await view.begin();
+}
+
+class TestView {
+  constructor(body, game, signal) {
+    Object.assign(this, { body, game, signal, run: "" });
+    this.seconds = select(SECONDS, remembered("seconds", "30"), (value) => remember("seconds", value));
+    this.start = h("button", { type: "button", class: "main", onclick: () => this.launch() }, "Run the play-test");
+    this.stop = h("button", { type: "button", hidden: true, onclick: () => this.halt() }, "Stop, and report now");
+    this.state = h("div", { class: "test-state" });
+    this.above = h("div", {});
+    this.map = h("div", {});
+    this.report = h("div", { class: "report" });
+  }
+
+  async begin() {
+    show(
+      this.body,
+      h(
+        "div",
+        { class: "test-bar" },
+        h(
+          "p",
+          { class: "soft" },
+          "The story is played and searched through: what can be reached, how it ends and how likely, where it breaks, and whether what its TOML expects holds.",
+        ),
+        h("div", { class: "row" }, field("For at most", this.seconds), this.start, this.stop),
+      ),
+      this.state,
+      this.above,
+      this.map,
+      this.report,
+    );
+    show(this.state, waiting("Looking for an earlier play-test …"));
+    try {
+      const { tests } = await get(`/api/tests?game=${part(this.game.id)}`, this.signal);
+      const [newest] = tests;
+      if (!newest)
+        show(
+          this.state,
+          nothing("This story has not been tested yet. Press the button above; most stories are done in seconds."),
+        );
+      else if (newest.status === "running") this.watch(newest);
+      else await this.read(newest);
+    } catch (error) {
+      if (!left(error))
+        show(
+          this.state,
+          failure(error, () => this.begin()),
+        );
+    }
+  }
+
+  async launch() {
+    this.start.disabled = true;
+    for (const part of [this.above, this.map, this.report]) show(part);
+    show(this.state, waiting("Beginning …"));
+    try {
+      this.watch(await post("/api/tests", { game: this.game.id, seconds: Number(this.seconds.value) }));
+    } catch (error) {
+      this.start.disabled = false;
+      show(
+        this.state,
+        failure(error, () => this.launch()),
+      );
+    }
+  }
+
+  watch(test) {
+    this.test = test;
+    this.start.disabled = true;
+    this.stop.hidden = this.stop.disabled = false;
+    const words = h("span", {}, test.progress || "playing …");
+    const clock = h("span", { class: "number" }, `${Math.round(test.elapsed)} s`);
+    show(
+      this.state,
+      h(
+        "p",
+        { class: "state" },
+        h("span", { class: "spinner", "aria-hidden": "true" }),
+        clock,
+        " of at most ",
+        `${test.seconds} s: `,
+        words,
+      ),
+    );
+    announce("The play-test runs.");
+    const progress = (told) => {
+      words.textContent = told.progress;
+      clock.textContent = `${Math.round(told.elapsed)} s`;
+    };
+    const done = (told) => {
+      this.read(told);
+      return true;
+    };
+    const gone = ({ error }) => {
+      this.lost(error);
+      return true;
+    };
+    const error = (closed) => closed && this.lost("The play-test was lost: the server was started again meanwhile.");
+    listen(`/api/tests/${part(test.id)}/events`, { progress, done, gone, error }, this.signal);
+  }
+
+  lost(words) {
+    this.start.disabled = false;
+    this.stop.hidden = true;
+    show(
+      this.state,
+      failure(new Error(words), () => this.launch()),
+    );
+  }
+
+  async halt() {
+    this.stop.disabled = true;
+    try {
+      await post(`/api/tests/${part(this.test.id)}/stop`);
+    } catch (error) {
+      toast(error.message, "bad");
+    }
+  }
+
+  async read(test) {
+    this.test = test;
+    this.start.disabled = false;
+    this.stop.hidden = true;
+    show(this.start, "Test again");
+    if (test.status === "failed") {
+      show(
+        this.state,
+        failure(new Error(test.error || "The play-test failed."), () => this.launch()),
+      );
+      return;
+    }
+    show(this.state, waiting("Reading the report …"));
+    try {
+      const report = await text(`/api/tests/${part(test.id)}/report.html`, this.signal);
+      this.insert(report);
+      show(this.state);
+      announce("The report is there.");
+      if (test.map) await this.drawMap();
+    } catch (error) {
+      if (!left(error))
+        show(
+          this.state,
+          failure(error, () => this.read(test)),
+        );
+    }
+  }
+
+  /** The report is the server's own template, where all that a story says is escaped. */
+  insert(markup) {
+    const parsed = new DOMParser().parseFromString(markup, "text/html");
+    show(
+      this.report,
+      [...parsed.body.childNodes].map((node) => document.importNode(node, true)),
+    );
+    show(this.above, this.report.querySelector(".report-head")); // then the map, then the rest
+  }
+
+  async drawMap() {
+    show(this.map, waiting("Drawing the map …"));
+    const address = `/api/tests/${part(this.test.id)}`;
+    try {
+      const [drawing, data, { runs }] = await Promise.all([
+        text(`${address}/map.svg`, this.signal),
+        get(`${address}/map`, this.signal),
+        get(`/api/runs?game=${part(this.game.id)}`, this.signal),
+      ]);
+      this.panel = h("div", { class: "place", "aria-live": "polite" }, noPlace(data.noun));
+      this.view = new StoryMapView(drawing, data.places, data.noun, (place) => this.look(place));
+      show(
+        this.map,
+        h(
+          "section",
+          { class: "map-section" },
+          h("div", { class: "map-head" }, h("h2", {}, "Map"), this.agents(runs.filter((run) => run.ready))),
+          h("div", { class: "map-and-place" }, this.view.element, this.panel),
+        ),
+      );
+      this.link(data.places);
+    } catch (error) {
+      if (!left(error))
+        show(
+          this.map,
+          failure(error, () => this.drawMap()),
+        );
+    }
+  }
+
+  /** Whose odds stand beside those of random and best play. */
+  agents(runs) {
+    if (!runs.length)
+      return h("p", { class: "small soft" }, "Once an agent has learned this game, its odds stand here, too.");
+    this.run = runs[0].id;
+    const choose = select([...runs.map((run) => [run.id, runName(run)]), ["", "no agent"]], this.run, (value) => {
+      this.run = value;
+      if (this.at !== undefined) this.look(this.at);
+    });
+    return h("label", { class: "map-agent" }, "Agent ", choose);
+  }
+
+  /** Read a page; another that is still being read is let go. */
+  look(place) {
+    this.at = place;
+    this.reading?.abort();
+    this.reading = new AbortController();
+    this.signal.addEventListener("abort", () => this.reading.abort(), { once: true });
+    const go = (other) => {
+      this.view.go(other);
+      this.look(other);
+    };
+    showPlace(this.panel, this.test.id, place, this.run, go, this.reading.signal);
+    if (matchMedia("(max-width: 60rem)").matches) this.panel.scrollIntoView({ block: "nearest", behavior: "smooth" });
+  }
+
+  /** Names of passages in the report lead to the map. */
+  link(places) {
+    const known = new Map(places.map((place) => [place.label, place.place]));
+    for (const name of this.report.querySelectorAll("[data-passage]")) {
+      const place = known.get(name.dataset.passage);
+      if (place === undefined) continue;
+      const button = h(
+        "button",
+        {
+          type: "button",
+          class: "as-link",
+          title: "Show it on the map",
+          onclick: () => {
+            this.map.scrollIntoView({ block: "start", behavior: "smooth" });
+            this.view.go(place);
+            this.look(place);
+          },
+        },
+        name.textContent,
+      );
+      name.replaceWith(button);
+    }
+  }
+}

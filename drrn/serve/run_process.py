@@ -1,0 +1,114 @@
+"""The process of a training run that the page began: `python -m drrn.serve.run_process RUNS ID begin|resume`.
+
+It needs no server. What it is to learn stands in a file beside the runs; what it writes is a run's folder like any
+other, so `drrn train --resume` can go on with it, too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from drrn.errors import InputError
+from drrn.games import Recipe
+from drrn.processes import locked
+from drrn.recipes import recipe_name
+from drrn.serve.embeddings import EmbeddingLog
+from drrn.serve.run_files import RunFiles
+from drrn.serve.setting_form import settings_of_form
+from drrn.training.agent import torch_device
+from drrn.training.loading import resumed
+from drrn.training.record import Run
+from drrn.training.reference_scores import reference_scores
+from drrn.training.train import Trainer
+
+LOOKED_EVERY = 0.3  # seconds: whether the run is to stop
+
+
+def train_apart(runs: str, id_: str, what: str) -> int:
+    """Begin a run, or go on with it, until its last round or until it is told to stop."""
+    files = RunFiles(Path(runs), id_)
+    try:
+        with locked(files.alive, f"{id_}: another process is at work on this run"):
+            files.starting.unlink(missing_ok=True)
+            threading.Thread(target=_stop_when_told, args=(files.stop,), daemon=True).start()
+            _learn(files, what)
+    except KeyboardInterrupt:
+        print("stopped")
+        return 130
+    except (InputError, OSError, MemoryError) as error:
+        files.error.write_text(str(error) or type(error).__name__, encoding="utf-8")
+        print(error)
+        return 2
+    except BaseException as error:
+        files.error.write_text(f"The training failed: {type(error).__name__}: {error}", encoding="utf-8")
+        raise
+    return 0
+
+
+def _learn(files: RunFiles, what: str) -> None:
+    with _new_run(files) if what == "begin" else _resumed_run(files) as (trainer, run):
+        scores = reference_scores(trainer.game, trainer.compiled, trainer.settings.evaluation_episodes)
+        files.write_json(files.reference, asdict(scores))
+        print(f"{trainer.settings.replicas} replicas; random play {scores.random:.2f}, best {scores.best}", flush=True)
+        embeddings = EmbeddingLog(files, trainer)
+        for finished in trainer.train():
+            run.keep(trainer)
+            try:
+                embeddings.keep(finished.number)
+            except Exception as error:  # a drawing is no reason to end a training
+                print(f"no embeddings were kept: {type(error).__name__}: {error}", flush=True)
+            print(f"round {finished.number} of {trainer.settings.rounds}", flush=True)
+
+
+@contextmanager
+def _new_run(files: RunFiles) -> Iterator[tuple[Trainer, Run]]:
+    asked = json.loads(files.request.read_text(encoding="utf-8"))
+    recipe = Recipe(**asked["recipe"])
+    game = recipe.open()
+    settings = settings_of_form(game, asked["settings"], paper=asked["paper"])
+    trainer = Trainer(game, settings, torch_device("cpu"), recipe=recipe, progress=_progress())
+    trainer.settings_from = recipe_name(paper=asked["paper"])
+    run = Run.begin(files.folder, trainer)
+    with run.locked():
+        yield trainer, run
+
+
+@contextmanager
+def _resumed_run(files: RunFiles) -> Iterator[tuple[Trainer, Run]]:
+    run = Run(files.folder)
+    with run.locked():
+        yield resumed(files.folder, progress=_progress()), run
+
+
+def _progress() -> Any:
+    shown = time.monotonic()
+
+    def show(states: int) -> None:
+        nonlocal shown
+        if time.monotonic() > shown + 5:
+            shown = time.monotonic()
+            print(f"{states:,} states searched", flush=True)
+
+    return show
+
+
+def _stop_when_told(path: Path) -> None:
+    """Interrupt this process as Ctrl-C would, once the file is there; what is finished is kept already."""
+    while not path.exists():
+        time.sleep(LOOKED_EVERY)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where who began this process ignores it
+    sys.exit(train_apart(*sys.argv[1:4]))

@@ -1,0 +1,72 @@
+"""What play from a place comes to where the story cannot be compiled: games that are played on from there."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from drrn.games import Game
+from drrn.games.contract import Observation
+from drrn.games.optional import ending_of, is_stopped, step_limit_of
+
+MOST_GAMES, LEAST_GAMES = 300, 10  # fewer say nothing
+SECONDS = 3.0  # twice that, where there are few games yet
+MOST_MISSED = 100  # games after which few are not waited for: chance seldom leads to the place
+
+Choose = Callable[[Observation], int]
+
+
+def sampled_odds(game: Game, way: Sequence[str], choose: Choose, seconds: float = SECONDS) -> dict[str, Any] | None:
+    """Play on from where a way leads, again and again; None where chance seldom leads there, or games take too long."""
+    until, rewards, steps = time.monotonic() + seconds, list[float](), list[int]()
+    endings: Counter[tuple[str, float]] = Counter()
+    begin = getattr(choose, "begin", None)  # of a player who remembers the pages of a game
+    for seed in range(MOST_GAMES):
+        few = len(rewards) < LEAST_GAMES and seed < MOST_MISSED
+        if time.monotonic() > until + (few * seconds):
+            break
+        shown = _at_place(game, way, seed)
+        if shown is None:
+            continue
+        if begin is not None:
+            begin()
+        last, taken = _played_on(game, shown, choose)
+        ended = last.ended
+        rewards.append(last.reward if ended else 0.0)
+        steps.append(taken)
+        if ended:
+            endings[str(ending_of(game, last)), last.reward] += 1
+    return _told(rewards, steps, endings) if len(rewards) >= LEAST_GAMES else None
+
+
+def _at_place(game: Game, way: Sequence[str], seed: int) -> Observation | None:
+    """The page that the actions lead to; None where one of them is not offered."""
+    shown = game.reset(seed)
+    for action in way:
+        if action not in shown.actions or is_stopped(game):
+            return None
+        shown = game.step(shown.actions.index(action))
+    return shown
+
+
+def _played_on(game: Game, shown: Observation, choose: Choose) -> tuple[Observation, int]:
+    """The last page of a game that is played on, and the steps to it."""
+    limit = step_limit_of(game)
+    for taken in range(limit):
+        if shown.ended or is_stopped(game):
+            return shown, taken
+        shown = game.step(choose(shown))
+    return shown, limit
+
+
+def _told(rewards: list[float], steps: list[int], endings: Counter[tuple[str, float]]) -> dict[str, Any]:
+    games = len(rewards)
+    mean = math.fsum(rewards) / games
+    spread = math.fsum((reward - mean) ** 2 for reward in rewards) / max(1, games - 1)
+    told = [{"name": name, "reward": pays, "odds": count / games} for (name, pays), count in endings.most_common()]
+    stopped = 1 - sum(endings.values()) / games
+    return {"score": mean, "error": math.sqrt(spread / games), "steps": math.fsum(steps) / games, "endings": told,
+            "trapped": stopped, "games": games}  # fmt: skip

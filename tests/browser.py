@@ -1,0 +1,141 @@
+"""A server of the page and the system's Chromium, for the tests that look at it as people do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.small_stories import FORK, REWARDS
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+EXPECTED = """
+[[expect]]
+ending = "Island"
+odds = ">= 10 %"
+[[expect]]
+best = ">= 20"
+"""
+
+
+def chromium_path() -> str | None:
+    """The system's Chromium; None where Playwright has its own, which it finds by itself."""
+    return next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """A browser; where there is none the test is skipped."""
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        try:
+            browser = playwright.chromium.launch(executable_path=chromium_path(), args=["--no-sandbox"])
+        except sync_api.Error as error:
+            pytest.skip(f"no Chromium that can be started: {str(error).splitlines()[0]}")
+        yield browser
+        browser.close()
+
+
+class PageServer:
+    """`drrn serve` in a process of its own, in an empty folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = "0"
+        self.link = self.start()
+
+    def start(self) -> str:
+        command = [sys.executable, "-m", "drrn", "serve", "--no-browser", "--port", self.port, "--runs", "runs"]
+        environment = {**os.environ, "DRRN_HOME": str(self.folder / "home"), "OMP_NUM_THREADS": "1"}
+        environment["PYTHONPATH"] = str(Path(__file__).parents[1])
+        with (self.folder / "errors").open("w") as errors:
+            self.process = subprocess.Popen(
+                command, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True
+            )
+        assert self.process.stdout is not None
+        link = self.process.stdout.readline().strip()
+        assert link.startswith("http://127.0.0.1:"), (self.folder / "errors").read_text()
+        self.port = link.rstrip("/").rpartition(":")[2]
+        return link
+
+    def kill(self) -> None:
+        self.process.kill()
+        self._wait()
+
+    def close(self) -> None:
+        self.process.send_signal(signal.SIGINT)
+        self._wait()
+
+    def _wait(self) -> None:
+        self.process.wait(30)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+def small_story() -> list[dict[str, Any]]:
+    """A story and its TOML as files to be dropped."""
+    toml = f'story = "sea.twee"\ntitle = "The Grey Sea"\n{REWARDS}{EXPECTED}'
+    told = ":: StoryTitle\nThe Grey Sea\n\n" + FORK
+    return [
+        {"name": "sea.twee", "mimeType": "text/plain", "text": told},
+        {"name": "sea.toml", "mimeType": "text/plain", "text": toml},
+    ]
+
+
+DROP = """files => {
+  const carried = new DataTransfer();
+  for (const file of files) carried.items.add(new File([file.text], file.name, { type: file.mimeType }));
+  for (const name of ["dragover", "drop"]) {
+    document.body.dispatchEvent(new DragEvent(name, { dataTransfer: carried, bubbles: true, cancelable: true }));
+  }
+}"""
+
+# Texts whose contrast with what is behind them is below 4.5, or 3 where they are large (WCAG, AA).
+FAINT = """() => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const rgba = (colour) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
+    return [r, g, b, a / 255];
+  };
+  const over = (top, under) => top.slice(0, 3).map((value, i) => value * top[3] + under[i] * (1 - top[3])).concat(1);
+  const behind = (element) => {
+    const layers = [];
+    for (let at = element; at; at = at.parentElement) layers.push(rgba(getComputedStyle(at).backgroundColor));
+    return layers.reverse().reduce((under, top) => over(top, under), [255, 255, 255, 1]);
+  };
+  const linear = (v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  const light = ([r, g, b]) => [r, g, b].map((v) => linear(v / 255))
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    const words = walker.currentNode.data.trim();
+    if (!words || !element.checkVisibility() || element.closest("svg, :disabled, .unseen, option, script")) continue;
+    const style = getComputedStyle(element);
+    const under = behind(element);
+    const pair = [light(over(rgba(style.color), under)), light(under)].sort((a, b) => b - a);
+    const contrast = (pair[0] + 0.05) / (pair[1] + 0.05);
+    const large = parseFloat(style.fontSize) >= 24 || (parseFloat(style.fontSize) >= 18.6 && style.fontWeight >= 700);
+    if (contrast < (large ? 3 : 4.5)) found.push(`${words.slice(0, 40)}: ${contrast.toFixed(2)}`);
+  }
+  return found;
+}"""
+
+# Controls that a screen reader could not name.
+NAMELESS = """() => [...document.querySelectorAll("a[href], button, input, select, summary")].filter((element) => {
+  if (!element.checkVisibility() || element.closest("svg")) return false;
+  const labels = [...(element.labels || [])].map((label) => label.textContent).join("");
+  return !(element.getAttribute("aria-label") || labels || element.textContent).trim();
+}).map((element) => element.outerHTML.slice(0, 120))"""

@@ -1,0 +1,220 @@
+"""The page of `drrn serve` in a real browser: a story dropped, played, tested, learned; by keyboard, phone, dark."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.browser import DROP, FAINT, NAMELESS, PageServer, chromium, small_story
+
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+
+TINY = {"Rounds": 3, "Episodes per round": 60, "Replicas": 2, "Hidden": 8}
+VIEWS = ("#/", "#/people", "#/game/GAME/play", "#/game/GAME/test", "#/game/GAME/learn", "#/game/GAME/people")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, browser):
+    started = PageServer(tmp_path_factory.mktemp("served"))
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def open_page(browser, server):
+    """Open the page in a window of its own; whatever a script throws or the policy refuses is a failure."""
+    contexts, wrong = [], []
+
+    def opened(address="", width=1280, height=900, scheme="light"):
+        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        contexts.append(context)
+        context.set_default_timeout(60_000)
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda said: "Content Security Policy" in said.text and wrong.append(said.text))
+        page.goto(server.link + address)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+@pytest.fixture(scope="module")
+def game(browser, server):
+    """The id of a story that was dropped on the page."""
+    page = browser.new_page()
+    page.goto(server.link)
+    page.locator(".card").first.wait_for()
+    page.evaluate(DROP, small_story())
+    card = page.locator(".card", has_text="The Grey Sea")
+    card.wait_for()
+    found = card.get_attribute("data-game")
+    page.close()
+    return found
+
+
+@pytest.fixture(scope="module")
+def learned(browser, server, game):
+    """The story, learned for three rounds from the page: stopped, the server killed and started again, gone on with."""
+    page = browser.new_page()
+    page.goto(f"{server.link}#/game/{game}/learn")
+    for label, value in TINY.items():
+        page.get_by_label(label, exact=True).fill(str(value))
+    page.get_by_role("button", name="Start to learn").click()
+    page.locator(".curve circle").first.wait_for(timeout=60_000)
+    if (stop := page.get_by_role("button", name="Stop")).count():  # else it was quick
+        stop.click()
+    server.kill()
+    server.start()
+    page.reload()
+    over = page.locator(".run .tag", has_text=re.compile("stopped|finished"))
+    over.wait_for(timeout=60_000)
+    if over.inner_text() == "stopped":
+        page.get_by_role("button", name="Go on").click()
+    page.locator(".run .tag", has_text="finished").wait_for(timeout=60_000)
+    assert "3 of 3 rounds" in page.locator(".run").inner_text()
+    assert page.locator(".curve circle").count() == 3
+    page.close()
+    return game
+
+
+def test_a_dropped_story_is_played_to_its_end_by_keys_and_taken_back(open_page, game):
+    page = open_page(f"#/game/{game}/play")
+    page.locator("button.action").first.wait_for()
+    page.keyboard.press(key_of(page, "Go out."))
+    page.get_by_text("You are out on the water.").wait_for()
+    page.keyboard.press(key_of(page, "Row on."))
+    page.get_by_role("heading", name="The end: Island").wait_for()
+    assert "Final reward 10" in page.locator(".the-end").inner_text()
+    page.keyboard.press("u")
+    page.locator("button.action", has_text="Row on.").wait_for()
+    assert page.locator(".story-text").inner_text() == "You are out on the water."
+    assert "1 undone" in page.locator(".play-bar").inner_text()
+    page.reload()
+    page.locator(".story-text", has_text="You are out on the water.").wait_for()
+
+
+def key_of(page, words):
+    """The key beside an action; actions stand in any order."""
+    return page.locator("button.action", has_text=words).locator(".key").inner_text()
+
+
+def test_a_touch_plays_and_two_windows_do_not_disturb_each_other(open_page, game):
+    one, other = (open_page(f"#/game/{game}/play", width=390, height=844) for _ in range(2))
+    other.locator("button.action").first.wait_for()
+    one.locator("button.action", has_text="Stay in.").click()
+    one.get_by_role("heading", name="The end: Home").wait_for()
+    assert other.locator("button.action", has_text="Stay in.").is_visible()
+    one.get_by_role("button", name="Play again").click()
+    one.locator("button.action", has_text="Stay in.").wait_for()
+
+
+def test_beside_each_action_stands_what_the_agent_thinks_and_it_plays_the_rest(open_page, learned):
+    page = open_page(f"#/game/{learned}/play")
+    page.locator(".thought .q").first.wait_for()
+    actions = page.locator("button.action")
+    assert actions.count() == 2 and page.locator(".thought .dot").count() == 2 * TINY["Replicas"]
+    assert all(text.endswith(" %") for text in page.locator(".thought .share").all_inner_texts())
+    page.get_by_label("Mark the words that matter").check()
+    page.locator(".story-text mark").first.wait_for()
+    assert "speaks" in page.locator(".story-text mark").first.get_attribute("title")
+    page.get_by_label("Show what it thinks").uncheck()
+    page.locator(".story-text mark").first.wait_for(state="detached")
+    assert not page.locator(".thought").first.is_visible()
+    page.get_by_label("How fast").select_option("very quickly")
+    page.get_by_role("button", name="It plays the rest").click()
+    page.locator(".the-end").wait_for()
+    assert "The agent:" in page.locator(".past").text_content()
+
+
+def test_a_play_test_tells_what_fails_and_its_map_can_be_searched_and_clicked(open_page, learned):
+    page = open_page(f"#/game/{learned}/test")
+    page.get_by_role("button", name="Run the play-test").click()
+    page.locator(".tiles").wait_for()
+    assert "1 of 2 expectations failed." in page.locator(".headline").inner_text()
+    page.locator(".map-view svg").wait_for()
+    page.locator("[data-page=Grey]").click()
+    page.locator(".place-told h3", has_text="Grey").wait_for()
+    told = page.locator(".place-told").inner_text()
+    assert "You are out on the water." in told and "agent" in told and "Island" in told
+    page.get_by_label("Find a passage").fill("isl")
+    page.keyboard.press("Enter")
+    page.locator(".place-told h3", has_text="Island").wait_for()
+    before = page.locator(".map-view svg").get_attribute("viewBox")
+    page.get_by_role("button", name="Nearer").click()
+    assert page.locator(".map-view svg").get_attribute("viewBox") != before
+
+
+def test_embeddings_of_each_round_are_drawn(open_page, learned):
+    page = open_page(f"#/game/{learned}/learn")
+    page.locator(".plane svg").wait_for()
+    assert page.locator(".plane .of-action").count() == 2
+    page.get_by_label("Round", exact=True).fill("0")
+    assert "round 1" in page.locator(".embeddings").inner_text()
+
+
+def test_by_keyboard_alone_a_game_is_found_named_and_kept_among_the_scores(open_page, game):
+    page = open_page("", width=390, height=844)
+    page.locator(".card", has_text="The Grey Sea").wait_for()
+    tab_to(page, "Play: The Grey Sea")
+    page.keyboard.press("Enter")
+    page.locator("button.action").first.wait_for()
+    tab_to(page, "Your name, if the score shall be kept")
+    page.keyboard.type("Ann")
+    page.keyboard.press("Enter")
+    page.get_by_text("Ann plays: the score counts.").wait_for()
+    tab_to(page, re.compile(r"^\dStay in\."))
+    page.keyboard.press("Enter")
+    page.get_by_text("Kept among the scores of Ann.").wait_for()
+    tab_to(page, "People")
+    page.keyboard.press("Enter")
+    page.get_by_role("rowheader", name="Ann").wait_for()
+
+
+def tab_to(page, name):
+    """Press Tab until what has this name is focused."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        found = page.evaluate(
+            "(e => (e.getAttribute('aria-label') || [...(e.labels || [])].map(l => l.textContent).join('') "
+            "|| e.textContent).trim())(document.activeElement)"
+        )
+        if name.search(found) if isinstance(name, re.Pattern) else found == name:
+            return
+    raise AssertionError(f"{name} cannot be reached by Tab")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1500, "light")])
+def test_every_view_fits_has_contrast_and_names_its_controls(open_page, server, learned, width, scheme):
+    page = open_page("", width=width, height=844, scheme=scheme)
+    for view in VIEWS:
+        page.goto(server.link + view.replace("GAME", learned))
+        page.wait_for_load_state("networkidle")
+        page.locator(".spinner").first.wait_for(state="detached")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, view
+        assert page.evaluate(FAINT) == [], view
+        assert page.evaluate(NAMELESS) == [], view
+
+
+def test_a_story_that_cannot_be_opened_and_a_server_that_is_gone_are_said_in_words(open_page, server):
+    page = open_page()
+    page.locator(".card").first.wait_for()
+    page.evaluate(DROP, [{"name": "odd.twee", "mimeType": "text/plain", "text": "no passage at all"}])
+    page.locator(".drop-state .wrong").wait_for()
+    assert len(page.locator(".drop-state .wrong").inner_text()) > 20
+    server.kill()
+    page.goto(page.url.split("#")[0] + "#/people")
+    page.get_by_text("The server does not answer").wait_for()
+    server.start()
+    page.get_by_role("button", name="Try again").click()
+    page.locator(".body table, .body .empty").first.wait_for()

@@ -1,0 +1,280 @@
+"""The server of the page: who gets in, what is refused, games that are dropped on it and played."""
+
+import pytest
+
+from drrn.authoring.scores import read, scores_file
+from drrn.serve import guard, sessions, uploads
+from drrn.serve.guard import shared_access
+from drrn.serve.library import uploads_folder
+from tests.small_server import PORT, begun, client_of, stepped, uploaded
+from tests.small_stories import FORK, REWARDS
+
+pytest.importorskip("starlette")
+
+NASTY = """\
+:: Start
+\x1b[31mRed\x07 and &lt;script&gt;alert(1)&lt;/script&gt; stand on the wall.
+
+[[Say "&lt;img src=x onerror=alert(2)&gt;".|End]]
+[[Leave.|End]]
+
+:: End
+Out.
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("home")
+        patch.setenv("DRRN_HOME", str(folder))
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def client(home, tmp_path_factory):
+    with client_of(tmp_path_factory.mktemp("runs")) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def fork_id(client):
+    """The small story, dropped on the page with its TOML."""
+    answer = uploaded(client, "fork.twee", FORK, ("fork.toml", 'story = "fork.twee"\n' + REWARDS))
+    assert answer.status_code == 201, answer.text
+    return answer.json()["game"]["id"]
+
+
+# --- who gets in
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "evil.example"},  # a name that leads here (DNS rebinding)
+        {"host": f"127.0.0.1.evil.example:{PORT}"},
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"origin": f"http://127.0.0.1:{PORT + 1}"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ],
+)
+def test_another_sites_page_is_refused(client, headers):
+    answer = client.post("/api/sessions", json={"game": "long-watch"}, headers=headers)
+    assert answer.status_code == 403
+    assert answer.json()["code"] == "forbidden"
+
+
+def test_every_answer_binds_the_browser(client):
+    for path in ("/", "/api/games", "/nowhere", "/static/app.css"):
+        headers = client.get(path).headers
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "access-control-allow-origin" not in headers
+
+
+def test_from_the_network_only_the_whole_link_opens_the_page(home, tmp_path):
+    access = shared_access(PORT)
+    with client_of(tmp_path, access, f"http://192.168.0.7:{PORT}") as client:
+        for path in ("/", "/api/games", "/static/app.css", "/?token=guess", "/?token="):
+            assert client.get(path).status_code == 403
+        assert client.get("/api/games", headers={"cookie": f"{access.cookie}=guess"}).status_code == 403
+        opened = client.get(f"/?token={access.token}", follow_redirects=False)
+        assert opened.headers["location"] == "/"  # the token leaves the address bar
+        assert "HttpOnly" in opened.headers["set-cookie"]
+        assert client.get("/api/games").status_code == 200  # by the cookie
+        assert client.post("/api/sessions", json={}, headers={"origin": "http://evil.example"}).status_code == 403
+
+
+# --- what is refused
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [
+        (b"{", "application/json", 400),
+        (b"[]", "application/json", 400),
+        (b'"text"', "application/json", 400),
+        (b"\xff\xfe", "application/json", 400),
+        (b"[" * 60_000, "application/json", 400),
+        (b"{}", "application/json", 400),  # no game is named
+        (b"{}", "text/plain", 415),
+        (b'{"game": 7}', "application/json", 400),
+        (b'{"game": "long-watch", "seed": -1}', "application/json", 400),
+        (b'{"game": "long-watch", "seed": 1e99}', "application/json", 400),
+        (b'{"game": "long-watch", "seed": true}', "application/json", 400),
+        (b'{"game": "long-watch", "player": {"a": 1}}', "application/json", 400),
+        (b'{"game": "../../etc/passwd"}', "application/json", 404),
+        (b"x" * (guard.MOST_JSON + 1), "application/json", 413),
+    ],
+)
+def test_a_malformed_request_is_a_sentence(client, body, kind, status):
+    answer = client.post("/api/sessions", content=body, headers={"content-type": kind})
+    assert answer.status_code == status
+    assert answer.json()["error"].endswith(".")
+
+
+def test_a_body_without_a_length_is_cut_off(client):
+    chunks = (b"x" * 10_000 for _ in range(20))
+    answer = client.post("/api/sessions", content=chunks, headers={"content-type": "application/json"})
+    assert answer.status_code == 413
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../__init__.py",
+        "/static/%2e%2e/__init__.py",
+        "/static/..%2f..%2fsettings.py",
+        "/static//etc/passwd",
+        "/static/%00",
+        "/api/games/..%2f..%2f..%2fetc%2fpasswd",
+        "/api/runs/..",
+        "/api/runs/%2e%2e%2f%2e%2e",
+        "/api/runs/.serve",
+        "/api/tests/%2e%2e/report.html",
+        "/api/sessions/%00",
+        "/api/tests?game=../scores",
+        "/etc/passwd",
+    ],
+)
+def test_no_path_leads_into_the_file_system(client, path):
+    answer = client.get(path)
+    assert answer.status_code in (400, 404)
+    assert "root:" not in answer.text
+
+
+def test_a_request_of_another_method_is_refused(client):
+    assert client.put("/api/games").json()["code"] == "not_allowed"
+    assert client.get("/api/sessions").json()["code"] == "not_allowed"
+
+
+# --- stories that are dropped on the page
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "status"),
+    [
+        ("story.exe", FORK, 415),
+        ("story", FORK, 415),
+        ("alone.toml", REWARDS, 400),
+        ("empty.twee", "", 400),
+        ("page.html", "<p>no story</p>", 400),
+        ("broken.json", "{", 400),
+    ],
+)
+def test_what_is_no_story_is_refused_with_a_sentence(client, name, text, status):
+    answer = uploaded(client, name, text)
+    assert answer.status_code == status
+    assert str(uploads_folder()) not in answer.json()["error"]
+    assert not list(uploads_folder().glob(".new-*"))
+
+
+def test_a_toml_reaches_nothing_outside_its_folder(client, tmp_path):
+    (tmp_path / "other.twee").write_text(FORK, encoding="utf-8")
+    elsewhere = f'story = "{tmp_path / "other.twee"}"'
+    for toml in (elsewhere, 'story = "../../scores.csv"', 'suite = "jericho"\ngame = "/x"'):
+        answer = uploaded(client, "in.twee", FORK.replace("grey", "green"), ("in.toml", toml))
+        assert answer.status_code == 400, answer.text
+
+
+@pytest.mark.parametrize("name", ["../../../evil.twee", "..\\..\\evil.twee", "/etc/evil.twee", ".\x00evil.twee"])
+def test_a_files_name_stays_in_its_folder(name):
+    safe = uploads.safe_name(name)
+    assert safe.endswith("evil.twee") and not {"/", "\\", "\0"} & set(safe) and not safe.startswith(".")
+
+
+def test_too_large_an_upload_is_refused(client, monkeypatch):
+    monkeypatch.setattr(guard, "MOST_UPLOAD", 1000)
+    monkeypatch.setattr(guard, "FORM", 500)
+    assert uploaded(client, "large.twee", FORK + "x" * 5000).status_code == 413
+
+
+def test_an_uploaded_story_is_there_after_a_restart(client, fork_id, tmp_path):
+    again = uploaded(client, "fork.twee", FORK, ("fork.toml", 'story = "fork.twee"\n' + REWARDS))
+    assert (again.status_code, again.json()["game"]["id"]) == (200, fork_id)
+    with client_of(tmp_path) as other:
+        assert fork_id in [game["id"] for game in other.get("/api/games").json()["games"]]
+
+
+def test_markup_and_escape_codes_reach_the_page_as_plain_text(client):
+    game = uploaded(client, "nasty.twee", NASTY).json()["game"]["id"]
+    page = begun(client, game)
+    assert "\x1b" not in page["text"] and "\x07" not in page["text"]
+    assert "Red" in page["text"]
+    answer = client.get(f"/api/sessions/{page['session']}")
+    assert answer.headers["content-type"] == "application/json"  # which no browser shows as a page
+    removed = client.delete(f"/api/games/{game}")
+    assert removed.status_code == 200
+    assert client.get(f"/api/sessions/{page['session']}").status_code == 404
+    assert client.delete("/api/games/long-watch").status_code == 409  # nobody uploaded that one
+
+
+# --- play
+
+
+def test_a_game_is_played_undone_and_begun_again(client, fork_id):
+    page = begun(client, fork_id, player="Ann")
+    page = stepped(client, page, "Go out.")
+    assert (page["steps"], page["reward"], page["ended"]) == (1, -0.1, False)
+    page = stepped(client, page, "Row on.")
+    assert (page["ended"], page["ending"], page["reward"], page["total"]) == (True, "Island", 10.0, 9.9)
+    assert page["recorded"]
+    assert [(row.player, row.game, row.final_reward) for row in read(scores_file())] == [("Ann", fork_id, 10.0)]
+    people = client.get(f"/api/scores?game={fork_id}").json()
+    assert (people["games"][0]["novice"], people["games"][0]["game"]) == (10.0, fork_id)
+    back = client.post(f"/api/sessions/{page['session']}/undo").json()
+    assert (back["steps"], back["undone"], back["text"]) == (1, 1, "You are out on the water.")
+    assert [(one["text"], one["actions"][one["chosen"]]) for one in back["history"]] == [
+        ("The sea is grey and the wind is north.", "Go out.")
+    ]
+    again = client.post(f"/api/sessions/{page['session']}/restart").json()
+    assert (again["seed"], again["steps"], again["history"], again["undone"]) == (2, 0, [], 0)
+    assert client.post(f"/api/sessions/{page['session']}/undo").status_code == 409
+
+
+def test_a_choice_that_was_made_elsewhere_is_refused_with_the_page_that_is(client, fork_id):
+    page = begun(client, fork_id)
+    stepped(client, page, "Go out.")
+    path = f"/api/sessions/{page['session']}/step"
+    twice = client.post(path, json={"action": 0, "steps": 0})  # a double click
+    assert (twice.status_code, twice.json()["page"]["steps"]) == (409, 1)
+    for action in (-1, 2, "0", None, 0.5, True):
+        assert client.post(path, json={"action": action}).status_code == 400
+
+
+def test_two_browsers_do_not_disturb_each_other(client, fork_id):
+    one, other = begun(client, fork_id), begun(client, fork_id)
+    one = stepped(client, one, "Go out.")
+    other = stepped(client, other, "Stay in.")
+    one = stepped(client, one, "Row on.")
+    assert (one["ending"], other["ending"]) == ("Island", "Home")
+
+
+def test_a_game_goes_on_where_its_process_was_killed(client, fork_id):
+    page = stepped(client, begun(client, fork_id), "Go out.")
+    process = client.services.playing(client.services.library[fork_id])
+    process.worker.process.kill()
+    process.worker.process.join()
+    assert stepped(client, page, "Row on.")["ending"] == "Island"
+
+
+def test_there_are_never_more_sessions_than_the_limit(client, fork_id, monkeypatch):
+    monkeypatch.setattr(sessions, "MOST_SESSIONS", len(client.services.sessions.sessions) + 1)
+    page = begun(client, fork_id)
+    assert client.post("/api/sessions", json={"game": fork_id}).status_code == 429
+    monkeypatch.setattr(sessions, "GIVES_WAY", -1)  # all have been idle for longer
+    assert client.post("/api/sessions", json={"game": fork_id}).status_code == 201
+    assert client.get(f"/api/sessions/{page['session']}").status_code == 404
+    assert client.delete(f"/api/sessions/{page['session']}").status_code == 404
+
+
+def test_a_long_game_keeps_its_last_pages_only(client, fork_id, monkeypatch):
+    monkeypatch.setattr(sessions, "MOST_KEPT", 150)
+    page = begun(client, fork_id)
+    for _ in range(3):
+        page = stepped(client, stepped(client, page, "Go out."), "Turn back.")
+    kept = client.get(f"/api/sessions/{page['session']}").json()["history"]
+    assert 0 < len(kept) < 6

@@ -1,0 +1,43 @@
+"""Requests that make no sense, by the hundred: each is refused with a sentence, and none makes the server fail."""
+
+import json
+import random
+
+import pytest
+
+from tests.small_server import begun, client_of
+
+pytest.importorskip("starlette")
+
+WORDS = ["..", "%2e%2e%2f", "%00", "%ff", "-5", "1", "a" * 3000, "long-watch", "<script>", "best"]
+VALUES = [None, True, 0, -1, 2**63, 1e308, "", "../..", "\0", "é" * 300, [], [1], {}, {"a": 1}, {"rounds": 1e9}]
+NAMES = ["game", "seed", "action", "steps", "run", "policy", "seconds", "settings", "recipe", "player"]
+KINDS = ["application/json", "text/plain", "multipart/form-data; boundary=x", "multipart/form-data", "x"]
+METHODS = ["GET", "POST", "POST", "DELETE", "PUT", "HEAD", "OPTIONS"]
+
+
+def request_of(draw, paths, session):
+    """A request at random: method, address, and what goes with it."""
+    path = draw.choice(paths)
+    while "{" in path:
+        before, _, after = path.partition("{")
+        path = before + draw.choice([*WORDS, session]) + after.partition("}")[2]
+    query = f"?{draw.choice(NAMES)}={draw.choice(WORDS)}" if draw.random() < 0.5 else ""
+    body = json.dumps({name: draw.choice(VALUES) for name in draw.sample(NAMES, 4)}).encode()
+    content = draw.choice([body, body, draw.randbytes(40), b""])
+    return draw.choice(METHODS), path + query, {"content": content, "headers": {"content-type": draw.choice(KINDS)}}
+
+
+def test_nonsense_is_refused_with_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    draw = random.Random(5)
+    with client_of(tmp_path / "runs") as client:
+        paths = [route.path for route in client.app.routes if route.path.startswith("/api")]
+        session = begun(client, "long-watch")["session"]
+        for _ in range(500):
+            method, path, more = request_of(draw, paths, session)
+            answer = client.request(method, path, **more)
+            assert answer.status_code < 500, (method, path, more, answer.text)
+            if answer.status_code >= 400 and method != "HEAD":
+                assert {"error", "code"} <= set(answer.json())
+    assert not (tmp_path / "runs").exists()  # nothing was begun

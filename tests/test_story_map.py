@@ -1,0 +1,190 @@
+"""The map of a story: what it holds, and that it can be read."""
+
+import dataclasses
+import random
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import drrn
+from drrn.authoring import map_dot
+from drrn.authoring.map_boxes import WIDTH, boxes_of, breadth, cut
+from drrn.authoring.map_layers import layered, strong_parts
+from drrn.authoring.map_layout import map_layout
+from drrn.authoring.map_svg import MAP_STYLE, story_map_svg
+from drrn.authoring.story_map import StoryMap, seen_map, story_map
+from drrn.authoring.testing import StoryTest
+from drrn.cli import main
+from tests.sample_games import Doors
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def a_map(places: int, ways: list[tuple[int, int]], labels=None, endings=()) -> StoryMap:
+    """A map of these ways; places that lead nowhere are endings."""
+    after = {source for source, _ in ways}
+    steps, queue = {0: 0}, [0]
+    for place in queue:
+        for source, target in ways:
+            if source == place and target not in steps:
+                steps[target] = steps[place] + 1
+                queue.append(target)
+    kept = {place: number for number, place in enumerate(queue)}
+    ways = [(kept[a], kept[b]) for a, b in ways if a in kept and b in kept]
+    labels = labels or [f"Page {place}" for place in range(places)]
+    return StoryMap(
+        name="A tale",
+        labels=[labels[place] for place in queue],
+        reward=[None if place in after else float(place % 7 - 3) for place in queue],
+        trap=[False] * len(queue),
+        visits=[1.0] * len(queue),
+        distance=[steps[place] for place in queue],
+        ways=dict.fromkeys(ways, 0.5),
+        texts=["It is late."] * len(queue),
+        words={way: {f"go to {way[1]}": 0.5} for way in ways},
+    )
+
+
+@st.composite
+def maps(draw):
+    """A story of a few places or of many: mostly onward, some ways back, some far, chains, wide pages."""
+    count = draw(st.integers(1, 70))
+    chance = random.Random(draw(st.integers(0, 10**6)))
+    ways = [(chance.randrange(max(0, place - 6), place), place) for place in range(1, count)]
+    ways += [(chance.randrange(count), chance.randrange(count)) for _ in range(draw(st.integers(0, count)))]
+    return a_map(count, sorted(set(ways)))
+
+
+def on_the_curve(line, steps=12):
+    """Points along a line of Bézier curves."""
+    for at in range(0, len(line.points) - 1, 3):
+        a, b, c, d = line.points[at : at + 4]
+        for number in range(steps + 1):
+            t = number / steps
+            weights = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
+            yield tuple(sum(w * p[axis] for w, p in zip(weights, (a, b, c, d), strict=True)) for axis in (0, 1))
+
+
+def assert_can_be_read(drawn: StoryMap, layout) -> None:
+    frames = [(x, y, x + WIDTH, y + box.height) for box, (x, y) in zip(layout.boxes, layout.corners, strict=True)]
+    for number, (x0, y0, x1, y1) in enumerate(frames):
+        assert x0 >= 0 and y0 >= 0 and x1 <= layout.width and y1 <= layout.height
+        for a0, b0, a1, b1 in frames[:number]:
+            assert x1 <= a0 or a1 <= x0 or y1 <= b0 or b1 <= y0, "two boxes overlap"
+    for line in layout.lines:
+        for x, y in on_the_curve(line):
+            assert 0 <= x <= layout.width and 0 <= y <= layout.height
+            assert not any(x0 + 0.5 < x < x1 - 0.5 and y0 < y < y1 for x0, y0, x1, y1 in frames), "a line behind a box"
+        assert all(drawn.reward[place] is None for place in line.sources), "an ending leads on"
+    assert all(not page.rows for box in layout.boxes if box.ending for page in box.pages)
+    assert sorted(place for box in layout.boxes for place in box.places) == list(range(len(drawn.labels)))
+
+
+@settings(max_examples=25, deadline=None)
+@given(maps())
+def test_no_boxes_overlap_no_line_passes_behind_a_box_and_no_ending_leads_on(drawn):
+    layout = map_layout(drawn, engine="own")
+    assert_can_be_read(drawn, layout)
+    shown = {(s, line.target) for line in layout.lines for s in line.sources}
+    named = {(place, target) for (place, _), targets in layout.references.items() for target in targets}
+    within = {pair for box in layout.boxes for pair in zip(box.places, box.places[1:], strict=False)}
+    assert set(drawn.ways) == shown | named | within, "every way is a line, a name, or within a chain"
+
+
+@pytest.mark.parametrize("count", [100, 500])
+def test_a_large_map_is_wrapped_rather_than_drawn_as_a_ribbon(count):
+    chance = random.Random(count)
+    ways = {(max(0, place - 1 - chance.randrange(3)), place) for place in range(1, count)}
+    ways |= {(chance.randrange(count), chance.randrange(count)) for _ in range(count // 2)}
+    drawn = a_map(count, sorted(ways))
+    layout = map_layout(drawn, engine="own")
+    assert_can_be_read(drawn, layout)
+    assert 1 / 3 < layout.width / layout.height < 4
+
+
+@pytest.mark.skipif(not map_dot.is_installed(), reason="dot is not installed")
+def test_a_map_that_dot_orders_can_be_read_as_well():
+    drawn = story_map(drrn.compile_game(drrn.make("long-watch")))
+    assert_can_be_read(drawn, map_layout(drawn, engine="dot"))
+
+
+def test_where_dot_fails_the_map_is_drawn_without_it(monkeypatch):
+    monkeypatch.setattr(map_dot.subprocess, "run", lambda *_, **__: (_ for _ in ()).throw(OSError("no dot")))
+    drawn = a_map(4, [(0, 1), (0, 2), (1, 3), (2, 3)])
+    assert map_layout(drawn, "dot") == map_layout(drawn, "own")
+
+
+def test_pages_of_which_each_leads_to_the_next_alone_share_a_box():
+    drawn = a_map(5, [(0, 1), (1, 2), (2, 3), (2, 4), (1, 1)])
+    assert [box.places for box in boxes_of(drawn)] == [(0, 1, 2), (3,), (4,)]
+
+
+def test_a_box_that_no_line_leads_to_names_what_leads_there():
+    ways = [(place, place + 1) for place in range(60)] + [(place, 61 + place % 3) for place in range(0, 60, 7)]
+    drawn = a_map(64, ways)
+    placed = layered(drawn, boxes_of(drawn))
+    led_to = {link.target for link in placed.lines}
+    for number, box in enumerate(placed.boxes):
+        assert number == 0 or number in led_to or box.pages[0].origins
+
+
+def test_parts_that_are_strongly_connected_are_found():
+    part = strong_parts(5, {0: {1}, 1: {2}, 2: {0, 3}, 3: {4}, 4: {3}})
+    assert len(set(part[:3])) == 1 and part[3] == part[4] != part[0]
+
+
+def test_the_svg_has_a_group_for_each_place_and_is_markup_whatever_the_story_says():
+    evil = ['<script>alert("1")</script>', "\x1b[31mred\x00 & \ud800 ]]>", '" onload="x', "夜の市場" * 12]
+    drawn = a_map(4, [(0, 1), (0, 2), (1, 3), (2, 3)], labels=evil)
+    drawn = dataclasses.replace(drawn, name="A & B <b>", words={way: {evil[1]: 0.5} for way in drawn.ways})
+    text = story_map_svg(drawn)
+    text.encode("utf-8")
+    root = ElementTree.fromstring(text)
+    places = root.findall(f".//{SVG}g[@data-place]")
+    assert [place.get("id") for place in places] == [f"place-{place.get('data-place')}" for place in places]
+    by_number = {int(place.get("data-place")): place for place in places}
+    assert by_number[0].get("data-page") == evil[0] and len(places) == 4
+    assert not root.findall(f".//{SVG}script") and "\x1b" not in text
+    assert not any(name.startswith("on") for element in root.iter() for name in element.attrib)
+    assert all(place.find(f"{SVG}title").text for place in places)
+    assert not any("style" in element.attrib for element in root.iter())
+    ways = root.findall(f".//{SVG}path[@data-to]")
+    assert {(way.get("data-from"), way.get("data-to")) for way in ways} >= {("0", "1"), ("0", "2")}
+    assert MAP_STYLE in text and "<style" not in story_map_svg(drawn, with_style=False)
+
+
+def test_endings_are_coloured_from_the_worst_to_the_best():
+    drawn = dataclasses.replace(a_map(4, [(0, 1), (0, 2), (0, 3)]), reward=[None, -10.0, 0.0, 10.0])
+    root = ElementTree.fromstring(story_map_svg(drawn))
+    classes = {int(g.get("data-place")): g.get("class") for g in root.findall(f".//{SVG}g[@data-place]")}
+    assert classes == {0: "place start", 1: "place ending r0", 2: "place ending r4", 3: "place ending r8"}
+
+
+def test_the_map_of_what_was_seen_agrees_with_that_of_all_states():
+    test = StoryTest(Doors(), seconds=60)
+    test.run()
+    exact = test.story_map()
+    seen = seen_map("Doors", test.sightings, test.played.tally.games)
+    assert sorted(seen.labels) == sorted(exact.labels) and len(seen.ways) == len(exact.ways)
+    assert sorted(seen.reward, key=str) == sorted(exact.reward, key=str) and not exact.seen_only
+    often = {(seen.labels[a], seen.labels[b]): amount for (a, b), amount in seen.ways.items()}
+    for (a, b), amount in exact.ways.items():
+        assert often[exact.labels[a], exact.labels[b]] == pytest.approx(amount, abs=0.25)
+
+
+def test_a_text_is_cut_to_the_width_that_it_has():
+    assert cut("Go on", 10) == "Go on" and cut("Go on and on and on", 10).endswith("…")
+    assert breadth(cut("夜の市場の門のそば", 10)) <= 10 and breadth("iii") < breadth("www")
+
+
+def test_drrn_test_draws_the_map(tmp_path, capsys):
+    tale = tmp_path / "tale.twee"
+    tale.write_text(":: Start\n[[Go.|End]]\n\n:: End\nOver.\n", encoding="utf-8")
+    assert main(["test", str(tale), "--map", str(tmp_path / "map.svg")]) == 0
+    assert 'data-page="Start"' in (tmp_path / "map.svg").read_text(encoding="utf-8")
+    for wrong in ("map.svg", "map.gif", "none/map.svg"):
+        capsys.readouterr()
+        assert main(["test", str(tale), "--map", str(tmp_path / wrong)]) == 2
+        assert wrong in capsys.readouterr().err
