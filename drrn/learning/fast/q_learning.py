@@ -13,7 +13,7 @@ from drrn.learning.fast import by_hand
 from drrn.learning.fast.text_view import MOST_TEXTS, Recall, TextView, overlaps_of
 from drrn.learning.q_learning import QLearning
 from drrn.learning.replay import Batches
-from drrn.models.base import Model, Pages, Reading, texts_of
+from drrn.models.base import Model, Pages, texts_of
 from drrn.models.encoders import BagOfWords
 from drrn.models.encoders.base import Leaves, Look
 from drrn.settings import Settings
@@ -46,13 +46,10 @@ class FastQLearning(QLearning):
             while self.views:
                 self.views.popitem()[1].settle(rate)
 
-    def read(self, pages: Pages) -> list[Reading]:
-        return self.model.read(pages, look_up=self._look_up)
-
-    def _look_up(self, name: str, ids: Ids, store: Store) -> Sequence[Look]:
+    def look_up(self, name: str, ids: Ids, store: Store) -> Sequence[Look]:
         """In the view of an encoder's table, where one is open."""
         view = self.views.get(name)
-        return view.recalls(ids) if view else self.model.look_up(name, ids, store)
+        return view.recalls(ids) if view else super().look_up(name, ids, store)
 
     def move(self, gradients: Sequence[Tensor], leaves: Leaves, back: Sequence[Tensor], active: Tensor) -> None:
         taken = []
