@@ -38,10 +38,11 @@ def inputs(vectors: Tensor, w: Tensor, b: Tensor, on: Tensor, b_n: Tensor) -> Te
     """Of each distinct word x_r, x_z, b_n and x_n side by side, as a step takes them up: [R, W, E] → [R, W + 1, 4 H].
     The last word leaves the state as it is (z = 1)."""
     replicas, count, width = *vectors.shape[:2], on.shape[1]
-    found, two = vectors.new_zeros(replicas, count + 1, 4 * width), 2 * width
+    found, two = vectors.new_empty(replicas, count + 1, 4 * width), 2 * width
     torch.baddbmm(b[..., :two], vectors, w[..., :two], out=found[:, :count, :two])
     torch.baddbmm(b[..., two:], vectors, w[..., two:], out=found[:, :count, 3 * width :])
     found[:, :count, two : 3 * width] = b_n
+    found[:, count] = 0.0
     found[:, count, width:two] = OPEN
     return found
 

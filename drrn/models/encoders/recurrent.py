@@ -20,7 +20,7 @@ from drrn.models.encoders.word_table import WordTable, distinct
 from drrn.text import Ids, Lexicon
 
 WORD_SCALE = 1.0  # first word vectors are uniform in ±1: what is multiplied by two small matrices would else be lost
-MOST_NEEDED = 0.7  # share of the texts beyond which the way back goes through all of them
+MOST_NEEDED = 0.9  # share of the texts beyond which the way back goes through all of them
 SHUT, OPEN = -1e4, 1e4  # what a gate is given to be 0 and 1 to the last bit
 
 
