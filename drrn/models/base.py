@@ -160,8 +160,7 @@ class Model:
         store, look_up = store or self.store, look_up or self.look_up
         looks = {name: look_up(name, ids, store) for name, ids in self.reads(pages).items()}
         return [
-            Reading(pages[k], store, {name: some[k] for name, some in looks.items()})
-            for k in range(len(pages.states))
+            Reading(pages[k], store, {name: some[k] for name, some in looks.items()}) for k in range(len(pages.states))
         ]
 
     def look_up(self, name: str, ids: Ids, store: Store) -> Sequence[Look]:

@@ -79,7 +79,11 @@ class GRUScan(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, vectors: Tensor, w: Tensor, b: Tensor, on: Tensor, b_n: Tensor, steps: WordSteps) -> Tensor:
-        ctx.words, ctx.steps, ctx.memory = inputs(vectors, w, b, on, b_n), steps, PassMemory(steps, on, PARTS, keep=True)
+        ctx.words, ctx.steps, ctx.memory = (
+            inputs(vectors, w, b, on, b_n),
+            steps,
+            PassMemory(steps, on, PARTS, keep=True),
+        )
         ctx.save_for_backward(vectors, w, on)
         return last_states(ctx.words, on, steps, ctx.memory)
 

@@ -30,7 +30,6 @@ class LSTMEncoder(RecurrentEncoder):
             total = sum_of_states(words, on, steps, Blocks(steps, on, PARTS, keep=False))
         return model.lstm_gain * total / lengths.clamp(min=1).unsqueeze(2)
 
-
     def projected(self, model: Weights, words: Tensor) -> Tensor:
         """The input of each distinct word, and that of the word that changes nothing: [R, W, E] → [R, W + 1, G]."""
         inputs = torch.baddbmm(model.weights[f"{self.name} in b"], words, model.weights[f"{self.name} in"])
