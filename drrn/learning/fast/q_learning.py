@@ -62,12 +62,9 @@ class FastQLearning(QLearning):
 
     def _open_views(self, *pages: Pages) -> None:
         """Until the batches are done, see word tables from their texts, where these are few."""
-        wanted: dict[str, list[Ids]] = {}
-        for some in pages:
-            for name, ids in self.model.reads(some).items():
-                wanted.setdefault(name, []).append(ids)
-        for name, asked in wanted.items():
-            encoder = self.model.encoders[name]
+        reads = [self.model.reads(some) for some in pages]
+        for name in reads[0]:
+            encoder, asked = self.model.encoders[name], [ids[name] for ids in reads]
             texts = texts_of(self.model.store, encoder)
             if type(encoder) is BagOfWords and len(texts) <= MOST_TEXTS:
                 table = self.model.tables[name]

@@ -122,7 +122,7 @@ def inputs_back(d: Tensor, vectors: Tensor, w: Tensor) -> tuple[Tensor, Tensor, 
     parts, two = (d[..., : 2 * width], d[..., 3 * width :]), (w[..., : 2 * width], w[..., 2 * width :])
     d_vectors = torch.bmm(parts[0], two[0].transpose(1, 2)).baddbmm_(parts[1], two[1].transpose(1, 2))
     d_w = torch.cat([torch.bmm(vectors.transpose(1, 2), part) for part in parts], dim=2)
-    d_r_z, d_b_n, d_n = d.sum(1, keepdim=True).split([2 * width, width, width], dim=2)
+    d_r_z, d_b_n, d_n = torch.split_with_sizes(d.sum(1, keepdim=True), [2 * width, width, width], dim=2)
     return d_vectors, d_w, torch.cat([d_r_z, d_n], dim=2), d_b_n
 
 
