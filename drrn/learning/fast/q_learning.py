@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -74,9 +75,8 @@ class FastQLearning(QLearning):
     def _overlaps_of(self, encoder: BagOfWords) -> Tensor:
         """Kept from call to call: the texts' overlaps change only when new texts are met."""
         texts = texts_of(self.model.store, encoder)
-        now = (texts.generation, len(texts))
-        kept = self._overlaps.get(encoder.side)
-        if kept is None or kept[0] != now:
-            overlaps = overlaps_of(texts.bags(encoder.norm), len(texts.vocabulary), self.model.device)
-            kept = self._overlaps[encoder.side] = (now, overlaps)
-        return kept[1]
+        made_for, found = self._overlaps.get(encoder.side, (None, torch.empty(0)))
+        if made_for != (texts.generation, len(texts)):
+            found = overlaps_of(texts.bags(encoder.norm), len(texts.vocabulary), self.model.device)
+            self._overlaps[encoder.side] = (texts.generation, len(texts)), found
+        return found
