@@ -61,11 +61,11 @@ class FastQLearning(QLearning):
                 taken.append((look, came))
         self.optimiser.step(gradients, taken, active)
 
-    def _open_views(self, *pages: Pages) -> None:
+    def _open_views(self, pages: Pages, after: Pages) -> None:
         """Until the batches are done, see word tables from their texts, where these are few."""
-        reads = [self.model.reads(some) for some in pages]
-        for name in reads[0]:
-            encoder, asked = self.model.encoders[name], [ids[name] for ids in reads]
+        reads = self.model.reads(pages), self.model.reads(after)
+        for name in reads[0] | reads[1]:
+            encoder, asked = self.model.encoders[name], [ids[name] for ids in reads if name in ids]
             texts = texts_of(self.model.store, encoder)
             if type(encoder) is BagOfWords and len(texts) <= MOST_TEXTS:
                 table = self.model.tables[name]
