@@ -14,7 +14,9 @@ same for both: a batch is sampled from the replay memory; every action of the ne
 hidden layer of 128 lies over both sides. Theirs reads a state in three parts, each by a GRU of its own: it is given the
 same words in three equal parts. Ours reads them by one GRU, each distinct text of a batch once; theirs reads all. Their
 code is loaded from the path, with a stand-in for its tokeniser, which the update does not use; nothing of it is kept
-here. Both have one thread, take turns of half a second, and are measured by its own time; the fastest turn counts.
+here. Both have one thread and take turns of half a second, so that a busy machine disturbs both alike. Rates are those
+of the thread's own time in the median turn; how many times as fast ours is, is the median over pairs of turns that
+follow each other, by the thread's own time and by the clock.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ import random
 import sys
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,7 +49,7 @@ BATCHES = (64, 256, 1024)
 ENCODERS = ("bag", "gru", "lstm", "attention")
 AT_ONCE = 4  # updates of a call
 TRANSITIONS = 10_000  # in the replay memory
-TURN = 0.5  # seconds
+TURN, LEAST_TURNS = 0.5, 5  # seconds of a turn, and how many turns at least
 LONGEST = 100  # steps of an episode
 
 Update = Callable[[], Any]
@@ -177,42 +179,54 @@ def loaded(path: Path, words: int) -> Any:
     return module
 
 
-def seconds_of(update: Update, device: str, seconds: float = 0.0) -> float:
-    """What a call takes, of calls for some seconds: of the one thread's own time on the CPU, so that others on the
-    machine count for less."""
-    clock = time.thread_time if device == "cpu" else time.perf_counter
-    began, calls = clock(), 0
-    while not calls or clock() - began < seconds:
+@dataclass(frozen=True)
+class Turn:
+    """What a call took, in seconds: of the one thread's own time (on a GPU, of the clock's), and of the clock's."""
+
+    own: float
+    clock: float
+
+
+def turn_of(update: Update, device: str, seconds: float) -> Turn:
+    """Many calls, as in learning: the first one finds the processor's caches full of the other's numbers."""
+    own = time.thread_time if device == "cpu" else time.perf_counter
+    began, began_own, calls = time.perf_counter(), own(), 0
+    while not calls or own() - began_own < seconds:
         update()
         if device != "cpu":
             torch.cuda.synchronize()
         calls += 1
-    return (clock() - began) / calls
+    return Turn((own() - began_own) / calls, (time.perf_counter() - began) / calls)
 
 
-def fastest(updates: list[Update], seconds: float, device: str) -> list[float]:
-    """Of each, the seconds of a call in its fastest turn: of what disturbs one, the others get their share. A turn is
-    many calls, as in learning: the first one finds the processor's caches full of the other's numbers."""
-    found = [np.inf] * len(updates)
+def turns_of(updates: list[Update], seconds: float, device: str) -> list[list[Turn]]:
+    """Turns of each in turn, for so many seconds: what disturbs one disturbs the next, too."""
     for update in updates:
         update()
-    start, turns = time.perf_counter(), 0
-    while turns < 2 or time.perf_counter() - start < seconds:
-        found = [min(before, seconds_of(each, device, TURN)) for before, each in zip(found, updates, strict=True)]
-        turns += 1
-    return found
+    start, turns = time.perf_counter(), []
+    while len(turns) < LEAST_TURNS or time.perf_counter() - start < seconds:
+        turns.append([turn_of(each, device, TURN) for each in updates])
+    return turns
+
+
+def middle(numbers: Iterable[float]) -> float:
+    return float(np.median(list(numbers)))
 
 
 def compare(path: Path, game: str, batches: list[int], seconds: float, device: str) -> None:
     """The GRU beside theirs, which runs on a GPU wherever there is one."""
     for name, work in {game: played(game), "evenly drawn": made_up(Case())}.items():
         for batch in batches:
-            limit, pair = matrix_speed(), [our_sampled_update(work, batch, device), their_update(work, batch, path)]
-            ours, theirs = (batch / taken for taken in fastest(pair, seconds, device))
-            limit = max(limit, matrix_speed())
+            pair = [our_sampled_update(work, batch, device), their_update(work, batch, path)]
+            turns = turns_of(pair, seconds, device)
+            ours, theirs = (batch / middle(turn[who].own for turn in turns) for who in (0, 1))
+            times, by_clock = (
+                middle(getattr(their, kind) / getattr(our, kind) for our, their in turns) for kind in ("own", "clock")
+            )
             print(
                 f"{name}, batch {batch}: ours {ours:,.0f} transitions a second, theirs {theirs:,.0f}: "
-                f"{ours / theirs:.1f} times (matrix product: {limit / 1e9:.0f} GFLOP/s)",
+                f"{times:.1f} times ({by_clock:.1f} by the clock), {len(turns)} turns; "
+                f"matrix product: {matrix_speed() / 1e9:.0f} GFLOP/s",
                 flush=True,
             )
 
@@ -224,8 +238,8 @@ def report(encoders: list[str], replicas: list[int], batches: list[int], seconds
         for count in replicas:
             for batch in batches:
                 case = Case(replicas=count, batch=batch, hidden=UNITS)
-                (taken,) = fastest([our_update(case, encoder, device)], seconds, device)
-                rate = AT_ONCE * batch * count / taken
+                turns = turns_of([our_update(case, encoder, device)], seconds, device)
+                rate = AT_ONCE * batch * count / middle(turn.own for (turn,) in turns)
                 print(f"{encoder}, R = {count}, batch {batch}: {rate:,.0f} transitions a second", flush=True)
 
 

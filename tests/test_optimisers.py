@@ -4,10 +4,11 @@ import pytest
 import torch
 
 from drrn.cli import main
-from drrn.learning.optimisers import Momentum
+from drrn.learning.optimisers import Adam, Momentum, Slotted
 from drrn.training.record import Run
 from tests.runs import numbers, same, small
 from tests.small_models import model
+from tests.small_readers import reader
 
 TWEE = "".join(
     f":: {here}\nA room of {here} and of {words}.\n\n[[Go {words}.|{there}]]\n[[Leave {here}.|Out]]\n\n"
@@ -48,3 +49,17 @@ def test_a_slot_takes_the_room_of_its_weight_whether_larger_or_smaller():
     optimiser.slots["w"] = torch.tensor([[[1.0], [2.0], [0.0]]])
     assert optimiser.slot("w", torch.zeros(1, 2, 1)).tolist() == [[[1.0], [2.0]]]
     assert optimiser.slot("w", torch.zeros(1, 4, 1)).tolist() == [[[1.0], [2.0], [0.0], [0.0]]]
+
+
+def test_adam_of_a_model_that_reads_in_order_makes_the_same_steps_in_one_operation():
+    plain, fused = (Adam(reader("gru", seeds=(0, 1, 2)), 0.01) for _ in range(2))
+    chance = torch.Generator().manual_seed(0)
+    for active in ([True, True, True], [True, False, True], [False, False, True], [True, True, True]):
+        for optimiser, move in ((plain, Slotted.move_all), (fused, Adam.move_all)):
+            chance.manual_seed(len(active) + sum(active))
+            weights = optimiser.model.weights
+            full = {name: (weight, torch.randn(weight.shape, generator=chance)) for name, weight in weights.items()}
+            move(optimiser, full, torch.tensor(active))
+    assert plain.slots["state in t"].view(-1).tolist() == fused.slots["state in t"].view(-1).tolist() == [3, 2, 4]
+    for name, weight in plain.model.weights.items():
+        assert torch.allclose(weight, fused.model.weights[name], atol=1e-6), name

@@ -115,10 +115,7 @@ def learn_and_keep(options: argparse.Namespace, trainer: Trainer, folder: Run) -
     """Round after round until the last, each kept and shown."""
     with _way_on(folder.folder):
         scores = reference_scores(trainer.game, trainer.compiled, trainer.settings.evaluation_episodes)
-        if scores.best == scores.random:
-            cure = "give the endings their rewards in a TOML beside the story (drrn annotate begins one)"
-            words = cure if isinstance(trainer.game, Authored) else "does any ending of the game pay more than another?"
-            print(f"random play scores as much as the best: {words}", file=sys.stderr)
+        _warn_where_nothing_pays(trainer.game, scores)
         write = scalars(folder.folder) if options.tensorboard else None
         with rounds_display(trainer.settings, scores, trainer.round) as show:
             for finished in trainer.train():
@@ -127,6 +124,14 @@ def learn_and_keep(options: argparse.Namespace, trainer: Trainer, folder: Run) -
                 if write:
                     write(finished)
         _finish(folder, trainer, scores)
+
+
+def _warn_where_nothing_pays(game: Game, scores: ReferenceScores) -> None:
+    """Where random play does as well as the best, nothing can be learned."""
+    if scores.best == scores.random:
+        cure = "give the endings their rewards in a TOML beside the story (drrn annotate begins one)"
+        words = cure if isinstance(game, Authored) else "does any ending of the game pay more than another?"
+        print(f"random play scores as much as the best: {words}", file=sys.stderr)
 
 
 @contextmanager

@@ -72,6 +72,10 @@ class Slotted(Optimiser):
             g = full[name][1] if name in full else torch.zeros_like(table.weight)
             g.view(-1, table.width).index_add_(0, rows, values)
             full[name] = (table.weight, g)
+        self.move_all(full, active)
+
+    def move_all(self, full: dict[str, tuple[Tensor, Tensor]], active: Tensor) -> None:
+        """Weights and their gradients, by name."""
         for name, (weight, g) in full.items():
             on = active.view(-1, *[1] * (g.dim() - 1))
             change = self.change(name, g, on).mul_(self.learning_rate)
@@ -104,7 +108,25 @@ class Momentum(Slotted):
 
 @dataclass
 class Adam(Slotted):
-    """Kingma & Ba 2015, with their constants."""
+    """Kingma & Ba 2015, with their constants.
+
+    Where texts are read in order, PyTorch's own operation makes a step, ten times as fast. It rounds otherwise, and
+    results of bags were published to the last digit.
+    """
+
+    def move_all(self, full: dict[str, tuple[Tensor, Tensor]], active: Tensor) -> None:
+        if active.device.type != "cpu" or not any(encoder.reads_at_once for encoder in self.model.encoders.values()):
+            return super().move_all(full, active)
+        kept = {part: [self.slot(f"{name} {part}", g) for name, (_, g) in full.items()] for part in "mv"}
+        steps = [self.slot(f"{name} t", g[:, :1, :1]) for name, (_, g) in full.items()]
+        stacks = [w for w, _ in full.values()], [g.contiguous() for _, g in full.values()], *kept.values(), steps
+        for replica in active.nonzero().view(-1).tolist():  # each has its own count of steps
+            weights, gradients, firsts, seconds, made = ([stack[replica] for stack in some] for some in stacks)
+            torch._foreach_add_(made, 1)
+            torch._fused_adam_(
+                weights, gradients, firsts, seconds, [], made, lr=self.learning_rate, beta1=0.9, beta2=0.999,
+                weight_decay=0.0, eps=1e-8, amsgrad=False, maximize=False,
+            )  # fmt: skip
 
     def change(self, name: str, g: Tensor, on: Tensor) -> Tensor:
         m, v = self.slot(f"{name} m", g), self.slot(f"{name} v", g)

@@ -16,9 +16,10 @@ from drrn.learning.learner import Experience, Generators
 from drrn.learning.optimisers import OPTIMISERS
 from drrn.learning.replay import Batches, Pairs, Places, ReplayBuffer, batches_of
 from drrn.models.base import Model, Pages, Reading
-from drrn.models.encoders.base import Leaves
+from drrn.models.encoders.base import Leaves, Look
+from drrn.models.together import read_together
 from drrn.settings import Settings
-from drrn.text import Ids, State, texts_of_all
+from drrn.text import Ids, State, Store, texts_of_all
 
 AT_ONCE = 16  # batches whose texts are looked up together: it is faster, and they take room
 PREPARED = 256  # batches taken from the replay buffers at once
@@ -119,9 +120,9 @@ class QLearning:
         found: NDArray[np.float32] = torch.stack(errors).cpu().numpy()
         return found
 
-    def read(self, pages: Pages) -> list[Reading]:
-        """What some batches look up in the model."""
-        return self.model.read(pages)
+    def look_up(self, name: str, ids: Ids, store: Store) -> Sequence[Look]:
+        """What an encoder needs of several batches of texts, [K, R, N]."""
+        return self.model.look_up(name, ids, store)
 
     def move(self, gradients: Sequence[Tensor], leaves: Leaves, back: Sequence[Tensor], active: Tensor) -> None:
         """A step of the optimiser, for the gradients of the weights, and of what was taken out of word tables."""
@@ -153,13 +154,12 @@ class QLearning:
         """Both pages of each batch, some batches at once."""
         pages, following = self.pages_to_learn(batches), batches.next_pages
         for start in range(0, len(pages.states), AT_ONCE):
-            some = slice(start, start + AT_ONCE)
-            if self.reads_at_once and isinstance(following, Pages):
-                both = self.read(joined(pages[some], following[some]))
-                yield from zip(both, both, strict=True)
-                continue
-            then = self.read(following[some]) if isinstance(following, Pages) else following[some]
-            yield from zip(self.read(pages[some]), then, strict=True)
+            now, then = pages[start : start + AT_ONCE], following[start : start + AT_ONCE]
+            if self.reads_at_once and isinstance(then, Pages):
+                yield from read_together(self.model, now, then, self.look_up)
+            else:
+                after = self.model.read(then, look_up=self.look_up) if isinstance(then, Pages) else then
+                yield from zip(self.model.read(now, look_up=self.look_up), after, strict=True)
 
     def pages_to_learn(self, batches: Batches) -> Pages:
         """The pages; a model that does not see the menu need not be shown the actions that were not taken."""
@@ -174,18 +174,12 @@ class QLearning:
         return plain and any(encoder.reads_at_once for encoder in model.encoders.values())
 
     def _step(self, batch: dict[str, Tensor], now: Reading, then: Reading | Pairs) -> Tensor:
-        """`then` may be the same reading as `now`, with the next pages after the pages."""
-        y = None if then is now else self._targets(batch, then)
         weights, leaves = list(self.model.weights.values()), Leaves()
         with differentiable(weights):
             q = self.model.forward(now, leaves)  # [R, B, A], or [R, B, 1] of the taken action alone
-            if y is None:
-                count = batch["rewards"].shape[1]
-                y = q_targets(batch["rewards"], q[:, count:].detach(), batch["next_mask"], batch["discounts"])
-                q = q[:, :count, :1]
-            elif self.model.sees_menu:
+            if self.model.sees_menu:
                 q = q.gather(2, batch["taken"].unsqueeze(2))
-            error = y - q.squeeze(2)
+            error = self._targets(batch, then) - q.squeeze(2)
             loss = (self.loss(error) * batch["weights"]).sum()
             gradients = torch.autograd.grad(loss, [*weights, *leaves.vectors], materialize_grads=True)
         self.move(gradients[: len(weights)], leaves, gradients[len(weights) :], batch["weights"].any(dim=1))
@@ -209,13 +203,6 @@ class QLearning:
         online_q = self.model.q_of_pairs(*pairs) if self.settings.double else next_q
         owner, at = (torch.from_numpy(array).to(self.model.device) for array in (then.owner, then.at))
         return values_of_pairs(next_q, online_q, owner, int(then.at.max()) + 1).gather(1, at)
-
-
-def joined(pages: Pages, after: Pages) -> Pages:
-    """Pages of one action each [K, R, B], and those after them, as the pages of one batch [K, R, 2B]."""
-    actions = np.full_like(after.actions, -1)
-    actions[..., :1] = pages.actions
-    return Pages(np.concatenate([pages.states, after.states], axis=2), np.concatenate([actions, after.actions], axis=2))
 
 
 @contextmanager

@@ -108,6 +108,7 @@ TYPES = {
     "states": np.int32, "menus": np.int32, "taken": np.int32, "rewards": np.float32, "discounts": np.float32,
     "next_states": np.int32, "next_menus": np.int32,
 }  # fmt: skip
+NUMBERS = ("taken", "rewards", "discounts")  # of a transition, as batches have them
 MORE_MENUS = 1024  # than twice those in use, and the others are let go of
 
 
@@ -143,7 +144,11 @@ class ReplayBuffer:
             self.priorities.set(places, np.full(len(new), self.priorities.largest))
 
     def at(self, places: Places) -> Transitions:
+        """The transitions at some places."""
+        if not len(self):
+            return _no_transitions(len(places))
         found: dict[str, Any] = {name: array[places] for name, array in self.arrays.items()}
+        found |= {name: found[name].astype(np.int64) for name in ("states", "taken", "next_states")}
         found["actions"], found["next_actions"] = (self.menus.of(found.pop(name)) for name in ("menus", "next_menus"))
         return Transitions(**found)
 
@@ -285,48 +290,33 @@ def batches_of(buffers: list[ReplayBuffer], places: list[Places], size: int, *, 
 
     Without `menus`, the pages have the taken action alone, and next pages are ragged where one of them is wide.
     """
-    longest = max(map(len, places))
+    longest, most = max(map(len, places)), max(buffer.menus.widest for buffer in buffers)
     size = min(size, longest)
-    count = -(-longest // size)
-    shape, most = (len(buffers), count * size), max(buffer.menus.widest for buffer in buffers)
-    whole: dict[str, NDArray[Any]] = {"weights": np.zeros(shape, np.float32)}
-    for name, kind in TYPES.items():
-        empty = -1 if "menus" in name else 0
-        whole[name] = np.full(shape, empty, np.float32 if kind is np.float32 else np.int64)
-    for r, (buffer, some) in enumerate(zip(buffers, places, strict=True)):
-        if not len(buffer):
-            continue
-        at = np.zeros(count * size, np.int64)
-        at[: len(some)] = some
-        whole["weights"][r, : len(some)] = buffer.weights(some)
-        for name, array in buffer.arrays.items():
-            whole[name][r] = array[at]
-    stores = [buffer.menus for buffer in buffers]
-    if menus:
-        whole["actions"] = _shown(stores, whole["menus"], most)
+    padding = [(0, -(-longest // size) * size - len(some)) for some in places]
+    rows = [buffer.at(np.pad(some, more)) for buffer, some, more in zip(buffers, places, padding, strict=True)]
+    weights = [np.pad(buffer.weights(some), more) for buffer, some, more in zip(buffers, places, padding, strict=True)]
+    cut = {name: _cut([getattr(row, name) for row in rows], size) for name in ("states", "next_states", *NUMBERS)}
+    shown = [row.actions.padded(most) if menus else row.actions.at(row.taken)[:, None] for row in rows]
+    after: Pages | RaggedPages
+    if menus or most <= NARROW:
+        after = Pages(cut.pop("next_states"), _cut([row.next_actions.padded(most) for row in rows], size))
     else:
-        whole["actions"] = _taken(stores, whole["menus"], whole["taken"])[..., None]
-        whole["taken"][...] = 0
-    ragged = not menus and most > NARROW
-    if not ragged:
-        whole["next_actions"] = _shown(stores, whole["next_menus"], most)
-    cut = {  # [R, K · B, …] to [K, R, B, …]
-        name: array.reshape(len(buffers), count, size, *array.shape[2:]).swapaxes(0, 1) for name, array in whole.items()
-    }
-    next_states, next_menus, _ = cut.pop("next_states"), cut.pop("next_menus"), cut.pop("menus")
-    next_pages = RaggedPages(next_states, next_menus, stores) if ragged else Pages(next_states, cut.pop("next_actions"))
-    return Batches(pages=Pages(cut.pop("states"), cut.pop("actions")), next_pages=next_pages, **cut)
+        numbers = _cut([row.next_actions.which for row in rows], size)
+        after = RaggedPages(cut.pop("next_states"), numbers, [buffer.menus for buffer in buffers])
+    cut["taken"] = cut["taken"] if menus else np.zeros_like(cut["taken"])
+    pages = Pages(cut.pop("states"), _cut(shown, size))
+    return Batches(pages=pages, next_pages=after, weights=_cut(weights, size), **cut)
 
 
-def _shown(stores: Sequence[MenuStore], menus: Ids, most: int) -> Ids:
-    """The actions of menus [R, N] side by side, [R, N, most]; -1 where a replica has none."""
-    rows = [np.full((len(row), most), -1) if row[0] < 0 else store.of(row).padded(most)
-            for store, row in zip(stores, menus, strict=True)]  # fmt: skip
-    return np.stack(rows)
+def _cut(rows: list[NDArray[Any]], size: int) -> NDArray[Any]:
+    """Rows of all replicas [R, K · B, …] as batches [K, R, B, …]."""
+    whole = np.stack(rows)
+    found: NDArray[Any] = whole.reshape(len(rows), -1, size, *whole.shape[2:]).swapaxes(0, 1)
+    return found
 
 
-def _taken(stores: Sequence[MenuStore], menus: Ids, taken: Ids) -> Ids:
-    """The actions that were taken [R, N]; -1 where a replica has none."""
-    rows = [np.full(len(row), -1) if row[0] < 0 else store.of(row).at(places)
-            for store, row, places in zip(stores, menus, taken, strict=True)]  # fmt: skip
-    return np.stack(rows)
+def _no_transitions(count: int) -> Transitions:
+    """What an empty buffer has: transitions without actions."""
+    ids, numbers = np.zeros(count, np.int64), np.zeros(count, np.float32)
+    none = Menus(np.full(count, -1), np.zeros(2, np.int64), np.array([-1]))
+    return Transitions(ids, none, ids, numbers, numbers, ids, none)

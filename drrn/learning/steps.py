@@ -69,12 +69,9 @@ def n_step_rewards(
     count = len(episode)
     ends = np.flatnonzero(last_steps(episode))
     last = np.repeat(ends, np.diff(ends, prepend=-1))  # the last step of each step's episode
-    rewards, end = np.zeros(count), np.arange(count)
-    for k in range(n_steps):
-        within = np.arange(count) + k <= last
-        if not within.any():  # every episode is over
-            break
-        at = np.minimum(np.arange(count) + k, last)
-        rewards += np.where(within, discount**k * reward[at], 0.0)
-        end = np.where(within, at, end)
-    return rewards, end, end - np.arange(count) + 1
+    rewards, at = np.zeros(count), np.arange(count)
+    end = np.minimum(at + n_steps - 1, last)
+    for k in range(int((end - at).max(initial=-1)) + 1):
+        within = at[at + k <= end]
+        rewards[within] += discount**k * reward[within + k]
+    return rewards, end, end - at + 1

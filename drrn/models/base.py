@@ -61,7 +61,7 @@ class Pages:
         """The actions of all pages of a batch, one after the other: [R, B · A]."""
         return self.actions.reshape(*self.states.shape[:-1], -1)
 
-    def __getitem__(self, some: slice) -> Pages:
+    def __getitem__(self, some: int | slice) -> Pages:
         return Pages(self.states[some], self.actions[some])
 
 
@@ -160,8 +160,7 @@ class Model:
         store, look_up = store or self.store, look_up or self.look_up
         looks = {name: look_up(name, ids, store) for name, ids in self.reads(pages).items()}
         return [
-            Reading(Pages(pages.states[k], pages.actions[k]), store, {name: some[k] for name, some in looks.items()})
-            for k in range(len(pages.states))
+            Reading(pages[k], store, {name: some[k] for name, some in looks.items()}) for k in range(len(pages.states))
         ]
 
     def look_up(self, name: str, ids: Ids, store: Store) -> Sequence[Look]:

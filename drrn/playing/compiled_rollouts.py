@@ -25,9 +25,7 @@ from drrn.playing.rollouts import Rollout
 from drrn.text import Ids, Store, ranges
 
 Floats = NDArray[np.float64]
-Tables = tuple[
-    Floats, Floats | None
-]  # the probability of each slot: at first, and on a page shown before, if it differs
+Tables = tuple[Floats, Floats | None]  # the probability of each slot: at first; on a page shown before, if it differs
 
 
 class CompiledRollouts:
@@ -75,12 +73,8 @@ class CompiledRollouts:
                 other = policy.again(r, q[r, on], shown)
                 if differs := other is not None:
                     again[r][links] = other[shown.mask]
-        return [(self._by_slot(one), self._by_slot(two) if differs else None)
-                for one, two in zip(first, again, strict=True)]  # fmt: skip
-
-    def _by_slot(self, shares: Floats) -> Floats:
-        """Of each slot, what stands for its page and action."""
-        return np.asarray(self.game.by_state(shares), np.float64)
+        by_state = self.game.by_state  # of each slot, what stands for its page and action
+        return [(by_state(one), by_state(two) if differs else None) for one, two in zip(first, again, strict=True)]
 
 
 @dataclass(frozen=True)

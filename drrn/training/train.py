@@ -25,7 +25,7 @@ from drrn.learning.reward_scale import RewardScale, in_units
 from drrn.models import build_model
 from drrn.playing.evaluation import Evaluation, evaluate
 from drrn.playing.menu_rollouts import compiled_rollouts
-from drrn.playing.policies import POLICIES, EpsilonGreedy, QPolicy, policy_of
+from drrn.playing.policies import POLICIES, EpsilonGreedy, Greedy, QPolicy, Softmax
 from drrn.playing.pool import lanes_of
 from drrn.playing.rollouts import Rollout, Rollouts
 from drrn.playing.stepped_rollouts import SteppedRollouts
@@ -179,10 +179,10 @@ class Trainer:
 
     def _play_to_learn(self, number: int, generators: list[np.random.Generator]) -> None:
         """A round's episodes; an explorer takes in what it met every so many of them."""
-        settings, explorer = self.settings, self.explorer if self.settings.explores_at(number) else None
-        left, policy = settings.episodes_per_round, self._policy(number)
+        left, policy = self.settings.episodes_per_round, self._policy(number)
+        explorer = self.explorer if policy is self.explorer else None
         while left:
-            some = min(left, settings.replan) if explorer else left
+            some = min(left, self.settings.replan) if explorer else left
             for replica, rollout in enumerate(self.rollouts.play(some, policy, generators, learn=True)):
                 played = rollout if self.scale is None else self._in_units(self.scale, replica, rollout)
                 self.learner.tell(replica, played)
@@ -196,12 +196,12 @@ class Trainer:
 
     def _policy(self, number: int) -> QPolicy:
         """How actions are chosen while learning, in a round."""
-        settings, alpha = self.settings, self.settings.alpha_at(number)
+        settings = self.settings
         if self.explorer and settings.explores_at(number):
             return self.explorer
         if settings.exploration == "epsilon":
             return EpsilonGreedy(settings.epsilon)
-        return policy_of("greedy" if settings.exploration == "greedy" else "softmax", alpha)
+        return Greedy() if settings.exploration == "greedy" else Softmax(settings.alpha_at(number))
 
     def _generators(self, purpose: int, number: int) -> list[np.random.Generator]:
         return [np.random.default_rng([seed, purpose, number]) for seed in self.settings.seeds]

@@ -68,15 +68,12 @@ def plan_of(batches: Batches, state_view: TextView, action_view: TextView, devic
     def tensor(array: NDArray[Any]) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array)).to(device)
 
-    def flat(array: NDArray[Any]) -> Tensor:
-        return tensor(array.reshape(updates, -1))
-
     return Plan(
-        states=flat(states + replica * state_view.vectors.shape[1]),
-        state_texts=flat(states[:, :, :size]),
-        actions=None if rows is None else flat(rows),
-        taken=flat(at + replica * encoded),
-        taken_texts=flat(taken),
+        states=tensor(states + replica * state_view.vectors.shape[1]).flatten(1),
+        state_texts=tensor(states[:, :, :size]).flatten(1),
+        actions=None if rows is None else tensor(rows).flatten(1),
+        taken=tensor(at + replica * encoded).flatten(1),
+        taken_texts=tensor(taken).flatten(1),
         next_actions=tensor(at_next),
         missing=tensor(np.where(mask | ~going_on[..., None], 0, -np.inf).astype(np.float32)),
         rewards=tensor(batches.rewards),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -13,7 +14,7 @@ from drrn.learning.fast import by_hand
 from drrn.learning.fast.text_view import MOST_TEXTS, Recall, TextView, overlaps_of
 from drrn.learning.q_learning import QLearning
 from drrn.learning.replay import Batches
-from drrn.models.base import Model, Pages, Reading, texts_of
+from drrn.models.base import Model, Pages, texts_of
 from drrn.models.encoders import BagOfWords
 from drrn.models.encoders.base import Leaves, Look
 from drrn.settings import Settings
@@ -46,13 +47,10 @@ class FastQLearning(QLearning):
             while self.views:
                 self.views.popitem()[1].settle(rate)
 
-    def read(self, pages: Pages) -> list[Reading]:
-        return self.model.read(pages, look_up=self._look_up)
-
-    def _look_up(self, name: str, ids: Ids, store: Store) -> Sequence[Look]:
+    def look_up(self, name: str, ids: Ids, store: Store) -> Sequence[Look]:
         """In the view of an encoder's table, where one is open."""
         view = self.views.get(name)
-        return view.recalls(ids) if view else self.model.look_up(name, ids, store)
+        return view.recalls(ids) if view else super().look_up(name, ids, store)
 
     def move(self, gradients: Sequence[Tensor], leaves: Leaves, back: Sequence[Tensor], active: Tensor) -> None:
         taken = []
@@ -63,14 +61,11 @@ class FastQLearning(QLearning):
                 taken.append((look, came))
         self.optimiser.step(gradients, taken, active)
 
-    def _open_views(self, *pages: Pages) -> None:
+    def _open_views(self, pages: Pages, after: Pages) -> None:
         """Until the batches are done, see word tables from their texts, where these are few."""
-        wanted: dict[str, list[Ids]] = {}
-        for some in pages:
-            for name, ids in self.model.reads(some).items():
-                wanted.setdefault(name, []).append(ids)
-        for name, asked in wanted.items():
-            encoder = self.model.encoders[name]
+        reads = self.model.reads(pages), self.model.reads(after)
+        for name in reads[0] | reads[1]:
+            encoder, asked = self.model.encoders[name], [ids[name] for ids in reads if name in ids]
             texts = texts_of(self.model.store, encoder)
             if type(encoder) is BagOfWords and len(texts) <= MOST_TEXTS:
                 table = self.model.tables[name]
@@ -80,9 +75,8 @@ class FastQLearning(QLearning):
     def _overlaps_of(self, encoder: BagOfWords) -> Tensor:
         """Kept from call to call: the texts' overlaps change only when new texts are met."""
         texts = texts_of(self.model.store, encoder)
-        now = (texts.generation, len(texts))
-        kept = self._overlaps.get(encoder.side)
-        if kept is None or kept[0] != now:
-            overlaps = overlaps_of(texts.bags(encoder.norm), len(texts.vocabulary), self.model.device)
-            kept = self._overlaps[encoder.side] = (now, overlaps)
-        return kept[1]
+        made_for, found = self._overlaps.get(encoder.side, (None, torch.empty(0)))
+        if made_for != (texts.generation, len(texts)):
+            found = overlaps_of(texts.bags(encoder.norm), len(texts.vocabulary), self.model.device)
+            self._overlaps[encoder.side] = (texts.generation, len(texts)), found
+        return found

@@ -21,13 +21,20 @@ class LSTMEncoder(RecurrentEncoder):
     gates = 4  # i, f, o, g
     idle = (SHUT, OPEN, SHUT, 0.0)  # the cell stays, and what is shown of it is 0: nothing is added to the mean
 
-    def read(self, model: Weights, words: Tensor, steps: WordSteps) -> Tensor:
+    def read(self, model: Weights, vectors: Tensor, steps: WordSteps) -> Tensor:
+        words = self.projected(model, vectors)
         on, lengths = model.weights[f"{self.name} on"], torch.from_numpy(steps.lengths).to(words.device)
         if torch.is_grad_enabled():
             total: Tensor = LSTMScan.apply(words, on, steps)  # type: ignore[no-untyped-call]
         else:
             total = sum_of_states(words, on, steps, Blocks(steps, on, PARTS, keep=False))
         return model.lstm_gain * total / lengths.clamp(min=1).unsqueeze(2)
+
+    def projected(self, model: Weights, words: Tensor) -> Tensor:
+        """The input of each distinct word, and that of the word that changes nothing: [R, W, E] → [R, W + 1, G]."""
+        inputs = torch.baddbmm(model.weights[f"{self.name} in b"], words, model.weights[f"{self.name} in"])
+        idle = inputs.new_tensor(self.idle).repeat_interleave(self.width).expand(len(inputs), 1, -1)
+        return torch.cat([inputs, idle], dim=1)
 
 
 PARTS = (4, 1, 1, 1)  # what a step makes, in widths of the state: i, f, o and g; the cell; its tanh; the state

@@ -77,10 +77,10 @@ class PassPiece:
     gates: Tensor  # [R · N], where its gates stand
     rows: Tensor  # [R · N], the word's row
 
-    def steps_back(self, *values: Tensor) -> Iterator[tuple[Tensor, ...]]:
-        """From the last step to the first: of each of the values [R, N, …] its part."""
+    def backwards(self, values: Sequence[Tensor]) -> Iterator[Iterator[Tensor]]:
+        """Of each of the values [R, N, …] its parts, from the last step to the first."""
         dim = values[-1].dim() - 2
-        return zip(*(reversed(torch.split_with_sizes(value, self.counts, dim=dim)) for value in values), strict=True)
+        return (reversed(torch.split_with_sizes(value, self.counts, dim=dim)) for value in values)
 
 
 class Needed:

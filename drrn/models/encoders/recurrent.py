@@ -20,7 +20,7 @@ from drrn.models.encoders.word_table import WordTable, distinct
 from drrn.text import Ids, Lexicon
 
 WORD_SCALE = 1.0  # first word vectors are uniform in ±1: what is multiplied by two small matrices would else be lost
-MOST_NEEDED = 0.7  # share of the texts beyond which the way back goes through all of them
+MOST_NEEDED = 0.9  # share of the texts beyond which the way back goes through all of them
 SHUT, OPEN = -1e4, 1e4  # what a gate is given to be 0 and 1 to the last bit
 
 
@@ -71,7 +71,6 @@ class RecurrentEncoder(Encoder):
     linear = False
     reads_at_once = True
     gates = 1  # vectors as wide as the state that a word gives to a step
-    idle: tuple[float, ...] = ()  # what the word that changes nothing gives to each gate
     groups: int | None = None  # at most so many sizes do the steps of a pass have, which saves work; None: any
 
     def build(self, model: Weights) -> None:
@@ -82,15 +81,9 @@ class RecurrentEncoder(Encoder):
         model.add_weight(f"{self.name} in b", 1, self.gates * self.width, scale)
         model.add_weight(f"{self.name} on", self.width, self.gates * self.width, scale)
 
-    def read(self, model: Weights, words: Tensor, steps: WordSteps) -> Tensor:
-        """From projected words [R, W + 1, gates · H] to the vectors of texts [R, U, H]."""
+    def read(self, model: Weights, vectors: Tensor, steps: WordSteps) -> Tensor:
+        """From the vectors of distinct words [R, W, E] to those of texts [R, U, H]."""
         raise NotImplementedError
-
-    def projected(self, model: Weights, words: Tensor) -> Tensor:
-        """The input of each distinct word, and that of the word that changes nothing: [R, W, E] → [R, W + 1, G]."""
-        inputs = torch.baddbmm(model.weights[f"{self.name} in b"], words, model.weights[f"{self.name} in"])
-        idle = inputs.new_tensor(self.idle).repeat_interleave(self.width).expand(len(inputs), 1, -1)
-        return torch.cat([inputs, idle], dim=1)
 
     def look_up(self, model: Weights, texts: Lexicon, ids: Ids) -> list[Look]:
         table = model.tables[self.name]
@@ -113,7 +106,7 @@ class RecurrentLook:
         taken = table.rows(self.room).index_select(0, self.rows).view(len(table.seeds), -1, table.width)
         if leaves is not None:
             leaves.keep(self, taken)
-        return self.encoder.read(model, self.encoder.projected(model, taken), self.steps)
+        return self.encoder.read(model, taken, self.steps)
 
     def gradient(self, model: Weights, back: Tensor) -> tuple[WordTable, Tensor, Tensor]:
         return model.tables[self.encoder.name], self.rows, back.reshape(len(self.rows), -1)
