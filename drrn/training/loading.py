@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -23,6 +24,8 @@ from drrn.training.limits import check_memory
 from drrn.training.record import WEIGHTS, WORDS, Run, read_json
 from drrn.training.train import Trainer
 from drrn.vectors import open_vectors
+
+log = logging.getLogger("drrn")
 
 NAMED = (*registry.GROUPS, "action_encoder", "sentences")  # settings that may name a module
 
@@ -47,7 +50,7 @@ def load_agent(folder: Path, device: str = "cpu") -> Agent:
     if metadata.get("game", config["game"]["sha256"]) != config["game"]["sha256"]:
         raise InputError(f"{path}: it holds the weights of another game")
     model.restore(arrays, str(path))
-    return Agent(model, settings, _scales(folder, settings))
+    return Agent(model, settings, _scales(folder, settings), lambda: config)
 
 
 def resumed(
@@ -65,6 +68,8 @@ def resumed(
     `changes` are settings that may be others than they were, such as the number of rounds.
     """
     config, run = read_config(folder), Run(folder)
+    if not (folder / "evaluations.csv").exists() and (folder / WORDS).exists():
+        raise InputError(f"{folder}: an agent is kept here without the run that it came of: it can play, not go on")
     run.check_whole()
     by_name = config["game"].get("by_name", True)
     if game is None:
@@ -75,12 +80,39 @@ def resumed(
     if config["game"]["sha256"] != fingerprint_of(game):
         raise InputError(f"{folder}: the game has changed since this run began: begin a new run")
     _check_vectors(folder, config)
-    settings = Settings(**{**config["settings"], **(changes or {})})
+    before = Settings(**config["settings"])
+    settings = replace(before, **(changes or {}))
     trainer = Trainer(game, settings, torch_device(device), recipe=recipe if by_name else None, **options)
     run.resume(trainer)
+    _check_rounds_to_come(folder, before, trainer)
     trainer.folder, trainer.home = folder.resolve(), config.get("folder") or trainer.home
     trainer.settings_from = config.get("recipe")
     return trainer
+
+
+def _check_rounds_to_come(folder: Path, before: Settings, trainer: Trainer) -> None:
+    """Refuse fewer rounds than are done; say where the rounds that are done had other schedules than the new number of
+    rounds gives them, since then a run of so many from its beginning has other numbers."""
+    rounds, done = trainer.settings.rounds, trainer.round
+    if rounds < done:
+        raise InputError(f"{folder}: the run has finished {done} rounds: go on with more than that, not with {rounds}")
+    if moved := rescheduled(before, trainer.settings, done):
+        log.warning(
+            "%s: %s %s the number of rounds: the %d that are done were learned on the way to %d, and those to come as "
+            "in a run of %d, so that the numbers are not those of a run that was told %d at once",
+            folder, ", ".join(moved), "follows" if len(moved) == 1 else "follow", done, before.rounds, rounds, rounds,
+        )  # fmt: skip
+
+
+def rescheduled(before: Settings, after: Settings, done: int) -> list[str]:
+    """The settings whose schedule was another one, in a round that is done, than it is now."""
+    schedules = {"alpha_start": "alpha_at", "rate_end": "rate_at", "optimism_share": "explores_at"}
+    rounds = range(1, done + 1)
+    return [
+        name
+        for name, at in schedules.items()
+        if any(getattr(before, at)(number) != getattr(after, at)(number) for number in rounds)
+    ]
 
 
 def game_of(folder: Path, **choices: Any) -> Game:
