@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import logging
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -28,6 +30,7 @@ from drrn.vectors import open_vectors
 log = logging.getLogger("drrn")
 
 NAMED = (*registry.GROUPS, "action_encoder", "sentences")  # settings that may name a module
+GAME_SOURCE = "game"  # so may the game
 
 
 def load_agent(folder: Path, device: str = "cpu") -> Agent:
@@ -143,9 +146,31 @@ def read_config(folder: Path) -> dict[str, Any]:
         found["most_actions"]
     except (KeyError, TypeError, InputError) as error:
         raise InputError(f"{path}: not the settings of a run: {error}") from error
-    if found.get("folder") and any(":" in str(found["settings"].get(kind)) for kind in NAMED):
+    named = modules_named(found)
+    _refuse_modules_inside(folder, named, found.get("folder"))
+    if found.get("folder") and set(named) - {GAME_SOURCE}:
         registry.add_folder(found["folder"])  # a model of one's own may be a module of the folder that it was begun in
     return found
+
+
+def modules_named(config: Mapping[str, Any]) -> dict[str, str]:
+    """What a run names as module:name, by the setting; it is imported from where the user keeps it."""
+    names = {**config["settings"], GAME_SOURCE: config["game"]["source"]}
+    return {kind: str(names[kind]) for kind in (*NAMED, GAME_SOURCE) if registry.is_object(str(names.get(kind)))}
+
+
+def _refuse_modules_inside(folder: Path, named: Mapping[str, str], begun_in: str | None) -> None:
+    """Loading a run never runs code that came with it: a module that stands in the run's own folder is refused."""
+    inside = folder.resolve()
+    path = [*sys.path, str(Path.cwd()), *([begun_in] if isinstance(begun_in, str) else [])]
+    for kind, name in named.items():
+        spec = importlib.machinery.PathFinder.find_spec(name.partition(":")[0].partition(".")[0], path)
+        places = [spec.origin, *(spec.submodule_search_locations or ())] if spec else []
+        if any(place and inside in Path(place).resolve().parents for place in places):
+            raise InputError(
+                f"{folder}: its {kind}, {name}, is a module in the run's own folder, and nothing there is ever run: "
+                "if you trust it, put it into a folder of its own and give that in PYTHONPATH"
+            )
 
 
 def _check_vectors(folder: Path, config: Mapping[str, Any]) -> None:
