@@ -229,24 +229,3 @@ def test_bad_input_to_training_is_one_sentence_and_exit_code_2(arguments, messag
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
-
-
-def test_tensorboard_that_is_not_installed_is_named_before_anything_is_written(tale, tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tensorboard", None)
-    assert train(tale, tmp_path / "run", "--tensorboard") == 2
-    assert "pip install 'drrn[tensorboard]'" in capsys.readouterr().err and not (tmp_path / "run").exists()
-
-
-def test_scalars_are_written_for_each_replica_and_policy(tale, tmp_path, monkeypatch):
-    from types import SimpleNamespace
-
-    import torch.utils
-
-    written = []
-    writer = SimpleNamespace(add_scalar=lambda *row: written.append(row), flush=lambda: None)
-    monkeypatch.setitem(sys.modules, "tensorboard", SimpleNamespace())
-    module = SimpleNamespace(SummaryWriter=lambda folder: writer)
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
-    monkeypatch.setattr(torch.utils, "tensorboard", module, raising=False)
-    assert train(tale, tmp_path / "run", "--tensorboard") == 0
-    assert len(written) == 3 * 2 * 3 * 2 and written[0][0] == "final reward/softmax/replica 0"

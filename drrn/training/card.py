@@ -82,7 +82,7 @@ def _front_matter(game: Mapping[str, Any], model: str, last: Metrics | None) -> 
 def _scores(last: Metrics | None, scores: ReferenceScores | None) -> str:
     """A table of the last round's scores, with what they are to be compared with."""
     if last is None:
-        return "No round has been finished yet."
+        return ""
     lines = ["| policy | mean final reward | sd over replicas | mean return |", "| --- | --: | --: | --: |"]
     for policy in POLICIES:
         if (reward := last.get(f"{policy}_final_reward")) is not None:

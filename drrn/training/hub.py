@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,11 +28,10 @@ NEEDED = ("config.json", WORDS, WEIGHTS)
 
 def push_run(folder: Path, repository: str, *, private: bool = False, checkpoint: bool = False) -> str:
     """Upload a run; the address of its repository. The checkpoint, by which others could go on, only if asked for."""
-    hub = require("huggingface_hub", "hub")
+    hub_api = _hub_api()
     with tempfile.TemporaryDirectory() as staged:
         stage_run(folder, Path(staged), checkpoint=checkpoint)
-        with _refusals(repository, hub):
-            hub_api = hub.HfApi()
+        with _refusals(repository):
             made = hub_api.create_repo(repository, private=private or None, exist_ok=True)
             hub_api.upload_folder(
                 repo_id=made.repo_id, folder_path=staged, commit_message="A run of drrn", allow_patterns=list(SHARED)
@@ -61,18 +61,28 @@ def stage_run(folder: Path, staged: Path, *, checkpoint: bool = False) -> None:
 def pull_run(repository: str, out: Path, *, revision: str | None = None, modules: bool = False) -> None:
     """Download a run into a new folder, from which `drrn.load` loads it. One that names modules of Python is refused
     unless `modules` says that they are trusted: loading it would import them from where the user is."""
-    hub = require("huggingface_hub", "hub")
+    hub_api = _hub_api()
     if out.exists():
         raise InputError(f"{out}: it exists and is left as it is: give another name by --out")
     beside = out.with_name(f".{out.name}.{os.getpid()}")
     try:
-        with _refusals(repository, hub):
+        with _refusals(repository):
             beside.mkdir(parents=True)
-            hub.HfApi().snapshot_download(repository, local_dir=beside, revision=revision, allow_patterns=list(SHARED))
+            hub_api.snapshot_download(repository, local_dir=beside, revision=revision, allow_patterns=list(SHARED))
         _check_pulled(repository, beside, modules=modules)
         beside.replace(out)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+
+
+def _hub_api() -> Any:
+    """The Hub's own library, quiet but for its progress bars, which people alone see."""
+    hub = require("huggingface_hub", "hub")
+    told = require("huggingface_hub.utils", "hub")
+    told.logging.set_verbosity_error()
+    if not sys.stderr.isatty():
+        told.disable_progress_bars()
+    return hub.HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None)
 
 
 def _check_pulled(repository: str, folder: Path, *, modules: bool) -> None:
@@ -92,7 +102,7 @@ def _check_pulled(repository: str, folder: Path, *, modules: bool) -> None:
             "import from where you are: --modules takes it, if you have them and trust them"
         )
     _without_places(config)
-    tensor_file.write_whole(folder / "config.json", [json.dumps(config, indent=2).encode()])
+    hashes.replace_files(folder, {"config.json": [json.dumps(config, indent=2).encode()]})
 
 
 def _without_places(config: dict[str, Any]) -> None:
@@ -116,9 +126,9 @@ def _named_for(repository: str, folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _refusals(repository: str, hub: Any) -> Iterator[None]:
+def _refusals(repository: str) -> Iterator[None]:
     """What the Hub refuses, in one sentence."""
-    errors = hub.errors
+    errors = require("huggingface_hub.errors", "hub")
     try:
         yield
     except errors.LocalTokenNotFoundError as error:
