@@ -54,7 +54,9 @@ class Answers(BaseHTTPRequestHandler):
             given = json.loads(body)
             name = "/".join(filter(None, (given.get("organization"), given["name"])))
             hub.repositories.setdefault(name, {})
-            hub.private[name] = given.get("private")
+            hub.private[name] = (
+                given.get("private") or given.get("visibility") == "private"
+            )  # by versions of the library
             self.answer({"url": f"{hub.address}/{name}", "id": name, "name": name})
         elif path == "/api/validate-yaml":
             self.answer({"errors": [], "warnings": []})

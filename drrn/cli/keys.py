@@ -24,7 +24,7 @@ class Keys:
             except ImportError:  # no such terminal on this system
                 return self
             self.before = termios.tcgetattr(sys.stdin)
-            tty.setcbreak(sys.stdin)
+            tty.setcbreak(sys.stdin, termios.TCSADRAIN)  # what was typed already counts
         return self
 
     def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
