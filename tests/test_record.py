@@ -2,12 +2,6 @@
 
 import csv
 import json
-import os
-import random
-import signal
-import subprocess
-import sys
-import time
 
 import pytest
 import torch
@@ -123,33 +117,6 @@ def test_a_run_killed_right_after_any_file_ends_with_the_same_numbers(tale, tmp_
     monkeypatch.setattr(tensor_file, "write_whole", write_whole)
     assert main(["train", "--resume", str(tmp_path / "cut")]) == 0
     assert same(numbers(tmp_path / "cut"), numbers(tmp_path / "whole"))
-
-
-def test_a_run_killed_at_random_moments_ends_with_the_same_numbers(tale, tmp_path):
-    more = ["--rounds", "12", "--seed", "3"]
-    train(tale, tmp_path / "whole", *more)
-    out = tmp_path / "killed"
-    chance = random.Random(1)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    first = [sys.executable, "-m", "drrn", "train", str(tale), "--out", str(out), *SMALL, *more]
-    again = [sys.executable, "-m", "drrn", "train", "--resume", str(out)]
-    kills = 0
-    for attempt in range(12):
-        command = again if (out / "config.json").exists() else first
-        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        seen = 0
-        while attempt < 6 and seen < 1 + attempt % 2 and process.stdout.readline().startswith(("round", "2 replicas")):
-            seen += 1
-        if attempt < 6 and process.poll() is None:
-            time.sleep(chance.random() * 0.1)
-            process.send_signal(signal.SIGKILL)
-            kills += 1
-        _, error = process.communicate(timeout=120)
-        assert "Traceback" not in error, error
-        if process.returncode == 0:
-            break
-    assert kills >= 3 and process.returncode == 0
-    assert same(numbers(out), numbers(tmp_path / "whole"))
 
 
 def test_a_folder_that_bears_the_name_of_a_game_is_not_its_source(tmp_path, monkeypatch):
