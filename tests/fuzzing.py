@@ -8,7 +8,6 @@ import contextlib
 import io
 import json
 import random
-import resource
 import shutil
 import signal
 import struct
@@ -376,7 +375,6 @@ def fuzz_for(minutes, seed):
     over, found, tried = [], {}, 0
     signal.signal(signal.SIGALRM, lambda *_: over.append(True))
     signal.signal(signal.SIGPROF, _took_long)
-    resource.setrlimit(resource.RLIMIT_AS, (8 * 2**30, resource.getrlimit(resource.RLIMIT_AS)[1]))
     good_runs()
     signal.alarm(int(minutes * 60))
     kept = Path(tempfile.mkdtemp(prefix="drrn-fuzz-"))

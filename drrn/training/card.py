@@ -28,13 +28,13 @@ def model_card(config: Mapping[str, Any], rows: Sequence[dict[str, str]], scores
         f"# {title}, learned by {_plain(model)}",
         f"{settings['replicas']} replicas (seeds {settings['seed']} to {settings['seed'] + settings['replicas'] - 1}) "
         f"of the model `{model}` learned the text game {title}, with the recipe `{config.get('recipe', 'by hand')}` "
-        f"of drrn {config['versions']['drrn']}.",
+        f"of drrn.",
         _scores(last, scores),
         f"## The game\n\nSource: {_code(_name_of(game['source']))}. SHA-256: `{game['sha256']}`; a game that has "
         "another is another version, on which these scores do not hold. The game itself is not part of this folder.",
         USE,
         _settings(settings),
-        _versions(config["versions"]),
+        _versions(config.get("versions") or {}),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -107,7 +107,8 @@ def _settings(settings: Mapping[str, Any]) -> str:
 
 
 def _versions(versions: Mapping[str, str]) -> str:
-    return "Made with " + ", ".join(f"{name} {version}" for name, version in versions.items()) + "."
+    told = ", ".join(f"{_plain(str(name))} {_plain(str(version))}" for name, version in versions.items())
+    return f"Made with {told}." if told else ""
 
 
 def _name_of(source: str | None) -> str:

@@ -31,6 +31,14 @@ log = logging.getLogger("drrn")
 
 NAMED = (*registry.GROUPS, "action_encoder", "sentences")  # settings that may name a module
 GAME_SOURCE = "game"  # so may the game
+# The types of what config.json says.
+WORD, NAME = (str,), (str, type(None))
+OF_RUN = {"folder": NAME, "recipe": NAME, "most_actions": (int,), "vectors": (dict, type(None)), "versions": (dict,)}
+OF_GAME = {
+    "source": NAME, "title": WORD, "sha256": WORD, "encoding": NAME, "engine": NAME, "folder": NAME,
+    "paraphrased": (bool, str), "history": (int,), "lenient": (bool,), "shuffle": (bool,), "outside": (bool,),
+    "by_name": (bool,),
+}  # fmt: skip
 
 
 def load_agent(folder: Path, device: str = "cpu") -> Agent:
@@ -144,6 +152,8 @@ def read_config(folder: Path) -> dict[str, Any]:
         for name in ("source", "lenient", "encoding", "sha256", "title"):
             found["game"][name]
         found["most_actions"]
+        _check_kinds(found, OF_RUN)
+        _check_kinds(found["game"], OF_GAME)
     except (KeyError, TypeError, InputError) as error:
         raise InputError(f"{path}: not the settings of a run: {error}") from error
     named = modules_named(found)
@@ -151,6 +161,15 @@ def read_config(folder: Path) -> dict[str, Any]:
     if found.get("folder") and set(named) - {GAME_SOURCE}:
         registry.add_folder(found["folder"])  # a model of one's own may be a module of the folder that it was begun in
     return found
+
+
+def _check_kinds(entry: Mapping[str, Any], kinds: Mapping[str, tuple[type, ...]]) -> None:
+    """Refuse a value of another type than a run writes."""
+    for name, value in entry.items():
+        if name in kinds and type(value) not in kinds[name]:
+            raise TypeError(f'"{name}" is {value!r:.40}')
+    if isinstance(count := entry.get("most_actions"), int) and not 1 <= count < 2**31:
+        raise TypeError(f'"most_actions" is {count}')
 
 
 def modules_named(config: Mapping[str, Any]) -> dict[str, str]:

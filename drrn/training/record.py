@@ -18,6 +18,7 @@ moment goes on from its last finished round, and ends with the numbers of a run 
 from __future__ import annotations
 
 import json
+import math
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -140,9 +141,13 @@ class Run:
             return None
         self.check(SCORES)
         try:
-            return ReferenceScores(**read_json(self.folder / SCORES, ""))
+            found = ReferenceScores(**read_json(self.folder / SCORES, ""))
+            if found.random is None or not all(_is_score(value) for value in asdict(found).values()):
+                raise TypeError("numbers are wanted")
         except TypeError as error:
-            raise InputError(f"{self.folder / SCORES}: not the reference scores of a run: {error}") from error
+            cure = "remove it, and they are computed anew"
+            raise InputError(f"{self.folder / SCORES}: not the reference scores of a run: {cure}") from error
+        return found
 
     def resume(self, trainer: Trains) -> None:
         """Put the trainer where the last finished round left it."""
@@ -290,11 +295,15 @@ def vocabulary_of(model: Model, factors: Sequence[float] | None) -> dict[str, An
     return found
 
 
+def _is_score(value: Any) -> bool:
+    return value is None or (type(value) in (int, float) and math.isfinite(value))
+
+
 def read_json(path: Path, missing: str) -> Any:
     """What a JSON file holds, or a sentence; `missing` is the one where there is no such file."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InputError(missing) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read as JSON: {error}") from error
