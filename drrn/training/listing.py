@@ -39,11 +39,11 @@ def runs_in(folder: Path) -> list[ListedRun]:
     """Every run in a folder and the folders in it, the last written first."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; drrn train keeps its runs in runs/, or where --out says")
-    found = [listed(path) for path in _folders(folder)]
+    found = [_listed_or_damaged(path) for path in _folders(folder)]
     return sorted(found, key=lambda run: (run.when or "", run.run), reverse=True)
 
 
-def listed(folder: Path) -> ListedRun:
+def _listed_or_damaged(folder: Path) -> ListedRun:
     """One of them; what cannot be read is told, and is no reason to stop."""
     try:
         return _listed(folder)
