@@ -8,18 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.fuzzing import (
-    GOOD_HTML,
-    GOOD_TWEE,
-    GOOD_TWINE_2,
-    SNIPPETS,
-    TARGETS,
-    TOKENS,
-    evaluated,
-    flipped,
-    mutated,
-    play,
-)
+from tests.fuzz_material import GOOD_HTML, GOOD_TWEE, GOOD_TWINE_2, SNIPPETS, TOKENS
+from tests.fuzzing import TARGETS, evaluated, flipped, mutated, play
 
 fuzz = settings(
     derandomize=True,
