@@ -79,16 +79,34 @@ def locked(path: Path, busy: str) -> Iterator[None]:
         file.close()
 
 
+def is_locked(path: Path) -> bool:
+    """Whether a process holds the lock that a file stands for; the file of one that was killed is no lock."""
+    import fcntl
+
+    try:
+        with path.open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # there is none
+        return False
+    return False
+
+
 def _take(path: Path, busy: str) -> IO[str]:
     import fcntl
 
+    tries = 3
     while True:
         try:
             file = path.open("w")
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             file.close()
-            raise InputError(busy) from error
+            if (tries := tries - 1) == 0:
+                raise InputError(busy) from error
+            time.sleep(0.02)  # it may be somebody who only looks whether it is locked
+            continue
         except OSError as error:
             raise InputError(f"{path}: cannot be locked: {error.strerror}") from error
         if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):

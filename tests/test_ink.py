@@ -228,3 +228,13 @@ def test_without_the_runtime_the_cure_is_named(ink, monkeypatch):
     monkeypatch.setitem(sys.modules, "bink.story", None)
     with pytest.raises(InputError, match=r"pip install 'drrn\[ink\]'"):
         ink(STALL)
+
+
+def test_what_the_runtime_panics_over_is_one_sentence_and_nothing_else(tmp_path, capfd):
+    from drrn.cli import main
+
+    path = tmp_path / "tale.json"
+    path.write_text(json.dumps(STALL).replace('"nop"', '"npo"', 1))
+    assert main(["play", str(path), "--policy", "random", "--episodes", "1"]) == 2
+    error = capfd.readouterr().err
+    assert "the Ink runtime cannot play it" in error and error.count("\n") == 1

@@ -2,12 +2,6 @@
 
 import csv
 import json
-import os
-import random
-import signal
-import subprocess
-import sys
-import time
 
 import pytest
 import torch
@@ -125,33 +119,6 @@ def test_a_run_killed_right_after_any_file_ends_with_the_same_numbers(tale, tmp_
     assert same(numbers(tmp_path / "cut"), numbers(tmp_path / "whole"))
 
 
-def test_a_run_killed_at_random_moments_ends_with_the_same_numbers(tale, tmp_path):
-    more = ["--rounds", "12", "--seed", "3"]
-    train(tale, tmp_path / "whole", *more)
-    out = tmp_path / "killed"
-    chance = random.Random(1)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    first = [sys.executable, "-m", "drrn", "train", str(tale), "--out", str(out), *SMALL, *more]
-    again = [sys.executable, "-m", "drrn", "train", "--resume", str(out)]
-    kills = 0
-    for attempt in range(12):
-        command = again if (out / "config.json").exists() else first
-        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        seen = 0
-        while attempt < 6 and seen < 1 + attempt % 2 and process.stdout.readline().startswith(("round", "2 replicas")):
-            seen += 1
-        if attempt < 6 and process.poll() is None:
-            time.sleep(chance.random() * 0.1)
-            process.send_signal(signal.SIGKILL)
-            kills += 1
-        _, error = process.communicate(timeout=120)
-        assert "Traceback" not in error, error
-        if process.returncode == 0:
-            break
-    assert kills >= 3 and process.returncode == 0
-    assert same(numbers(out), numbers(tmp_path / "whole"))
-
-
 def test_a_folder_that_bears_the_name_of_a_game_is_not_its_source(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "long-watch").mkdir()
@@ -229,24 +196,3 @@ def test_bad_input_to_training_is_one_sentence_and_exit_code_2(arguments, messag
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
-
-
-def test_tensorboard_that_is_not_installed_is_named_before_anything_is_written(tale, tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tensorboard", None)
-    assert train(tale, tmp_path / "run", "--tensorboard") == 2
-    assert "pip install 'drrn[tensorboard]'" in capsys.readouterr().err and not (tmp_path / "run").exists()
-
-
-def test_scalars_are_written_for_each_replica_and_policy(tale, tmp_path, monkeypatch):
-    from types import SimpleNamespace
-
-    import torch.utils
-
-    written = []
-    writer = SimpleNamespace(add_scalar=lambda *row: written.append(row), flush=lambda: None)
-    monkeypatch.setitem(sys.modules, "tensorboard", SimpleNamespace())
-    module = SimpleNamespace(SummaryWriter=lambda folder: writer)
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
-    monkeypatch.setattr(torch.utils, "tensorboard", module, raising=False)
-    assert train(tale, tmp_path / "run", "--tensorboard") == 0
-    assert len(written) == 3 * 2 * 3 * 2 and written[0][0] == "final reward/softmax/replica 0"

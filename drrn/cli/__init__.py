@@ -14,6 +14,7 @@ import drrn
 from drrn.cli import (
     annotate,
     ask,
+    compare,
     evaluate,
     formats,
     games,
@@ -21,11 +22,14 @@ from drrn.cli import (
     play,
     report,
     reproduce,
+    runs,
     scores,
     serve,
+    sharing,
     sweep,
     test,
     train,
+    watch,
 )
 from drrn.errors import InputError
 from drrn.writing import visible
@@ -49,8 +53,9 @@ def parser() -> Parser:
     root = Parser(prog="drrn", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     root.add_argument("--version", action="version", version=f"drrn {drrn.__version__}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    playing, authors = (play, train, evaluate, ask, scores), (inspect, test, annotate, serve)
-    for room in (games, formats, *playing, *authors, sweep, reproduce, report):
+    playing, runs_kept = (games, formats, play, scores), (runs, compare, watch, sharing)
+    agents, authors = (train, evaluate, ask, sweep), (inspect, test, annotate, serve)
+    for room in (*playing, *agents, *runs_kept, *authors, reproduce, report):
         room.add_command(commands)
     return root
 

@@ -7,16 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
-from rich.console import Console
 from rich.markup import escape
-from rich.panel import Panel
-from rich.text import Text
 
 from drrn.authoring import scores
-from drrn.cli.show import counted
+from drrn.cli.page_view import PageView
 from drrn.cli.typed import LONG_MENU, meant, told_menu
 from drrn.games import Game, Observation
-from drrn.games.optional import ending_of, is_stopped, title_of
+from drrn.games.optional import ending_of, is_stopped
 from drrn.writing import visible
 
 KEYS = "[b]u[/b] undo, [b]r[/b] restart, [b]q[/b] quit"
@@ -38,15 +35,15 @@ class Sitting:
     def __init__(self, game: Game, seed: int, player: str | None, path: Path, adviser: Adviser | None = None) -> None:
         self.game, self.seed, self.path, self.adviser = game, seed, path, adviser
         self.player = player or _login()
-        self.console = Console(highlight=False)
+        self.view = PageView()
+        self.console = self.view.console
         self.taken: list[int] = []
         self.undone = 0
         self.shown: set[str] = set()  # texts of the pages before this one
 
     def begin(self) -> None:
         """Play until the person leaves."""
-        title = Text(visible(title_of(self.game)), justify="center", style="bold")
-        self.console.print(Panel(title, width=min(self._width, 80)))
+        self.view.title(self.game)
         if len(self.game.reset(self.seed).actions) <= LONG_MENU:
             self.console.print(HELP, style="dim")
         while self._one_game():
@@ -89,18 +86,13 @@ class Sitting:
         return observation, total
 
     def _page(self, observation: Observation) -> None:
-        self.console.print()
-        text = Text(visible(observation.text))
-        actions = list(map(visible, observation.actions))
-        text.highlight_words(actions, style="underline")  # links that stand inside the text
-        self.console.print(text, width=min(self._width, 80))
-        self.console.print()
+        self.view.text(observation)
         if len(observation.actions) > LONG_MENU:
             self._commands(observation)
             return
-        advice = self._advice(observation) if self.adviser else [""] * len(actions)
-        for number, (action, advised) in enumerate(zip(actions, advice, strict=True), 1):
-            self.console.print(f"  [bold cyan]{number}[/] {escape(action)}{advised}", width=min(self._width, 80))
+        advice = self._advice(observation) if self.adviser else [""] * len(observation.actions)
+        for number, (action, advised) in enumerate(zip(observation.actions, advice, strict=True), 1):
+            self.view.action(number, action, advised)
         if self.adviser and observation.text in self.shown:
             self.console.print("This page was shown before: the agent would now draw, by these chances.", style="dim")
 
@@ -111,7 +103,7 @@ class Sitting:
         else:
             self.console.print(HELP_COMMANDS, style="dim")
             for line in told_menu(observation.actions):
-                self.console.print(escape(visible(line)), width=min(self._width, 80), style="dim")
+                self.console.print(escape(visible(line)), width=self.view.width, style="dim")
         if self.adviser:
             q = list(self.adviser(observation, seen=observation.text in self.shown)[0])
             order = sorted(range(len(q)), key=lambda place: -q[place])[:BEST_SHOWN]
@@ -161,14 +153,10 @@ class Sitting:
             )
         else:
             lines = "\n".join(escape(visible(line)) for line in told_menu(observation.actions))
-            self.console.print(f"No such command: {HELP_COMMANDS}\n{lines}", style="dim", width=min(self._width, 80))
+            self.console.print(f"No such command: {HELP_COMMANDS}\n{lines}", style="dim", width=self.view.width)
 
     def _end(self, observation: Observation, total: float) -> None:
-        self.console.print()
-        self.console.print(Panel(Text(visible(observation.text)), title="The end", width=min(self._width, 80)))
-        self.console.print(
-            f"Final reward [b]{observation.reward:g}[/b], return {total:.1f}, in {counted(len(self.taken), 'step')}."
-        )
+        self.view.ending(observation, total, len(self.taken))
         score = scores.FinishedGame(
             when=scores.now(),
             game=self.game.name,
@@ -198,10 +186,6 @@ class Sitting:
         if not again:
             self.console.print()  # what comes next begins a line
         return again
-
-    @property
-    def _width(self) -> int:
-        return self.console.width
 
 
 def _login() -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.playing.trajectory import pages_of
 from drrn.settings import Settings, uses
 from drrn.text import Lexicon, words
+from drrn.training import record
 from drrn.vectors import open_vectors
 from drrn.vectors.sentences import open_sentences
 
@@ -44,9 +46,16 @@ class Attention:
 class Agent:
     """Replicas of one model that were trained. Their Q-values are given together, [R, A]."""
 
-    def __init__(self, model: Model, settings: Settings, scales: Sequence[float] | None = None) -> None:
-        """`scales` are what each replica's rewards were multiplied by while it learned, if they were."""
-        self.model, self.settings = model, settings
+    def __init__(
+        self,
+        model: Model,
+        settings: Settings,
+        scales: Sequence[float] | None = None,
+        config: Callable[[], Mapping[str, Any]] | None = None,
+    ) -> None:
+        """`scales` are what each replica's rewards were multiplied by while it learned, if they were; `config` gives
+        what config.json says of the run that made it, which `save` needs."""
+        self.model, self.settings, self.config = model, settings, config
         self.scales = np.array(scales or [1.0] * len(model.seeds), np.float32)[:, None]  # [R, 1]
         self._players: dict[str, Player] = {}  # of `act`, by policy
 
@@ -70,6 +79,13 @@ class Agent:
             self._players[policy] = self.policy(policy)
         self._players[policy].begin()
         return self._players[policy].act(text, actions)
+
+    def save(self, folder: str | Path) -> None:
+        """Keep the agent alone in a new folder: `drrn.load` makes it again. `trainer.save` keeps the whole run."""
+        if self.config is None:
+            raise InputError("the agent was made by hand, of no run: trainer.save(folder) keeps what a trainer has")
+        factors = self.scales[:, 0].tolist() if self.settings.alpha_relative else None
+        record.save_agent(Path(folder), self.config(), self.model, factors)
 
     def attention(self, state: str, actions: Sequence[str]) -> list[Attention]:
         """Which words of the state and of each action carried its Q; the run must have been trained with attention."""

@@ -7,6 +7,7 @@ import statistics
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from drrn.errors import require
 from drrn.training.reference_scores import ReferenceScores
@@ -40,16 +41,64 @@ def draw_curve(
     if scores.best_return is not None:
         value = scores.best_return
         axes.axhline(value, color="#3a8f4d", linestyle="-.", linewidth=0.8, label=f"best return ({value:.1f})")
-    axes.set(xlabel="episodes played", ylabel="mean final reward", title=visible(title))
+    _labelled(axes, "mean final reward", title)
+    figure.legend(loc="outside lower center", ncols=4, frameon=False)
+    _save(figure, path)
+    pyplot.close(figure)
+
+
+def draw_curves(
+    runs: Sequence[tuple[str, Sequence[dict[str, str]], int]],
+    measure: str,
+    title: str,
+    known: tuple[float | None, float | None],
+    paths: Sequence[Path],
+) -> None:
+    """Runs together, each by its label, its rows and its episodes a round: the mean of a measure over replicas, and the
+    standard deviation as a band; with random play and the best possible, where they are known."""
+    matplotlib = require("matplotlib", "plot")
+    matplotlib.use("Agg")
+    pyplot = require("matplotlib.pyplot", "plot")
+    figure, axes = pyplot.subplots(figsize=(7.5, 4.8), layout="constrained")
+    for label, rows, episodes in runs:
+        x, means, deviations = points(rows, measure)
+        played = [number * episodes for number in x]
+        (line,) = axes.plot(played, means, linewidth=1.6, marker="o", markersize=2.5, label=_plain(label))
+        low, high = ([m + sign * d for m, d in zip(means, deviations, strict=True)] for sign in (-1, 1))
+        axes.fill_between(played, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
+    for name, value, colour, style in zip(
+        ("random play", "best possible"), known, ("#888888", "#3a8f4d"), (":", "--"), strict=True
+    ):
+        if value is not None:
+            axes.axhline(value, color=colour, linestyle=style, label=f"{name} ({value:.1f})")
+    policy, _, what = measure.partition("_")
+    _labelled(axes, f"mean {what.replace('_', ' ')}, policy {policy}", title)
+    figure.legend(loc="outside lower center", ncols=2, frameon=False)
+    for path in paths:
+        _save(figure, path)
+    pyplot.close(figure)
+
+
+def _labelled(axes: Any, measured: str, title: str) -> None:
+    axes.set(xlabel="episodes played", ylabel=measured, title=_plain(title))
     axes.set_xlim(left=0)
     axes.grid(alpha=0.25)
-    figure.legend(loc="outside lower center", ncols=4, frameon=False)
-    drawn_bytes = io.BytesIO()
-    with warnings.catch_warnings():
+
+
+def _plain(text: str) -> str:
+    """Text that others wrote, of which neither a terminal nor a formula is made."""
+    return visible(text).replace("$", r"\$")
+
+
+def _save(figure: Any, path: Path) -> None:
+    """Write the figure in the form that the name's ending says; the same figure has the same bytes."""
+    kind, drawn = path.suffix[1:], io.BytesIO()
+    metadata = {"Software": None} if kind == "png" else {"Date": None}
+    matplotlib = require("matplotlib", "plot")
+    with warnings.catch_warnings(), matplotlib.rc_context({"svg.hashsalt": "drrn"}):
         warnings.simplefilter("ignore", UserWarning)  # of scripts that the font does not have
-        figure.savefig(drawn_bytes, dpi=150, format="png", metadata={"Software": None})
-    write_whole(path, [drawn_bytes.getvalue()])
-    pyplot.close(figure)
+        figure.savefig(drawn, dpi=150, format=kind, metadata=metadata)
+    write_whole(path, [drawn.getvalue()])
 
 
 def points(rows: Sequence[dict[str, str]], column: str) -> tuple[list[int], list[float], list[float]]:

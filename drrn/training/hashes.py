@@ -17,7 +17,7 @@ from drrn.training import tensor_file
 
 NAME = "hashes.json"
 FREE = ("rounds", "vectors")  # settings that a person may change in config.json: more rounds, a file that was moved
-REMADE = ("model.safetensors", "vocabulary.json")  # what going on with a run makes anew
+REMADE = ("model.safetensors", "vocabulary.json", "metrics.jsonl")  # what going on with a run makes anew
 
 Parts = Mapping[str, list[bytes]]  # the bytes of each file, by its name
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.machinery
+import logging
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -24,7 +27,18 @@ from drrn.training.record import WEIGHTS, WORDS, Run, read_json
 from drrn.training.train import Trainer
 from drrn.vectors import open_vectors
 
+log = logging.getLogger("drrn")
+
 NAMED = (*registry.GROUPS, "action_encoder", "sentences")  # settings that may name a module
+GAME_SOURCE = "game"  # so may the game
+# The types of what config.json says.
+WORD, NAME = (str,), (str, type(None))
+OF_RUN = {"folder": NAME, "recipe": NAME, "most_actions": (int,), "vectors": (dict, type(None)), "versions": (dict,)}
+OF_GAME = {
+    "source": NAME, "title": WORD, "sha256": WORD, "encoding": NAME, "engine": NAME, "folder": NAME,
+    "paraphrased": (bool, str), "history": (int,), "lenient": (bool,), "shuffle": (bool,), "outside": (bool,),
+    "by_name": (bool,),
+}  # fmt: skip
 
 
 def load_agent(folder: Path, device: str = "cpu") -> Agent:
@@ -47,7 +61,7 @@ def load_agent(folder: Path, device: str = "cpu") -> Agent:
     if metadata.get("game", config["game"]["sha256"]) != config["game"]["sha256"]:
         raise InputError(f"{path}: it holds the weights of another game")
     model.restore(arrays, str(path))
-    return Agent(model, settings, _scales(folder, settings))
+    return Agent(model, settings, _scales(folder, settings), lambda: config)
 
 
 def resumed(
@@ -65,6 +79,8 @@ def resumed(
     `changes` are settings that may be others than they were, such as the number of rounds.
     """
     config, run = read_config(folder), Run(folder)
+    if not (folder / "evaluations.csv").exists() and (folder / WORDS).exists():
+        raise InputError(f"{folder}: an agent is kept here without the run that it came of: it can play, not go on")
     run.check_whole()
     by_name = config["game"].get("by_name", True)
     if game is None:
@@ -75,12 +91,39 @@ def resumed(
     if config["game"]["sha256"] != fingerprint_of(game):
         raise InputError(f"{folder}: the game has changed since this run began: begin a new run")
     _check_vectors(folder, config)
-    settings = Settings(**{**config["settings"], **(changes or {})})
+    before = Settings(**config["settings"])
+    settings = replace(before, **(changes or {}))
     trainer = Trainer(game, settings, torch_device(device), recipe=recipe if by_name else None, **options)
     run.resume(trainer)
+    _check_rounds_to_come(folder, before, trainer)
     trainer.folder, trainer.home = folder.resolve(), config.get("folder") or trainer.home
     trainer.settings_from = config.get("recipe")
     return trainer
+
+
+def _check_rounds_to_come(folder: Path, before: Settings, trainer: Trainer) -> None:
+    """Refuse fewer rounds than are done; say where the rounds that are done had other schedules than the new number of
+    rounds gives them, since then a run of so many from its beginning has other numbers."""
+    rounds, done = trainer.settings.rounds, trainer.round
+    if rounds < done:
+        raise InputError(f"{folder}: the run has finished {done} rounds: go on with more than that, not with {rounds}")
+    if moved := rescheduled(before, trainer.settings, done):
+        log.warning(
+            "%s: %s %s the number of rounds: the %d that are done were learned on the way to %d, and those to come as "
+            "in a run of %d, so that the numbers are not those of a run that was told %d at once",
+            folder, ", ".join(moved), "follows" if len(moved) == 1 else "follow", done, before.rounds, rounds, rounds,
+        )  # fmt: skip
+
+
+def rescheduled(before: Settings, after: Settings, done: int) -> list[str]:
+    """The settings whose schedule was another one, in a round that is done, than it is now."""
+    schedules = {"alpha_start": "alpha_at", "rate_end": "rate_at", "optimism_share": "explores_at"}
+    rounds = range(1, done + 1)
+    return [
+        name
+        for name, at in schedules.items()
+        if any(getattr(before, at)(number) != getattr(after, at)(number) for number in rounds)
+    ]
 
 
 def game_of(folder: Path, **choices: Any) -> Game:
@@ -109,11 +152,44 @@ def read_config(folder: Path) -> dict[str, Any]:
         for name in ("source", "lenient", "encoding", "sha256", "title"):
             found["game"][name]
         found["most_actions"]
+        _check_kinds(found, OF_RUN)
+        _check_kinds(found["game"], OF_GAME)
     except (KeyError, TypeError, InputError) as error:
         raise InputError(f"{path}: not the settings of a run: {error}") from error
-    if found.get("folder") and any(":" in str(found["settings"].get(kind)) for kind in NAMED):
+    named = modules_named(found)
+    _refuse_modules_inside(folder, named, found.get("folder"))
+    if found.get("folder") and set(named) - {GAME_SOURCE}:
         registry.add_folder(found["folder"])  # a model of one's own may be a module of the folder that it was begun in
     return found
+
+
+def _check_kinds(entry: Mapping[str, Any], kinds: Mapping[str, tuple[type, ...]]) -> None:
+    """Refuse a value of another type than a run writes."""
+    for name, value in entry.items():
+        if name in kinds and type(value) not in kinds[name]:
+            raise TypeError(f'"{name}" is {value!r:.40}')
+    if isinstance(count := entry.get("most_actions"), int) and not 1 <= count < 2**31:
+        raise TypeError(f'"most_actions" is {count}')
+
+
+def modules_named(config: Mapping[str, Any]) -> dict[str, str]:
+    """What a run names as module:name, by the setting; it is imported from where the user keeps it."""
+    names = {**config["settings"], GAME_SOURCE: config["game"]["source"]}
+    return {kind: str(names[kind]) for kind in (*NAMED, GAME_SOURCE) if registry.is_object(str(names.get(kind)))}
+
+
+def _refuse_modules_inside(folder: Path, named: Mapping[str, str], begun_in: str | None) -> None:
+    """Loading a run never runs code that came with it: a module that stands in the run's own folder is refused."""
+    inside = folder.resolve()
+    path = [*sys.path, str(Path.cwd()), *([begun_in] if isinstance(begun_in, str) else [])]
+    for kind, name in named.items():
+        spec = importlib.machinery.PathFinder.find_spec(name.partition(":")[0].partition(".")[0], path)
+        places = [spec.origin, *(spec.submodule_search_locations or ())] if spec else []
+        if any(place and inside in Path(place).resolve().parents for place in places):
+            raise InputError(
+                f"{folder}: its {kind}, {name}, is a module in the run's own folder, and nothing there is ever run: "
+                "if you trust it, put it into a folder of its own and give that in PYTHONPATH"
+            )
 
 
 def _check_vectors(folder: Path, config: Mapping[str, Any]) -> None:

@@ -2,11 +2,14 @@
 
     config.json           settings and their recipe, versions, the game and its hash
     evaluations.csv       one row for each replica and round
+    metrics.jsonl         the same as JSON, a line for each round
+    reference_scores.json random play and the best possible
     model.safetensors     weights after the last round
     vocabulary.json       words of states and actions
     checkpoint.safetensors  all that a resumed run needs
     hashes.json           SHA-256 of each of them, written last
     curve.png             the learning curve
+    README.md             the model card, for those who are given the folder
 
 Rows are written before the checkpoint that covers them, and each file is put in place whole; so a run killed at any
 moment goes on from its last finished round, and ends with the numbers of a run that was never interrupted.
@@ -15,8 +18,9 @@ moment goes on from its last finished round, and ends with the numbers of a run 
 from __future__ import annotations
 
 import json
+import math
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -34,12 +38,19 @@ from drrn.processes import locked
 from drrn.settings import Settings
 from drrn.text import State, Store
 from drrn.training import hashes, tensor_file
+from drrn.training.card import model_card
+from drrn.training.metrics import METRICS, metrics_text
+from drrn.training.reference_scores import ReferenceScores
 from drrn.training.row_file import check_rounds, csv_text, read_rows
 from drrn.training.state_file import load_state, packed_state
 from drrn.version import __version__
 
 WEIGHTS, WORDS = "model.safetensors", "vocabulary.json"
-FILES = ("config.json", "evaluations.csv", "checkpoint.safetensors", WORDS, WEIGHTS, hashes.NAME, "curve.png")
+SCORES, CARD = "reference_scores.json", "README.md"
+FILES = (
+    "config.json", "evaluations.csv", "checkpoint.safetensors", WORDS, WEIGHTS, METRICS, SCORES, hashes.NAME,
+    "curve.png", CARD,
+)  # fmt: skip
 LOCK = ".lock"
 
 
@@ -99,16 +110,44 @@ class Run:
 
     def keep(self, trainer: Trains) -> None:
         """After a round: the rows, then the checkpoint, then what is made from it."""
-        settings = read_json(self.folder / "config.json", "").get("settings")
-        others = settings != asdict(trainer.settings)  # more rounds, say
         self._replace(
             {
-                **({"config.json": self._config(trainer)} if others else {}),
+                **self._changed_config(trainer),
                 "evaluations.csv": [csv_text(trainer.rows).encode()],
                 self.checkpoint.name: packed_state(trainer.state()),
                 **self._model(trainer),
             }
         )
+
+    def keep_settings(self, trainer: Trains) -> None:
+        """Before the first round of a run that goes on with other settings, so that a kill does not undo them."""
+        if changed := self._changed_config(trainer):
+            self._replace(changed)
+
+    def keep_reference(self, scores: ReferenceScores) -> None:
+        """Reference scores, which a comparison of runs then need not compute."""
+        self._replace({SCORES: [json.dumps(asdict(scores), indent=2).encode()]})
+
+    def keep_card(self) -> None:
+        """The model card, from what else is in the folder; one that a person has changed is left as it is."""
+        path, known = self.folder / CARD, hashes.hashes_of_run(self.folder) or {}
+        if not path.exists() or hashes.hash_of(CARD, [tensor_file.contents(path)]) in known.get(CARD, ()):
+            config = read_json(self.folder / "config.json", "")
+            self._replace({CARD: [model_card(config, self.rows(), self.reference()).encode()]})
+
+    def reference(self) -> ReferenceScores | None:
+        """Reference scores, where the run has kept them."""
+        if not (self.folder / SCORES).exists():
+            return None
+        self.check(SCORES)
+        try:
+            found = ReferenceScores(**read_json(self.folder / SCORES, ""))
+            if found.random is None or not all(_is_score(value) for value in asdict(found).values()):
+                raise TypeError("numbers are wanted")
+        except TypeError as error:
+            cure = "remove it, and they are computed anew"
+            raise InputError(f"{self.folder / SCORES}: not the reference scores of a run: {cure}") from error
+        return found
 
     def resume(self, trainer: Trains) -> None:
         """Put the trainer where the last finished round left it."""
@@ -166,9 +205,15 @@ class Run:
         return [json.dumps(config_of(trainer), indent=2).encode()]
 
     def _model(self, trainer: Trains) -> dict[str, list[bytes]]:
-        words = json.dumps(vocabulary_of(trainer), ensure_ascii=False).encode()
-        game = {"game": fingerprint_of(trainer.game)}
-        return {WORDS: [words], WEIGHTS: tensor_file.packed(trainer.model.state(), game)}
+        """What is made from the trainer and its rows at any time: weights, words, metrics."""
+        told = metrics_text(trainer.rows, trainer.settings.episodes_per_round)
+        factors = trainer.scale.factors if trainer.scale else None
+        return {METRICS: [told.encode()], **_weights(trainer.model, fingerprint_of(trainer.game), factors)}
+
+    def _changed_config(self, trainer: Trains) -> dict[str, list[bytes]]:
+        """config.json, if its settings are others now: more rounds, say."""
+        settings = read_json(self.folder / "config.json", "").get("settings")
+        return {} if settings == asdict(trainer.settings) else {"config.json": self._config(trainer)}
 
 
 def save(folder: Path, trainer: Trains) -> None:
@@ -182,6 +227,26 @@ def save(folder: Path, trainer: Trains) -> None:
     run = Run(folder)
     with run.locked():
         run.keep(trainer)
+        run.keep_card()
+
+
+def save_agent(folder: Path, config: Mapping[str, Any], model: Model, factors: Sequence[float] | None) -> None:
+    """A new folder from which `drrn.load` makes the agent again; there is no run to go on with."""
+    folder = folder.resolve()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made: {error.strerror}") from error
+    with Run(folder).locked():
+        if any(path.name not in (LOCK, hashes.NAME) for path in folder.iterdir()):
+            raise InputError(f"{folder}: it exists; give another name")
+        weights = _weights(model, config["game"]["sha256"], factors)
+        hashes.replace_files(folder, {**weights, "config.json": [json.dumps(config, indent=2).encode()]})
+
+
+def _weights(model: Model, game: str, factors: Sequence[float] | None) -> dict[str, list[bytes]]:
+    words = json.dumps(vocabulary_of(model, factors), ensure_ascii=False).encode()
+    return {WORDS: [words], WEIGHTS: tensor_file.packed(model.state(), {"game": game})}
 
 
 def config_of(trainer: Trains) -> dict[str, Any]:
@@ -216,18 +281,22 @@ def game_entry(game: Game, recipe: Recipe | None) -> dict[str, Any]:
     }
 
 
-def vocabulary_of(trainer: Trains) -> dict[str, Any]:
+def vocabulary_of(model: Model, factors: Sequence[float] | None) -> dict[str, Any]:
     """Words by number; the keys of texts, where weights belong to texts; the units of Q, where rewards were scaled."""
-    store = trainer.store
+    store = model.store
     found: dict[str, Any] = {
         "states": store.states.vocabulary.spelled,
         "actions": store.actions.vocabulary.spelled,
     }
-    if trainer.model.indexes_texts:
+    if model.indexes_texts:
         found["text_keys"] = {"states": store.states.keys, "actions": store.actions.keys}
-    if trainer.scale:
-        found["reward_scales"] = trainer.scale.factors
+    if factors:
+        found["reward_scales"] = list(factors)
     return found
+
+
+def _is_score(value: Any) -> bool:
+    return value is None or (type(value) in (int, float) and math.isfinite(value))
 
 
 def read_json(path: Path, missing: str) -> Any:
@@ -236,5 +305,5 @@ def read_json(path: Path, missing: str) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InputError(missing) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: cannot be read as JSON: {error}") from error

@@ -107,7 +107,8 @@ class Trainer:
     @property
     def agent(self) -> Agent:
         """What has been learned so far, to ask and to evaluate."""
-        return Agent(self.model, self.settings, self.scale.factors if self.scale else None)
+        scales = self.scale.factors if self.scale else None
+        return Agent(self.model, self.settings, scales, lambda: record.config_of(self))
 
     def save(self, folder: str | Path) -> None:
         """Keep the run in a folder: `drrn.load` asks and evaluates it, `drrn.resume` goes on with it.

@@ -5,14 +5,17 @@ Ink draws its lots by a generator of its own, whose seed is part of the state: e
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
 import json
 import operator
+import os
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError, require
@@ -72,7 +75,8 @@ class InkGame:
         """Start a runtime, and note the state and the variables that a story begins with."""
         runtime = require("bink.story", "ink")
         try:
-            self._story: Any = runtime.Story(self.ink.text)
+            with _quiet_runtime():
+                self._story: Any = runtime.Story(self.ink.text)
             self._story.set_allow_external_function_fallbacks(True)
             self._story.set_error_handler(self._note)
             self._fresh: dict[str, Any] = json.loads(self._story.save_state())
@@ -250,3 +254,16 @@ def _value(saved: Any) -> Value:
 def _list_words(names: Any) -> str:
     """An Ink list as the words of its items."""
     return ", ".join(sorted(str(name).rpartition(".")[2] for name in names))
+
+
+@contextlib.contextmanager
+def _quiet_runtime() -> Iterator[None]:
+    """What the runtime panics over it prints by itself, past Python, before it reports it: one sentence is enough."""
+    kept = os.dup(2)
+    try:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

@@ -1,0 +1,173 @@
+"""Commands that are killed at random moments and begun again, until they end: what they leave must be what one that
+was never killed leaves, to the last byte.
+
+    python -m tests.kills [KILLS [SEED]]     as scripts/kill-test calls it
+"""
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.runs import SMALL
+from tests.small_stories import FORK, REWARDS
+
+ROUNDS = 15
+MOST_STARTS = 60  # of one command, which is killed and begun again: then it gets nowhere
+STARTING = "in spawn_main"
+CHANGING = {"seconds", "commit", "commits"}  # what a record says of the clock
+
+
+@dataclass(frozen=True)
+class Killed:
+    """A command to be killed: what to run now that the folder is as it is, and what must be the same in the end."""
+
+    name: str
+    command: Callable[[Path, Path], list[str]]  # of the story and the folder
+    made: Callable[[Path], dict[str, bytes]]
+    prepare: Callable[[Path, Path], list[str]] | None = None  # a command that is run first, and left alone
+
+
+def training(tale: Path, out: Path, rounds: int = ROUNDS) -> list[str]:
+    return ["train", str(tale), "--out", str(out), *SMALL, "--rounds", str(rounds), "--seed", "3"]
+
+
+def begun_or_resumed(tale: Path, out: Path) -> list[str]:
+    return ["train", "--resume", str(out)] if (out / "config.json").exists() else training(tale, out)
+
+
+def resumed_further(tale: Path, out: Path) -> list[str]:
+    return ["train", "--resume", str(out), "--rounds", str(ROUNDS)]
+
+
+def reproducing(tale: Path, out: Path) -> list[str]:
+    few = ["rounds=6", "episodes_per_round=6", "evaluation_episodes=4"]
+    jobs = ["table", "drrn-1x20", "linear"]
+    return [
+        "reproduce",
+        "--quick",
+        "--games",
+        str(tale),
+        "--only",
+        *jobs,
+        "--jobs",
+        "2",
+        "--out",
+        str(out),
+        "--set",
+        *few,
+    ]
+
+
+def files_of_run(folder: Path) -> dict[str, bytes]:
+    """Every file, hidden ones included: nothing that was half-written may be left."""
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def files_of_results(folder: Path) -> dict[str, bytes]:
+    """Rows and what is drawn from them; of records all but the clock."""
+    found = {}
+    for path in sorted((folder / "rows").rglob("*")) + sorted((folder / "figures").rglob("*")):
+        if path.is_file():
+            found[str(path.relative_to(folder))] = _timeless(path)
+    return found
+
+
+def _timeless(path: Path) -> bytes:
+    if path.suffix != ".json":
+        return path.read_bytes()
+    record = {name: value for name, value in json.loads(path.read_text()).items() if name not in CHANGING}
+    return json.dumps(record, sort_keys=True).encode()
+
+
+# What is killed, in turn. A new command is one line more.
+COMMANDS = (
+    Killed("train", begun_or_resumed, files_of_run),
+    Killed("resume", resumed_further, files_of_run, prepare=lambda tale, out: training(tale, out, 3)),
+    Killed("reproduce", reproducing, files_of_results),
+)
+
+
+class KillTest:
+    """Kills, and how they went; the seed makes the moments, as far as a machine keeps to them."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder, self.chance = folder, random.Random(seed)
+        self.tale = folder / "tale.toml"
+        self.tale.write_text('story = "tale.twee"\n' + REWARDS)
+        self.tale.with_suffix(".twee").write_text(FORK)
+        self.environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+        self.environment["DRRN_HOME"] = str(folder / "home")
+        self.trials = 0
+
+    def test(self, what: Killed, kills: int) -> None:
+        """So many kills of one command, over as many trials as they need; each trial must end as if there were none."""
+        whole = self._made(what, 0)
+        assert whole, f"{what.name} leaves nothing"
+        while kills > 0:
+            self.trials += 1
+            found, used = self._trial(what, kills)
+            assert found.keys() == whole.keys(), f"{what.name}: other files: {found.keys() ^ whole.keys()}"
+            changed = [name for name in whole if found[name] != whole[name]]
+            assert not changed, f"{what.name}: other bytes after {used} kills: {changed}"
+            kills -= used
+
+    def _made(self, what: Killed, kills: int) -> dict[str, bytes]:
+        return self._trial(what, kills)[0]
+
+    def _trial(self, what: Killed, kills: int) -> tuple[dict[str, bytes], int]:
+        """What a command leaves that is killed at most so many times, and how often it was."""
+        out = self.folder / f"{what.name}-{self.trials}"
+        if what.prepare:
+            self._run(what.prepare(self.tale, out), kill=False)
+        for used in range(MOST_STARTS):
+            if self._run(what.command(self.tale, out), kill=used < kills):
+                return what.made(out), used
+        raise AssertionError(f"{what.name}: it was begun {MOST_STARTS} times and never ended")
+
+    def _run(self, command: list[str], *, kill: bool) -> bool:
+        """Whether the command ended by itself."""
+        whole = [sys.executable, "-m", "drrn", *command]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        process = subprocess.Popen(whole, env=self.environment, **pipes)
+        if kill:
+            self._wait_for_a_moment(process)
+            process.send_signal(signal.SIGKILL)
+        out, error = process.communicate(timeout=300)
+        if STARTING in error:  # a worker whose parent was killed before it had told it what to do
+            error = ""
+        assert process.returncode in (0, -signal.SIGKILL) and "Traceback" not in error, f"{command}: {out}{error}"
+        return process.returncode == 0
+
+    def _wait_for_a_moment(self, process: subprocess.Popen) -> None:
+        """Some way into the rounds; now and then while the command is only starting."""
+        if self.chance.random() < 0.2:
+            time.sleep(self.chance.random() * 3)
+            return
+        for _ in range(self.chance.randint(1, 4)):
+            if not process.stdout.readline():
+                return
+        time.sleep(self.chance.random() * 0.15)
+
+
+def main(kills: int, seed: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        test = KillTest(Path(folder), seed)
+        for number, what in enumerate(COMMANDS):
+            share = len(range(number, kills, len(COMMANDS)))
+            test.test(what, share)
+            print(f"{what.name}: {share} kills, equal bytes", flush=True)
+    print(f"{kills} kills in {test.trials} runs: all ended with the bytes of a run that was never killed")
+
+
+if __name__ == "__main__":
+    numbers = [int(text) for text in sys.argv[1:] if re.fullmatch(r"\d+", text)]
+    main(*(numbers + [100, 0][len(numbers) :])[:2])

@@ -1,0 +1,115 @@
+"""Runs side by side: listed with their state, and compared with an interval over seeds."""
+
+import json
+
+import pytest
+
+from drrn.cli import main
+from drrn.training.comparison import difference_of
+from drrn.training.record import Run
+from tests.runs import train
+from tests.small_stories import FORK, REWARDS
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two finished runs of one game, one in a folder of its own, and one of another game."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name, text in (("tale", FORK), ("other", FORK.replace("grey", "green"))):
+        (folder / f"{name}.twee").write_text(text)
+        (folder / f"{name}.toml").write_text(f'story = "{name}.twee"\n' + REWARDS)
+    train(folder / "tale.toml", folder / "one", "--rounds", "2")
+    train(folder / "tale.toml", folder / "more/two", "--rounds", "1", "--seed", "7", "--model", "linear")
+    train(folder / "other.toml", folder / "third", "--rounds", "1", "--replicas", "1")
+    return folder
+
+
+def listed(folder, capsys):
+    capsys.readouterr()
+    assert main(["runs", str(folder), "--json"]) == 0
+    return {run["run"].removeprefix(f"{folder}/"): run for run in json.loads(capsys.readouterr().out)}
+
+
+def test_runs_are_listed_with_scores_rounds_and_state(folder, capsys):
+    found = listed(folder, capsys)
+    assert set(found) == {"one", "more/two", "third"}
+    assert {run["state"] for run in found.values()} == {"finished"}
+    assert (found["more/two"]["model"], found["more/two"]["rounds_done"], found["one"]["rounds"]) == ("linear", 1, 2)
+    assert set(found["one"]["scores"]) == {"softmax", "greedy", "best"} and found["one"]["when"] > "20"
+    assert main(["runs", str(folder)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == "run game model seeds rounds softmax greedy best when state".split() and len(lines) == 4
+
+
+def test_a_run_is_running_while_it_is_locked_and_cut_where_rounds_are_missing(folder, capsys):
+    with Run(folder / "third").locked():
+        assert listed(folder, capsys)["third"]["state"] == "running"
+    config = folder / "third/config.json"
+    before = config.read_text()
+    config.write_text(before.replace('"rounds": 1', '"rounds": 5'))
+    assert listed(folder, capsys)["third"]["state"] == "cut"
+    config.write_text("{")
+    assert listed(folder, capsys)["third"]["state"] == "damaged"
+    assert main(["runs", str(folder)]) == 0
+    assert "config.json: cannot be read as JSON" in capsys.readouterr().err
+    config.write_text(before)
+
+
+def test_a_folder_without_runs_is_said_to_be_one(tmp_path, capsys):
+    assert main(["runs", str(tmp_path)]) == 0
+    assert "no run is here; drrn train makes one" in capsys.readouterr().err
+    assert main(["runs", str(tmp_path / "nowhere")]) == 2 and "no such folder" in capsys.readouterr().err
+
+
+def test_runs_are_compared_by_a_table_and_a_drawing(folder, tmp_path, capsys):
+    runs = [str(folder / "one"), str(folder / "more/two")]
+    drawn = tmp_path / "both"
+    capsys.readouterr()
+    assert main(["compare", *runs, "--out", str(drawn)]) == 0
+    out, error = capsys.readouterr()
+    for words in ("random play", "best possible", "95 % interval", " to ", "linear", "both.svg", "both.png"):
+        assert words in out
+    assert "different numbers of episodes" in error
+    assert (tmp_path / "both.png").read_bytes()[:4] == b"\x89PNG" and "<svg" in (tmp_path / "both.svg").read_text()
+    assert main(["compare", *runs, "--out", str(drawn)]) == 2
+    assert "it exists and is left as it is" in capsys.readouterr().err
+    assert main(["compare", *runs, "--no-plot", "--json", "--round", "1", "--policy", "best"]) == 0
+    out, error = capsys.readouterr()
+    told = json.loads(out)
+    first, second = told["runs"]
+    assert error == "" and told["random"] < told["best"] and "difference" not in first
+    assert second["difference"] == pytest.approx(second["mean"] - first["mean"]) and second["seeds"] == 2
+    assert second["low"] <= second["difference"] <= second["high"]
+
+
+def test_runs_of_different_games_and_rounds_that_are_not_there_are_one_sentence(folder, capsys):
+    for arguments, message in (
+        ([str(folder / "one"), str(folder / "third")], "compare runs of one game"),
+        ([str(folder / "one"), str(folder / "nowhere")], "no run is here"),
+        ([str(folder / "one"), "--round", "9"], "it has finished 2 rounds, so there is no round 9"),
+    ):
+        capsys.readouterr()
+        assert main(["compare", "--no-plot", *arguments]) == 2
+        error = capsys.readouterr().err
+        assert message in error and error.count("\n") == 1
+
+
+def test_an_interval_of_a_difference_can_be_checked_in_the_head():
+    same = difference_of([1.0, 1.0, 1.0], [3.0, 3.0])
+    assert (same.mean, same.low, same.high, same.clear) == (2, 2, 2, True)
+    wide = difference_of([0.0, 10.0], [1.0, 9.0])
+    assert wide.mean == 0 and wide.low < -5 and wide.high > 5 and wide.clear is False
+    alone = difference_of([1.0], [3.0, 4.0])
+    assert (alone.mean, alone.low, alone.clear) == (2.5, None, None)
+    assert difference_of([0.0, 1.0, 2.0], [1.0, 5.0]) == difference_of([0.0, 1.0, 2.0], [1.0, 5.0])
+
+
+def test_the_interval_covers_a_true_difference_about_as_often_as_it_says():
+    import numpy as np
+
+    draw = np.random.default_rng(0)
+    covered = 0
+    for number in range(100):
+        found = difference_of(draw.normal(0, 1, 10).tolist(), draw.normal(2, 1, 10).tolist(), seed=number)
+        covered += found.low <= 2 <= found.high
+    assert 88 <= covered <= 99

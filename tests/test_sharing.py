@@ -1,0 +1,164 @@
+"""Runs pushed to and pulled from a stand-in of the Hugging Face Hub; nothing that comes with a run is ever run."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import drrn
+from drrn.cli import main
+from drrn.training import hub
+from tests.hub_server import running_hub
+from tests.runs import train
+from tests.small_stories import FORK, REWARDS
+
+huggingface_hub = pytest.importorskip("huggingface_hub")
+
+EVIL = "from pathlib import Path\nPath('ran').write_text('x')\nfrom drrn.models.drrn import DRRN as Evil\ngame = None\n"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shared")
+    (folder / "tale.twee").write_text(f":: StoryTitle\nThe *Tale* | [x](y)\n\n{FORK}")
+    (folder / "tale.toml").write_text('story = "tale.twee"\n' + REWARDS)
+    train(folder / "tale.toml", folder / "run", "--rounds", "1")
+    return folder / "run"
+
+
+@pytest.fixture
+def server(monkeypatch, tmp_path):
+    with running_hub() as found:
+        monkeypatch.setenv("HF_ENDPOINT", found.address)
+        monkeypatch.setenv("HF_TOKEN", "hf_of_nobody")
+        monkeypatch.setenv("HF_HUB_DISABLE_XET", "1")
+        monkeypatch.chdir(tmp_path)
+        yield found
+
+
+@pytest.mark.usefixtures("server")
+def test_a_run_that_was_pushed_and_pulled_plays_as_before(run, tmp_path, capsys, server):
+    assert main(["push", str(run), "ann/tale", "--private"]) == 0
+    assert capsys.readouterr().out == f"{server.address}/ann/tale\n" and server.private == {"ann/tale": True}
+    files = server.repositories["ann/tale"]
+    assert {"README.md", "config.json", "model.safetensors", "hashes.json", "metrics.jsonl"} < set(files)
+    assert "checkpoint.safetensors" not in files and all(
+        str(run.parent).encode() not in data for data in files.values()
+    )
+    assert main(["pull", "ann/tale"]) == 0 and capsys.readouterr().out == "run: runs/tale\n"
+    question = ("The sea is grey.", ["Go out.", "Stay in."])
+    pulled = tmp_path / "runs/tale"
+    assert np.array_equal(drrn.load(pulled).ask(*question), drrn.load(run).ask(*question))
+    game = str(run.parent / "tale.toml")
+    assert main(["watch", str(pulled), "--game", game, "--seconds", "0", "--seed", "0"]) == 0
+    assert main(["play", game, "--agent", str(pulled), "--policy", "greedy", "--episodes", "2"]) == 0
+    capsys.readouterr()
+    assert main(["watch", str(pulled), "--seconds", "0"]) == 2 and "tale.toml" in capsys.readouterr().err
+    assert main(["pull", "ann/tale"]) == 2 and "it exists and is left as it is" in capsys.readouterr().err
+    assert main(["train", "--resume", str(pulled)]) == 2 and "cannot go on" in capsys.readouterr().err
+
+
+def test_with_its_checkpoint_a_pulled_run_goes_on(run, tmp_path, monkeypatch, server):
+    assert main(["push", str(run), "ann/tale", "--checkpoint"]) == 0
+    assert main(["pull", "ann/tale", "--out", "mine"]) == 0
+    monkeypatch.chdir(run.parent)  # where its story lies
+    assert main(["train", "--resume", str(tmp_path / "mine"), "--rounds", "2"]) == 0
+    assert len((tmp_path / "mine/metrics.jsonl").read_text().splitlines()) == 2
+
+
+def test_the_card_says_what_the_hub_expects(run):
+    text = (run / "README.md").read_text()
+    card = huggingface_hub.ModelCard(text)
+    data = card.data.to_dict()
+    assert (data["library_name"], data["pipeline_tag"]) == ("drrn", "reinforcement-learning")
+    (result,) = card.data.eval_results
+    assert (
+        result.dataset_name == "The *Tale* | [x](y)"
+        and result.metric_type == "mean_reward"
+        and "+/-" in result.metric_value
+    )
+    assert r"# The \*Tale\* \| \[x\](y), learned by drrn" in text and "drrn.load(" in text
+    assert json.loads((run / "config.json").read_text())["game"]["sha256"] in text
+
+
+def test_only_the_files_of_a_run_are_pulled_and_none_of_them_is_run(run, tmp_path, server):
+    main(["push", str(run), "ann/tale"])
+    evil = {"evil.py": EVIL.encode(), "model.pkl": pickle.dumps(1), "sub/evil.py": EVIL.encode()}
+    server.repositories["ann/tale"] |= evil
+    assert main(["pull", "ann/tale", "--out", "mine"]) == 0
+    assert not {path.name for path in (tmp_path / "mine").iterdir()} & {"evil.py", "model.pkl", "sub", ".cache"}
+
+
+@pytest.mark.parametrize("place", ["model", "game"])
+def test_a_module_in_a_runs_own_folder_is_never_imported(run, tmp_path, place, monkeypatch, capsys):
+    for path in run.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "evil.py").write_text(EVIL)
+    (tmp_path / "model.pkl").write_bytes(b"cos\nsystem\n(S'touch ran'\ntR.")
+    (tmp_path / "hashes.json").unlink()
+    config = json.loads((tmp_path / "config.json").read_text())
+    if place == "model":
+        config["settings"]["model"] = "evil:Evil"
+    else:
+        config["game"]["source"] = "evil:game"
+    config["folder"] = str(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    monkeypatch.chdir(tmp_path)
+    for command in (["watch", "."], ["evaluate", "."], ["ask", ".", "--state", "x", "--action", "y"], ["runs", "."]):
+        capsys.readouterr()
+        assert main(command) == (0 if command[0] == "runs" else 2)
+        assert "nothing there is ever run" in capsys.readouterr().err
+    with pytest.raises(drrn.InputError, match="nothing there is ever run"):
+        drrn.load(tmp_path)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_run_that_names_modules_is_pulled_only_if_asked_for(run, tmp_path, capsys, server):
+    main(["push", str(run), "ann/tale"])
+    config = json.loads(server.repositories["ann/tale"]["config.json"])
+    config["settings"] |= {"sentences": "subprocess:check_output", "encoder": "sentence"}
+    del server.repositories["ann/tale"]["hashes.json"]
+    server.repositories["ann/tale"]["config.json"] = json.dumps(config).encode()
+    capsys.readouterr()
+    assert main(["pull", "ann/tale"]) == 2
+    assert "names modules of Python (subprocess:check_output)" in capsys.readouterr().err
+    assert list(tmp_path.rglob("*.json")) == []
+    assert main(["pull", "ann/tale", "--modules"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda files: files.clear(), "no run of drrn is there: it has no config.json"),
+        (lambda files: files.pop("model.safetensors"), "it has no model.safetensors"),
+        (lambda files: files.update({"model.safetensors": b"x"}), "ann/tale/model.safetensors: it was damaged"),
+        (lambda files: files.update({"config.json": b"{}"}), "ann/tale/config.json: not the settings of a run"),
+    ],
+)
+def test_what_is_no_whole_run_is_not_pulled(run, tmp_path, server, change, message, capsys):
+    main(["push", str(run), "ann/tale"])
+    change(server.repositories["ann/tale"])
+    capsys.readouterr()
+    assert main(["pull", "ann/tale", "--out", "mine"]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1 and list(tmp_path.iterdir()) == []
+
+
+def test_what_the_hub_refuses_is_one_sentence(run, tmp_path, server, capsys, monkeypatch):
+    for command, message in (
+        (["pull", "ann/nothing"], "there is no such repository"),
+        (["pull", "no name at all"], "is no repository"),
+        (["push", str(run), "../up"], "is no repository"),
+        (["push", str(tmp_path), "ann/tale"], "no run is here"),
+    ):
+        assert main(command) == 2
+        error = capsys.readouterr().err
+        assert message in error and error.count("\n") == 1
+    monkeypatch.setitem(__import__("sys").modules, "huggingface_hub", None)
+    assert main(["pull", "ann/tale"]) == 2 and "pip install 'drrn[hub]'" in capsys.readouterr().err
+
+
+def test_known_files_alone_are_shared():
+    assert {"config.json", "model.safetensors", "README.md"} < set(hub.SHARED)
+    assert not [name for name in hub.SHARED if name.endswith((".py", ".pkl", ".bin"))]
