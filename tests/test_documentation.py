@@ -80,7 +80,7 @@ def test_the_site_is_built_without_a_warning_and_fetches_nothing_from_elsewhere(
     pytest.importorskip("material")
     pytest.importorskip("mkdocstrings_handlers.python")
     built = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")],
         cwd=ROOT,
         capture_output=True,
         text=True,
