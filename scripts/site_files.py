@@ -1,4 +1,4 @@
-"""Brings into the documentation site what its pages link to outside docs/, so that a link works here and on a code host.
+"""Brings into the documentation site what its pages link to outside docs/, so that links also work on a code host.
 
 MkDocs loads it as a hook. README.md becomes the first page; results, examples and sources keep their paths.
 """

@@ -11,7 +11,8 @@ from drrn.cli import main
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(
-    r'^(?:<!-- (?P<told>[^\n]*?) -->\n)?```(?P<language>\w*)(?: title="(?P<title>[^"]*)")?\n(?P<text>.*?)^```$', re.M | re.S
+    r'^(?:<!-- (?P<told>[^\n]*?) -->\n)?```(?P<language>\w*)(?: title="(?P<title>[^"]*)")?\n(?P<text>.*?)^```$',
+    re.M | re.S,
 )
 PASSAGE = re.compile(r"^:: (?P<name>[^\n]+)\n.*?(?=^:: |\Z)", re.M | re.S)
 NOT_RUN, RUN_WITH, NOT_COMPARED = "not run: ", "run with: ", "not compared: "

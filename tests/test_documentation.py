@@ -88,5 +88,7 @@ def test_the_site_is_built_without_a_warning_and_fetches_nothing_from_elsewhere(
     assert built.returncode == 0, built.stdout + built.stderr
     for page in (tmp_path / "site").rglob("*.html"):
         fetched = re.findall(r"<(?:script|img|iframe)[^>]* src=\"?(https?:[^\"> ]+)", page.read_text(encoding="utf-8"))
-        sheets = re.findall(r"<link[^>]* rel=\"?stylesheet\"?[^>]*href=\"?(https?:[^\"> ]+)", page.read_text(encoding="utf-8"))
+        sheets = re.findall(
+            r"<link[^>]* rel=\"?stylesheet\"?[^>]*href=\"?(https?:[^\"> ]+)", page.read_text(encoding="utf-8")
+        )
         assert fetched + sheets == [], page.name
