@@ -43,7 +43,7 @@ def test_the_python_of_the_readme_runs(reader):
 def test_every_command_and_option_that_a_page_names_exists(page):
     text = page.read_text(encoding="utf-8")
     helps = {}
-    for command, rest in re.findall(r"(?:^(?:    |\$ )|`)drrn ([a-z]+)((?: [^\n`#|]*)?)", text, re.M):
+    for command, rest in re.findall(r"(?:^(?:    |\$ )|`)drrn ([a-z]+(?: add\b)?)((?: [^\n`#|]*)?)", text, re.M):
         if command not in helps:
             helps[command] = help_of(command)
         for option in re.findall(r"(?<!\S)--[a-z][a-z-]*", rest):
@@ -54,7 +54,7 @@ def help_of(command):
     with pytest.raises(SystemExit), pytest.MonkeyPatch.context() as patch:
         said = []
         patch.setattr("argparse.ArgumentParser.print_help", lambda self, file=None: said.append(self.format_help()))
-        parser().parse_args([command, "--help"])
+        parser().parse_args([*command.split(), "--help"])
     return said[0]
 
 
