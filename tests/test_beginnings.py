@@ -5,6 +5,7 @@ import importlib.util
 import pytest
 
 import drrn
+from drrn.cli import main
 from tests.tiny_engine import tiny_story
 
 TALE = (
@@ -28,6 +29,9 @@ def last_actions(story, name, text, link, toml=None):
         ("Cellar", "Dark.\n\nTHE END", "[[Oh dear.|Start]]"),  # the page's words, and the start
         ("The End", "Dark.", "[[Play once again|Hall]]"),  # the page's name, and the words
         ("END: Ghosting", "Dark.", "[[Try again?|Hall]]"),
+        ("Bad end", "Dark.", "[[Oh dear.|Start]]"),
+        ("ending_3", "Dark.", "[[Oh dear.|Start]]"),
+        ("Cellar", "Dark.", "[[Start all over again|Start]]"),
     ],
 )
 def test_a_link_that_begins_the_story_again_is_no_action(story, name, text, link):
@@ -42,6 +46,10 @@ def test_a_link_that_begins_the_story_again_is_no_action(story, name, text, link
         ("Lottery", "No luck.", "[[Again.|Start]]"),
         ("Dead end", "A wall.", "[[Back.|Start]]"),
         ("End of the corridor", "A wall.", "[[Back.|Start]]"),
+        ("West End", "Shops.", "[[Back.|Start]]"),
+        ("Day's end", "Night.", "[[Sleep.|Start]]"),
+        ("Cellar", "A letter.", "[[Read the letter again|Start]]"),
+        ("Cellar", "A tape.", "[[Replay the tape|Start]]"),
         ("Cellar", "In the end you find the light.", "[[Back.|Start]]"),
     ],
 )
@@ -56,6 +64,13 @@ def test_other_links_of_the_page_stay(story):
 def test_the_first_page_keeps_its_links(story):
     game = story(":: Start\nTHE END\n\n[[Play again.|Start]]\n[[Or not.|Bed]]\n\n:: Bed\nBed.\n")
     assert game.reset(0).actions == ("Play again.", "Or not.")
+
+
+def test_annotate_tells_which_links_were_taken_for_such(story, tmp_path, capsys):
+    game = story(TALE.format(name="Ending 3", text="Dark.", link="[[Oh dear.|Start]]"))
+    assert main(["annotate", game.story.source, "--out", str(tmp_path / "told.toml")]) == 0
+    told = (tmp_path / "told.toml").read_text(encoding="utf-8")
+    assert '\n# restart = []  # if these are choices, not links that begin the story again: "Oh dear."\n' in told
 
 
 @pytest.mark.parametrize(("said", "count"), [("[]", 1), ('["no such words"]', 1), ('["oh"]', 0)])

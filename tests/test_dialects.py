@@ -36,6 +36,21 @@ def test_a_story_that_names_no_known_format_is_read_in_the_default_dialect(form)
     assert dialect_of(story_in(form)) is DEFAULT is TWINE_1
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("(set: $x to 1)", "harlowe"),
+        ("(if: visits > 1)[Again.]", "harlowe"),
+        ('(link: "Go")[Gone.]', "harlowe"),
+        ("<%= s.name %>", "snowman"),
+        ("Tea (black: no milk) or (if: you must) milk? [[Yes|Start]]", "twine1"),
+        ("<<if $x>>(set: the table)<<endif>>", "twine1"),
+    ],
+)
+def test_a_story_that_names_no_format_is_known_by_code_that_is_sure_to_be_one(text, name):
+    assert dialect_of(Story("tale.twee", {"Start": Passage("Start", text)})).name == name
+
+
 def test_every_dialect_is_known_by_one_name_and_no_format_chooses_two():
     assert len({dialect.name for dialect in DIALECTS}) == len(DIALECTS)
     formats = [name for dialect in DIALECTS for name in dialect.formats]

@@ -155,8 +155,12 @@ def test_without_the_extra_one_sentence_names_the_cure(tmp_path, monkeypatch):
     (tmp_path / "harlowe.html").write_text(
         tiny_story({"Start": "(set: $x to 1)"}).replace('"Tiny"', '"Harlowe"'), encoding="utf-8"
     )
-    with pytest.raises(InputError, match=r"pip install 'drrn\[twine\]'"):
-        drrn.make(tmp_path / "harlowe.html")
+    for form, text in (("Harlowe", "(live: 2s)[Hm.]"), ("SugarCube", "<<timed 2s>>Hm.<</timed>>")):
+        source = f':: StoryData\n{{"format": "{form}"}}\n\n:: Start\n{text}\n'
+        (tmp_path / f"{form}.twee").write_text(source, encoding="utf-8")
+    for name in ("harlowe.html", "Harlowe.twee", "SugarCube.twee"):
+        with pytest.raises(InputError, match=r"pip install 'drrn\[twine\]'"):
+            drrn.make(tmp_path / name)
 
 
 def test_a_where_may_only_compare_variables(fork):

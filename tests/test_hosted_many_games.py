@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import weakref
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,10 @@ pytest.importorskip("py_mini_racer")
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.games.hosted import session
+from drrn.games.hosted import session, stage
 from drrn.games.hosted.isolate import OPEN_ISOLATES
+from drrn.games.hosted.shown import Shown
+from drrn.games.stories.page import Link
 from tests.tiny_engine import tiny_story
 
 WALK = {"Hall": "A hall.<p>[[go on->Cave]]</p>", "Cave": "A cave.<p>[[go back->Hall]]</p>"}
@@ -123,6 +126,69 @@ def test_a_game_that_was_never_closed_is_let_go_of(tmp_path):
     del game
     gc.collect()
     assert len(OPEN_ISOLATES) == before
+
+
+@pytest.mark.parametrize("engine", ["native", "hosted"])
+def test_a_game_that_is_gone_leaves_its_story_behind_no_more(tmp_path, engine):
+    page = tiny_story(
+        {"Hall": "A hall.<p>[[go on->Last]]</p>", "Last": "THE END<p>[[oh->Hall]]</p><p>[[oh->Hall]]</p>"}
+    )
+    (tmp_path / "gone.html").write_text(page, encoding="utf-8")
+    game = drrn.make(tmp_path / "gone.html", engine=engine)
+    game.reset(0)
+    assert game.step(0).ended
+    story = weakref.ref(game.story)
+    del game
+    gc.collect()
+    assert story() is None
+
+
+NEXT = "{{ s.n = (s.n || 0) + 1 }}"
+COUNTS = {"Hall": f"{NEXT}<p>[[go on->Cave]]</p>", "Cave": f"{NEXT}<p>[[go back->Hall]]</p>"}
+
+
+def test_pages_that_are_not_remembered_are_not_kept(monkeypatch, opened):
+    monkeypatch.setattr(stage, "MOST_REMEMBERED", 3000)
+    game = opened(tiny_story(COUNTS), "counts.html")
+    game.reset(0)
+    game.step(0)
+    game.step(0)
+    forgotten = weakref.ref(game.state.moment)
+    game.step(0)
+    game.reset(0)
+    game.stage.close()
+    gc.collect()
+    assert forgotten() is None
+
+
+class CountingSession:
+    """An engine without saves, which shows how many pages it has shown."""
+
+    missing = ()
+
+    def open(self, *_, **__):
+        self.count = 0
+        return self.press()
+
+    def press(self, *_, **__):
+        self.count += 1
+        return Shown("Hall", (f"{self.count} ", Link("go on", "Hall")), {"n": self.count})
+
+    def save(self):
+        return None
+
+    def close(self):
+        pass
+
+
+def test_an_engine_without_saves_goes_a_way_of_a_thousand_clicks_again(opened):
+    game = opened(tiny_story(WALK), "way.html")
+    game.stage.open_session = CountingSession
+    game.reset(0)
+    for _ in range(1000):
+        game.step(0)
+    game.stage.close()
+    assert game.step(0).text == "1002 go on"
 
 
 def test_a_refused_story_holds_no_engine_and_others_go_on(monkeypatch, opened):

@@ -222,7 +222,7 @@ def test_a_hosted_story_tells_the_error_and_the_clicks(tmp_path):
     }
     path = tmp_path / "tale.html"
     path.write_text(tiny_story(passages), encoding="utf-8")
-    report = report_of(drrn.make(path, shuffle=False))
+    report = report_of(drrn.make(path, shuffle=False), seconds=5.0)
     (error,) = report.errors
     assert error.passage == "Two" and "missing" in error.what and error.path.actions == ("On",)
     assert [ending.name for ending in report.endings] == ["Three"]

@@ -12,6 +12,7 @@ from drrn.cli.show import add_game_options, add_limit, counted, one_line, open_g
 from drrn.errors import InputError
 from drrn.games.optional import title_of
 from drrn.games.stories.authored import Authored, authored
+from drrn.games.stories.beginnings import Beginnings
 from drrn.games.stories.script import DEFAULT_ANSWER
 
 
@@ -58,6 +59,8 @@ def annotation(game: Authored, found: Survey, story: str) -> str:
         lines.append(
             '# ends = { contains = "THE END" }  # if pages that end the story still offer links, say how they look'
         )
+    if game.rules.restart is None and (taken := _begin_again(game, found)):
+        lines.append(f"# restart = []  # if these are choices, not links that begin the story again: {taken}")
     if not found.complete:
         lines.append(f"# Only {found.states:,} states were visited: there may be more endings than these.")
     names = sorted(game.asked)
@@ -68,6 +71,13 @@ def annotation(game: Authored, found: Survey, story: str) -> str:
         lines += ["", "[[ending]]", f"# … {_printable(one_line(ending.last_words))}", *_conditions(game, found, ending)]
         lines.append(f"reward = {ending.reward:g}")
     return "\n".join(lines) + "\n"
+
+
+def _begin_again(game: Authored, found: Survey) -> str:
+    """The links on endings that are no actions, since they were taken for those that begin the story again."""
+    beginnings = Beginnings(game.story)
+    words = {words for ending in found.endings for words in beginnings.links_in(ending.passage)}
+    return ", ".join(_quoted(one_line(_printable(label))) for label in sorted(words))
 
 
 def _conditions(game: Authored, found: Survey, ending: Ending) -> list[str]:

@@ -111,7 +111,7 @@ class _Opening:
         if self.options.engine == NATIVE:
             raise InputError(f"{error}: leave out --engine native") from error
         if not has_mini_racer():
-            raise InputError(f"{error}{self._how_to_host(story)}") from error
+            raise InputError(f"{error}: {CURE}") from error
         return self.hosted(story)
 
     def _can_be_hosted(self, story: Story, script: Script) -> bool:
@@ -139,7 +139,7 @@ class _Opening:
         return decode(read_bytes(self.file), str(self.file), self.options.encoding)
 
     def _how_to_host(self, story: Story) -> str:
-        if _is_page(self.file) and not has_mini_racer():
+        if not has_mini_racer() and (_is_page(self.file) or story.format):
             return f"\n  Its own engine can play it whole: {CURE}"
         return ""
 

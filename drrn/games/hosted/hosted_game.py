@@ -6,6 +6,7 @@ import copy
 import hashlib
 import operator
 import random
+import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -47,6 +48,10 @@ class Staged:
     paid: frozenset[str]  # events that have paid, those of this page among them
 
 
+# What each moment shows, by the events that have paid and by whether it is the opening; as long as the moment is kept.
+ScenesByMoment = weakref.WeakKeyDictionary[Moment, dict[tuple[frozenset[str], bool], Staged]]
+
+
 class HostedGame:
     """Plays a story by its own engine, under the rules of its TOML."""
 
@@ -69,7 +74,7 @@ class HostedGame:
         self.shuffle, self.paraphrases = shuffle, paraphrases or {}
         self._digest = hashlib.sha256(page.encode("utf-8", "surrogatepass")).hexdigest()
         self._random = random.Random()
-        self._scenes: dict[HostedState, Staged] = {}
+        self._scenes: ScenesByMoment = weakref.WeakKeyDictionary()
         self._repeated, self._beginnings = Repeated(script.story), Beginnings(script.story)
         self._order: Sequence[int] = ()
         self.stopped = False  # whether the episode was cut short, since its page was lost
@@ -201,10 +206,11 @@ class HostedGame:
         return self._scene(state).face
 
     def _scene(self, state: HostedState) -> Staged:
-        found = self._scenes.get(state)
-        if found is None:
-            found = self._scenes[state] = self._judged(state)
-        return found
+        scenes = self._scenes.setdefault(state.moment, {})
+        key = (state.paid, state.opening)
+        if key not in scenes:
+            scenes[key] = self._judged(state)
+        return scenes[key]
 
     @property
     def position(self) -> Position:

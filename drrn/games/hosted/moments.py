@@ -32,8 +32,14 @@ class Way:
     lots: tuple[int, ...]
 
 
+class _Referable:
+    """Lets what has slots be the key of a dictionary that does not keep it alive."""
+
+    __slots__ = ("__weakref__",)
+
+
 @dataclass(eq=False, slots=True)
-class Moment:
+class Moment(_Referable):
     """A state of the story: what the page shows, and how to come back to it."""
 
     shown: Shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cached_property
 
 from drrn.games.stories.layout import letters_of, split_link
 from drrn.games.stories.page import Link
@@ -26,6 +26,7 @@ class Repeated:
 
     def __init__(self, story: Story) -> None:
         self.story = story
+        self._known: dict[tuple[str, str], bool] = {}
 
     @cached_property
     def has_code(self) -> bool:
@@ -38,9 +39,14 @@ class Repeated:
         texts = (passage.text for passage in self.story.passages.values())
         return [(*_parts(body), setter) for text in texts for body, setter in SETTER_LINK.findall(text)]
 
-    @cache  # noqa: B019 - a game has one of these, as long as it lives
     def are_one(self, label: str, target: str) -> bool:
         """Whether all links of these words to this passage do the same; some engines do not say to which one."""
+        key = (label, target)
+        if key not in self._known:
+            self._known[key] = self._do_the_same(*key)
+        return self._known[key]
+
+    def _do_the_same(self, label: str, target: str) -> bool:
         if self.has_code or (target and target not in self.story.pages):
             return False
         near = [link for link in self.links if not target or link[1] == target or COMPUTED.search(link[1])]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import operator
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from drrn.games.stories.layout import lay_out
 from drrn.games.stories.page import Link
+
+HALF = re.compile("[\ud800-\udfff]")  # of a character: scripts that cut texts leave one behind, and no file can hold it
 
 
 class UnreadableError(Exception):
@@ -59,7 +62,7 @@ def _shown(told: Any) -> Shown:
     return Shown(
         passage=_text(told["passage"]),
         pieces=tuple(
-            piece if isinstance(piece, str) else Link(_text(piece["label"]), _text(piece["target"]))
+            _text(piece) if isinstance(piece, str) else Link(_text(piece["label"]), _text(piece["target"]))
             for piece in told["pieces"]
         ),
         variables=dict(told["variables"].items()),
@@ -76,4 +79,4 @@ def _shown(told: Any) -> Shown:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{type(value).__name__} where a text must be")
-    return value
+    return HALF.sub("\ufffd", value)

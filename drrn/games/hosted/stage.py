@@ -150,21 +150,30 @@ class Stage:
         raise LostError(said)
 
     def _restored(self, session: Session, moment: Moment) -> bool:
-        """Bring an engine to a moment: by its own saved state, else by going the way again."""
+        """Bring an engine to a moment: by its own saved state, else from the last moment before that has one."""
+        again: list[Moment] = []  # to be gone through once more, the last one first; a way may be as long as a game
+        while not self._restored_by_its_state(session, moment):
+            if moment.way is None:
+                return False
+            again.append(moment)
+            moment = moment.way.before
+            if moment is self._before:
+                break
+        return all(self._replayed(session, moment) for moment in reversed(again))
+
+    def _restored_by_its_state(self, session: Session, moment: Moment) -> bool:
         for saved in _ways_to_restore(moment.saved):
             with contextlib.suppress(InputError):
                 if _alike(session.restore(saved), moment.shown):
                     moment.saved = saved
                     return True
         moment.saved = None  # it holds less than matters
-        return self._replayed(session, moment)
+        return False
 
     def _replayed(self, session: Session, moment: Moment) -> bool:
-        """Go the way to a moment again, from the last one before it that can be restored."""
-        way = moment.way
-        if way is None or not (way.before is self._before or self._restored(session, way.before)):
-            return False
-        shown = self._taken(session, way)
+        """Take the step that led to a moment again, from the one before it."""
+        assert moment.way is not None
+        shown = self._taken(session, moment.way)
         # Whoever only plays may go on where the page is the same; odds are exact only where all that is behind it is.
         return _alike(shown, moment.shown) or (self.until is None and shown.seen == moment.shown.seen)
 

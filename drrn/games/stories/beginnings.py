@@ -8,15 +8,15 @@ one: a game may lead to its start for another try.
 from __future__ import annotations
 
 import re
-from functools import cache
 
 from drrn.games.stories.layout import letters_of, split_link
 from drrn.games.stories.page import Link, Page
 from drrn.games.stories.story import Story
 
 WORDS = re.compile(
-    r"\b(?:(?:play|start|begin|read)\b.{0,12}\b(?:again|over|anew)|restart|replay|new game|game over|"
-    r"(?:back|return) to (?:the )?(?:start|beginning|title|main menu)|"
+    r"\b(?:(?:play|start|begin|read)\s+(?:(?:it|this|the|all|once|one|more|time|game|story|from|scratch|beginning)\s+)*"
+    r"(?:again|over|anew)|(?:restart|replay)(?!\s+(?:the|that|this|your|my)\s+(?!game|story|scene|adventure))|"
+    r"new game|game over|(?:back|return) to (?:the )?(?:start|beginning|title|main menu)|"
     r"recommencer|rejouer|reiniciar|jugar de nuevo|von vorn|neustart|ricomincia|opnieuw)\b",
     re.I,
 )
@@ -24,8 +24,12 @@ TRIES = re.compile(r"\b(?:again|retry|once more|nochmal)\b", re.I)  # another tr
 LINK = re.compile(r"\[\[([^\[\]]+)\]")
 CODE = re.compile(r"\(\s*(?:restart|reload)\s*:|<<\s*restart\b|\b(?:Engine|UI|story|state)\.restart\b|location\.reload")
 NEAR = 120  # characters around a link's words, in which the code stands that it runs
+# "The End", "END: Ghosting", "End 2", "Bad end", "Cave (end)", "ending_3"; not "West End", "Day's end" or "Dead end".
 ENDING_NAME = re.compile(
-    r"^(?:the )?end(?:ing)?s?\b(?! of)|(?<!dead )\bend(?:ing)?\W*\w?\W*$|\bending\b|\bgame over\b", re.I
+    r"^(?:the )?end(?:ing)?s?(?:\b(?! of)|\W*\w?\W*$)|"
+    r"(?:[:.,;/|(\[–—]\s*|\s-\s*|\b(?:the|bad|good|best|worst|true|happy|sad|secret|neutral|final|game|story)[\s_-]+)"
+    r"end\W*\w?\W*$|(?<![a-z])ending(?![a-z])|\bgame over\b",
+    re.I,
 )
 ENDING_TEXT = re.compile(
     r"^\W*(?:the end|game over|fin|end|finis|ende|you (?:have )?died|you are dead)\W*$", re.I | re.M
@@ -37,21 +41,36 @@ class Beginnings:
 
     def __init__(self, story: Story) -> None:
         self.story = story
+        self._known: dict[tuple[str, str, str], bool] = {}
 
     def begins_again(self, page: Page, text: str, label: str, link: Link) -> bool:
         """Whether a link of a page, laid out as this text and these words, begins the story again."""
-        says, ends = WORDS.search(label) is not None, self._is_ending(page.passage, text + "\n" + label)
+        return self._has_two_signs(page.passage, text, label, link.target)
+
+    def links_in(self, passage: str) -> list[str]:
+        """The words of the links in a passage's source that begin the story again; not of those that code makes."""
+        text = self.story.passages[passage].text if passage in self.story.passages else ""
+        links = [(words or to, to) for words, to in map(split_link, LINK.findall(text))]
+        return [words for words, to in links if self._has_two_signs(passage, text, words, to)]
+
+    def _has_two_signs(self, passage: str, text: str, label: str, target: str) -> bool:
+        says, ends = WORDS.search(label) is not None, self._is_ending(passage, text + "\n" + label)
         if ends and (says or TRIES.search(label)):
             return True
-        return (says or ends) and self._leads_to_start(page.passage, label, link.target)
+        return (says or ends) and self._leads_to_start(passage, label, target)
 
     def _is_ending(self, passage: str, text: str) -> bool:
         known = self.story.passages.get(passage)
         names = (passage, *known.tags) if known else (passage,)
         return any(ENDING_NAME.search(name) for name in names) or ENDING_TEXT.search(text) is not None
 
-    @cache  # noqa: B019 - a game has one of these, as long as it lives
     def _leads_to_start(self, passage: str, label: str, target: str) -> bool:
+        key = (passage, label, target)
+        if key not in self._known:
+            self._known[key] = self._is_seen_to_lead_there(*key)
+        return self._known[key]
+
+    def _is_seen_to_lead_there(self, passage: str, label: str, target: str) -> bool:
         """By what the engine says of the link, else by the passage's source."""
         if target in self.story.pages:
             return target == self.story.start

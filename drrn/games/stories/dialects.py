@@ -1,7 +1,8 @@
 """Which dialect a story is written in, and the one way from a story to a script.
 
 A new dialect is a `Dialect` and a line in `DIALECTS`; its `formats` are the story formats that choose it. A story that
-names no format (most Twee files and all of Twine 1), or one that no dialect knows, is read in the `DEFAULT` one.
+names no format (most Twee files and all of Twine 1), or one that no dialect knows, is read in the `DEFAULT` one, unless
+its code is sure to be another's.
 """
 
 from __future__ import annotations
@@ -44,6 +45,15 @@ DIALECTS = (
     ),
 )
 DEFAULT = TWINE_1
+# Code that is sure to be a format's, by which a story that names none is known: read as Twine 1 it would be text.
+UNMISTAKABLE = {
+    "harlowe": re.compile(
+        r"\((?:set|put)\s*:\s*[$_]\w|\((?:if|unless|else-?if)\s*:[^()\[\]]{0,200}\)\s*\[|"
+        r"\((?:link|link-goto|go-?to|print|display)\s*:\s*[\"'$_]",
+        re.I,
+    ),
+    "snowman": re.compile(r"<%[=-]?[^%]{0,500}%>"),
+}
 MACROS_AND_LINKS = re.compile(r"<<[^<>]*>>|\[\[[^\[\]]*\]\]")
 INCLUDES = "StoryIncludes"
 
@@ -53,8 +63,14 @@ class ForeignError(InputError):
 
 
 def dialect_of(story: Story) -> Dialect:
-    """The dialect that the story's format chooses; the default one where it names none, or none that is known."""
-    return next((dialect for dialect in DIALECTS if story.format.startswith(dialect.formats)), DEFAULT)
+    """The dialect that the story's format chooses; where it names none, its code; else the default one."""
+    named = story.format or _known_by_code(story)
+    return next((dialect for dialect in DIALECTS if named.startswith(dialect.formats)), DEFAULT)
+
+
+def _known_by_code(story: Story) -> str:
+    texts = [passage.text for passage in story.pages.values()]
+    return next((name for name, code in UNMISTAKABLE.items() if any(map(code.search, texts))), "")
 
 
 def knows_format(story: Story) -> bool:
