@@ -300,13 +300,14 @@ def all_settings() -> dict[str, Setting]:
 
 
 def uses(model: str, name: str) -> bool:
-    """Whether a model uses a setting; what is none of a model's own, such as rounds, all do."""
+    """Whether a model uses a setting; settings that are not about models, such as rounds, count as used by all."""
     known = set().union(*USES.values())
     return name in USES.get(model, known) or name not in known
 
 
 def settings_for(suiting: Mapping[str, Any], given: Mapping[str, Any]) -> Settings:
-    """The defaults, under what suits the game or was taken over, under what was asked for and must therefore count."""
+    """Settings by precedence: those given, then those recommended or taken over (`suiting`), then the defaults. A given
+    setting that would have no effect is refused."""
     known = all_settings()
     for name in (*suiting, *given):
         if name not in known:

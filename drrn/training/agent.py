@@ -158,7 +158,7 @@ class Player:
 
 
 def shape_of(settings: Settings, most_actions: int) -> Shape:
-    """How large the model is that the settings ask for, and how it reads."""
+    """The sizes and encoders of the model that the settings describe."""
     s, vectors, sentences = settings, None, None
     states, actions = (encoder_of(name, trained=s.vectors_trained) for name in s.encoders)
     if s.vectors is not None and s.reads_vectors and uses(s.model, "vectors"):
@@ -171,7 +171,7 @@ def shape_of(settings: Settings, most_actions: int) -> Shape:
 
 
 def torch_device(name: str) -> torch.device:
-    """A device that is there, or a sentence."""
+    """The PyTorch device of this name; `InputError` if it is not available."""
     try:
         device = torch.device(name)
         torch.zeros(1, device=device).cpu()  # one that only pretends gives nothing back
