@@ -31,12 +31,12 @@ def test_what_a_tutorial_says_can_be_done_and_prints_what_it_shows(page, reader)
         reader.follow(block)
 
 
-def test_the_python_of_the_readme_runs(reader):
+@pytest.mark.parametrize("page", ["README.md", "docs/training.md"])
+def test_the_python_of_a_page_runs(page, reader):
     pytest.importorskip("gymnasium")
-    for block in blocks_of(ROOT / "README.md"):
+    for block in blocks_of(ROOT / page):
         if block.language == "python":
-            reader.scope.clear()
-            exec(compile(block.text.replace("rounds=5", "rounds=1"), "README.md", "exec"), reader.scope)
+            exec(compile(block.text.replace("rounds=5", "rounds=1"), page, "exec"), {"__name__": "page"})
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
