@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+import drrn
 from drrn.cli import parser
 from tests.documents import ROOT, Reader, blocks_of, pages
 
@@ -56,6 +57,11 @@ def help_of(command):
         patch.setattr("argparse.ArgumentParser.print_help", lambda self, file=None: said.append(self.format_help()))
         parser().parse_args([*command.split(), "--help"])
     return said[0]
+
+
+def test_the_api_reference_has_every_exported_name():
+    named = set(re.findall(r"^::: drrn\.(\w+)$", (ROOT / "docs/api.md").read_text(encoding="utf-8"), re.M))
+    assert named == set(drrn.__all__) - {"__version__"}
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
