@@ -1,6 +1,7 @@
 """Brings into the documentation site what its pages link to outside docs/, so that links also work on a code host.
 
-MkDocs loads it as a hook. README.md becomes the first page; results, examples and sources keep their paths.
+MkDocs loads it as a hook. README.md becomes the first page; results, examples and sources keep their paths. The table of
+all settings is made here, from their declarations.
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+from drrn.recipes import STRONG
+from drrn.settings import all_settings
+
 ROOT = Path(__file__).parents[1]
 DOCS = "docs/"
 LINK = re.compile(r"(?P<before>\]\(|(?:src|href)=\")(?P<path>[^)\"#\s:]+)(?P<after>#[^)\"\s]*)?(?P<end>[)\"])")
+SETTINGS = "<!-- settings -->"
 CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]+`", re.M | re.S)
 
 
@@ -41,7 +46,17 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         there = posixpath.relpath(place(target), posixpath.dirname(place(path)) or ".")
         return f"{match['before']}{there}{match['after'] or ''}{match['end']}"
 
-    return outside_code(markdown, lambda text: LINK.sub(moved, text))
+    return outside_code(markdown, lambda text: LINK.sub(moved, text)).replace(SETTINGS, settings_table())
+
+
+def settings_table() -> str:
+    """Every setting, its value in either recipe, and what it is."""
+    lines = ["| setting | paper | strong | |", "| --- | --- | --- | --- |"]
+    for name, setting in all_settings().items():
+        strong = STRONG.get(name, setting.default)
+        meaning = setting.help.replace("|", "\\|")
+        lines.append(f"| `{name}` | `{setting.default}` | `{strong}` | {meaning} |")
+    return "\n".join(lines)
 
 
 def outside_code(markdown: str, change: Any) -> str:

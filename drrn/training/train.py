@@ -67,9 +67,10 @@ class Trainer:
         threads: int = 1,
         progress: Callable[[int], None] | None = None,
     ) -> None:
-        """`recipe` is how the game was opened, if it was opened by its name: then it can be opened again, here or in
-        other processes; an object that was given is used as it is. PyTorch uses so many `threads` while this works: the
-        products are small, and more of them mostly wait. `progress` is told how many states a compilation has searched.
+        """`recipe` is how the game was opened, if it was opened by its name, so that it can be opened again, here or in
+        other processes; a game given as an object is used as it is. `threads` is how many threads PyTorch uses while
+        training (more rarely help, since the matrices are small). `progress` is called with the number of states that
+        compiling the game has found so far.
         """
         if threads < 1:
             raise InputError(f"threads is {threads}; it must be at least 1")
