@@ -1,7 +1,7 @@
 """Brings into the documentation site what its pages link to outside docs/, so that links also work on a code host.
 
-MkDocs loads it as a hook. README.md becomes the first page; results, examples and sources keep their paths. The table of
-all settings is made here, from their declarations.
+MkDocs loads it as a hook. README.md becomes the first page; results, examples and sources keep their paths. The table
+of all settings is made here, from their declarations.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 def settings_table() -> str:
     """Every setting, its value in either recipe, and what it is."""
-    lines = ["| setting | paper | strong | |", "| --- | --- | --- | --- |"]
+    lines = ["| setting | the paper's recipe | the strong recipe, where it differs | |", "| --- | --- | --- | --- |"]
     for name, setting in all_settings().items():
-        strong = STRONG.get(name, setting.default)
+        strong = f"`{STRONG[name]}`" if STRONG.get(name, setting.default) != setting.default else ""
         meaning = setting.help.replace("|", "\\|")
-        lines.append(f"| `{name}` | `{setting.default}` | `{strong}` | {meaning} |")
+        lines.append(f"| `{name}` | `{setting.default}` | {strong} | {meaning} |")
     return "\n".join(lines)
 
 
