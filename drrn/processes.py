@@ -1,11 +1,16 @@
-"""Worker processes, which leave Ctrl-C to their parent and die with it, and locks, which die with their process."""
+"""Worker processes, which leave Ctrl-C to their parent and die with it; locks, which die with their process; temporary
+folders, which outlive a kill only until the next one is made."""
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
+import shutil
 import signal
+import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
@@ -15,6 +20,9 @@ from typing import IO, Any
 from drrn.errors import InputError
 
 SPAWN = multiprocessing.get_context("spawn")
+
+LOCK = ".lock"
+MADE_WITHIN = 60.0  # seconds that a process has to lock the temporary folder that it made
 
 Serve = Callable[..., None]  # a function of a module: (connection, *arguments)
 
@@ -86,3 +94,22 @@ def _take(path: Path, busy: str) -> IO[str]:
         if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
             return file
         file.close()  # who held it has removed it meanwhile: the lock of a file without a name keeps nobody out
+
+
+@contextmanager
+def temporary_folder(kind: str, place: Path | None = None) -> Iterator[Path]:
+    """A folder of this process's own. Those of its kind that killed processes have left are removed first: each is
+    locked as long as its process lives."""
+    short = Path("/tmp") if Path("/tmp").is_dir() else Path(tempfile.gettempdir())  # as names of sockets must be
+    place = place or short
+    for left in place.glob(f"drrn-{kind}-*"):
+        with contextlib.suppress(InputError, OSError):
+            if time.time() > left.stat().st_mtime + MADE_WITHIN:
+                with locked(left / LOCK, "its process is alive"):
+                    shutil.rmtree(left)
+    folder = Path(tempfile.mkdtemp(prefix=f"drrn-{kind}-", dir=place))
+    try:
+        with locked(folder / LOCK, f"{folder}: another process took it"):
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

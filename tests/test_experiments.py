@@ -19,13 +19,12 @@ from drrn.cli import main
 from drrn.errors import InputError
 from drrn.experiments.added import ENCODERS, PARSERS, SUITE_JOBS
 from drrn.experiments.beyond import BEYOND
-from drrn.experiments.estimate import Estimate, told
 from drrn.experiments.folder import Results, difference
-from drrn.experiments.plan import BEST, EXPERIMENTS, TABLE, VARIANTS, Scale, cost, settings_of, variants_of
+from drrn.experiments.plan import BEST, EXPERIMENTS, TABLE, VARIANTS, Scale, settings_of, variants_of
 from drrn.experiments.rows import EVALUATIONS
 from drrn.experiments.running import Work, hashes_of, is_done, run
 from drrn.experiments.trace import plane
-from drrn.experiments.workers import Event, side_by_side
+from drrn.experiments.workers import Processes, side_by_side
 from drrn.reports import figures
 from drrn.reports.document import Figure
 from drrn.training.tensor_file import write_whole
@@ -235,7 +234,8 @@ def test_a_disk_that_fills_leaves_the_rows_that_were_there(results, monkeypatch)
 def test_a_job_that_fails_does_not_lose_the_others(tmp_path):
     good = work_for(tmp_path, TABLE, rounds=1)
     bad = replace(good, variant=VARIANTS["linear"], hashes={**good.hashes, "sha256": "another story"})
-    events = list(side_by_side([bad, good], 1))
+    with Processes(1) as crew:
+        events = list(side_by_side([bad, good], crew))
     assert [(event.work.name, event.kind) for event in events if event.kind != "round"] == [
         ("linear", "started"), ("linear", "failed"), ("table", "started"), ("table", "done"),
     ]  # fmt: skip
@@ -437,38 +437,3 @@ def test_on_the_plane_the_origin_and_what_lies_in_it_stay():
     points = plane(vectors)
     assert points[0, 0] == pytest.approx([4, 0]) and points[0, 1] == pytest.approx([2, 0])
     assert abs(points[0, 2]) == pytest.approx([0, 1])
-
-
-def test_the_time_left_follows_from_what_was_measured():
-    one, two = work_for(Path("x"), TABLE), work_for(Path("x"), VARIANTS["linear"])
-    estimate = Estimate([one, replace(one, game="night-market"), two], 1)
-    assert estimate.seconds_left() is None and told(None) == "time left not known yet"
-    estimate.hear(Event(one, "done", seconds=10.0))
-    # The Night Market costs 2.5 of The Long Watch; linear six times what a table does
-    assert estimate.seconds_left() == pytest.approx(10 * (2.5 + 6))
-    assert told(42.4) == "about 42 s left" and told(600) == "about 10 min left"
-
-
-def test_the_time_left_is_sound_from_the_beginning():
-    """A job of ten rounds of 1 s each, that takes 20 s to start and 3 s to end, and another one after it."""
-    one = work_for(Path("x"), TABLE, rounds=10)
-    two = replace(one, variant=VARIANTS["linear"], game="other")
-    estimate = Estimate([one, two], 1)
-    other = 20 + 10 * cost("other", two.variant) / cost(one.game, one.variant)
-    estimate.hear(Event(one, "round", rounds=1, seconds=21.0))
-    assert estimate.seconds_left() is None  # nobody knows yet what of it was the start
-    for number in range(2, 11):
-        estimate.hear(Event(one, "round", rounds=number, seconds=20.0 + number))
-        assert estimate.seconds_left() == pytest.approx(10 - number + other)
-    estimate.hear(Event(one, "done", rounds=10, seconds=33.0))
-    assert estimate.seconds_left() == pytest.approx(other + 3)
-    estimate.hear(Event(two, "round", rounds=1, seconds=other / 10 + 18))
-    assert estimate.seconds_left() == pytest.approx((other - 20) * 0.9 + 3)
-
-
-def test_the_time_left_is_no_less_than_the_longest_job():
-    works = [replace(work_for(Path("x"), TABLE, rounds=2), game=game) for game in ("long-watch", "machine-of-death")]
-    estimate = Estimate(works, 2)
-    estimate.hear(Event(works[0], "round", rounds=1, seconds=1.0))
-    estimate.hear(Event(works[0], "round", rounds=2, seconds=2.0))
-    assert estimate.seconds_left() == pytest.approx(22.0)  # 11 times as long, and nobody can help with it

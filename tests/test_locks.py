@@ -1,5 +1,6 @@
 """One process at a time writes to a run's folder, and a lock does not outlive the process that held it."""
 
+import os
 import subprocess
 import sys
 
@@ -8,7 +9,7 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.processes import locked
+from drrn.processes import locked, temporary_folder
 from drrn.training.record import Run
 from tests.runs import numbers, resuming, same, train
 
@@ -71,3 +72,19 @@ def test_a_lock_whose_file_was_removed_by_its_last_holder_still_keeps_others_out
         path.unlink()
         with locked(path, "busy"), pytest.raises(InputError, match="busy"), locked(path, "busy"):
             pass
+
+
+def test_a_temporary_folder_outlives_a_kill_until_the_next_one_is_made():
+    with temporary_folder("test") as alive:
+        os.utime(alive, (0, 0))
+        with temporary_folder("test") as second:
+            assert alive.exists() and second != alive  # old as it is, its process lives
+        killed = second
+        killed.mkdir()
+        (killed / "file").touch()
+        with temporary_folder("test"):
+            assert killed.exists()  # so young that its process may be about to lock it
+        os.utime(killed, (0, 0))
+        with temporary_folder("test"):
+            assert not killed.exists()
+    assert not alive.exists()

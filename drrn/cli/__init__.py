@@ -11,7 +11,21 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import drrn
-from drrn.cli import annotate, ask, evaluate, formats, games, inspect, play, report, reproduce, scores, test, train
+from drrn.cli import (
+    annotate,
+    ask,
+    evaluate,
+    formats,
+    games,
+    inspect,
+    play,
+    report,
+    reproduce,
+    scores,
+    sweep,
+    test,
+    train,
+)
 from drrn.errors import InputError
 from drrn.writing import visible
 
@@ -34,7 +48,7 @@ def parser() -> Parser:
     root = Parser(prog="drrn", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     root.add_argument("--version", action="version", version=f"drrn {drrn.__version__}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    for room in (games, formats, play, train, evaluate, ask, scores, inspect, test, annotate, reproduce, report):
+    for room in (games, formats, play, train, evaluate, ask, scores, inspect, test, annotate, sweep, reproduce, report):
         room.add_command(commands)
     return root
 

@@ -7,19 +7,22 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from drrn.experiments.estimate import Estimate, told
+from drrn.experiments.workers import ENDED
 from drrn.writing import visible
 
 if TYPE_CHECKING:
     from drrn.experiments.running import Work
-    from drrn.experiments.workers import Event
+    from drrn.experiments.workers import Crew, Event
 
 
 class jobs_display:  # noqa: N801 — used as a verb
-    """A live table where a person looks on and rich is installed; a line for each finished job elsewhere."""
+    """A live table where a person looks on and rich is installed; a line for each finished job elsewhere, and one at
+    the beginning that tells how long all will take."""
 
-    def __init__(self, works: list[Work], count: int) -> None:
-        self.total, self.finished = len(works), 0
-        self.estimate = Estimate(works, count)
+    def __init__(self, works: list[Work], crew: Crew, seconds_a_cost: float, until: float | None = None) -> None:
+        self.total, self.finished, self.crew = len(works), 0, crew
+        self.until = until  # a moment of the monotonic clock, after which no job is begun
+        self.estimate = Estimate(works, crew.places(), seconds_a_cost)
         self.running: dict[str, Event] = {}
         self.since: dict[str, float] = {}
         self.live: Any = None
@@ -33,15 +36,17 @@ class jobs_display:  # noqa: N801 — used as a verb
                 self.live.start()
             except ImportError:
                 pass
+        if self.total and not self.live:
+            print(f"{self._left()}, {self.crew.places()} at a time", flush=True)
         return self
 
     def __call__(self, event: Event) -> None:
         self.estimate.hear(event)
         name = f"{event.work.game} {event.work.name}"
         self.since.setdefault(name, time.perf_counter())
-        if event.kind in ("done", "failed"):
+        if event.kind in ENDED:
             self.running.pop(name, None)
-            self.finished += 1
+            self.finished += event.kind != "lost"
             self._say(event, name)
         else:
             self.running[name] = event
@@ -52,9 +57,11 @@ class jobs_display:  # noqa: N801 — used as a verb
 
     def _say(self, event: Event, name: str) -> None:
         score = "" if event.score is None else f"  {event.score:6.2f}"
-        ended = "" if event.kind == "done" else "  FAILED: " + visible(event.why.strip().splitlines()[-1])
-        left = told(self.estimate.seconds_left()) if self.finished < self.total else "all done"
-        line = f"[{self.finished:>3}/{self.total}] {name:<45}{event.seconds:6.0f} s{score}{ended}  {left}"
+        why = visible(event.why.strip().splitlines()[-1]) if event.why else ""
+        ended = {"done": "", "failed": f"  FAILED: {why}", "lost": f"  {why}: it is done again"}[event.kind]
+        left = self._left() if self.finished < self.total else "all done"
+        total = f"/{self.total}" if self.until is None else ""
+        line = f"[{self.finished:>3}{total}] {name:<45}{event.seconds:6.0f} s{score}{ended}  {left}"
         if self.live:
             self.live.console.print(line, highlight=False, markup=False)
         else:
@@ -72,5 +79,11 @@ class jobs_display:  # noqa: N801 — used as a verb
             rounds = f"{event.rounds}/{event.work.settings.rounds}" if event.work.variant else ""
             score = "" if event.score is None else f"{event.score:.2f}"
             table.add_row(name, rounds, score, f"{time.perf_counter() - self.since[name]:.0f}")
-        left = told(self.estimate.seconds_left())
-        return Group(f"\n{self.finished} of {self.total} jobs done, {left}", table)
+        return Group(f"\n{self.finished} of {self.total} jobs done, {self._left()}", table)
+
+    def _left(self) -> str:
+        self.estimate.side_by_side = self.crew.places()  # a cluster grows and shrinks
+        seconds = self.estimate.seconds_left()
+        if self.until is not None:  # what is begun by then is done yet
+            seconds = min(seconds, max(0.0, self.until - time.monotonic()) + self.estimate.seconds_of_a_job())
+        return told(seconds)

@@ -33,6 +33,7 @@ def run(options: argparse.Namespace) -> int:
     from drrn.reports.report import differences, write_report
 
     results = Results(options.out)
+    results.refuse_sweep()
     if not options.check:
         for path in write_report(results, options.readme, options.beyond):
             print(path)

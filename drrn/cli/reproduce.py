@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import math
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from drrn.cli.jobs import add_crew_options, crew_of, failures, in_order, read_setting, run_jobs, seconds_before
 from drrn.cli.show import positive
 from drrn.errors import InputError
-from drrn.experiments.plan import BEST, EXPERIMENTS, PAPER, Scale, cost, settings_of, variants_of
+from drrn.experiments.plan import BEST, EXPERIMENTS, PAPER, Scale, settings_of, variants_of
 from drrn.experiments.variants import Named
 from drrn.games.optional import close, title_of
 from drrn.games.stories.authored import paraphrases_of
-from drrn.settings import all_settings
 from drrn.writing import visible
 
 if TYPE_CHECKING:
     from drrn.experiments.running import Work
-    from drrn.experiments.workers import Event
 
 DESCRIPTION = f"""Run what is missing of the paper's experiments, go on with what was cut, and write RESULTS.md and
 report.html. Experiments: {", ".join(EXPERIMENTS)}; the last three must be asked for.
@@ -45,9 +42,8 @@ def add_command(commands: Any) -> None:
         "--seeds", type=positive, help="how many (default: 5; 10 beyond the paper, 3 of suites; quick: 1)"
     )
     command.add_argument("--first-seed", type=int, default=0, help="(default: 0)")
-    command.add_argument("--jobs", type=positive, help="processes side by side (default: as many as cores)")
     command.add_argument("--quick", action="store_true", help="a taste in three minutes: one seed, few rounds")
-    command.add_argument("--device", default="cpu", help="where to compute (default: cpu)")
+    add_crew_options(command)
     command.add_argument("--out", type=Path, help="the folder of results (default: results; quick: results-quick)")
     command.add_argument(
         "--set", nargs="+", action="extend", default=[], metavar="NAME=VALUE",
@@ -71,7 +67,7 @@ def add_command(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     from drrn.experiments.folder import Results
 
-    given = dict(_setting(text) for text in options.set)
+    given = dict(read_setting(text, "--set", PLANNED) for text in options.set)
     scale = Scale(first_seed=options.first_seed, quick=options.quick, given=given)
     if options.quick:
         scale = dataclasses.replace(scale, seeds=1, beyond_seeds=1, suite_seeds=1)
@@ -82,19 +78,21 @@ def run(options: argparse.Namespace) -> int:
     scale = dataclasses.replace(scale, vectors=str(options.vectors) if options.vectors else None)
     out = options.out or Path("results-quick" if options.quick else "results")
     results = Results(out)
+    results.refuse_sweep()
     with results.locked():
         works = list(_works(options, scale, out))
         missing = [work for work in works if not _done(work, options.again)]
         print(f"{len(works) - len(missing)} of {len(works)} jobs are done", flush=True)
+        done = [work for work in works if work not in missing]
         try:
-            failed = _run(missing, options.jobs or _cores())
+            with crew_of(options) as crew:
+                failed = run_jobs(in_order(missing), crew, seconds_before(done))
         except KeyboardInterrupt:
             print("stopped: the same command goes on from the last finished rounds", file=sys.stderr)
             raise
         reported = _report(results)
     if failed:
-        reasons = "".join(f"\n  {event.work.game} {event.work.name}: {event.why}" for event in failed)
-        raise InputError(f"{len(failed)} of {len(works)} jobs failed; the same command tries them again:{reasons}")
+        raise failures(failed, len(works))
     return 0 if reported else 2
 
 
@@ -149,18 +147,6 @@ def _say(sentence: str) -> None:
     print(sentence, file=sys.stderr)
 
 
-def _setting(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals or name not in all_settings():
-        raise InputError(f'--set "{text}": write NAME=VALUE, with a name that `drrn train --help` lists')
-    if name in PLANNED:
-        raise InputError(f'--set "{text}": {name} is what the jobs differ in, or has an option of its own')
-    try:
-        return name, all_settings()[name].read(value)
-    except InputError as error:
-        raise InputError(f'--set "{text}": {error}') from error
-
-
 def _done(work: Work, again: bool) -> bool:
     from drrn.experiments.folder import Results
     from drrn.experiments.running import is_done
@@ -173,25 +159,6 @@ def _done(work: Work, again: bool) -> bool:
         aside = Results(work.root).set_aside(work.game, work.name)
         print(f"{visible(str(error))}\n  put aside: {aside}", file=sys.stderr)
         return False
-
-
-def _run(missing: list[Work], count: int) -> list[Event]:
-    """Facts first, since jobs then find the game compiled; then the longest jobs. What failed comes back."""
-    from drrn.cli.progress import jobs_display
-    from drrn.experiments.workers import side_by_side
-
-    in_order = sorted(missing, key=lambda work: -cost(work.game, work.variant) if work.variant else -math.inf)
-    failed = []
-    with jobs_display(missing, count) as show:
-        for event in side_by_side(in_order, count):
-            show(event)
-            if event.kind == "failed":
-                failed.append(event)
-    return failed
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _report(results: Any) -> bool:

@@ -47,7 +47,7 @@ SUITE_JOBS = (SUITE_BAG, SUITE_GRU)
 ADDED = {"parser": PARSERS, "suites": SUITE_JOBS}  # beside `encoders`, which has a job of the paper's, too
 DONE = ("quest done", "the comet seen", "won")  # the endings that a player is after, by name
 
-# How long a job takes beside DRRN 2 × 100 of Saving John, about.
+# How long a job takes on a small game, in the unit of all jobs, about.
 ADDED_COST = {"lstm": 12.0, "gru": 12.0, "attention": 8.0, "bag-vectors": 1.5}
 ADDED_COST |= {"bow-dqn": 2.0, "lstm-dqn": 6.0, "drrn-bag": 2.0, "drrn-lstm": 6.0, "bag": 10.0}
 

@@ -45,11 +45,10 @@ ABLATIONS = (
 )
 BEYOND = (STRONG_JOB, LONG, VECTORS, *ABLATIONS)
 
-# How long a job takes beside DRRN 2 × 100 of Saving John, about: updates cost the same in every game, playing does not.
-BEYOND_COST = {"saving-john": 6.0, "machine-of-death": 9.0, "long-watch": 6.0, "night-market": 18.0}
-USUAL_ROUNDS = Settings().rounds
+# How long a job takes, in the unit of all jobs: updates cost the same in every game, playing does not.
+BEYOND_COST = {"saving-john": 8.0, "machine-of-death": 16.0, "long-watch": 6.0, "night-market": 40.0}
 
 
-def beyond_cost(game: str, variant: Beyond) -> float:
-    """How long the job will take, in the unit of all jobs."""
-    return BEYOND_COST.get(game, 10.0) * (variant.rounds or USUAL_ROUNDS) / USUAL_ROUNDS
+def beyond_cost(game: str) -> float:
+    """How long the job takes with the usual rounds, in the unit of all jobs."""
+    return BEYOND_COST.get(game, 12.0)

@@ -26,6 +26,7 @@ from drrn.processes import locked
 from drrn.settings import Settings, all_settings
 from drrn.training.tensor_file import write_whole
 
+SWEEP = "sweep.json"  # what is swept, in a folder of `drrn sweep`
 GAME = "game"  # the name that a game's own facts bear in place of a job's
 NEEDED = {  # of a job's record, that a report asks for
     "wanted": {"alpha", "discount", "learning_rate", "rounds", "episodes_per_round", "epochs", "batch_size", "model"}
@@ -47,6 +48,11 @@ class Results:
     """The folder of results: rows and records by game and job, and the work that is not yet done."""
 
     root: Path
+
+    def refuse_sweep(self) -> None:
+        """Refuse a sweep's folder, whose jobs are none of the experiments'."""
+        if (self.root / SWEEP).exists():
+            raise InputError(f"{self.root}: the folder of a sweep (drrn sweep): give another --out")
 
     def work(self, game: str, name: str) -> Path:
         return self.root / "work" / game / name
@@ -101,6 +107,24 @@ class Results:
         text = json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
         write_whole(stem.with_name(f"{name}.json"), [text.encode()])
 
+    def receive(self, game: str, name: str, files: Mapping[str, bytes]) -> None:
+        """Take in what a job left that was done elsewhere, by its path in the folder: its run as a whole, then the
+        rows, then the record that vouches for them."""
+        run = self.work(game, name)
+        of_run = {path: data for path, data in files.items() if Path(path).is_relative_to(run.relative_to(self.root))}
+        if of_run:
+            fresh = run.with_name(f".{name}.new")
+            shutil.rmtree(fresh, ignore_errors=True)  # of a process that was killed
+            for path, data in of_run.items():
+                place = fresh / (self.root / path).relative_to(run)
+                make_folder(place.parent)
+                write_whole(place, [data])
+            shutil.rmtree(run, ignore_errors=True)
+            fresh.rename(run)
+        for path in sorted(files.keys() - of_run.keys(), key=lambda path: path.endswith(".json")):
+            make_folder((self.root / path).parent)
+            write_whole(self.root / path, [files[path]])
+
     def set_aside(self, game: str, name: str) -> Path:
         """Move all that a job left out of the way, and say where to."""
         number = 1
@@ -114,10 +138,10 @@ class Results:
         return aside
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self, command: str = "reproduce") -> Iterator[None]:
         """One at a time in a folder; the lock dies with the process that holds it."""
         make_folder(self.root / "work")
-        busy = f"{self.root}: another `drrn reproduce` is at work here: wait for it, or give another --out"
+        busy = f"{self.root}: another `drrn {command}` is at work here: wait for it, or give another --out"
         with locked(self.root / "work" / ".lock", busy):
             for part in ("rows", "work"):
                 for left in (self.root / part).rglob(".*.*[0-9]"):  # half-written by a process that was killed

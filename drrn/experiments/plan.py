@@ -10,7 +10,7 @@ from drrn.errors import InputError, did_you_mean
 from drrn.experiments.added import ADDED, ENCODERS, PARSED, SUITE_JOBS, SUITE_SEEDS, added_cost
 from drrn.experiments.beyond import BEYOND, SEEDS, beyond_cost
 from drrn.experiments.tuned import suiting, tuned
-from drrn.experiments.variants import Added, Beyond, Named, Variant, drrn
+from drrn.experiments.variants import Added, Beyond, Named, Swept, Variant, drrn
 from drrn.games import Game
 from drrn.recipes import STRONG, recipe
 from drrn.settings import ONLY, Settings, settings_for, uses
@@ -50,10 +50,13 @@ EXPERIMENTS: dict[str, tuple[Variant, ...]] = {
 ON_REQUEST = ("encoders", *ADDED)  # experiments that must be asked for: they take long, or need what few have
 VARIANTS = {variant.name: variant for variants in EXPERIMENTS.values() for variant in variants}
 
-# How long a job takes beside DRRN 2 × 100 of Saving John, about, as measured once: it orders the jobs, and tells the
-# time left until enough was measured anew.
-COST = {"drrn": 1.0, "per-action": 0.8, "max-action": 2.0, "linear": 2.4, "table": 0.4}
-GAME_COST = {"saving-john": 1.0, "machine-of-death": 11.0, "long-watch": 1.0, "night-market": 2.5}
+# How long a job takes beside DRRN 1 × 100 of The Long Watch, about, as the records of the published rows have it: it
+# orders the jobs, and tells the time left until enough was measured anew.
+COST = {"drrn": 1.0, "per-action": 1.7, "max-action": 4.0, "linear": 4.0, "table": 0.6}
+GAME_COST = {"saving-john": 0.8, "machine-of-death": 9.0, "long-watch": 1.0, "night-market": 2.0}
+INTERACTION_COST = {"bilinear": 1.4, "network": 2.2}
+SHARED_COST = 1.7
+USUAL_SEEDS: dict[type[Variant], int] = {Beyond: SEEDS}  # that it was measured with, where they are not the defaults'
 
 SUITE_FINAL = 4  # evaluations of a round in the last one, of a suite's game
 
@@ -157,14 +160,16 @@ def _settings_beyond(variant: Beyond, opened: Game, scale: Scale) -> Settings:
 
 
 def cost(game: str, variant: Variant) -> float:
-    """How long the job will take, in no unit but comparable."""
+    """How long a job with the usual rounds and seeds takes, in no unit but comparable."""
     if isinstance(variant, Beyond):
-        return beyond_cost(game, variant)
+        return beyond_cost(game)
     if isinstance(variant, Added):
         return added_cost(variant) * GAME_COST.get(game, 3.0)
-    size = 0.15 + 0.0085 * (variant.hidden or 50)
-    depth = 1.2 if variant.layers == 2 else 1.0
-    return COST[variant.model] * size * depth * (2 if variant == NETWORK else 1) * GAME_COST.get(game, 3.0)
+    size = (0.7 + 0.003 * (variant.hidden or 100)) * (1.25 if variant.layers == 2 else 1.0)
+    joined = INTERACTION_COST.get(variant.interaction, 1.0) * (SHARED_COST if variant.shared else 1.0)
+    if isinstance(variant, Swept) and variant.strong:
+        return beyond_cost(game) / 2 * size * joined
+    return COST.get(variant.model, 2.0) * size * joined * GAME_COST.get(game, 3.0)
 
 
 def game_order(games: Iterable[str]) -> list[str]:

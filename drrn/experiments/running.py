@@ -17,7 +17,7 @@ from drrn.experiments.beyond import FOLLOWED, REWORDED
 from drrn.experiments.folder import GAME, Results, difference
 from drrn.experiments.plan import BEST, PAIRED
 from drrn.experiments.rows import EVALUATIONS, FACTS, KINDS, Row, text_of
-from drrn.experiments.variants import Added, Beyond, Variant
+from drrn.experiments.variants import Added, Beyond, Swept, Variant
 from drrn.games import Game, make
 from drrn.games.optional import close, fingerprint_of, sources_of
 from drrn.games.stories.authored import paraphrases_of
@@ -161,6 +161,8 @@ def _measured(work: Work, variant: Variant, game: Game, trainer: Trainer, run: R
         return _measured_beyond(work, game, trainer, run)
     if isinstance(variant, Added):
         return _measured_added(work, game, trainer, run)
+    if isinstance(variant, Swept):
+        return _measured_swept(work, game, trainer, run)
     common: Row = {"game": work.game, **asdict(variant)}
     rows = measure.round_rows(run.rows(), common)
     rows += measure.final_rows(trainer, game, work.final, common)
@@ -194,6 +196,15 @@ def _measured_beyond(work: Work, game: Game, trainer: Trainer, run: Run) -> dict
             else:
                 rows += said
     return {"": text_of(rows, EVALUATIONS), **files}
+
+
+def _measured_swept(work: Work, game: Game, trainer: Trainer, run: Run) -> dict[str, str]:
+    """The same of a job of a sweep: no more than how it plays."""
+    from drrn.experiments import measure
+
+    common: Row = {"game": work.game, **{name: getattr(work.settings, name) for name in asdict(BEST)}}
+    rows = measure.round_rows(run.rows(), common, FOLLOWED)
+    return {"": text_of([*rows, *measure.final_rows(trainer, game, work.final, common)], EVALUATIONS)}
 
 
 def _measured_added(work: Work, game: Game, trainer: Trainer, run: Run) -> dict[str, str]:

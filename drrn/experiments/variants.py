@@ -1,8 +1,11 @@
 """Variants: what a job learns with, as data. Those of the paper differ in the model and its size; those beyond it in
-what they take out of the strong recipe; those added to it in the encoder, or in the games."""
+what they take out of the strong recipe; those added to it in the encoder, or in the games; those of a sweep in
+whatever settings it varies."""
 
 from __future__ import annotations
 
+import hashlib
+import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -93,3 +96,37 @@ class Added(Named):
     def settings(self) -> dict[str, Any]:
         shape = {"model": self.model, "layers": self.layers, "hidden": self.hidden}
         return {**{name: value for name, value in shape.items() if value is not None}, **dict(self.changes)}
+
+
+@dataclass(frozen=True)
+class Swept(Variant):
+    """One combination of the settings that a sweep varies: to choose by, or to report."""
+
+    changes: tuple[tuple[str, Any], ...] = ()
+    part: str = "tuning"
+    strong: bool = False  # whether it learns by the strong recipe's learner
+
+    @property
+    def name(self) -> str:
+        """Its settings as far as a file's name can say them, and a hash where it cannot."""
+        said = self.said(",")
+        plain = re.sub(r"[^\w=,+-]", "_", said)
+        unlike = re.sub(r"(?<=\d)\.(?=\d)", "_", said) != plain
+        if unlike or len(plain) > 100:
+            plain = f"{plain[:100]}-{hashlib.sha256(said.encode()).hexdigest()[:8]}"
+        return f"{self.part}-{plain}"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return dict(self.changes)
+
+    def said(self, between: str = " ") -> str:
+        """Its settings as a person would write them."""
+        return between.join(f"{name}={in_words(value)}" for name, value in self.changes) or "as-it-is"
+
+
+def in_words(value: Any) -> str:
+    """A setting's value as a person would write it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else f"{value:.12g}" if isinstance(value, float) else str(value)

@@ -1,13 +1,15 @@
-"""Jobs run in parallel by worker processes; one that fails or dies leaves the others alone."""
+"""Jobs side by side: one loop for whoever does them, and the processes of this machine that can. A job that fails
+leaves the others alone."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 import traceback
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -15,10 +17,13 @@ from drrn.errors import InputError
 from drrn.experiments.running import Work, run
 from drrn.processes import Worker
 
+Said = tuple[str, int, float | None, str]  # of a job under way: kind of event, rounds finished, score, why
+ENDED = ("done", "failed", "lost")
+
 
 @dataclass(frozen=True)
 class Event:
-    """What became of a job: "started", "round", "done" or "failed"."""
+    """What became of a job: "started", "round", "done", "failed", or "lost", with its worker."""
 
     work: Work
     kind: str
@@ -26,6 +31,73 @@ class Event:
     score: float | None = None  # the last round's mean over seeds, by softmax
     seconds: float = 0.0  # since it was started
     why: str = ""
+
+
+class Crew(ABC):
+    """Who does jobs side by side: processes of this machine, or a cluster. Leaving it ends all that is under way."""
+
+    attempts: int  # how often a job is begun whose worker is lost each time
+
+    @abstractmethod
+    def places(self) -> int:
+        """Jobs that can be under way at once, as things stand."""
+
+    @abstractmethod
+    def begin(self, work: Work) -> None:
+        """Begin a job; there is a place for it."""
+
+    @abstractmethod
+    def events(self) -> list[Event]:
+        """Wait until something happened, and tell it."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End all that is under way."""
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def side_by_side(works: Iterable[Work], crew: Crew) -> Iterator[Event]:
+    """Do the works in order, as many at a time as there are places, and tell what happens. The next work is asked for
+    only when there is a place for it; one whose worker was lost is begun again before any other."""
+    waiting, again, begun, under_way = iter(works), list[Work](), Counter[tuple[str, str]](), 0
+    while True:
+        while under_way < crew.places() and (work := again.pop() if again else next(waiting, None)):
+            under_way += 1
+            begun[work.game, work.name] += 1
+            crew.begin(work)
+            yield Event(work, "started")
+        if not under_way:
+            return
+        for event in crew.events():
+            under_way -= event.kind in ENDED
+            if event.kind == "lost":
+                if begun[event.work.game, event.work.name] < crew.attempts:
+                    again.append(event.work)
+                else:
+                    event = replace(event, kind="failed")
+            yield event
+
+
+def outcomes(work: Work) -> Iterator[Said]:
+    """Do the work: what there is to say of each round, and last how it ended."""
+    from drrn.playing.evaluation import mean_and_deviation
+
+    number, score = 0, None
+    try:
+        for finished in run(work):
+            number, score = finished.number, mean_and_deviation(finished.evaluations, "softmax")[0]
+            yield "round", number, score, ""
+    except (InputError, OSError) as error:
+        yield "failed", number, score, str(error)
+    except Exception:  # a fault of ours: told whole, and the other jobs go on
+        yield "failed", number, score, traceback.format_exc()
+    else:
+        yield "done", number, score, ""
 
 
 class JobWorker(Worker):
@@ -36,47 +108,56 @@ class JobWorker(Worker):
         self.work: Work | None = None
         self.since = 0.0
 
-    def begin(self, work: Work) -> Event:
+    def begin(self, work: Work) -> None:
         self.work, self.since = work, time.perf_counter()
         self.connection.send(work)
-        return Event(work, "started")
 
     def next_event(self) -> Event:
         """The next event that the process sends; or that it died."""
         assert self.work is not None
-        seconds = time.perf_counter() - self.since
+        work, seconds = self.work, time.perf_counter() - self.since
         try:
             kind, rounds, score, why = self.connection.recv()
         except (EOFError, OSError):
             self.process.join()
-            kind, rounds, score = "failed", 0, None
+            kind, rounds, score = "lost", 0, None
             why = f"its process died (exit code {self.process.exitcode}); was there memory enough?"
-        return Event(self.work, kind, rounds, score, seconds, why)
+        if kind in ENDED:
+            self.work = None
+        return Event(work, kind, rounds, score, seconds, why)
 
 
-def side_by_side(works: Sequence[Work], count: int) -> Iterator[Event]:
-    """Do the works in order, so many at a time, and tell what happens; leaving the loop ends all of them."""
-    os.environ["OMP_NUM_THREADS"] = "1"  # for the workers; more threads mostly wait for each other
-    waiting = list(reversed(works))
-    workers: list[JobWorker] = []
-    try:
-        for _ in range(min(count, len(works))):
-            workers.append(JobWorker())
-            yield workers[-1].begin(waiting.pop())
-        while busy := {worker.connection: worker for worker in workers if worker.work}:
-            for connection in wait(list(busy)):
-                worker = busy[connection]  # type: ignore[index]
-                event = worker.next_event()
-                yield event
-                if event.kind in ("done", "failed"):
-                    worker.work = None
-                    if not worker.process.is_alive():
-                        workers[workers.index(worker)] = worker = JobWorker() if waiting else worker
-                    if waiting:
-                        yield worker.begin(waiting.pop())
-    finally:
-        for worker in workers:
+class Processes(Crew):
+    """So many processes of this machine, each begun when it is first needed."""
+
+    attempts = 1  # what kills a process here, want of memory above all, would kill the next one
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.workers: list[JobWorker] = []
+
+    def places(self) -> int:
+        return self.count
+
+    def begin(self, work: Work) -> None:
+        idle = next((worker for worker in self.workers if worker.work is None), None)
+        if idle is None:
+            os.environ["OMP_NUM_THREADS"] = "1"  # for the process; more threads mostly wait for each other
+            self.workers.append(idle := JobWorker())
+        idle.begin(work)
+
+    def events(self) -> list[Event]:
+        busy: dict[Any, JobWorker] = {worker.connection: worker for worker in self.workers if worker.work}
+        heard = [(worker := busy[connection], worker.next_event()) for connection in wait(list(busy))]
+        for worker in [worker for worker, event in heard if event.kind == "lost"]:
             worker.stop()
+            self.workers.remove(worker)
+        return [event for _, event in heard]
+
+    def close(self) -> None:
+        for worker in self.workers:
+            worker.stop()
+        self.workers.clear()
 
 
 def _serve(connection: Connection[Any, Any]) -> None:
@@ -85,24 +166,7 @@ def _serve(connection: Connection[Any, Any]) -> None:
     torch.set_num_threads(1)
     while True:
         try:
-            work = connection.recv()
-        except (EOFError, OSError):
+            for said in outcomes(connection.recv()):
+                connection.send(said)
+        except (EOFError, OSError):  # nobody is left who asks
             return
-        with contextlib.suppress(BrokenPipeError):
-            connection.send(_outcome(work, connection))
-
-
-def _outcome(work: Work, connection: Connection[Any, Any]) -> tuple[str, int, float | None, str]:
-    """Do the work, send an event for each round, and return how it ended."""
-    from drrn.playing.evaluation import mean_and_deviation
-
-    number, score = 0, None
-    try:
-        for finished in run(work):
-            number, score = finished.number, mean_and_deviation(finished.evaluations, "softmax")[0]
-            connection.send(("round", number, score, ""))
-    except (InputError, OSError) as error:
-        return "failed", number, score, str(error)
-    except Exception:  # a fault of ours: told whole, and the other jobs go on
-        return "failed", number, score, traceback.format_exc()
-    return "done", number, score, ""

@@ -1,0 +1,165 @@
+"""Jobs on a Ray cluster: the same rows as on one machine, also where a machine is lost."""
+
+import argparse
+import importlib.util
+import os
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+import drrn
+from drrn.cli import main, progress
+from drrn.cli.jobs import crew_of
+from drrn.cli.progress import jobs_display
+from drrn.errors import InputError
+from drrn.experiments import cluster as ray_jobs
+from drrn.experiments.cluster import check_address, files_of, job_elsewhere
+from drrn.experiments.folder import Results
+from drrn.experiments.plan import TABLE, Scale, settings_of
+from drrn.experiments.provenance import versions
+from drrn.experiments.running import Work, hashes_of, run
+
+needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed: drrn[ray]")
+os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}  # before Ray is first imported
+TINY = {"rounds": 4, "episodes_per_round": 20, "evaluation_episodes": 4}
+
+
+FRAGILE = """
+import os, pathlib, signal
+import drrn
+
+class Game:
+    name = "fragile"
+
+    def reset(self, seed=None):
+        self.seed, self.steps = seed, 0
+        return drrn.Observation("here", ("on", "off"))
+
+    def step(self, index):
+        self.steps += 1
+        if pathlib.Path("die").exists():
+            pathlib.Path("die").unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+        done = self.steps == 1 + self.seed % 3
+        return drrn.Observation("there", () if done else ("on", "off"), float(index))
+"""
+
+
+def work_for(root, variant=TABLE, **more):
+    game = drrn.make("long-watch")
+    settings = settings_of("long-watch", variant, game, Scale(seeds=1, given={**TINY, **more}))
+    final = {"softmax": 20, "greedy": 10}
+    return Work(root, "long-watch", "long-watch", variant, settings, final, hashes_of(game), "a commit")
+
+
+def rows(root):
+    return {path.name: path.read_text() for path in sorted((root / "rows/long-watch").glob("*.csv"))}
+
+
+def done_here(works):
+    for work in works:
+        for _ in run(work):
+            pass
+
+
+@needs_ray
+def test_a_lost_workers_jobs_are_done_again_with_the_rows_of_one_machine(tmp_path, own_modules, monkeypatch, capfd):
+    """Two workers of a local cluster; the one that comes to a certain step first is killed there."""
+    (tmp_path / "fragile.py").write_text(FRAGILE)
+    command = ["sweep", "fragile:Game", "--paper", "--vary", "alpha=0.5,1", "--seeds", "1", "--report-seeds", "1"]
+    command += ["--set", "rounds=3", "episodes_per_round=8", "evaluation_episodes=4", "--out"]
+    assert main([*command, "here", "--jobs", "1"]) == 0
+    Path("die").touch()
+    before = set(Path("/tmp").glob("drrn-*"))
+
+    class Reachable(jobs_display):
+        """Asks at the beginning whether others could join the cluster that was started."""
+
+        def __enter__(self):
+            import ray
+
+            if not joined:
+                joined.append(ray.get_runtime_context().gcs_address)
+                check_address(joined[0])
+            return super().__enter__()
+
+    joined = []
+    monkeypatch.setattr(progress, "jobs_display", Reachable)
+    assert main([*command, "there", "--jobs", "2", "--ray"]) == 0
+    captured = capfd.readouterr()
+    assert captured.out.count("its worker was lost (WorkerCrashedError): it is done again") == 1
+    assert "ray" not in captured.err.lower()  # what it says to itself is not for the terminal
+    here, there = (sorted(path.relative_to(out) for path in out.rglob("*")) for out in (Path("here"), Path("there")))
+    assert here == there
+    same = [path for path in here if path.suffix in (".csv", ".safetensors")]
+    assert len(same) == 4 * len(("rows", "evaluations", "model")) + len(("sweep.csv",))
+    assert all(Path("here", path).read_bytes() == Path("there", path).read_bytes() for path in same)
+    assert not [path for path in set(Path("/tmp").glob("drrn-*")) - before if path.match("drrn-ray-*")]
+
+
+def test_a_job_done_in_a_folder_of_its_own_comes_back_whole(tmp_path):
+    work = work_for(tmp_path / "results")
+    said = list(job_elsewhere(work, {}, versions(), tmp_path))
+    assert [one[0] for one, _ in said] == ["started", *["round"] * 4, "done"]
+    files = said[-1][1]
+    assert not (tmp_path / "results").exists()
+    Results(work.root).receive(work.game, work.name, files)
+    done_here([here := work_for(tmp_path / "here")])
+    assert rows(work.root) == rows(here.root) and Results(work.root).load("long-watch", "table")
+
+
+def test_a_job_that_was_begun_goes_on_elsewhere(tmp_path):
+    work = work_for(tmp_path / "results")
+    next(run(work))
+    begun = files_of(work.root, Results(work.root).work(work.game, work.name))
+    said = list(job_elsewhere(work, begun, versions(), tmp_path))
+    assert [(one[0], one[1]) for one, _ in said][1:3] == [("round", 2), ("round", 3)]
+    Results(work.root).receive(work.game, work.name, said[-1][1])
+    done_here([here := work_for(tmp_path / "here")])
+    assert rows(work.root) == rows(here.root)
+    assert not (Results(work.root).work(work.game, work.name) / "checkpoint.safetensors").exists()  # it is done
+
+
+def test_what_was_finished_by_then_outlives_a_worker(tmp_path, monkeypatch):
+    monkeypatch.setattr(ray_jobs, "KEPT_EVERY", 0.0)
+    work = work_for(tmp_path / "results")
+    for (_, number, _, _), files in job_elsewhere(work, {}, versions(), tmp_path):
+        Results(work.root).receive(work.game, work.name, files)
+        if number == 2:
+            break
+    assert next(run(work)).number == 3
+
+
+def test_a_worker_with_other_versions_computes_nothing(tmp_path):
+    _, (last, _) = job_elsewhere(work_for(tmp_path), {}, {**versions(), "numpy": "0.1"}, tmp_path)
+    assert last[0] == "failed" and f"numpy {versions()['numpy']}, not 0.1: install there" in last[3]
+
+
+@pytest.mark.parametrize(
+    "address", ["nonsense", "ray://head:10001", "head:port", "127.0.0.1:9", "nowhere.invalid:6379"]
+)
+def test_an_address_where_no_cluster_is_gets_one_sentence(address, tmp_path, capsys):
+    command = ["sweep", "long-watch", "--vary", "alpha=1", "--out", str(tmp_path), "--ray", address]
+    assert main(command) == 2
+    error = capsys.readouterr().err
+    assert address in error and "HOST:PORT" in error and error.count("\n") == 1
+
+
+@needs_ray
+def test_what_answers_but_is_no_cluster_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(ray_jobs, "ANSWERED_WITHIN", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(InputError, match="no answer within"):
+        check_address(f"127.0.0.1:{server.getsockname()[1]}")
+
+
+def test_without_ray_the_cure_is_named(monkeypatch, tmp_path, capsys):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert main(["sweep", "long-watch", "--vary", "alpha=1", "--out", str(tmp_path), "--ray"]) == 2
+    assert "pip install 'drrn[ray]'" in capsys.readouterr().err
+
+
+def test_a_gpu_is_not_asked_of_a_cluster():
+    with pytest.raises(InputError, match="--device cuda goes without --ray"):
+        crew_of(argparse.Namespace(ray="", device="cuda", jobs=None))
