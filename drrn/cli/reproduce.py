@@ -21,7 +21,7 @@ from drrn.writing import visible
 if TYPE_CHECKING:
     from drrn.experiments.running import Work
 
-DESCRIPTION = f"""Run the paper's experiments as far as they are missing, continue interrupted ones, and write RESULTS.md
+DESCRIPTION = f"""Run those of the paper's experiments that are missing, continue interrupted ones, and write RESULTS.md
 and report.html. Experiments: {", ".join(EXPERIMENTS)}; the last three run only if --only names them.
 A job (one model of one size on one game, all seeds at once) is never run twice; a killed run continues from its last
 round and ends with the same numbers. Rows made with other settings, or with another version of a game, are never
