@@ -57,12 +57,13 @@ LAZY = {
 
 
 def trainer(game: Any, *, paper: bool = False, device: str = "cpu", threads: int = 1, **settings: Any) -> Trainer:
-    """Something that learns a game: `for finished in trainer.train(): …`, then `trainer.agent`, `trainer.save(folder)`.
+    """A trainer for a game: `for finished in trainer.train(): …`, then `trainer.agent` and `trainer.save(folder)`.
 
-    The game is a name, a path, any object that keeps the contract, or a Gymnasium environment of texts. The settings
-    are those of `drrn train`. What is not given is the strong recipe's, the one that wins (`drrn.recipes.STRONG`), and
-    beyond that what suits the game; with `paper`, it is what suits the game, or the paper's. PyTorch uses so many
-    `threads` while this works, and as many as before when it has: the products are small, and more mostly wait.
+    `game` is a name, a path, any object with the methods of `Game`, or a Gymnasium environment whose observations are
+    texts. The settings are those of `drrn train`. Settings that are not given are the strong recipe's
+    (`drrn.recipes.STRONG`) and, where that has none, those that the game recommends; with `paper=True`, those that the
+    game recommends and otherwise the paper's. `threads` is how many threads PyTorch uses while training (more than one
+    rarely helps, since the matrices are small); afterwards its own number is restored.
     """
     from drrn.experiments.tuned import suiting
     from drrn.games import opened_game
@@ -79,7 +80,7 @@ def trainer(game: Any, *, paper: bool = False, device: str = "cpu", threads: int
 
 
 def load(run: str | Path, *, device: str = "cpu") -> Agent:
-    """The trained agent in a run's folder."""
+    """Load the trained agent from a run's folder."""
     from drrn.training.loading import load_agent
 
     return load_agent(Path(run), device)
@@ -88,9 +89,10 @@ def load(run: str | Path, *, device: str = "cpu") -> Agent:
 def resume(
     run: str | Path, game: Any = None, *, device: str = "cpu", threads: int = 1, rounds: int | None = None
 ) -> Trainer:
-    """A trainer that goes on where a run's folder stands; its game must be given where it has no name to open it by.
+    """A trainer that continues the run in a folder.
 
-    `rounds` is how many there are to be in all, if more than the run was begun with.
+    `game` must be given if the run's game was an object and not a name or path. `rounds` is the total number of rounds,
+    if it should be more than the run was started with.
     """
     from drrn.games import opened_game
     from drrn.training.loading import resumed

@@ -1,4 +1,4 @@
-"""What a person can mend: one sentence that names the place and the cure."""
+"""Errors that the user can fix: one sentence that names the place and the remedy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import ModuleType
 
 
 class InputError(Exception):
-    """A file, a name or an option that a person gave is wrong; the message says where and how to mend it."""
+    """A file, a name or an option that the user gave is wrong; the message says where, and how to fix it."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""What a run is told where nothing else is said: the paper's own settings, or the recipe that wins."""
+"""Recipes: the default settings of a run, the paper's own or the strong recipe's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from drrn.declaration import Setting
 from drrn.errors import InputError
 from drrn.settings import Settings
 
-# The recipe that wins (docs/beyond.md): what `drrn train` uses, unless --paper asks for the paper's own.
+# The strong recipe (docs/beyond.md): what `drrn train` uses, unless --paper asks for the paper's settings.
 STRONG: dict[str, Any] = {
     "learner": "returns",
     "discount": 0.98,
@@ -46,9 +46,11 @@ OTHER_RATES = {"sgd": 0.0003, "momentum": 0.0001}  # of the learner returns with
 
 
 def recipe(*, paper: bool, suiting: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What a game is learned with, where nothing else is said: what suits it under the paper's settings, or those that
-    win, which take nothing from the game but what they leave open. `given` is what is asked for: the strong recipe
-    holds nothing that does not go with it."""
+    """The settings of a recipe for a game, beside the defaults of `Settings`. `suiting` are recommended by the game.
+
+    The paper's recipe takes all of them, the strong recipe only those that it does not set itself. `given` are the
+    settings that the user gives: parts of the strong recipe that do not go with them are left out.
+    """
     given = given or {}
     if "alpha" in given and "alpha_relative" not in given:  # whoever names an α means that α
         suiting = {name: value for name, value in suiting.items() if name != "alpha_relative"}
@@ -69,12 +71,12 @@ def recipe(*, paper: bool, suiting: Mapping[str, Any], given: Mapping[str, Any] 
 
 
 def recipe_name(*, paper: bool) -> str:
-    """As config.json has it."""
+    """The recipe's name in config.json."""
     return "paper" if paper else "strong"
 
 
 def shown_defaults(setting: Setting) -> str:
-    """What a setting is where nothing is said, for its explanation: by either recipe, where they differ."""
+    """The default of a setting, as help shows it: by either recipe, where they differ."""
     strong = STRONG.get(setting.name, setting.default)
     if strong == setting.default:
         return "" if setting.default is None or setting.kind is bool else f" (default: {setting.default})"

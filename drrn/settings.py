@@ -1,4 +1,4 @@
-"""Everything a training run can be told, in one place: the command line and config.json are made from it."""
+"""All settings of a training run, in one place: the command line and config.json are made from it."""
 
 from __future__ import annotations
 
@@ -38,107 +38,123 @@ USES: dict[str, set[str]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """The defaults are the paper's, where it gives them; `recipes.STRONG` is what wins."""
+    """All settings of a training run; the defaults are the paper's, where it gives them."""
 
     model: str = setting("drrn", "the function approximator", MODELS, own=True)
     hidden: int = setting(100, "units of a hidden layer", least=1)
     layers: int = setting(2, "hidden layers (of each side)", least=1)
     interaction: str = setting("inner", "how DRRN's two embeddings give Q", INTERACTIONS, own=True)
-    action_hidden: int | None = setting(None, "units of DRRN's action side, where it differs (not with inner)", least=1)
+    action_hidden: int | None = setting(
+        None, "units of DRRN's action side, if other than hidden (not with inner)", least=1
+    )
     shared: bool = setting(False, "one embedding for states and actions (drrn)")
     most_actions: int | None = setting(
-        None, "actions a page may show (linear, max-action; default: the compiled game's own number, or 20)", least=1
+        None, "most actions on a page (linear, max-action; default: the compiled game's own number, or 20)", least=1
     )
     encoder: str = setting("bag", "how a text becomes a vector", ENCODERS, own=True)
     action_encoder: str | None = setting(
-        None, "how an action's text becomes a vector, where it differs (drrn)", ENCODERS, own=True, registered="encoder"
+        None,
+        "how an action's text becomes a vector, if other than a state's (drrn)",
+        ENCODERS,
+        own=True,
+        registered="encoder",
     )
-    vectors: str | None = setting(
-        None, "a file of word vectors; where no encoder is named for them, actions are read by them"
-    )
-    vectors_scale: float = setting(1.0, "length of a text's vector that is given, or made of word vectors", above=0)
-    vectors_trained: bool = setting(False, "word vectors are where learning begins, and move with the other weights")
+    vectors: str | None = setting(None, "a file of word vectors; if no encoder is named, actions are read by them")
+    vectors_scale: float = setting(1.0, "length that a text's vector is scaled to (vectors, sentence)", above=0)
+    vectors_trained: bool = setting(False, "fine-tune the word vectors together with the other weights")
     sentences: str | None = setting(
         None,
-        "what makes vectors of whole texts (encoder sentence): module:function, from a list of texts to an array "
+        "the source of whole texts' vectors (encoder sentence): module:function, from a list of texts to an array "
         "[texts, numbers], or the folder of a sentence-transformers model",
     )
     embedding: int | None = setting(
         None, "width of word vectors in the encoders lstm, gru and attention (none: as the hidden units)", least=1
     )
-    lstm_gain: float = setting(1.0, "what the mean of an LSTM's states is multiplied by (encoder lstm)", above=0)
+    lstm_gain: float = setting(1.0, "factor on the mean of an LSTM's states (encoder lstm)", above=0)
     bag_norm: float | None = setting(
         None, "each text's bag of words is scaled to this length (none: raw counts)", above=0
     )
-    history: int = setting(0, "pages before, and the actions taken on them, that a page's text tells, too", least=0)
-    alpha: float = setting(1.0, "softmax: π ∝ exp(α Q)", least=0)
+    history: int = setting(
+        0, "earlier pages, and the actions taken on them, that are put before a page's text", least=0
+    )
+    alpha: float = setting(1.0, "α of the softmax policy: π ∝ exp(α Q)", least=0)
     alpha_relative: bool = setting(
-        False, "α counts in units of the spread of the returns met so far: π ∝ exp(40 α Q / spread)"
+        False, "α relative to the spread of the returns seen so far: π ∝ exp(40 α Q / spread)"
     )
     alpha_start: float | None = setting(
-        None, "while learning, α rises from here, by the same factor each round, over three quarters of them", above=0
+        None,
+        "α while learning rises from this value, by the same factor each round, over three quarters of the rounds",
+        above=0,
     )
-    learner: str = setting("q-learning", "what moves the weights", LEARNERS, own=True)
-    learning_rate: float | None = setting(None, "η of each transition (none: 0.001; of a table: 0.2)", above=0)
+    learner: str = setting("q-learning", "the learning algorithm", LEARNERS, own=True)
+    learning_rate: float | None = setting(
+        None, "learning rate η of each transition (none: 0.001; of a table: 0.2)", above=0
+    )
     rate_end: float | None = setting(
-        None, "η falls to this over the last three tenths of the rounds (learner returns)", above=0
+        None, "the learning rate falls to this over the last three tenths of the rounds (learner returns)", above=0
     )
-    discount: float = setting(0.9, "γ", least=0, most=1)
+    discount: float = setting(0.9, "discount factor γ", least=0, most=1)
     returns: str = setting(
         "retrace",
-        "what followed a step: λ-returns with Retrace's cut, or monte-carlo (learner returns, exploration optimism)",
+        "how returns are computed: by Retrace(λ), or monte-carlo (learner returns, exploration optimism)",
         ("retrace", "monte-carlo"),
     )
     trace: float = setting(1.0, "λ of Retrace: how far a return follows the episode", least=0, most=1)
     sweeps: int = setting(
-        3, "times a round that returns are computed anew, each resting on the last (learner returns, optimism)", least=1
+        3, "how often a round recomputes returns, each time from the last ones (learner returns, optimism)", least=1
     )
     pseudo_count: float = setting(
-        0.3, "returns that the network's Q, or optimism, counts for beside the pair's own", above=0
+        0.3, "weight of the network's Q, or of optimism, beside a pair's own returns, as a number of returns", above=0
     )
     updates: int = setting(100, "updates in a round (learner returns)", least=1)
-    count_power: float = setting(0.5, "pairs are drawn by this power of their count (learner returns)", least=0)
-    average: float | None = setting(
-        None, "what is left after an update of the moving average of the weights, which plays", above=0, most=0.99999
+    count_power: float = setting(
+        0.5, "pairs are drawn in proportion to this power of their count (learner returns)", least=0
     )
-    state_dropout: float = setting(0.0, "share of a state's words left out while learning", least=0, most=0.95)
-    action_dropout: float = setting(0.0, "share of an action's words left out while learning", least=0, most=0.95)
+    average: float | None = setting(
+        None, "decay of the moving average of the weights, which acts (learner returns)", above=0, most=0.99999
+    )
+    state_dropout: float = setting(0.0, "share of a state's words dropped at random while learning", least=0, most=0.95)
+    action_dropout: float = setting(
+        0.0, "share of an action's words dropped at random while learning", least=0, most=0.95
+    )
     action_noise: float = setting(
-        0.0, "words of other actions put in while learning, as a share of the action's own", least=0, most=1
+        0.0, "words of other actions added at random while learning, as a share of the action's own", least=0, most=1
     )
     vectors_noise: float = setting(
-        0.0, "noise added while learning to an action's vector (vectors), as a share of its length", least=0
+        0.0, "noise added to an action's vector while learning (vectors), as a share of its length", least=0
     )
-    rounds: int = setting(20, "play, learn, evaluate: so many times", least=1)
-    episodes_per_round: int = setting(200, "episodes played in a round", least=1)
+    rounds: int = setting(20, "rounds of playing, learning and evaluating", least=1)
+    episodes_per_round: int = setting(200, "episodes that each replica plays in a round", least=1)
     epochs: int = setting(2, "passes over a round's transitions (form rounds)", least=1)
     batch_size: int = setting(
-        32, "transitions an update; their gradients are summed, so 1 is the paper's update", least=1
+        32, "transitions in an update; their gradients are summed, so 1 is the paper's update", least=1
     )
-    replicas: int = setting(5, "runs that learn side by side, with seeds seed, seed + 1, …", least=1)
-    seed: int = setting(0, "of the first replica", least=0)
-    evaluation_episodes: int = setting(200, "episodes of each evaluation, by each policy", least=1)
+    replicas: int = setting(5, "agents that learn side by side, with the seeds seed, seed + 1, …", least=1)
+    seed: int = setting(0, "random seed of the first replica", least=0)
+    evaluation_episodes: int = setting(
+        200, "episodes that each replica plays in an evaluation, by each policy", least=1
+    )
     form: str = setting(
         "rounds", "rounds, or online: a mini-batch from the replay buffer after every step", ("rounds", "online")
     )
-    keep: bool = setting(False, "rounds: the replay buffer keeps the transitions of earlier rounds, too")
-    capacity: int = setting(1_000_000, "transitions that are kept (keep, online)", least=1)
+    keep: bool = setting(False, "the replay buffer keeps the transitions of earlier rounds (form rounds)")
+    capacity: int = setting(1_000_000, "size of the replay buffer in transitions (keep, online)", least=1)
     exploration: str = setting("softmax", "how actions are chosen while learning", EXPLORATIONS)
     epsilon: float = setting(0.1, "share of random actions (exploration epsilon)", least=0, most=1)
-    optimism: float = setting(2.0, "what was never tried counts as so many times the best return, or 1", above=0)
-    optimism_share: float = setting(0.7, "share of the rounds with optimism; in the rest, softmax", least=0, most=1)
-    replan: int = setting(50, "episodes after which optimism takes in what it met", least=1)
-    optimiser: str = setting("sgd", "how weights move", OPTIMISERS)
-    loss: str = setting("squared", "of the error y - Q", LOSSES)
-    clip: float | None = setting(None, "largest norm of a replica's gradient (off by default)", above=0)
-    target_every: int | None = setting(
-        None, "targets from a copy, renewed every so many updates (off by default)", least=1
+    optimism: float = setting(
+        2.0, "an action never tried counts as this many times the best return (or 1, if that is more)", above=0
     )
-    double: bool = setting(False, "double Q-learning: one network chooses, the copy values")
-    n_steps: int = setting(1, "rewards summed before the next state's value is taken", least=1)
-    prioritised: bool = setting(False, "draw transitions in proportion to their last error")
+    optimism_share: float = setting(0.7, "share of the rounds with optimism; in the rest, softmax", least=0, most=1)
+    replan: int = setting(50, "episodes after which optimism renews its estimates", least=1)
+    optimiser: str = setting("sgd", "the optimiser", OPTIMISERS)
+    loss: str = setting("squared", "the loss of the error y - Q", LOSSES)
+    clip: float | None = setting(None, "largest norm of a replica's gradient (off by default)", above=0)
+    target_every: int | None = setting(None, "target network, copied every so many updates (off by default)", least=1)
+    double: bool = setting(False, "double Q-learning: the network chooses an action, the target network values it")
+    n_steps: int = setting(1, "n-step targets: rewards summed before bootstrapping", least=1)
+    prioritised: bool = setting(False, "prioritised replay: draw transitions in proportion to their last error")
     no_compile: bool = setting(False, "step the game itself, even where it could be compiled")
-    grow: bool = setting(False, "meet words while playing, instead of loading the game's dictionary")
+    grow: bool = setting(False, "add words as they occur, instead of reading the game's vocabulary beforehand")
     workers: int = setting(
         1, "processes that step a game which cannot be compiled; the results are the same", least=1, same_results=True
     )
@@ -284,13 +300,14 @@ def all_settings() -> dict[str, Setting]:
 
 
 def uses(model: str, name: str) -> bool:
-    """Whether a model uses a setting; what is none of a model's own, such as rounds, all do."""
+    """Whether a model uses a setting; settings that are not about models, such as rounds, count as used by all."""
     known = set().union(*USES.values())
     return name in USES.get(model, known) or name not in known
 
 
 def settings_for(suiting: Mapping[str, Any], given: Mapping[str, Any]) -> Settings:
-    """The defaults, under what suits the game or was taken over, under what was asked for and must therefore count."""
+    """Settings by precedence: those given, then those recommended or taken over (`suiting`), then the defaults. A given
+    setting that would have no effect is refused."""
     known = all_settings()
     for name in (*suiting, *given):
         if name not in known:

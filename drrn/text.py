@@ -34,7 +34,7 @@ class Vocabulary:
         self.restore(known)
 
     def restore(self, known: Iterable[str]) -> None:
-        """Know these words, and no others."""
+        """Replace the words by these."""
         self.spelled: list[str] = list(dict.fromkeys(known))  # by number
         self.numbers: dict[str, int] = {word: number for number, word in enumerate(self.spelled)}
 
@@ -139,7 +139,7 @@ class Lexicon:
         return kept
 
     def forget(self) -> None:
-        """No texts; the words stay."""
+        """Forget all texts; the vocabulary stays."""
         self.generation += 1
         self._ids: dict[bytes, int] = {}
         self._recent: dict[str, int] = {}  # some texts themselves, which are found faster than their keys
@@ -180,7 +180,7 @@ class Lexicon:
         return {"starts": self.starts, "sequence": self.sequence, "keys": keys, **spoken}
 
     def restore(self, state: State) -> None:
-        """Become what `state` was taken from; the vocabulary must be the one of that time."""
+        """Restore what `state` returned; the vocabulary must already be restored."""
         self.forget()
         self._starts, self._sequence = state["starts"], state["sequence"]
         self.spoken = list(state.get("spoken", ()))
@@ -237,7 +237,7 @@ class Bags:
         return self._words[places].astype(np.int64), self._counts[places], lengths
 
     def follow(self, texts: Lexicon) -> None:
-        """Make the bags of texts that were met since."""
+        """Add the bags of texts that were added since the last call."""
         if self.count == len(texts):
             return
         starts = texts.starts[self.count :]

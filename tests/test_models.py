@@ -235,7 +235,8 @@ def test_the_model_in_the_docs_learns(monkeypatch, tmp_path):
     from pathlib import Path
 
     text = (Path(__file__).parents[1] / "docs/training.md").read_text(encoding="utf-8")
-    (tmp_path / "additive.py").write_text(text.split("```python\n")[1].split("```")[0], encoding="utf-8")
+    code = next(block for block in text.split("```python\n") if "class Additive" in block).split("```")[0]
+    (tmp_path / "additive.py").write_text(code, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     built = model("additive:Additive")
     learn = learner(built, 0.05)

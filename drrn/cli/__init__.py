@@ -43,7 +43,7 @@ drrn games --suites), or a game of your own as module:factory."""
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose complaint is one sentence, like every other."""
+    """An argument parser whose errors are one sentence, an `InputError` like any other."""
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message} (see: {self.prog} --help)")

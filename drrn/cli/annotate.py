@@ -19,8 +19,8 @@ from drrn.games.stories.script import DEFAULT_ANSWER
 def add_command(commands: Any) -> None:
     command = commands.add_parser(
         "annotate",
-        help="write a .toml for a story, listing its endings for you to value",
-        description="Go everywhere in a story and write a .toml beside it that lists every ending with its passage "
+        help="write a .toml that lists the endings of a story, for you to fill in their rewards",
+        description="Explore a whole story and write a .toml beside it that lists every ending with its passage "
         "and last sentence. Fill in the rewards; an existing file is never overwritten.",
     )
     add_game_options(command)

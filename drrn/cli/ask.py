@@ -39,7 +39,9 @@ def add_command(commands: Any) -> None:
     command.add_argument("--state", help="the text of the page")
     command.add_argument("--action", action="append", help="the text of an action (give several)")
     command.add_argument("--examples", type=positive, metavar="N", help="N Q-values along games that the agent plays")
-    command.add_argument("--attention", action="store_true", help="which words carried each Q (encoder attention)")
+    command.add_argument(
+        "--attention", action="store_true", help="show the attention weights of the words (encoder attention)"
+    )
     command.add_argument("--json", action="store_true", help="print each replica's Q-values as JSON")
     command.set_defaults(run=run)
 

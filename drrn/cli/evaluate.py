@@ -26,14 +26,14 @@ MEASURES = ("final_reward", "return", "steps", "stopped_by_the_limit")
 def add_command(commands: Any) -> None:
     command = commands.add_parser(
         "evaluate",
-        help="how a trained agent plays",
+        help="evaluate a trained agent: scores and endings, by each policy",
         description="Play games with each replica of a run and print means and standard deviations over replicas.",
     )
     command.add_argument("agent", type=Path, metavar="RUN", help="the folder of a run")
     command.add_argument("--game", help="another game than the one it learned")
     command.add_argument(
         "--paraphrased", nargs="?", const=True, default=False, metavar="SET",
-        help="show the actions in other words: those of the story, or one of its sets by name",
+        help="show the actions paraphrased: by the story's own set, or by one of its sets by name",
     )  # fmt: skip
     command.add_argument(
         "--policy", choices=POLICIES, action="append",
@@ -41,9 +41,9 @@ def add_command(commands: Any) -> None:
              "the game, and on one that was shown before plays by softmax (default: each of them)",
     )  # fmt: skip
     command.add_argument("--workers", type=positive, default=1, help="processes that step a slow game (default: 1)")
-    command.add_argument("--episodes", type=positive, default=1000, help="of each replica (default: %(default)s)")
+    command.add_argument("--episodes", type=positive, default=1000, help="games of each replica (default: %(default)s)")
     command.add_argument(
-        "--exact", action="store_true", help="expected scores, computed instead of sampled (not of best)"
+        "--exact", action="store_true", help="exact expected scores instead of sampled games (not for the policy best)"
     )
     command.add_argument("--json", action="store_true", help="print each replica's figures as JSON")
     command.set_defaults(run=run)

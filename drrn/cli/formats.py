@@ -15,7 +15,7 @@ from drrn.games.formats.kept import HOW, WHERE, KeptFormat, add_formats, formats
 def add_command(commands: Any) -> None:
     command = commands.add_parser(
         "formats",
-        help="list the story formats of Twine that are kept, or add some",
+        help="list the story formats of Twine that were added, or add some",
         description="List the story formats that are kept: name, version, file. A story format is the engine that "
         "Twine puts into a page when it publishes a story (Harlowe, SugarCube, Chapbook, Snowman). A published .html "
         "has its own and needs none of these; Twee source is published in memory with the format that its StoryData "
@@ -25,7 +25,7 @@ def add_command(commands: Any) -> None:
     actions = command.add_subparsers(title="commands", metavar="[add]", dest="action")
     add = actions.add_parser(
         "add",
-        help="keep the format in a format.js, or all formats below a folder",
+        help="add the format in a format.js, or all formats below a folder",
         description="Keep story formats in DRRN's home folder (~/.drrn/formats, or $DRRN_HOME/formats), versions side "
         "by side. Give a file format.js as Twine has it, or a folder to be searched for such files. The files are "
         f"copied and read, never run. {WHERE}.",

@@ -21,14 +21,14 @@ from drrn.registry import GROUPS, registered
 def add_command(commands: Any) -> None:
     command = commands.add_parser(
         "games",
-        help="list the games that can be played by name, or add the paper's",
+        help="list the games that can be opened by name, or add the paper's",
         description="List the games that can be played by name: title, kind, transitions, pages, endings. Any story "
         "file can be played by its path as well, and a game made by Python code as module:factory.",
     )
     command.add_argument(
         "--suites",
         action="store_true",
-        help="list the suites of other people's games instead: which are installed, and how to install the rest",
+        help="list the suites of other people's games instead, whether they are installed, and how to install them",
     )
     command.set_defaults(run=run)
     actions = command.add_subparsers(title="commands", metavar="[add]", dest="action")
@@ -46,7 +46,7 @@ def add_command(commands: Any) -> None:
         help="rewards as the published code pays them: 0 for the ending worth +10 that it never recognises, and no "
         "step reward in Saving John",
     )
-    add.add_argument("--altered", action="store_true", help="take files that differ from those published, too")
+    add.add_argument("--altered", action="store_true", help="accept files that differ from those published")
     add.set_defaults(run=run_add)
 
 

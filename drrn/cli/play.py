@@ -29,22 +29,22 @@ if TYPE_CHECKING:
 def add_command(commands: Any) -> None:
     command = commands.add_parser(
         "play",
-        help="play a game, or let a policy play it",
+        help="play a game in the terminal, or let a policy play it",
         description="Play in the terminal: type the number of an action; u takes the last step back, r starts again, "
         "q leaves. Each finished game is added to the scores file. With --policy, no person is asked.",
     )
     add_game_options(command)
-    command.add_argument("--seed", type=int, help="of chance and of the actions' order (default: by chance)")
+    command.add_argument("--seed", type=int, help="random seed of the game and of the actions' order (default: random)")
     command.add_argument(
         "--paraphrased", nargs="?", const=True, default=False, metavar="SET",
-        help="show the actions in other words: those of the story, or one of its sets by name",
+        help="show the actions paraphrased: by the story's own set, or by one of its sets by name",
     )  # fmt: skip
     command.add_argument("--no-shuffle", action="store_true", help="keep the actions in the story's order")
     person = command.add_argument_group("a person plays")
-    person.add_argument("--player", metavar="NAME", help="who plays (default: the name you are logged in by)")
+    person.add_argument("--player", metavar="NAME", help="your name in the scores file (default: your login name)")
     person.add_argument(
         "--agent", type=Path, metavar="RUN",
-        help="show what a trained agent thinks of each action; with --policy, it plays by itself",
+        help="show a trained agent's Q and probability of each action; with --policy, the agent plays",
     )  # fmt: skip
     person.add_argument("--scores", type=Path, metavar="FILE", help="the scores file (default: ~/.drrn/scores.csv)")
     command.add_argument(
@@ -54,7 +54,7 @@ def add_command(commands: Any) -> None:
     policy = command.add_argument_group("a policy plays")
     policy.add_argument(
         "--policy", choices=["random", *POLICIES],
-        help="who chooses instead of a person: chance, or the agent in a way of its own (with --json or --show: best)",
+        help="who plays instead of you: random, or the agent by one of its policies (with --json or --show: best)",
     )  # fmt: skip
     policy.add_argument("--episodes", type=positive, default=1000, metavar="N", help="how many games (default: 1000)")
     policy.add_argument("--json", action="store_true", help="print the summary as JSON")

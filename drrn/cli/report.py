@@ -11,7 +11,7 @@ from typing import Any
 def add_command(commands: Any) -> None:
     command = commands.add_parser(
         "report",
-        help="make the experiments' tables and figures from their rows, or check them",
+        help="make the experiments' tables and figures from their rows, or check them against the rows",
         description="Write RESULTS.md, figures and one self-contained report.html from the rows of `drrn reproduce`. "
         "Nothing is trained and no game is needed. With --check nothing is written: exit code 1 says that the files "
         "are not what the rows say.",
@@ -19,11 +19,11 @@ def add_command(commands: Any) -> None:
     command.add_argument("--out", type=Path, default=Path("results"), help="the folder of results (default: results)")
     command.add_argument("--check", action="store_true", help="compare the files that are there with the rows")
     command.add_argument(
-        "--readme", type=Path, metavar="FILE", help="write, or check, the headline between its two markers, too"
+        "--readme", type=Path, metavar="FILE", help="also write, or check, the headline between its two markers"
     )
     command.add_argument(
         "--beyond", type=Path, metavar="FILE",
-        help="write, or check, the tables of what each part gives between their two markers, too (docs/beyond.md)",
+        help="also write, or check, the tables of what each part gives between their two markers (docs/beyond.md)",
     )  # fmt: skip
     command.set_defaults(run=run)
 

@@ -21,11 +21,11 @@ from drrn.writing import visible
 if TYPE_CHECKING:
     from drrn.experiments.running import Work
 
-DESCRIPTION = f"""Run what is missing of the paper's experiments, go on with what was cut, and write RESULTS.md and
-report.html. Experiments: {", ".join(EXPERIMENTS)}; the last three must be asked for.
-A job (one model of one size on one game, all seeds at once) is never run twice; a killed run goes on from its last
-round and ends with the same numbers. Rows made with other settings, or of another version of a game, are never mixed
-in."""
+DESCRIPTION = f"""Run those of the paper's experiments that are missing, continue interrupted ones, and write RESULTS.md
+and report.html. Experiments: {", ".join(EXPERIMENTS)}; the last three run only if --only names them.
+A job (one model of one size on one game, all seeds at once) is never run twice; a killed run continues from its last
+round and ends with the same numbers. Rows made with other settings, or with another version of a game, are never
+mixed."""
 PLANNED = {*BEST.settings, "action_hidden", "seed", "replicas"}
 
 
@@ -33,16 +33,18 @@ def add_command(commands: Any) -> None:
     command = commands.add_parser(
         "reproduce", help="run the paper's experiments, make its tables and figures", description=DESCRIPTION
     )
-    command.add_argument("--only", nargs="+", action="extend", default=[], metavar="NAME", help="experiments, or jobs")
+    command.add_argument(
+        "--only", nargs="+", action="extend", default=[], metavar="NAME", help="names of experiments, or of jobs"
+    )
     command.add_argument(
         "--games", nargs="+", action="extend", default=[], metavar="GAME",
         help="paper, built-in, names or paths (default: the paper's, where installed, and the built-in ones)",
     )  # fmt: skip
     command.add_argument(
-        "--seeds", type=positive, help="how many (default: 5; 10 beyond the paper, 3 of suites; quick: 1)"
+        "--seeds", type=positive, help="number of seeds (default: 5; 10 beyond the paper, 3 of suites; quick: 1)"
     )
-    command.add_argument("--first-seed", type=int, default=0, help="(default: 0)")
-    command.add_argument("--quick", action="store_true", help="a taste in three minutes: one seed, few rounds")
+    command.add_argument("--first-seed", type=int, default=0, help="the first seed (default: 0)")
+    command.add_argument("--quick", action="store_true", help="a short version in three minutes: one seed, few rounds")
     add_crew_options(command)
     command.add_argument("--out", type=Path, help="the folder of results (default: results; quick: results-quick)")
     command.add_argument(
@@ -51,7 +53,7 @@ def add_command(commands: Any) -> None:
     )  # fmt: skip
     command.add_argument(
         "--vectors", type=Path, metavar="FILE",
-        help="a file of word vectors, for those jobs that read by them; without it they are left out",
+        help="a file of word vectors, for the jobs that need them; without it they are left out",
     )  # fmt: skip
     command.add_argument(
         "--textworld", type=Path, metavar="FILE",
@@ -60,7 +62,11 @@ def add_command(commands: Any) -> None:
     command.add_argument(
         "--jericho", type=Path, metavar="FILE", help="a game that Jericho knows, for suites; without it none is played"
     )
-    command.add_argument("--again", action="store_true", help="redo what was made otherwise; old rows are put aside")
+    command.add_argument(
+        "--again",
+        action="store_true",
+        help="run jobs again whose rows were made with other settings; old rows are moved aside",
+    )
     command.set_defaults(run=run)
 
 

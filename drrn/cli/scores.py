@@ -17,7 +17,7 @@ from drrn.games import make
 def add_command(commands: Any) -> None:
     command = commands.add_parser(
         "scores",
-        help="how people did: novice and experienced averages",
+        help="scores of people who played: averages of first and of later games",
         description="Averages of the final rewards of the games that people finished: novice (each player's first "
         "game) and experienced (all later ones), as the paper reports. Games with an undo count in neither.",
     )

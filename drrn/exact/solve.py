@@ -91,9 +91,10 @@ def policy_value(graph: StateGraph, probabilities: Floats, discount: float | Non
 
 
 def best(graph: StateGraph, discount: float | None = None) -> Solution:
-    """The most that any policy can earn, to 1e-9, and how: value iteration from below, checked by the policy it gives.
+    """The best possible score of a compiled game (`score`), to 1e-9, and a policy that reaches it.
 
-    From below, and with staying for ever as an option of its own: else a loop would seem to put off a bad ending.
+    Without a discount it is the final reward, with one the return at that discount. It is found by value iteration from
+    below, with staying in a loop for ever as an option worth 0: otherwise a loop would seem to put off a bad ending.
     """
     if discount is not None and not 0 <= discount <= 1:
         raise InputError(f"the discount is {discount}; it must lie between 0 and 1")

@@ -118,9 +118,10 @@ def _is_run(variant: Variant, game: str | None, vectors: bool) -> bool:
 
 
 def settings_of(game: str, variant: Variant, opened: Game, scale: Scale) -> Settings:
-    """Defaults, under what suits the game, under what was tuned, under the variant, under what was asked for.
+    """A job's settings, by precedence: those given by --set, the variant's, those tuned, those that the game
+    recommends, the defaults.
 
-    What was asked for is for all jobs: a model that has no use for it is not refused.
+    Settings given by --set are for all jobs: a model that does not use one is not refused.
     """
     if isinstance(variant, Beyond):
         return _settings_beyond(variant, opened, scale)

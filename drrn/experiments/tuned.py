@@ -37,8 +37,11 @@ TUNED: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 
 def suiting(game: Game) -> dict[str, Any]:
-    """What suits a game, whatever the model: what is known of the paper's, under what the game says itself. Of a game
-    that is only ever stepped nobody knows beforehand what it pays: there α is relative to that, unless it names one."""
+    """The settings recommended for a game, whatever the model: by the game itself, else what is known of the paper's.
+
+    The size of the rewards of a game that can only be stepped is not known beforehand: there α is relative to their
+    spread, unless the game recommends an α.
+    """
     found = {**PAPER_GAMES.get(title_of(game), {}), **training_of(game)}
     unknown = "alpha" not in found and not can_be_compiled(game)
     return {"alpha_relative": True, **found} if unknown else found

@@ -1,6 +1,6 @@
-"""The contract of games: a game shows a text and its actions, takes an index, and shows the next text.
+"""The contract of games: a game shows a text and its actions, takes the index of one, and shows the next text.
 
-What a game may also say of itself stands in `optional`, what it must list to be compiled in `enumerable`.
+Optional attributes of a game are listed in `optional`; what it needs to be compiled, in `enumerable`.
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ from drrn.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What the player sees, and the reward for having arrived here."""
+    """What a player sees: a text and the actions to choose from; and the reward for having arrived there."""
 
     text: str
-    actions: tuple[str, ...] = ()  # none left: the story has ended
+    actions: tuple[str, ...] = ()  # none: the episode has ended
     reward: float = 0.0
 
     @property
     def ended(self) -> bool:
+        """Whether the episode has ended here."""
         return not self.actions
 
 
 @runtime_checkable
 class Game(Protocol):
-    """What every game owes. An agent sees observations and nothing else."""
+    """What every game must have: a name, `reset` and `step`. An agent sees only the observations."""
 
     name: str
 
     def reset(self, seed: int | None = None) -> Observation:
-        """Start a new episode; a seed restarts the game's generator, None lets it go on."""
+        """Start a new episode; a seed restarts the game's random generator, None continues with it as it is."""
         ...
 
     def step(self, index: int) -> Observation:
@@ -86,10 +87,11 @@ class ContractError(AssertionError):
 
 
 def check_game(game: Game, *, seed: int = 0, episodes: int = 3, max_steps: int = 500, markup: bool = False) -> None:
-    """Raise `ContractError` unless the game keeps the contract over some random episodes.
+    """Play some random episodes and raise `ContractError`, which names the rule, if the game breaks the contract.
 
-    Markup in a text is a fault, since a player should never see it: a link, a macro, an entity, a tag with its end.
-    With `markup`, the game is about such things and shows them on purpose.
+    The same seed and choices must show the same pages, the first observation must pay nothing, and an action that is
+    not there must be refused. Texts must be free of markup (links, macros, entities, a tag with its closing tag),
+    unless `markup=True` allows it.
     """
     name = getattr(game, "name", None)
     _expect(isinstance(name, str) and name != "", "a game has a name that is a non-empty str")

@@ -1,12 +1,12 @@
-"""Games that can be compiled: those that list the outcomes of an action, with their chances, from a state.
+"""Games that can be compiled: those that list the possible outcomes of an action, with their probabilities.
 
-    opening()               (chance, state) for each way an episode can begin
-    outcomes(state, index)  (chance, state) for each way the action at `index` can come out
-    look(state)             the Observation of a state, its actions in an order that the state fixes
+    opening()               (probability, state) for each way an episode can begin
+    outcomes(state, index)  (probability, state) for each possible outcome of the action at `index`
+    look(state)             the Observation of a state; the order of its actions must depend on the state alone
 
 A state is any hashable value that holds all that the rest of the episode depends on; the reward of `look(state)` is
-paid for arriving there. `ending_at(state)`, where a game has it, names the ending. A game that knows how to search
-itself better has `reachable_states(limit, memory, progress)`, which is then used instead.
+paid for arriving there. `ending_at(state)`, if a game has it, names the ending. A game that has a better way to search
+its states provides `reachable_states(limit, memory, progress)`, which is then used instead.
 """
 
 from __future__ import annotations
@@ -28,18 +28,24 @@ Outcomes = Iterable[tuple[float, Hashable]]
 
 @runtime_checkable
 class Enumerable(Protocol):
-    """The capability "can be compiled"."""
+    """A game that can be compiled, because it lists the possible outcomes of each action."""
 
-    def opening(self) -> Outcomes: ...
+    def opening(self) -> Outcomes:
+        """(probability, state) for each way an episode can begin; a state is any hashable value."""
+        ...
 
-    def outcomes(self, state: Any, index: int) -> Outcomes: ...
+    def outcomes(self, state: Any, index: int) -> Outcomes:
+        """(probability, state) for each possible outcome of the action at `index`."""
+        ...
 
-    def look(self, state: Any) -> Observation: ...
+    def look(self, state: Any) -> Observation:
+        """The observation of a state; the order of its actions must depend on the state alone."""
+        ...
 
 
 @runtime_checkable
 class Searchable(Protocol):
-    """The capability "searches its own states", for games that can leave out what no longer matters."""
+    """A game with its own search of its states, for games that can leave out variables that no longer matter."""
 
     def reachable_states(self, limit: int, memory: int, progress: Callable[[int], None] | None = None) -> States: ...
 

@@ -29,8 +29,12 @@ def is_environment(thing: object) -> bool:
 
 
 class GymnasiumGame:
-    """A game around an environment. An action is given to it by its number where its action space is discrete: the
-    number in the fixed list, or else in the list of commands that it gave; any other space is given the words."""
+    """A Gymnasium environment of texts as a game.
+
+    Its actions are those of `info["admissible_commands"]`, or the fixed list `actions` (by default the environment's
+    own attribute `actions`). Where the action space is discrete, the environment is given the index of an action in
+    that list; otherwise its words.
+    """
 
     most_copies = 16  # an environment may be large
 

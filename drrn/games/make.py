@@ -57,16 +57,20 @@ def make(
     folder: str | Path | None = None,
     outside: bool = False,
 ) -> Game:
-    """Open a game: a name (built in, added, or registered by a package), a Twee file or a folder of them, a published
-    Twine page, compiled Ink, the TOML beside a story, a game of a suite (`twx:coin`, `jericho:PATH`, … or a TOML that
-    names one), or a game of one's own as `module:factory`, where the factory is a class or function that returns a game
-    when called without arguments.
+    """Open a game by its name, the path of a story, or `module:factory`.
 
-    `shuffle` shows the actions in a new order each time; `paraphrased` shows them in other words, where the game has
-    them (a name chooses among its sets of them); `lenient` plays on without what is not supported; `encoding` is the
-    story file's, if it is not UTF-8; `engine` insists on our own reading of a Twine story ("native") or on the engine
-    that it was published with ("hosted"); `folder` is where to look for a module that is not installed (default: the
-    current one); `outside` allows a TOML to name a story and paraphrases outside its own folder.
+    A name is that of a built-in game, of one that was added, or of one that an installed package registers. A path is
+    that of a Twee file or a folder of them, a published Twine page, compiled Ink, or the TOML beside a story. A game of
+    a suite is `twx:coin`, `jericho:PATH` and so on, or a TOML that names one. A factory is a class or function that
+    returns a game when called without arguments.
+
+    - `shuffle`: show the actions in a new random order each time.
+    - `paraphrased`: show the actions in other words; a name chooses among the game's sets of paraphrases.
+    - `lenient`: skip what is not supported instead of refusing the story.
+    - `encoding`: of the story file, if it is not UTF-8.
+    - `engine`: play a Twine story by our own interpreter ("native") or by the engine in its file ("hosted").
+    - `folder`: where to look for a module that is not installed (default: the current folder).
+    - `outside`: allow a TOML to name a story and paraphrases outside its own folder.
     """
     options = {"shuffle": shuffle, "paraphrased": paraphrased, "lenient": lenient, "encoding": encoding}
     options |= {"engine": engine, "outside": outside}

@@ -1,22 +1,22 @@
-"""What a game may also say of itself, and what holds where it does not.
+"""Optional attributes of a game, and their defaults.
 
-A game owes `name`, `reset` and `step` (see `contract`). It may have any of these attributes as well:
+A game must have `name`, `reset` and `step` (see `contract`). It may have any of these attributes as well:
 
     title        str, for people                          default: its name
-    max_steps    int, where a loop should stop reading    default: 500
-    training     settings that suit it, by name           default: none
+    max_steps    int, the step limit of an episode        default: 500
+    training     recommended settings, by name            default: none
     ending       str, the name of the ending it is on     default: "the end"
-    stopped      bool, it cut the episode short itself    default: False
-    another()    a copy that plays on its own             default: None, it is used alone, in turn
+    stopped      bool, it truncated the episode itself    default: False
+    another()    an independent copy of the game          default: None, one episode at a time
     most_copies  int, how many may play at once           default: 64
-    close()      lets go of what a copy holds             default: nothing
-    fingerprint  str, a hash of what results belong to    default: a hash of its class and its name
+    close()      releases what a copy holds               default: nothing
+    fingerprint  str, a hash of what results depend on    default: a hash of its class and its name
     sources      what it was made from, by name           default: nothing
 
-This room asks for them. Six more belong to rooms of their own, which ask for them there: `shuffle` (actions are shown
-in a new order each time; compiled/compile and assemble), `edition` (str, what the fingerprint leaves out and a player
-still sees; compiled/cache), `ending_at(state)` (the ending's name at a state; compiled/search), `kind` (str, such as
-"parser"; authoring/survey), `position` (where a story stands; authoring/sightings), and what makes a game authored
+The functions of this module read them. Six more are read by other modules: `shuffle` (actions are shown in a new order
+each time; compiled/compile and assemble), `edition` (str, what the fingerprint leaves out and a player still sees;
+compiled/cache), `ending_at(state)` (the ending's name at a state; compiled/search), `kind` (str, such as "parser";
+authoring/survey), `position` (where a story stands; authoring/sightings), and what makes a game authored
 (stories/authored).
 """
 
@@ -42,12 +42,12 @@ def title_of(game: Game) -> str:
 
 
 def step_limit_of(game: Game) -> int:
-    """The step limit: after so many steps a loop stops the episode, which is no ending."""
+    """The step limit: the number of steps after which a loop truncates the episode."""
     return _count(game, "max_steps", STEP_LIMIT)
 
 
 def training_of(game: Game) -> Mapping[str, Any]:
-    """Settings that suit the game, by name."""
+    """The settings that the game recommends, by name."""
     settings = getattr(game, "training", None)
     if settings is None:
         return {}
@@ -62,12 +62,12 @@ def ending_of(game: Game, observation: Observation) -> str | None:
 
 
 def is_stopped(game: Game) -> bool:
-    """Whether the game cut the episode short though actions remain, so that it must be reset: truncated, not ended."""
+    """Whether the game itself truncated the episode: actions remain, but it must be reset."""
     return bool(getattr(game, "stopped", False))
 
 
 def another(game: Game) -> Game | None:
-    """A copy of the game with an episode and a generator of its own; None where the game cannot be copied."""
+    """A copy of the game with its own episode and random generator; None if the game cannot be copied."""
     copied = getattr(game, "another", None)
     twin = copied() if callable(copied) else None
     if twin is not None and not looks_like_a_game(twin):
@@ -81,7 +81,7 @@ def most_copies_of(game: Game) -> int:
 
 
 def close(game: Game) -> None:
-    """Let go of what the game holds, where it says how."""
+    """Release what the game holds, if it has a `close` method."""
     closing = getattr(game, "close", None)
     if callable(closing):
         closing()
@@ -93,7 +93,7 @@ def has_fingerprint(game: Game) -> bool:
 
 
 def fingerprint_of(game: Game) -> str:
-    """A hash of what results belong to: the game's own, else of its class and its name."""
+    """A hash of all that results depend on: the game's own, or else one of its class and its name."""
     if has_fingerprint(game):
         own = game.fingerprint  # type: ignore[attr-defined]
         if not isinstance(own, str) or not own:

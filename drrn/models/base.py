@@ -1,4 +1,4 @@
-"""What every model has: encoders, weights with a leading replica axis, and one question it answers."""
+"""The base class of models: encoders, weights with a leading replica axis, and the Q-values of pages."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PAIRS_AT_ONCE = 2**16  # pairs of a page and an action, of all replicas, that ar
 
 @dataclass(frozen=True)
 class Shape:
-    """How large a model is, and how it reads."""
+    """The sizes of a model, and its encoders."""
 
     hidden: int = 100
     layers: int = 2
@@ -78,7 +78,7 @@ LookUp = Callable[[str, Ids, Store], Sequence[Look]]  # of an encoder by name: s
 
 
 class Model:
-    """Q of the shown actions. A subclass makes its encoders and weights, and says what `forward` is.
+    """A model that gives the Q-values of the actions of a page. A subclass defines `build`, `reads` and `forward`.
 
     Weights carry a leading replica axis R; replica r starts from `seeds[r]` and never sees another's.
     """
@@ -118,15 +118,15 @@ class Model:
         return self.shape.lstm_gain
 
     def build(self) -> None:
-        """Make the encoders and weights."""
+        """Create the encoders and weights."""
         raise NotImplementedError
 
     def reads(self, pages: Pages) -> dict[str, Ids]:
-        """Which texts each encoder must read, [..., N]; the pages may have further axes before."""
+        """The ids of the texts that each encoder must read, [..., N], by its name; pages may have leading axes."""
         raise NotImplementedError
 
     def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
-        """Q-values [R, B, A]; where there is no action, anything."""
+        """Q-values [R, B, A]; where a page has no action, any number."""
         raise NotImplementedError
 
     def q(self, pages: Pages, store: Store | None = None) -> Tensor:

@@ -87,7 +87,7 @@ class Linear(MaxActionDQN):
 
 
 class LookUpTable(Model):
-    """Q of each exact pair of texts, learned apart: what understands nothing. A control, not a baseline."""
+    """A separate Q for each exact pair of texts, without any generalisation: a control, not a baseline."""
 
     indexes_texts = True
 

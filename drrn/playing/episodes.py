@@ -1,4 +1,4 @@
-"""Playing episodes to their end or to the step limit. The game says when the story ends; the loop when we stop."""
+"""Playing episodes to their ending or to the step limit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Policy = Callable[[Observation], int]  # the index of the action to take; one th
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """What became of an episode."""
+    """The outcome of an episode: final reward, return, steps, and the name of its ending."""
 
     final_reward: float  # of the ending; 0 where the episode was stopped
     total: float  # the return, undiscounted
@@ -37,14 +37,17 @@ class Summary:
 
 
 def random_policy(seed: int) -> Policy:
-    """Each action with the same chance."""
+    """A policy that takes each action with the same probability."""
     draw = random.Random(seed).random
     return lambda observation: int(draw() * len(observation.actions))
 
 
 def play_episodes(game: Any, policy: Policy, episodes: int, seed: int) -> Iterator[Episode]:
-    """Yield each finished episode of a game, by name or as an object; the seed makes all of them. A policy that has a
-    `begin()` is told of each new episode."""
+    """Play episodes and yield the outcome of each, an `Episode`.
+
+    `game` is a name, a path or an object; `policy` is a function from an observation to the index of an action. One
+    seed determines all episodes. If the policy has a method `begin()`, it is called before each episode.
+    """
     game = as_game(game)
     most = step_limit_of(game)
     begin = getattr(policy, "begin", None)

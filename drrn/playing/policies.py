@@ -27,7 +27,7 @@ class QPolicy(Protocol):
 
 
 class Memoryless:
-    """A policy that chooses the same way wherever it has been before."""
+    """A policy that does not depend on which pages the episode has shown before."""
 
     def again(self, replica: int, q: Q, pages: Pages) -> Probabilities | None:
         return None
@@ -45,7 +45,7 @@ class Softmax(Memoryless):
 
 @dataclass(frozen=True)
 class Greedy(Memoryless):
-    """The best action always."""
+    """Always takes the action with the highest Q."""
 
     def first(self, replica: int, q: Q, pages: Pages) -> Probabilities:
         return greedy(q, pages.mask)
@@ -53,7 +53,7 @@ class Greedy(Memoryless):
 
 @dataclass(frozen=True)
 class EpsilonGreedy(Memoryless):
-    """With probability ε any action, else the best."""
+    """With probability ε a random action, else the one with the highest Q."""
 
     epsilon: float
 

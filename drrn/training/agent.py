@@ -1,4 +1,4 @@
-"""An agent: a trained model that can be asked and evaluated, and play."""
+"""An agent: a trained model that can be asked for Q-values, evaluated, and played with."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ Q = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Attention:
-    """How much each word counted for the Q of a pair, in shares that sum to 1, the mean over replicas; a side whose
-    encoder gives no weights has none. Words that the agent never met are left out: it reads nothing there."""
+    """Attention weights of the words of a state and of an action, which sum to 1; means over replicas. A side whose
+    encoder is not attention has none. Words that the agent never met are left out."""
 
     state: list[tuple[str, float]]
     action: list[tuple[str, float]]
 
 
 class Agent:
-    """Replicas of one model that were trained. Their Q-values are given together, [R, A]."""
+    """The trained replicas of one model. Its Q-values have the shape [replicas, actions]."""
 
     def __init__(
         self,
@@ -60,10 +60,10 @@ class Agent:
         self._players: dict[str, Player] = {}  # of `act`, by policy
 
     def ask(self, state: str, actions: Sequence[str]) -> Q:
-        """Q of each action in a state, for each replica: [R, A]. Any text will do; unknown words count for nothing,
-        except to an encoder that reads word vectors.
+        """Q-values of actions in a state, [replicas, actions].
 
-        Nothing of it is kept: asking leaves the training as it is.
+        The texts may be anything; unknown words count for nothing, except to an encoder that reads word vectors. Asking
+        does not change the agent.
         """
         if isinstance(actions, str):
             raise InputError(f'the actions must be a list of texts, not the one text "{actions[:60]}"')
@@ -73,8 +73,8 @@ class Agent:
         return found / self.scales
 
     def act(self, text: str, actions: Sequence[str], *, policy: str = "greedy") -> str:
-        """The action it takes, in words: for a loop of your own. It remembers nothing of the episode; `policy` gives a
-        player that does."""
+        """The action that the agent takes, in words: for a loop of your own. It remembers nothing of the episode; the
+        player that `policy` returns does."""
         if policy not in self._players:
             self._players[policy] = self.policy(policy)
         self._players[policy].begin()
@@ -88,7 +88,7 @@ class Agent:
         record.save_agent(Path(folder), self.config(), self.model, factors)
 
     def attention(self, state: str, actions: Sequence[str]) -> list[Attention]:
-        """Which words of the state and of each action carried its Q; the run must have been trained with attention."""
+        """Attention weights for each action; the agent must have been trained with the encoder attention."""
         store = self.model.store.scratch()
         page = pages_of([[store.page(state, actions)]] * len(self.model.seeds))
         sides = [None if w is None else w[:, 0].mean(dim=0) for w in attention_of(self.model, page, store)]  # [A, L]
@@ -104,7 +104,7 @@ class Agent:
         ]
 
     def policy(self, name: str = "best", *, seed: int = 0, replica: int | None = None) -> Player:
-        """A player for `drrn.play_episodes`: best, softmax or greedy, of one replica, or by the mean of their Q."""
+        """A policy for `drrn.play_episodes`: best, softmax or greedy, by one replica or by the mean of their Q."""
         return Player(self, name, seed, replica)
 
     def evaluate(
@@ -117,8 +117,8 @@ class Agent:
         workers: int = 1,
         recipe: Recipe | None = None,
     ) -> list[Evaluation]:
-        """How each replica plays a game, by each policy; the game is a name or an object, as for `drrn.trainer`, with
-        the recipe that opened it, if one did."""
+        """Evaluate each replica on a game, by each policy; the game is a name, a path or an object, as for
+        `drrn.trainer`. `recipe` is how the game was opened, where other processes must open it again."""
         (opened, named), history = opened_game(game), self.settings.history
         opened, recipe = with_history(opened, history), recipe or named
         lanes = lanes_of(opened, replace(recipe, history=history) if recipe else None, workers)
@@ -126,7 +126,7 @@ class Agent:
         return evaluate(rollouts, policies, self.settings.alpha, episodes, self.settings.seeds, number)
 
     def exact(self, game: Any, policy: str = "softmax") -> tuple[Compiled, list[Score]]:
-        """What each replica is expected to score, without the noise of sampling; the game must compile."""
+        """The compiled game, and the exact expected score of each replica; the game must be able to be compiled."""
         game = with_history(as_game(game), self.settings.history)
         if self.model.sees_menu:
             raise InputError("this model's choice depends on the order of the actions: its score can only be sampled")
@@ -136,7 +136,7 @@ class Agent:
 
 
 class Player:
-    """An agent at a game: a policy that chooses page by page, and remembers the pages of the episode."""
+    """An agent that plays: a policy that remembers the pages of the current episode."""
 
     def __init__(self, agent: Agent, policy: str, seed: int = 0, replica: int | None = None) -> None:
         self.agent, self.replica = agent, replica
@@ -145,12 +145,12 @@ class Player:
         self.begin()
 
     def begin(self) -> None:
-        """A new episode: no page has been shown."""
+        """Begin a new episode: forget the pages of the last one."""
         self.shown: set[str] = set()
         self.history.begin()
 
     def __call__(self, observation: Observation) -> int:
-        """The index of the action it takes."""
+        """The index of the action that it takes."""
         text = self.history.told(observation.text)
         _, shares = self.thinks(observation, seen=text in self.shown)
         self.shown.add(text)
@@ -159,13 +159,13 @@ class Player:
         return chosen
 
     def act(self, text: str, actions: Sequence[str]) -> str:
-        """The action it takes, in words, in an episode that `begin` began."""
+        """The action that it takes, in words; call `begin` before each episode."""
         if isinstance(actions, str) or not actions:
             raise InputError(f"act chooses from a list of actions that is not empty, not from {actions!r:.60}")
         return str(actions[self(Observation(str(text), tuple(actions)))])
 
     def thinks(self, observation: Observation, *, seen: bool) -> tuple[Q, Probabilities]:
-        """Q of each action, and its probability, on a page that this episode has or has not shown before."""
+        """Q and probability of each action; `seen` says whether this episode has shown the page before."""
         asked = self.agent.ask(self.history.told(observation.text), observation.actions)
         scaled = asked * self.agent.scales  # α was chosen for the units that were learned in
         q, by = (each.mean(axis=0) if self.replica is None else each[self.replica] for each in (asked, scaled))
@@ -174,7 +174,7 @@ class Player:
 
 
 def shape_of(settings: Settings, most_actions: int) -> Shape:
-    """How large the model is that the settings ask for, and how it reads."""
+    """The sizes and encoders of the model that the settings describe."""
     s, vectors, sentences = settings, None, None
     states, actions = (encoder_of(name, trained=s.vectors_trained) for name in s.encoders)
     if s.vectors is not None and s.reads_vectors and uses(s.model, "vectors"):
@@ -187,7 +187,7 @@ def shape_of(settings: Settings, most_actions: int) -> Shape:
 
 
 def torch_device(name: str) -> torch.device:
-    """A device that is there, or a sentence."""
+    """The PyTorch device of this name; `InputError` if it is not available."""
     try:
         device = torch.device(name)
         torch.zeros(1, device=device).cpu()  # one that only pretends gives nothing back

@@ -56,8 +56,7 @@ def memory_needed(settings: Settings, words: int) -> int:
 
 
 class Divergence:
-    """Watches the weights from round to round: it stops a run that has lost its numbers, and says where units saturate,
-    once."""
+    """Checks the weights after each round: ends a run whose weights are not finite, warns once of saturated units."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings, self.said = settings, False

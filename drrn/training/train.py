@@ -45,7 +45,7 @@ MOST_ACTIONS = 20  # outputs of the max-action models, where the game's own numb
 
 @dataclass(frozen=True)
 class Round:
-    """A finished round: its number from 1, evaluations, and what it took."""
+    """A finished round: its number (from 1), the evaluation of each replica by each policy, and what it took."""
 
     number: int
     evaluations: list[Evaluation]
@@ -54,8 +54,8 @@ class Round:
 
 
 class Trainer:
-    """A model that learns a game. Everything follows from the settings: a round needs nothing of the rounds before it
-    but the weights and what the learner keeps, so a run can be resumed after any round."""
+    """Trains a model on a game, round by round. Everything is determined by the settings, and a round needs only the
+    weights and what the learner keeps from the rounds before, so a run can be resumed after any round."""
 
     def __init__(
         self,
@@ -67,9 +67,10 @@ class Trainer:
         threads: int = 1,
         progress: Callable[[int], None] | None = None,
     ) -> None:
-        """`recipe` is how the game was opened, if it was opened by its name: then it can be opened again, here or in
-        other processes; an object that was given is used as it is. PyTorch uses so many `threads` while this works: the
-        products are small, and more of them mostly wait. `progress` is told how many states a compilation has searched.
+        """`recipe` is how the game was opened, if it was opened by its name, so that it can be opened again, here or in
+        other processes; a game given as an object is used as it is. `threads` is how many threads PyTorch uses while
+        training (more rarely help, since the matrices are small). `progress` is called with the number of states that
+        compiling the game has found so far.
         """
         if threads < 1:
             raise InputError(f"threads is {threads}; it must be at least 1")
@@ -95,7 +96,7 @@ class Trainer:
         self.rollouts = self._rollouts()
 
     def train(self) -> Iterator[Round]:
-        """Play, learn, evaluate; yield; again."""
+        """Play, learn and evaluate, round by round; yield each finished `Round`."""
         if self.torn:
             log.warning("a round was interrupted while it learned, and a part of it is learned twice: for the numbers "
                         "of a run that was not, go on from the last saved round by drrn.resume")  # fmt: skip
@@ -111,14 +112,14 @@ class Trainer:
         return Agent(self.model, self.settings, scales, lambda: record.config_of(self))
 
     def save(self, folder: str | Path) -> None:
-        """Keep the run in a folder: `drrn.load` asks and evaluates it, `drrn.resume` goes on with it.
+        """Save the run to a folder: `drrn.load` loads the agent from it, `drrn.resume` continues the training.
 
-        A folder that holds another run is refused; the run's own is brought up to date.
+        A folder that holds another run is refused; the run's own folder is updated.
         """
         record.save(Path(folder), self)
 
     def state(self) -> State:
-        """All that a resumed run needs."""
+        """Everything that a resumed run needs."""
         return {
             "game": fingerprint_of(self.game),
             "round": self.round,
@@ -130,7 +131,7 @@ class Trainer:
         }
 
     def restore(self, state: State, source: str) -> None:
-        """Go on from where a trainer of the same game and settings stood; `source` is what a complaint names."""
+        """Continue from the state of a trainer of the same game and settings; `source` is named in error messages."""
         if state["game"] != fingerprint_of(self.game):
             raise InputError(f"{source}: it holds the weights of another game")
         self.store.restore(state["store"], texts=self.grows)

@@ -44,7 +44,7 @@ def alike(
 
 
 def mixed(x: Hashes) -> Hashes:
-    """SplitMix64: every bit of the result hangs on every bit of x."""
+    """SplitMix64: every bit of the result depends on every bit of x."""
     x = x + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

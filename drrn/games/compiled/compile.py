@@ -28,11 +28,12 @@ def compile_game(
     progress: Callable[[int], None] | None = None,
     cache: Path | bool = True,
 ) -> Compiled:
-    """The game as arrays, from the cache where it was compiled before; `InputError` says why it cannot be.
+    """Compile a game: find every state that it can reach, and store them as arrays.
 
-    `limit` is in states and `memory` in MB (both about; a game in the cache needs neither); `progress` is told how many
-    states were searched; `cache` is a folder, True for the usual one, False for none. A game without a fingerprint of
-    its own is not kept there: nobody could tell when it has changed.
+    `InputError` says why a game cannot be compiled. `limit` is the largest number of states, `memory` the largest size
+    in MB (both approximate). `progress` is called with the number of states found so far. Compiled games are cached:
+    `cache` is a folder, True for the usual one, False for none. A game without its own fingerprint is not cached, since
+    nobody could tell when it has changed.
     """
     if not looks_like_a_game(game):
         raise InputError(f"a {type(game).__name__} is no game: open a name with drrn.make, or give an object of a game")

@@ -22,7 +22,8 @@ NO_PART_OF_PLAY = ("name", "title", "raw_states", "raw_complete", "live_states",
 
 @dataclass(eq=False)
 class Compiled(StateGraph):
-    """A state graph that keeps the contract of games."""
+    """A compiled game: all its states as arrays. It is a game like any other, and `play` runs thousands of episodes at
+    once."""
 
     play = lockstep.play_in_lockstep  # so many episodes, thousands at once
 

@@ -1,0 +1,94 @@
+"""Brings into the documentation site what its pages link to outside docs/, so that links also work on a code host.
+
+MkDocs loads it as a hook. README.md becomes the first page; results, examples and sources keep their paths. The table
+of all settings is made here, from their declarations.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+from drrn.recipes import STRONG
+from drrn.settings import all_settings
+
+ROOT = Path(__file__).parents[1]
+DOCS = "docs/"
+LINK = re.compile(r"(?P<before>\]\(|(?:src|href)=\")(?P<path>[^)\"#\s:]+)(?P<after>#[^)\"\s]*)?(?P<end>[)\"])")
+SETTINGS = "<!-- settings -->"
+CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]+`", re.M | re.S)
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add README.md and, from there and from docs/ on, every file of the repository that is linked to."""
+    waiting = ["README.md", *(DOCS + file.src_uri for file in files.documentation_pages())]
+    seen = set(waiting)
+    while waiting:
+        path = waiting.pop()
+        if not path.startswith(DOCS):
+            files.append(File.generated(config, place(path), abs_src_path=str(ROOT / path)))
+        for link in linked(path) - seen:
+            seen.add(link)
+            waiting.append(link)
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Point each link at the place that its file has in the site."""
+    path = source(page.file.src_uri)
+
+    def moved(match: re.Match[str]) -> str:
+        target = repository_path(path, match["path"])
+        there = posixpath.relpath(place(target), posixpath.dirname(place(path)) or ".")
+        return f"{match['before']}{there}{match['after'] or ''}{match['end']}"
+
+    return outside_code(markdown, lambda text: LINK.sub(moved, text)).replace(SETTINGS, settings_table())
+
+
+def settings_table() -> str:
+    """Every setting, its value in either recipe, and what it is."""
+    lines = ["| setting | the paper's recipe | the strong recipe, where it differs | |", "| --- | --- | --- | --- |"]
+    for name, setting in all_settings().items():
+        strong = f"`{STRONG[name]}`" if STRONG.get(name, setting.default) != setting.default else ""
+        meaning = setting.help.replace("|", "\\|")
+        lines.append(f"| `{name}` | `{setting.default}` | {strong} | {meaning} |")
+    return "\n".join(lines)
+
+
+def outside_code(markdown: str, change: Any) -> str:
+    """The text with what is not code changed."""
+    done, last = [], 0
+    for code in CODE.finditer(markdown):
+        done += [change(markdown[last : code.start()]), code.group()]
+        last = code.end()
+    return "".join((*done, change(markdown[last:])))
+
+
+def linked(path: str) -> set[str]:
+    """The files of the repository that a page links to; what is no Markdown links to none."""
+    if not path.endswith(".md"):
+        return set()
+    text = CODE.sub("", (ROOT / path).read_text(encoding="utf-8"))
+    targets = {repository_path(path, match["path"]) for match in LINK.finditer(text)}
+    return {target for target in targets if (ROOT / target).is_file()}
+
+
+def repository_path(page: str, link: str) -> str:
+    """The path from the root of the repository of what a page links to."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(page), link))
+
+
+def place(path: str) -> str:
+    """Where a file of the repository is in the site."""
+    return "index.md" if path == "README.md" else path.removeprefix(DOCS)
+
+
+def source(uri: str) -> str:
+    """Which file of the repository is at a place in the site."""
+    if uri == "index.md":
+        return "README.md"
+    return DOCS + uri if (ROOT / DOCS / uri).is_file() else uri
