@@ -93,15 +93,15 @@ class WatchedGame:
             raise _OutOfTime
 
 
-def agent_play(game: Game, sightings: Sightings, until: float) -> AgentPlay | None:
-    """Let an agent learn and then play until the time is over; None where it came to play no game."""
+def agent_play(game: Game, sightings: Sightings, seconds: float) -> AgentPlay | None:
+    """Let an agent learn and then play, for so many seconds; None where it came to play no game."""
     import torch
 
     from drrn.training.train import Trainer, threads_of_torch
 
     watched = WatchedGame(game, sightings)
     begun = time.monotonic()
-    watched.until = begun + LEARNING * (until - begun)
+    until, watched.until = begun + seconds, begun + LEARNING * seconds
     chosen = recipe(paper=False, suiting=training_of(game))
     try:
         settings = replace(Settings(), **{**chosen, **SMALL})
@@ -109,7 +109,7 @@ def agent_play(game: Game, sightings: Sightings, until: float) -> AgentPlay | No
         _learn(trainer)
         learned_from, watched.until = watched.begun, until
         with threads_of_torch(1):
-            tally = _played(watched, trainer.agent, until)
+            tally = _played(watched, trainer.agent)
     except InputError:  # a page cannot be told, or the game asks for settings that are not there: it goes without
         return None
     return AgentPlay(learned_from, tally) if tally.games else None
@@ -123,7 +123,7 @@ def _learn(trainer: Trainer) -> None:
         pass
 
 
-def _played(watched: WatchedGame, agent: Agent, until: float) -> RandomTally:
+def _played(watched: WatchedGame, agent: Agent) -> RandomTally:
     """Games by the policy `best`, as many as there is time for; one that the clock ends does not count."""
     player, tally = agent.policy("best"), RandomTally()
     try:

@@ -147,7 +147,7 @@ class StoryTest:
         except KeyboardInterrupt:
             self.interrupted = True
             self.why_not = self.why_not if self.exact is None else ""
-        return self._report()
+        return self.report()
 
     def story_map(self) -> StoryMap:
         """The map of what was found: of all states where it is exact, else of what was seen."""
@@ -170,9 +170,10 @@ class StoryTest:
                 return
         pays = self._endings_pay_differently() and (1 - PLAYING) * self.seconds > AGENT_SECONDS
         self._play(self._at(PLAYING if pays else 1), self._at(PLAYING if pays else 1))
-        if self._endings_pay_differently() and self._at(1) - time.monotonic() > AGENT_SECONDS:
+        left = self._at(1) - time.monotonic()
+        if self._endings_pay_differently() and left > AGENT_SECONDS:
             self._say("an agent learns, and plays")
-            self.agent = agent_play(self.game, self.sightings, self._at(1))
+            self.agent = agent_play(self.game, self.sightings, left)
 
     def _endings_pay_differently(self) -> bool:
         """Whether there is anything for an agent to learn."""
@@ -236,7 +237,8 @@ class StoryTest:
         if self.progress:
             self.progress(what)
 
-    def _report(self) -> StoryReport:
+    def report(self) -> StoryReport:
+        """What was found so far, put together."""
         game, sightings, tally = self.game, self.sightings, self.played.tally
         self._add_what_was_compiled()
         links, story = links_of(game), story_behind(game)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import subprocess
 import sys
 import threading
@@ -21,15 +20,3 @@ def start_detached(module: str, *arguments: str, log: Path) -> subprocess.Popen[
         )
     threading.Thread(target=process.wait, daemon=True).start()  # so that none is left behind as a zombie
     return process
-
-
-def is_locked(path: Path) -> bool:
-    """Whether a process holds the lock that a file stands for."""
-    try:
-        with path.open("r+") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return False

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from drrn.home import home
+from drrn.processes import is_locked
 from drrn.serve.answers import Refusal
-from drrn.serve.detached import is_locked
 from drrn.serve.library import Library
 from drrn.serve.run_files import HIDDEN, RunFiles
 
