@@ -166,7 +166,7 @@ def _heights(graph: BandGraph) -> dict[Node, float]:
             wishes = {}
             for node in column:
                 near = joined[0][node] + joined[1][node] if both else joined[sweep % 2][node]
-                # All are drawn a little to the middle: links leave below titles and arrive at them, so a band would sink.
+                # All are drawn a little to the middle: links leave below titles and arrive at them, so bands sink.
                 near = [*near, (node, -top[node] - graph.height(node) / 2, PULL * len(near))] if near else near
                 total = sum(weight for _, _, weight in near)
                 wish = sum((top[other] + by) * weight for other, by, weight in near) / total if near else top[node]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from html import escape
 
 from drrn.authoring.map_boxes import breadth, cut, plain
+from drrn.authoring.map_layout import MapLayout
 from drrn.authoring.map_looks import CLASSES, counted_places
 from drrn.authoring.story_map import StoryMap
 
@@ -24,7 +25,7 @@ class LegendItem:
     y: float
 
 
-def legend_items(drawn: StoryMap, width: float) -> list[LegendItem]:
+def legend_items(drawn: StoryMap, layout: MapLayout, width: float) -> list[LegendItem]:
     """The signs that the map has need of, in lines."""
     signs = [("page", f"a {drawn.noun} with its links"), ("start", "where the story begins")]
     rewards = sorted({reward for reward in drawn.reward if reward is not None})
@@ -33,8 +34,14 @@ def legend_items(drawn: StoryMap, width: float) -> list[LegendItem]:
         signs.append(("ending", f"an ending, its colour by what it pays{span}, and its share of random games"))
     if any(drawn.trap):
         signs.append(("trap", "no ending can be reached from here, or not always"))
-    signs += [("on", "the wider, the more often random play goes there"), ("back", "leads back")]
-    signs += [("chip", "leads back, or on, to the page named"), ("again", "leads to the same page")]
+    signs.append(("on", "the wider, the more often random play goes there"))
+    named = [(place, target) for (place, _), targets in layout.references.items() for target in targets]
+    if any(line.back for line in layout.lines):
+        signs.append(("back", "leads back"))
+    if any(place != target for place, target in named):
+        signs.append(("chip", "leads back, or on, to the page named"))
+    if any(place == target for place, target in named):
+        signs.append(("again", "leads to the same page"))
     items, x, y = [], LEFT, FIRST_Y
     for sign, words in signs:
         needs = SIGN + 8 + LETTER * breadth(words) + 20
@@ -50,19 +57,19 @@ def map_titles(drawn: StoryMap, width: float) -> tuple[str, str]:
     return cut(plain(drawn.name), int((width - 2 * LEFT) / 10)), counted_places(drawn)
 
 
-def legend_height(drawn: StoryMap, width: float) -> float:
+def legend_height(drawn: StoryMap, layout: MapLayout, width: float) -> float:
     """How much of the canvas the head takes."""
-    return legend_items(drawn, width)[-1].y + LINE
+    return legend_items(drawn, layout, width)[-1].y + LINE
 
 
-def legend_svg(drawn: StoryMap, width: float) -> list[str]:
+def legend_svg(drawn: StoryMap, layout: MapLayout, width: float) -> list[str]:
     """The head as SVG."""
     title, count = map_titles(drawn, width)
     parts = [
         f'<g class="legend"><text class="heading" x="{LEFT:.0f}" y="{TITLE_Y:.0f}">{escape(title)}</text>',
         f'<text class="note" x="{LEFT:.0f}" y="{COUNT_Y:.0f}">{escape(count)}</text>',
     ]
-    for item in legend_items(drawn, width):
+    for item in legend_items(drawn, layout, width):
         parts.append(f'<g transform="translate({item.x:.0f} {item.y:.0f})">{_sign(item.sign)}')
         parts.append(f'<text class="note" x="{SIGN + 6:.0f}" y="4">{escape(item.words)}</text></g>')
     return [*parts, "</g>"]

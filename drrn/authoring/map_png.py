@@ -36,13 +36,13 @@ def map_figure(drawn: StoryMap, engine: str = "auto") -> Any:
 
     layout = map_layout(drawn, engine)
     width = max(layout.width, LEAST_WIDTH)
-    top = legend_height(drawn, width)
+    top = legend_height(drawn, layout, width)
     figure = Figure(figsize=(width / POINTS, (layout.height + top) / POINTS), facecolor=LIGHT["paper"])
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
     axes.set_xlim(0, width)
     axes.set_ylim(layout.height, -top)
-    _draw_legend(axes, drawn, width, -top)
+    _draw_legend(axes, drawn, layout, width, -top)
     for line in sorted(layout.lines, key=lambda line: line.often):
         _draw_line(axes, line)
     for number, box in enumerate(layout.boxes):
@@ -123,11 +123,11 @@ def _draw_words(
             say(chip, x + WIDTH - 8, y + page.row_y(row), 7.6, "back" if back else "ink", ha="right")
 
 
-def _draw_legend(axes: Any, drawn: StoryMap, width: float, top: float) -> None:
+def _draw_legend(axes: Any, drawn: StoryMap, layout: MapLayout, width: float, top: float) -> None:
     title, count = map_titles(drawn, width)
     axes.text(LEFT, top + TITLE_Y - 6, title.replace("$", r"\$"), fontsize=14, weight="bold", va="center")
     axes.text(LEFT, top + COUNT_Y - 4, count, fontsize=8.8, color=LIGHT["soft"], va="center")
-    for item in legend_items(drawn, width):
+    for item in legend_items(drawn, layout, width):
         _draw_sign(axes, item, top)
         axes.text(item.x + SIGN + 6, top + item.y, item.words, fontsize=8.8, color=LIGHT["soft"], va="center")
 

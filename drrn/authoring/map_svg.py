@@ -33,7 +33,7 @@ def story_map_svg(drawn: StoryMap, *, with_style: bool = True, engine: str = "au
     """
     layout = map_layout(drawn, engine)
     width = max(layout.width, LEAST_WIDTH)
-    top = legend_height(drawn, width)
+    top = legend_height(drawn, layout, width)
     height = layout.height + top
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="story-map" viewBox="0 0 {width:.0f} {height:.0f}" '
@@ -41,7 +41,7 @@ def story_map_svg(drawn: StoryMap, *, with_style: bool = True, engine: str = "au
     ]
     parts += [f"<style>{MAP_STYLE}</style>"] * with_style
     parts += [MARKERS, f'<rect class="paper" width="{width:.0f}" height="{height:.0f}"/>']
-    parts += legend_svg(drawn, width)
+    parts += legend_svg(drawn, layout, width)
     parts.append(f'<g class="map" transform="translate(0 {top:.0f})">')
     parts += [_way(drawn, line) for line in sorted(layout.lines, key=lambda line: line.often)]
     for number, box in enumerate(layout.boxes):
