@@ -126,8 +126,11 @@ class AskedProcess:
 def quiet_worker(serve: Serve, *arguments: Any) -> Worker:
     """A worker, begun in a thread, that Ctrl-C does not reach from its first moment on: it inherits what is blocked."""
     resource_tracker.ensure_running()  # which the first worker would begin, and unblock the signal again
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # of this thread alone; the main one takes the signal
-    return Worker(serve, *arguments)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # of this thread alone
+    try:
+        return Worker(serve, *arguments)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def answer_questions(connection: Connection[Any, Any], respond: Callable[..., Any]) -> None:

@@ -110,5 +110,6 @@ def _stop_when_told(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where who began this process ignores it
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where who began this process ignores it,
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # or keeps it back
     sys.exit(train_apart(*sys.argv[1:4]))
