@@ -31,8 +31,8 @@ USAGE = """drrn train GAME [--paper] [--out RUN] [settings]
 DESCRIPTION = """\
 Learn a game: all replicas side by side, by one of two recipes.
 
-  drrn train GAME           the strong recipe, the one that wins: returns of whole episodes, exploring by optimism
-  drrn train GAME --paper   the paper's settings, under what suits the game (in a story's TOML: [training])
+  drrn train GAME           the strong recipe, which scores highest: returns of whole episodes, exploring by optimism
+  drrn train GAME --paper   the paper's settings, and those that the game recommends (in a story's TOML: [training])
 
 What you give here comes before either, and any part of the strong recipe can be switched off: none for what is
 optional, 0 for a share, --no-… for what is on or off. After each round a row is added to evaluations.csv, and the run

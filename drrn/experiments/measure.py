@@ -23,7 +23,8 @@ from drrn.playing.policies import policy_of
 from drrn.playing.rollouts import Rollouts
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.settings import Settings
-from drrn.training.train import Trainer, compiled_or_none
+from drrn.training.agent import compiled_or_none
+from drrn.training.train import Trainer
 
 MEASURED = ("softmax", "greedy")  # the policies of the paper's experiments, whatever others there are
 

@@ -111,7 +111,7 @@ class TestedStory:
             for number, (ending, odds) in enumerate(zip(c.endings, chance.endings, strict=True))
         ]
         return {
-            "pages": len(c.page_text),
+            "pages": len(c.texts),
             "states": len(c),
             "endings": sorted(endings, key=lambda ending: -ending["odds"]),
             "random": chance.final_reward,

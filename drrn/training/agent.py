@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 
 from drrn.errors import InputError
 from drrn.exact.solve import Score, policy_score
-from drrn.games import Compiled, Observation, Recipe, as_game, compile_game, opened_game
+from drrn.games import Compiled, Game, Observation, Recipe, as_game, can_be_compiled, compile_game, opened_game
+from drrn.games.compiled.compile import MOST_STATES
 from drrn.games.history import PageHistory, with_history
 from drrn.games.optional import step_limit_of
 from drrn.learning.exploration import Probabilities, draw_actions
@@ -21,8 +23,10 @@ from drrn.models import Model, Pages, SentenceTexts, Shape, TextVectors, encoder
 from drrn.models.pairs import attention_of
 from drrn.playing.compiled_rollouts import CompiledRollouts
 from drrn.playing.evaluation import Evaluation, evaluate
+from drrn.playing.menu_rollouts import compiled_rollouts
 from drrn.playing.policies import POLICIES, chances, policy_of
 from drrn.playing.pool import lanes_of
+from drrn.playing.rollouts import Rollouts
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.playing.trajectory import pages_of
 from drrn.settings import Settings, uses
@@ -30,6 +34,8 @@ from drrn.text import Lexicon, words
 from drrn.training import record
 from drrn.vectors import open_vectors
 from drrn.vectors.sentences import open_sentences
+
+log = logging.getLogger("drrn")
 
 Q = NDArray[np.float32]
 
@@ -121,8 +127,12 @@ class Agent:
         `drrn.trainer`. `recipe` is how the game was opened, where other processes must open it again."""
         (opened, named), history = opened_game(game), self.settings.history
         opened, recipe = with_history(opened, history), recipe or named
-        lanes = lanes_of(opened, replace(recipe, history=history) if recipe else None, workers)
-        rollouts = SteppedRollouts(opened, self.model, lanes)
+        rollouts: Rollouts
+        if compiled := compiled_or_none(opened, self.settings):
+            rollouts = compiled_rollouts(compiled, self.model, self.model.store.scratch())
+        else:
+            lanes = lanes_of(opened, replace(recipe, history=history) if recipe else None, workers)
+            rollouts = SteppedRollouts(opened, self.model, lanes)
         return evaluate(rollouts, policies, self.settings.alpha, episodes, self.settings.seeds, number)
 
     def exact(self, game: Any, policy: str = "softmax") -> tuple[Compiled, list[Score]]:
@@ -171,6 +181,17 @@ class Player:
         q, by = (each.mean(axis=0) if self.replica is None else each[self.replica] for each in (asked, scaled))
         page = Pages(np.zeros(1, np.int64), np.arange(len(q))[None])
         return q, chances(self.policy, self.replica or 0, by[None], page, np.array([seen]))[0]
+
+
+def compiled_or_none(game: Game, settings: Settings, progress: Callable[[int], None] | None = None) -> Compiled | None:
+    """The compiled game; None where it cannot be, or was not wanted. `progress` is told the states searched."""
+    if settings.no_compile or not can_be_compiled(game):
+        return None
+    try:
+        return compile_game(game, limit=MOST_STATES, progress=progress)
+    except InputError as error:
+        log.warning("%s; it is played as it stands, and its words are met on the way", error)
+        return None
 
 
 def shape_of(settings: Settings, most_actions: int) -> Shape:

@@ -90,8 +90,8 @@ def open_runs(folders: Sequence[Path]) -> list[ComparedRun]:
 def references_of(folders: Sequence[Path]) -> ReferenceScores | None:
     """Random play and the best possible: as a run has kept them, else computed anew, if its game is here."""
     from drrn.settings import Settings
+    from drrn.training.agent import compiled_or_none
     from drrn.training.reference_scores import reference_scores
-    from drrn.training.train import compiled_or_none
 
     for folder in folders:
         if (kept := Run(folder).reference()) is not None:

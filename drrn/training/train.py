@@ -14,8 +14,7 @@ import numpy as np
 import torch
 
 from drrn.errors import InputError
-from drrn.games import Compiled, Game, Recipe, can_be_compiled, compile_game
-from drrn.games.compiled.compile import MOST_STATES
+from drrn.games import Game, Recipe
 from drrn.games.history import with_history
 from drrn.games.optional import fingerprint_of
 from drrn.learning.learner import Experience, Learner
@@ -32,7 +31,7 @@ from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.settings import Settings
 from drrn.text import State, Store, texts_of_all
 from drrn.training import online, record
-from drrn.training.agent import Agent, shape_of
+from drrn.training.agent import Agent, compiled_or_none, shape_of
 from drrn.training.limits import Divergence, check_memory, note_a_game_without_words
 from drrn.training.row_file import evaluation_rows
 
@@ -249,17 +248,6 @@ class Trainer:
         others = renumbered if self.store.shared else self.store.actions.keep(actions)
         for user in users:
             user.renumber(renumbered, others)
-
-
-def compiled_or_none(game: Game, settings: Settings, progress: Callable[[int], None] | None = None) -> Compiled | None:
-    """The compiled game; None where it cannot be, or was not wanted. `progress` is told the states searched."""
-    if settings.no_compile or not can_be_compiled(game):
-        return None
-    try:
-        return compile_game(game, limit=MOST_STATES, progress=progress)
-    except InputError as error:
-        log.warning("%s; it is played as it stands, and its words are met on the way", error)
-        return None
 
 
 @contextmanager
