@@ -94,10 +94,12 @@ class Settings:
         3, "times a round that returns are computed anew, each resting on the last (learner returns, optimism)", least=1
     )
     pseudo_count: float = setting(
-        0.3, "returns that the network's Q, or optimism, counts for beside the pair's own", above=0
+        0.3, "returns that the network's Q, or optimism, counts for beside the pair's own", above=0, most=1e12
     )
     updates: int = setting(100, "updates in a round (learner returns)", least=1)
-    count_power: float = setting(0.5, "pairs are drawn by this power of their count (learner returns)", least=0)
+    count_power: float = setting(
+        0.5, "pairs are drawn by this power of their count (learner returns)", least=0, most=10
+    )
     average: float | None = setting(
         None, "what is left after an update of the moving average of the weights, which plays", above=0, most=0.99999
     )
@@ -107,7 +109,7 @@ class Settings:
         0.0, "words of other actions put in while learning, as a share of the action's own", least=0, most=1
     )
     vectors_noise: float = setting(
-        0.0, "noise added while learning to an action's vector (vectors), as a share of its length", least=0
+        0.0, "noise added while learning to an action's vector (vectors), as a share of its length", least=0, most=1e6
     )
     rounds: int = setting(20, "play, learn, evaluate: so many times", least=1)
     episodes_per_round: int = setting(200, "episodes played in a round", least=1)
@@ -125,7 +127,9 @@ class Settings:
     capacity: int = setting(1_000_000, "transitions that are kept (keep, online)", least=1)
     exploration: str = setting("softmax", "how actions are chosen while learning", EXPLORATIONS)
     epsilon: float = setting(0.1, "share of random actions (exploration epsilon)", least=0, most=1)
-    optimism: float = setting(2.0, "what was never tried counts as so many times the best return, or 1", above=0)
+    optimism: float = setting(
+        2.0, "what was never tried counts as so many times the best return, or 1", above=0, most=1e6
+    )
     optimism_share: float = setting(0.7, "share of the rounds with optimism; in the rest, softmax", least=0, most=1)
     replan: int = setting(50, "episodes after which optimism takes in what it met", least=1)
     optimiser: str = setting("sgd", "how weights move", OPTIMISERS)
