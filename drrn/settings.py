@@ -104,11 +104,14 @@ class Settings:
         3, "how often a round recomputes returns, each time from the last ones (learner returns, optimism)", least=1
     )
     pseudo_count: float = setting(
-        0.3, "weight of the network's Q, or of optimism, beside a pair's own returns, as a number of returns", above=0
+        0.3,
+        "weight of the network's Q, or of optimism, beside a pair's own returns, as a number of returns",
+        above=0,
+        most=1e12,
     )
     updates: int = setting(100, "updates in a round (learner returns)", least=1)
     count_power: float = setting(
-        0.5, "pairs are drawn in proportion to this power of their count (learner returns)", least=0
+        0.5, "pairs are drawn in proportion to this power of their count (learner returns)", least=0, most=10
     )
     average: float | None = setting(
         None, "decay of the moving average of the weights, which acts (learner returns)", above=0, most=0.99999
@@ -121,7 +124,7 @@ class Settings:
         0.0, "words of other actions added at random while learning, as a share of the action's own", least=0, most=1
     )
     vectors_noise: float = setting(
-        0.0, "noise added to an action's vector while learning (vectors), as a share of its length", least=0
+        0.0, "noise added to an action's vector while learning (vectors), as a share of its length", least=0, most=1e6
     )
     rounds: int = setting(20, "rounds of playing, learning and evaluating", least=1)
     episodes_per_round: int = setting(200, "episodes that each replica plays in a round", least=1)
@@ -142,7 +145,10 @@ class Settings:
     exploration: str = setting("softmax", "how actions are chosen while learning", EXPLORATIONS)
     epsilon: float = setting(0.1, "share of random actions (exploration epsilon)", least=0, most=1)
     optimism: float = setting(
-        2.0, "an action never tried counts as this many times the best return (or 1, if that is more)", above=0
+        2.0,
+        "an action never tried counts as this many times the best return (or 1, if that is more)",
+        above=0,
+        most=1e6,
     )
     optimism_share: float = setting(0.7, "share of the rounds with optimism; in the rest, softmax", least=0, most=1)
     replan: int = setting(50, "episodes after which optimism renews its estimates", least=1)

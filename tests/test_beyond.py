@@ -207,7 +207,9 @@ def test_the_page_has_a_table_of_parts_between_its_markers(made, tmp_path, capsy
     results.store("night-market", part.name, files, {**record, "game": "night-market", "job": part.name})
     assert main([*command, "--check"]) == 1 and "what each part gives" in capsys.readouterr().err
     assert main(command) == 0 and main([*command, "--check"]) == 0
-    assert f"| {part.says} | " in page.read_text() and page.read_text().startswith("before\n<!-- parts -->")
+    told = page.read_text()
+    assert f"| {part.says} | " in told and told.startswith("before\n<!-- parts -->")
+    assert "| … in other words altogether, with word vectors | " in told  # what was missed stands there, too
 
 
 def test_the_published_page_is_what_the_rows_say():

@@ -53,6 +53,12 @@ def test_a_number_without_end_is_refused(name, value, capsys):
     assert f"{name} is {float(value)}; it must be " in error and error.count("\n") == 1
 
 
+@pytest.mark.parametrize("name", ["count_power", "pseudo_count", "optimism", "vectors_noise"])
+def test_a_number_that_no_sum_could_hold_is_refused_by_its_own_name(name, capsys):
+    assert main(["train", "long-watch", f"--{name.replace('_', '-')}", "1e300"]) == 2
+    assert f"{name} is 1e+300; it must " in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("paper", [True, False])
 def test_a_learning_rate_that_saturates_every_unit_is_said_once(paper, caplog):
     settings = {name: value for name, value in SMALL.items() if paper or name != "epochs"}

@@ -1,6 +1,8 @@
 """Word vectors are read from every form of file alike, on demand; a bad file is one sentence."""
 
 import os
+import struct
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -159,6 +161,13 @@ BAD = {
     "safetensors with a word too few": (
         safetensors(WORDS[:-1], matrix()), f"has {len(WORDS)} vectors, and `words` names {len(WORDS) - 1}"
     ),
+    "safetensors with three words too many": (
+        safetensors([*WORDS, *"abc"], matrix()), f"has {len(WORDS)} vectors, and `words` names {len(WORDS) + 3}"
+    ),
+    "safetensors of half a dimension": (TENSORS.replace(b", 6]", b",6.]"), "v.txt: not word vectors in safetensors"),
+    "safetensors of brackets": (struct.pack("<Q", 10**5) + b'{"a":'.ljust(10**5, b"["), "v.txt: not word vectors in"),
+    "a first line of endless digits": (b"9" * 5000 + b" 3\nsea 1 2 3\n", "v.txt, line 2: it has 3 numbers"),
+    "one endless vector": (b"1 900000000000\nsea " + bytes(99), "line 1: it says 1 words of 900000000000 dimensions"),
 }  # fmt: skip
 
 
@@ -170,6 +179,32 @@ def test_a_bad_file_is_refused_in_one_sentence(tmp_path, case):
     with pytest.raises(InputError) as error:
         open_vectors(path)
     assert message in str(error.value) and str(error.value).startswith(str(path)) and "\n" not in str(error.value)
+
+
+ONE_WORD = (
+    b'{"m": {"dtype": "F32", "shape": [1, 1], "data_offsets": [0, 4]}, '
+    b'"words": {"dtype": "U8", "data_offsets": [4, %d]}}' % 2**32
+)
+PROMISES = {
+    "of zeros": b"",
+    "of one vector": b"1 1000000000\nsea ",
+    "of a header": struct.pack("<Q", 2**32) + b"{",
+    "of one word": struct.pack("<Q", len(ONE_WORD)) + ONE_WORD,
+    "of one line": b"sea 1 2 3\n" * 200_000,
+}
+
+
+@pytest.mark.parametrize("promise", PROMISES)
+def test_a_file_of_five_gigabytes_that_holds_nothing_is_refused_in_a_few_megabytes(tmp_path, promise):
+    path = tmp_path / "v.bin"
+    with path.open("wb") as file:
+        file.write(PROMISES[promise])
+        file.truncate(5 * 2**30)  # what was not written takes no room on the disk
+    tracemalloc.start()
+    with pytest.raises(InputError, match=r"v.bin\b"):
+        open_vectors(path)
+    assert tracemalloc.get_traced_memory()[1] < 2**26
+    tracemalloc.stop()
 
 
 @given(st.sampled_from([TEXT, word2vec_text(WORDS, matrix()), BINARY, TENSORS]), st.data())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from drrn.experiments.beyond import ABLATIONS, BEYOND, EXPLORED, LONG, REWORDED, STRONG_JOB, VECTORS
 from drrn.experiments.plan import BEST
@@ -13,8 +14,8 @@ from drrn.reports.result_set import Measured, ResultSet, measured
 
 SEEDS_SAID = (
     "Reported are the seeds that the settings below name. The recipe was tuned on other seeds, from 1,000 on, on The "
-    "Night Market and Machine of Death. Of actions in other words, choices were made by The Night Market's; the "
-    "rewording of The Long Watch was only reported, the paraphrases of Machine of Death nearly so: docs/beyond.md."
+    "Night Market and Machine of Death. Of actions in other words, choices were made by The Night Market's; none was "
+    "made by the rewording of The Long Watch, nearly none by the paraphrases of Machine of Death: docs/beyond.md."
 )
 HOW = (
     "Softmax is the exact expectation. `best`, which takes the best action on a page that is new in the game and plays "
@@ -159,10 +160,12 @@ def _thinned(points: list[tuple[int, float, float]]) -> list[tuple[int, float, f
 
 
 def parts_block(results: ResultSet) -> str:
-    """The tables of parts as Markdown, for a page about them; a sentence where there are no rows."""
+    """What the agent scores and what its parts give as Markdown, for a page about them; a sentence where there are no
+    rows."""
     from drrn.reports.markdown import table_lines
 
     tables = [ablation_table(results, game) for game in EXPLORED if has_ablations(results, game)]
     if not tables:
         return "No rows yet: `drrn reproduce --only beyond` makes them, and `drrn report --beyond FILE` this table."
-    return "\n\n".join(table_lines(table) for table in tables)
+    whole = replace(beyond_table(results, results.games), notes=())  # the page says in its own words how it is measured
+    return "\n\n".join(table_lines(table) for table in (whole, *tables))

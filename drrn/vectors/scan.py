@@ -17,11 +17,13 @@ from typing import IO
 import numpy as np
 
 from drrn.text import Ids
-from drrn.vectors.index import Layout, VectorIndex, word_hashes
+from drrn.vectors.index import Hashes, Layout, VectorIndex, word_hashes
 from drrn.vectors.source import AGAIN, FLOATS, HEAD, KNOWN, LINE_END, SPACE, Source
-from drrn.vectors.text_form import fields_of_first, is_readable, scan_text
+from drrn.vectors.text_form import fields_of_first, is_readable, scan_text, whole_lines
 
-COUNTS = re.compile(rb"(\d+) (\d+) ?\r?(?:\n|\Z)")
+COUNTS = re.compile(rb"(\d{1,18}) (\d{1,18}) ?\r?(?:\n|\Z)")
+MOST_DIMENSIONS = HEAD // 4  # of a vector: as a text, it would not fit into a line either
+HOLDS = "it must hold one 2-D tensor of floats, and a U8 tensor `words` with one word a line"
 COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"(\xb5/\xfd")
 
 
@@ -39,7 +41,7 @@ def scan(path: Path, file: IO[bytes], size: int) -> VectorIndex:
     if counts is None:
         return scan_text(source, fields_of_first(source, head), lines_before=0, count=None)
     count, dimensions = int(counts[1]), int(counts[2])
-    if not count or not dimensions:
+    if not count or not 0 < dimensions <= MOST_DIMENSIONS:
         raise source.refuse(f", line 1: it says {count} words of {dimensions} dimensions: {AGAIN}")
     if path.suffix == ".bin" or not is_readable(head):
         return _scan_binary(source, counts.end(), count, dimensions)
@@ -90,21 +92,32 @@ def _entries(block: bytes, dimensions: int, most: int) -> tuple[Ids, int]:
 
 
 def _scan_safetensors(source: Source) -> VectorIndex:
-    source.rest()
-    source.file.seek(0)
+    """What it says of itself is checked before it is read through: a header may promise anything."""
     (length,) = struct.unpack("<Q", source.file.read(8))
     if 8 + length > source.size:
         raise source.refuse(f": it is cut short: {AGAIN}")
-    layout, rows, (begin, end) = _tensors(source, source.file.read(length), 8 + length)
-    source.file.seek(begin)
-    spelled = source.file.read(end - begin)
-    block = np.frombuffer(spelled if spelled.endswith(b"\n") else spelled + b"\n", np.uint8)
-    ends = np.flatnonzero(block == LINE_END)
-    if len(ends) != rows:
-        raise source.refuse(f": it has {rows:,} vectors, and `words` names {len(ends):,}: write one word a line")
-    begins = np.concatenate([[0], ends[:-1] + 1])
-    starts = np.append(begins, len(spelled)) + begin
-    return VectorIndex.of(layout, source.sha256.hexdigest(), starts, word_hashes(block, begins, LINE_END))
+    if length > HEAD:  # two tensors need a few hundred bytes
+        raise source.refuse(f": not word vectors in safetensors: {HOLDS}")
+    layout, rows, words = _tensors(source, source.file.read(length), 8 + length)
+    starts, hashes = _named(source, rows, *words)
+    source.file.seek(0)
+    source.rest()
+    return VectorIndex.of(layout, source.sha256.hexdigest(), starts, hashes)
+
+
+def _named(source: Source, rows: int, begin: int, end: int) -> tuple[Ids, Hashes]:
+    """Where each word begins, and where the last one ends; and their hashes. The words stand from `begin` to `end`."""
+    starts, hashes, found = np.zeros(rows + 1, np.int64), np.zeros(rows, np.uint64), 0
+    for offset, block in whole_lines(source, source.section(begin, end)):
+        ends = np.flatnonzero(block == LINE_END)
+        begins = np.concatenate([[0], ends[:-1] + 1])
+        some, found = slice(found, found + len(ends)), found + len(ends)
+        if found <= rows:
+            starts[some], hashes[some] = begins + offset + begin, word_hashes(block, begins, LINE_END)
+    if found != rows:
+        raise source.refuse(f": it has {rows:,} vectors, and `words` names {found:,}: write one word a line")
+    starts[rows] = end
+    return starts, hashes
 
 
 def _tensors(source: Source, text: bytes, data: int) -> tuple[Layout, int, tuple[int, int]]:
@@ -120,11 +133,11 @@ def _tensors(source: Source, text: bytes, data: int) -> tuple[Layout, int, tuple
         rows, dimensions = matrix["shape"]
         begin, end = (data + at for at in words["data_offsets"])
         at, matrix_end = (data + at for at in matrix["data_offsets"])
-        if words["dtype"] != "U8" or not rows or not dimensions or begin < data or at < data or end <= begin:
+        whole = all(type(number) is int for number in (rows, dimensions, begin, end, at, matrix_end))
+        if not whole or words["dtype"] != "U8" or rows < 1 or begin < data or at < data or end <= begin:
             raise ValueError
-        if matrix_end - at != rows * dimensions * FLOATS[matrix["dtype"]]:
+        if not 0 < dimensions <= MOST_DIMENSIONS or matrix_end - at != rows * dimensions * FLOATS[matrix["dtype"]]:
             raise ValueError
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        needs = "one 2-D tensor of floats, and a U8 tensor `words` with one word a line"
-        raise source.refuse(f": not word vectors in safetensors: it must hold {needs}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+        raise source.refuse(f": not word vectors in safetensors: {HOLDS}") from error
     return Layout("safetensors", dimensions, matrix=at, kind=matrix["dtype"]), rows, (begin, end)

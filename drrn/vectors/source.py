@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -39,10 +40,22 @@ class Source:
         self.sha256.update(found)
         return found
 
+    def blocks(self) -> Iterator[bytes]:
+        """All that is left."""
+        while found := self.block():
+            yield found
+
     def rest(self) -> None:
         """Read on to the end, for the digest alone."""
-        while self.block():
+        for _ in self.blocks():
             pass
+
+    def section(self, begin: int, end: int) -> Iterator[bytes]:
+        """The blocks of a part of the file, which go into no digest."""
+        self.file.seek(begin)
+        while begin < end and (found := self.file.read(min(BLOCK, end - begin))):
+            begin += len(found)
+            yield found
 
     def refuse(self, why: str) -> InputError:
         return InputError(f"{self.path}{why}")

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from drrn.text import Ids
 from drrn.vectors.index import Bytes, Hashes, Layout, VectorIndex, word_hashes
 from drrn.vectors.source import AGAIN, HEAD, KNOWN, LINE_END, RETURN, SPACE, Source, is_number
+
+Number = TypeVar("Number", np.int64, np.uint64)
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,7 @@ def scan_text(source: Source, dimensions: int, *, lines_before: int, count: int 
     starts: list[Ids] = []
     hashes: list[Hashes] = []
     lines = 0
-    for offset, block in _whole_lines(source):
+    for offset, block in whole_lines(source, source.blocks()):
         begins, ends = _lines(block)
         skipped = lines_before if lines == 0 else 0
         begins, ends = begins[skipped:], ends[skipped:]
@@ -43,22 +48,27 @@ def scan_text(source: Source, dimensions: int, *, lines_before: int, count: int 
         raise source.refuse(f": it has {found:,} words, and its first line says {count:,}: {AGAIN}")
     starts.append(np.array([source.size]))
     layout = Layout("text", dimensions, lines_before)
-    return VectorIndex.of(layout, source.sha256.hexdigest(), np.concatenate(starts), np.concatenate(hashes))
+    return VectorIndex.of(layout, source.sha256.hexdigest(), _joined(starts), _joined(hashes))
 
 
-def _whole_lines(source: Source) -> Iterator[tuple[int, Bytes]]:
-    """The file in blocks that end where a line does, each with its place; a last line's end is put where it lacks."""
+def _joined(parts: list[NDArray[Number]]) -> NDArray[Number]:
+    """One array of many, which are let go of: of a large file, both together would be more than the index itself."""
+    found = np.concatenate(parts)
+    parts.clear()
+    return found
+
+
+def whole_lines(source: Source, blocks: Iterable[bytes]) -> Iterator[tuple[int, Bytes]]:
+    """The same bytes in blocks that end where a line does, each with its place; a last line's end is put where it
+    lacks."""
     rest, offset = b"", 0
-    while True:
-        more = source.block()
+    for more in chain(blocks, [b""]):  # nothing more comes after the last
         block = rest + more if more or not rest else rest + b"\n"
         end = block.rfind(b"\n") + 1
         if end:
             yield offset, np.frombuffer(block, np.uint8, end)
         elif len(block) > HEAD:
             raise source.refuse(f": a line of over a million bytes is no word with its numbers: {KNOWN}")
-        if not more:
-            return
         rest, offset = block[end:], offset + end
 
 
