@@ -153,8 +153,8 @@ def test_help_names_the_choices_and_what_is_off(capsys):
     for words in (
         "--model {drrn,linear,max-action,per-action,table,verb-object} the",
         "--interaction {inner,bilinear,network} how",
-        "--optimiser {sgd,momentum,adam} how",
-        "--loss {squared,huber} of",
+        "--optimiser {sgd,momentum,adam} the",
+        "--loss {squared,huber} the",
         "--form {rounds,online} rounds",
         "--exploration {softmax,epsilon,greedy,optimism} how",
         "gradient (off by default)",

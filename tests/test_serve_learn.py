@@ -153,8 +153,9 @@ def test_a_port_in_use_is_one_sentence(tmp_path, capsys):
 def test_ctrl_c_ends_the_server_quietly(tmp_path):
     arguments = ["serve", "--no-browser", "--port", "0", "--runs", str(tmp_path)]
     server = subprocess.Popen(
-        [sys.executable, "-m", "drrn", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+        [sys.executable, "-m", "drrn", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+    )  # fmt: skip
     link = server.stdout.readline().strip()
     assert httpx.get(f"{link}api/status").status_code == 200
     server.send_signal(signal.SIGINT)
