@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
@@ -114,10 +114,10 @@ def _check_origin(scope: Scope, headers: Headers) -> None:
     """Refuse what the page of another site sends; a program that is no browser names no origin."""
     if scope["path"].startswith("/api/") and headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
         raise Refusal(403, "Another site's page may not ask this server.")
-    origin = headers.get("origin")
+    origin, host = headers.get("origin"), headers.get("host", "").lower()
     if scope["method"] in SAFE or origin is None:
         return
-    if urlsplit(origin).netloc.lower() != headers.get("host", "").lower() or not origin.startswith("http"):
+    if origin.lower() not in (f"http://{host}", f"https://{host}"):
         raise Refusal(403, "Another site's page may not ask this server.")
 
 
