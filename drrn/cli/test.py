@@ -64,6 +64,8 @@ def run(options: argparse.Namespace) -> int:
     if options.format == "html":
         require("jinja2", "cli")  # before it takes its time
     drawing = free_map_file(options.map) if options.map else None
+    if options.paths:
+        _check_free(options.paths)
     game = open_game(options, lenient=True, shuffle=False)
     test = StoryTest(game, options.seconds, _progress())
     try:
@@ -154,10 +156,14 @@ def _clear() -> None:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def _write_paths(report: StoryReport, folder: Path) -> int:
-    """A file for each path; a folder that holds something already is left as it is."""
+def _check_free(folder: Path) -> None:
+    """Refuse a folder that holds something already, before the test takes its time."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder}: it is there and not empty: name a new folder for the paths")
+
+
+def _write_paths(report: StoryReport, folder: Path) -> int:
+    """A file for each path."""
     folder.mkdir(parents=True, exist_ok=True)
     count = 0
     for name, why, path in _paths(report):
