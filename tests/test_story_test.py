@@ -430,6 +430,16 @@ def test_a_folder_of_paths_that_is_not_empty_is_refused_before_the_test(file, ca
     assert "name a new folder" in capsys.readouterr().err
 
 
+def test_a_map_that_cannot_be_drawn_does_not_cost_the_report(file, capsys, tmp_path, monkeypatch):
+    def undrawable(_):
+        raise InputError("too many pages to draw")
+
+    monkeypatch.setattr(StoryTest, "story_map", undrawable)
+    assert main(["test", str(file), "--map", str(tmp_path / "map.svg")]) == 2
+    told = capsys.readouterr()
+    assert "Endings" in told.out and "too many pages to draw" in told.err
+
+
 def test_paths_are_written_and_played(file, capsys, tmp_path):
     folder = tmp_path / "found"
     main(["test", str(file), "--paths", str(folder)])

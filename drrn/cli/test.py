@@ -70,22 +70,27 @@ def run(options: argparse.Namespace) -> int:
     test = StoryTest(game, options.seconds, _progress())
     try:
         report = test.run()
-        drawn = _map(test) if options.format == "html" else ""
-        if drawing:
-            write_map(test.story_map(), drawing)
-    finally:
-        close(game)
         _clear()
+        _tell(test, report, options)
+        if drawing:  # after the report: a map may take its time, or fail
+            write_map(test.story_map(), drawing)
+            print(f"{drawing}: the map", file=sys.stderr)
+    finally:
+        _clear()
+        close(game)
+    return 1 if report.failed else 0
+
+
+def _tell(test: StoryTest, report: StoryReport, options: argparse.Namespace) -> None:
+    """The report, and the paths of its findings."""
+    if options.format == "html":
+        print(report_page(report, options.game, _map(test)), end="")
+    else:
+        _print(report, options)
+    sys.stdout.flush()
     if options.paths:
         written = _write_paths(report, options.paths)
         print(f"{options.paths}: {written:,} paths written; play one: drrn play … --path FILE", file=sys.stderr)
-    if drawing:
-        print(f"{drawing}: the map", file=sys.stderr)
-    if options.format == "html":
-        print(report_page(report, options.game, drawn), end="")
-    else:
-        _print(report, options)
-    return 1 if report.failed else 0
 
 
 def _map(test: StoryTest) -> str:
