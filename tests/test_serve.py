@@ -55,6 +55,7 @@ def fork_id(client):
         {"host": f"127.0.0.1.evil.example:{PORT}"},
         {"origin": "http://evil.example"},
         {"origin": "null"},
+        {"origin": "http://[bad"},
         {"origin": f"http://127.0.0.1:{PORT + 1}"},
         {"sec-fetch-site": "cross-site"},
         {"sec-fetch-site": "same-site"},
@@ -184,6 +185,10 @@ def test_a_toml_reaches_nothing_outside_its_folder(client, tmp_path):
 def test_a_files_name_stays_in_its_folder(name):
     safe = uploads.safe_name(name)
     assert safe.endswith("evil.twee") and not {"/", "\\", "\0"} & set(safe) and not safe.startswith(".")
+
+
+def test_a_story_that_is_named_like_what_is_kept_beside_it_gets_another_name():
+    assert uploads.safe_name("about.json") == uploads.safe_name("../About.json").lower() == "story-about.json"
 
 
 def test_too_large_an_upload_is_refused(client, monkeypatch):

@@ -1,16 +1,22 @@
 """Play-tests on the page: their report, the map with its places and odds, and what is kept of them."""
 
+import asyncio
 import json
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from drrn.authoring.story_map import story_map
 from drrn.authoring.testing import StoryTest
+from drrn.errors import InputError
 from drrn.exact.solve import best, random_play
 from drrn.games import compile_game, make
 from drrn.playing.episodes import random_policy
+from drrn.serve.answers import Refusal
+from drrn.serve.facts import ASKED_AGAIN, FactsTable
 from drrn.serve.places import CompiledPlaces, seen_places, told_map
+from drrn.serve.playtests import PlayTestJob
 from drrn.serve.sampled_odds import sampled_odds
 from tests.small_server import client_of, uploaded
 from tests.small_stories import FORK, REWARDS
@@ -116,3 +122,33 @@ def test_a_play_test_that_is_stopped_tells_what_it_found(tmp_path, monkeypatch):
         while (told := client.get(f"/api/tests/{test}").json())["status"] == "running":
             time.sleep(0.1)
         assert (told["status"], told["report"]["interrupted"]) == ("done", True)
+
+
+# --- what a game is in a few numbers
+
+
+def test_a_time_out_is_asked_again_after_a_while_and_a_reason_in_the_story_is_kept(monkeypatch):
+    said = [Refusal(503, "This took longer."), {"pages": 3}, InputError("too many states"), {"pages": 4}]
+    told, clock = [], [100.0]
+
+    def ask(job, question, seconds):
+        told.append(job.entry.id)
+        found = said.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    async def looked():
+        table, slow, large = FactsTable(), SimpleNamespace(id="slow"), SimpleNamespace(id="large")
+        first = await asyncio.gather(table.of(slow), table.of(slow))
+        soon = await table.of(slow)
+        clock[0] += ASKED_AGAIN + 1
+        return first, soon, await table.of(slow), await table.of(large), await table.of(large), await table.of(slow)
+
+    monkeypatch.setattr(PlayTestJob, "ask", ask)
+    monkeypatch.setattr("drrn.serve.facts.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    first, soon, later, large, still_large, kept = asyncio.run(looked())
+    assert first == [(None, "This took longer.")] * 2 and soon == first[0]  # one process for all who ask
+    assert later == kept == ({"pages": 3}, None)
+    assert large == still_large == (None, "too many states")
+    assert told == ["slow", "slow", "large"]

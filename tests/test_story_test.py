@@ -1,6 +1,9 @@
 """`drrn test`: what a play-test finds in small stories of our own, exactly or by games, and how it tells."""
 
 import json
+import re
+import shlex
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +14,9 @@ from drrn.authoring.playtest import shortest_ways
 from drrn.authoring.shares import share
 from drrn.authoring.sightings import Sightings
 from drrn.authoring.testing import StoryTest
+from drrn.authoring.told import sureness
 from drrn.cli import main
+from drrn.cli.github_summary import annotated_lines
 from drrn.cli.told_report import told_report
 from drrn.errors import InputError
 from drrn.exact.solve import best, random_play
@@ -381,6 +386,58 @@ def test_github_gets_annotations_and_a_summary(file, capsys, tmp_path, monkeypat
     monkeypatch.delenv("GITHUB_STEP_SUMMARY")
     main(["test", str(file), "--format", "github"])
     assert capsys.readouterr().out.startswith("## tale")
+
+
+OURS = [Path(f"drrn/games/stories/built_in/{name}.toml") for name in ("long-watch", "night-market")]
+
+
+def test_the_workflow_to_copy_holds_on_our_own_stories(capsys, tmp_path, monkeypatch):
+    yaml = pytest.importorskip("yaml")
+    job = yaml.safe_load(Path("examples/ci/story-test.yml").read_text(encoding="utf-8"))["jobs"]["test"]
+    installed, *commands = [step["run"] for step in job["steps"] if "run" in step]
+    extra = re.search(r"drrn\[(\w+)\]", installed)[1]
+    assert f"\n{extra} = [" in Path("pyproject.toml").read_text(encoding="utf-8")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    for story in OURS:
+        words = commands[0].replace("my-story.toml", str(story)).replace("found", str(tmp_path / story.stem))
+        program, *arguments = shlex.split(words)
+        assert program == "drrn" and main(arguments) == 0, capsys.readouterr().out
+        assert any((tmp_path / story.stem).iterdir())
+    uploaded = next(step["with"]["path"] for step in job["steps"] if "upload-artifact" in step.get("uses", ""))
+    assert uploaded in shlex.split(commands[0]) and "::error" not in capsys.readouterr().out
+    assert (tmp_path / "summary.md").read_text(encoding="utf-8").count("## ") >= len(OURS)
+
+
+def test_a_report_of_a_story_read_without_its_engine_begins_with_that_and_names_the_cure(tmp_path, monkeypatch):
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))  # where no format is
+    data = '{"ifid": "A7F0B8B2-6D0E-4E0C-8C1B-7C1E0D3F9A52", "format": "SugarCube", "format-version": "2.37.3"}'
+    file = tmp_path / "tale.twee"
+    file.write_text(
+        f":: StoryData\n{data}\n\n:: Start\n<<repeat 1s>>Hm.<</repeat>>[[Go.|End]] [[Stay.|End]]\n\n:: End\nDone.\n"
+    )
+    report = StoryTest(drrn.make(str(file), lenient=True), 5).run()
+    assert report.left_out and sureness(report).startswith("Played without parts")
+    assert "drrn formats add" in report.advice[0] and "SugarCube itself" in told_report(report, "tale").replace(
+        "\n", " "
+    )
+    warned = next(annotated_lines(report, "tale.toml"))
+    assert warned.startswith("::warning") and "drrn formats add" in warned
+
+
+def test_a_folder_of_paths_that_is_not_empty_is_refused_before_the_test(file, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(StoryTest, "run", lambda _: pytest.fail("it was tested first"))
+    assert main(["test", str(file), "--paths", str(file.parent)]) == 2
+    assert "name a new folder" in capsys.readouterr().err
+
+
+def test_a_map_that_cannot_be_drawn_does_not_cost_the_report(file, capsys, tmp_path, monkeypatch):
+    def undrawable(_):
+        raise InputError("too many pages to draw")
+
+    monkeypatch.setattr(StoryTest, "story_map", undrawable)
+    assert main(["test", str(file), "--map", str(tmp_path / "map.svg")]) == 2
+    told = capsys.readouterr()
+    assert "Endings" in told.out and "too many pages to draw" in told.err
 
 
 def test_paths_are_written_and_played(file, capsys, tmp_path):

@@ -18,6 +18,7 @@ from drrn.authoring.shares import share, share_error
 from drrn.authoring.sightings import EndingKey, Sightings
 from drrn.games import Compiled
 from drrn.games.stories.expectations import Bound, Expectation
+from drrn.writing import counted
 
 PASSED, FAILED, UNSURE = "passed", "failed", "unsure"
 CLOSE = 2.0  # standard errors within which an estimate is too near to its bound to tell
@@ -71,7 +72,7 @@ def _ending(expected: Expectation, evidence: Evidence) -> Finding:
     if expected.odds is not None:
         return _odds(expected.odds, keys, evidence)
     if keys:
-        return PASSED, f"reached in {len(evidence.sightings.endings[keys[0]].path):,} steps", None
+        return PASSED, f"reached in {_steps(evidence.sightings.endings[keys[0]].path)}", None
     return FAILED, _not_reached(evidence), None
 
 
@@ -99,8 +100,12 @@ def _odds(bound: Bound, keys: list[EndingKey], evidence: Evidence) -> Finding:
 def _reachable(expected: Expectation, evidence: Evidence) -> Finding:
     path = evidence.sightings.passages.get(expected.reachable or "")
     if path is not None:
-        return PASSED, f"reached in {len(path):,} steps", None
+        return PASSED, f"reached in {_steps(path)}", None
     return FAILED, _not_reached(evidence), None
+
+
+def _steps(path: ClickPath) -> str:
+    return counted(len(path), "step")
 
 
 def _not_reached(evidence: Evidence) -> str:
@@ -112,7 +117,7 @@ def _not_reached(evidence: Evidence) -> str:
 def _never(expected: Expectation, evidence: Evidence) -> Finding:
     path = evidence.sightings.broken.get(expected.never or "")
     if path is not None:
-        return FAILED, f"it held after {len(path):,} steps", path
+        return FAILED, f"it held after {_steps(path)}", path
     proven = evidence.sightings.complete
     return PASSED, "it holds in no state" if proven else "it held in no state that was seen", None
 
@@ -135,12 +140,12 @@ def _at_most_steps(expected: Expectation, evidence: Evidence) -> Finding:
     if evidence.compiled is not None:
         path = longer_than(evidence.compiled, most)
         if path is None:
-            return PASSED, f"every play ends within {most:,} steps", None
-        return FAILED, f"a play can go on after {most:,} steps", path
+            return PASSED, f"every play ends within {counted(most, 'step')}", None
+        return FAILED, f"a play can go on after {counted(most, 'step')}", path
     longest = evidence.sightings.longest
     return (
         PASSED if len(longest) <= most else FAILED,
-        f"the longest game played took {len(longest):,} steps",
+        f"the longest game played took {_steps(longest)}",
         (longest if len(longest) > most else None),
     )
 
@@ -148,10 +153,11 @@ def _at_most_steps(expected: Expectation, evidence: Evidence) -> Finding:
 def _best(expected: Expectation, evidence: Evidence) -> Finding:
     bound = expected.best
     assert bound is not None
+    endings = evidence.sightings.endings.values()
     if evidence.exact:
         score = evidence.exact.best_final_reward
-        return PASSED if bound.holds(score) else FAILED, f"best play pays {score:g} on average, exactly", None
-    endings = evidence.sightings.endings.values()
+        shown = max(endings, key=lambda ending: ending.reward).path if endings and not bound.wants_more else None
+        return PASSED if bound.holds(score) else FAILED, f"best play pays {score:g} on average, exactly", shown
     if not endings:
         return FAILED, "no ending was found", None
     top = max(endings, key=lambda ending: ending.reward)

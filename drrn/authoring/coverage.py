@@ -10,6 +10,8 @@ from drrn.authoring.shares import share
 from drrn.authoring.sightings import Sightings
 from drrn.errors import did_you_mean
 from drrn.games.contract import Game
+from drrn.games.formats.format_file import format_key
+from drrn.games.formats.kept import HOW, TITLES
 from drrn.games.hosted.ahead import MOVES, WORKED_OUT, is_beside
 from drrn.games.stories.layout import split_link
 from drrn.games.stories.script import grouped
@@ -172,6 +174,13 @@ def left_out(game: Game) -> list[str]:
     """What our own reading of a story does not know, so that it was played without; an engine leaves nothing out."""
     problems = getattr(game, "problems", ()) if _is_parsed(game) else ()
     return grouped(problem for problem in problems if NOWHERE not in problem.what)
+
+
+def engine_advice(game: Game) -> list[str]:
+    """That a story's own engine would leave nothing out, where it has one that could be here."""
+    story = story_behind(game)
+    title = TITLES.get(format_key(story.format)) if story is not None and left_out(game) else None
+    return [f"It is a {title} story; {title} itself would leave nothing out: {HOW}"] if title else []
 
 
 def _is_parsed(game: Game) -> bool:

@@ -14,6 +14,7 @@ from drrn.authoring.coverage import (
     Covered,
     NeverReached,
     broken_links,
+    engine_advice,
     left_out,
     links_covered,
     links_left_out,
@@ -271,7 +272,7 @@ class StoryTest:
             best_final_reward=exact.best_final_reward if exact else self._best_found(),
             stopped=SampledValue(exact.trapped, 0.0) if exact else share_of(tally.stopped, tally.games),
             dead_ends=[end for end in ends if sightings.endings or end.kind != LOOP],  # where nothing ends, all do
-            advice=advice(game, sightings),
+            advice=[*engine_advice(game), *advice(game, sightings)],
             variables=values_taken(sightings),
             broken_links=broken_links(game),
             errors=self._errors(),

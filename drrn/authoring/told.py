@@ -41,6 +41,8 @@ def line_of(report: StoryReport, line: int) -> str:
 def sureness(report: StoryReport) -> str:
     """How the numbers were found, and how sure they are."""
     begun = "Stopped early. " if report.interrupted else ""
+    if report.left_out:
+        begun = f"Played without parts that our own reading does not know (see Left out), so much may differ. {begun}"
     if report.exact:
         return f"{begun}Exact: solved from all of its states, not estimated."
     played = f"{counted(report.games, 'random game')} and {counted(report.searched, 'game')} that seek what is new"

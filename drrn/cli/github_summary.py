@@ -63,6 +63,9 @@ def annotated_lines(report: StoryReport, toml: str) -> Iterator[str]:
         if checked.status == "failed":
             shown = f" Clicks: {clicks(checked.path)}" if checked.path is not None else ""
             yield _command("error", toml, checked.line, f"{checked.said}: {checked.found}.{shown}")
+    if report.left_out:
+        what = " ".join([sureness(report).partition(". ")[0] + ".", *report.advice[:1]])
+        yield _command("warning", report.source, 1, what)
     for error in report.errors:
         what = f'passage "{error.passage}": {thrown(error)}'
         yield _command("warning", report.source, error.line, what)

@@ -64,26 +64,33 @@ def run(options: argparse.Namespace) -> int:
     if options.format == "html":
         require("jinja2", "cli")  # before it takes its time
     drawing = free_map_file(options.map) if options.map else None
+    if options.paths:
+        _check_free(options.paths)
     game = open_game(options, lenient=True, shuffle=False)
     test = StoryTest(game, options.seconds, _progress())
     try:
         report = test.run()
-        drawn = _map(test) if options.format == "html" else ""
-        if drawing:
-            write_map(test.story_map(), drawing)
-    finally:
-        close(game)
         _clear()
+        _tell(test, report, options)
+        if drawing:  # after the report: a map may take its time, or fail
+            write_map(test.story_map(), drawing)
+            print(f"{drawing}: the map", file=sys.stderr)
+    finally:
+        _clear()
+        close(game)
+    return 1 if report.failed else 0
+
+
+def _tell(test: StoryTest, report: StoryReport, options: argparse.Namespace) -> None:
+    """The report, and the paths of its findings."""
+    if options.format == "html":
+        print(report_page(report, options.game, _map(test)), end="")
+    else:
+        _print(report, options)
+    sys.stdout.flush()
     if options.paths:
         written = _write_paths(report, options.paths)
         print(f"{options.paths}: {written:,} paths written; play one: drrn play … --path FILE", file=sys.stderr)
-    if drawing:
-        print(f"{drawing}: the map", file=sys.stderr)
-    if options.format == "html":
-        print(report_page(report, options.game, drawn), end="")
-    else:
-        _print(report, options)
-    return 1 if report.failed else 0
 
 
 def _map(test: StoryTest) -> str:
@@ -154,10 +161,14 @@ def _clear() -> None:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def _write_paths(report: StoryReport, folder: Path) -> int:
-    """A file for each path; a folder that holds something already is left as it is."""
+def _check_free(folder: Path) -> None:
+    """Refuse a folder that holds something already, before the test takes its time."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder}: it is there and not empty: name a new folder for the paths")
+
+
+def _write_paths(report: StoryReport, folder: Path) -> int:
+    """A file for each path."""
     folder.mkdir(parents=True, exist_ok=True)
     count = 0
     for name, why, path in _paths(report):

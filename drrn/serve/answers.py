@@ -47,7 +47,7 @@ def refused(refusal: Refusal) -> JSONResponse:
 def sendable(value: Any) -> Any:
     """A value as JSON has it: dataclasses as objects, numbers that are not finite as null, texts that can be shown."""
     if isinstance(value, str):
-        return visible(value.encode("utf-8", "replace").decode())  # a lone surrogate cannot be sent
+        return visible(value if value.isascii() else value.encode("utf-8", "replace").decode())  # no lone surrogate
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

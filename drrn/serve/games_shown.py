@@ -8,12 +8,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from drrn.errors import InputError
-from drrn.serve.answers import Refusal, answer
+from drrn.serve.answers import answer
 from drrn.serve.guard import MOST_UPLOAD
 from drrn.serve.playtest_routes import MOST_SECONDS
-from drrn.serve.playtests import FACTS_SECONDS, PlayTestJob
-from drrn.serve.services import Facts, services_of
+from drrn.serve.services import services_of
 from drrn.serve.uploads import TYPES, uploaded
 from drrn.version import __version__
 
@@ -34,26 +32,8 @@ async def game(request: Request) -> JSONResponse:
     services = services_of(request)
     entry = services.library[request.path_params["game"]]
     counts = await asyncio.to_thread(services.runs.counts)
-    facts, why_not = await _facts(request, entry.id)
+    facts, why_not = await services.facts.of(entry)
     return answer({**entry.told(counts.get(entry.id, 0)), "facts": facts, "why_not": why_not})
-
-
-async def _facts(request: Request, id_: str) -> Facts:
-    services = services_of(request)
-    if id_ in services.facts:
-        return services.facts[id_]
-    entry = services.library[id_]
-    job = PlayTestJob("", entry, None, "done", "")
-    try:
-        asked = asyncio.get_running_loop().run_in_executor(job.thread, job.ask, ("facts",), FACTS_SECONDS)
-        found: Facts = (await asked, None)
-    except (InputError, Refusal) as error:
-        found = (None, str(error))
-    finally:
-        job.thread.submit(job.end)
-        job.thread.shutdown(wait=False)
-    services.facts[id_] = found
-    return found
 
 
 async def upload(request: Request) -> JSONResponse:

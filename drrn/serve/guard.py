@@ -5,9 +5,9 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -25,6 +25,7 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "X-Frame-Options": "DENY",
 }
+RAW_HEADERS = tuple((name.lower().encode(), value.encode()) for name, value in HEADERS.items())
 MOST_JSON = 64 * 2**10  # bytes of a request
 MOST_UPLOAD = 32 * 2**20  # bytes of all files of an upload
 FORM = 2**16  # bytes that a form takes beside its files
@@ -114,10 +115,10 @@ def _check_origin(scope: Scope, headers: Headers) -> None:
     """Refuse what the page of another site sends; a program that is no browser names no origin."""
     if scope["path"].startswith("/api/") and headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
         raise Refusal(403, "Another site's page may not ask this server.")
-    origin = headers.get("origin")
+    origin, host = headers.get("origin"), headers.get("host", "").lower()
     if scope["method"] in SAFE or origin is None:
         return
-    if urlsplit(origin).netloc.lower() != headers.get("host", "").lower() or not origin.startswith("http"):
+    if origin.lower() not in (f"http://{host}", f"https://{host}"):
         raise Refusal(403, "Another site's page may not ask this server.")
 
 
@@ -150,10 +151,10 @@ class _Bounded:
 def _with_headers(send: Send, path: str) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in HEADERS.items():
-                headers.setdefault(name, value)
-            headers.setdefault("Cache-Control", "no-cache" if path.startswith("/static/") else "no-store")
+            own = message["headers"]
+            given = {name.lower() for name, _ in own}
+            added = (*RAW_HEADERS, (b"cache-control", b"no-cache" if path.startswith("/static/") else b"no-store"))
+            message["headers"] = [*own, *(pair for pair in added if pair[0] not in given)]
         await send(message)
 
     return sending

@@ -25,7 +25,6 @@ MOST_ALIVE = 3  # processes that are kept for questions about maps
 MOST_KEPT = 20  # reports in memory
 MARGIN = 60  # seconds that a test may take beyond its own, to open the story and to solve it
 QUESTION_SECONDS = 60
-FACTS_SECONDS = 15
 FOUND = ("report", "map", "svg", "page", "seen")  # what a process finds, and what is kept of it
 
 
@@ -204,20 +203,21 @@ class PlayTests:
         over = [job for job in self.jobs.values() if job.status != "running"]
         for job in over[: max(0, len(over) - MOST_KEPT)]:
             del self.jobs[job.id]
-            _close(job)
+            close_job(job)
 
     def forget(self, entry: GameEntry) -> None:
         """Drop a game's tests that are in memory, and end their processes."""
         for job in [job for job in self.jobs.values() if job.entry.id == entry.id]:
             del self.jobs[job.id]
-            _close(job)
+            close_job(job)
 
     def close(self) -> None:
         for job in self.jobs.values():
-            _close(job)
+            close_job(job)
 
 
-def _close(job: PlayTestJob) -> None:
+def close_job(job: PlayTestJob) -> None:
+    """End a test's process at once, and its thread with it."""
     if job.worker is not None:
         job.worker.process.kill()
     job.thread.submit(job.end)

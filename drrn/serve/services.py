@@ -11,6 +11,7 @@ from starlette.requests import Request
 
 from drrn.serve.advice_process import serve_advice
 from drrn.serve.asking import AskedProcess
+from drrn.serve.facts import FactsTable
 from drrn.serve.game_process import serve_game, serve_opening
 from drrn.serve.library import GameEntry, Library
 from drrn.serve.playtests import PlayTests
@@ -20,9 +21,6 @@ from drrn.serve.sessions import SessionTable
 
 AHEAD = 16  # questions that a game's process is sent at once; each is a few kB at most
 MOST_GAME_PROCESSES = 6  # games that are open at once; one more, and the longest unused is closed
-
-
-Facts = tuple[dict[str, Any] | None, str | None]  # of a game, or why there are none
 
 
 class Services:
@@ -35,7 +33,7 @@ class Services:
         self.trainings = Trainings(self.runs)
         self.playtests = PlayTests()
         self.adviser, self.opener = AskedProcess(serve_advice), AskedProcess(serve_opening)
-        self.facts: dict[str, Facts] = {}  # of games that were looked into, and why others were not
+        self.facts = FactsTable()
         self.closing = False  # the server is about to end: streams of events end, too
         self.streams = 0  # of events that are open
         self._closed = False
@@ -76,7 +74,7 @@ class Services:
         for session in [one for one in self.sessions.sessions.values() if one.entry.id == entry.id]:
             self.sessions.drop(session)
         self.playtests.forget(entry)
-        self.facts.pop(entry.id, None)
+        self.facts.forget(entry)
 
     def prepare(self) -> None:
         """Begin the processes that whoever opens the page will need."""
@@ -91,6 +89,7 @@ class Services:
         for process in (*self._games.values(), self._spare, self.adviser, self.opener):
             process.stop()
         self.playtests.close()
+        self.facts.close()
 
 
 def services_of(request: Request) -> Services:

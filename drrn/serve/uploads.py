@@ -80,7 +80,8 @@ def safe_name(name: str) -> str:
     last = re.split(r"[/\\]", name)[-1]
     plain = re.sub(r"[^\w .,'()!&+-]+", "-", last).lstrip(".- ")
     stem, suffix = PurePosixPath(plain).stem, PurePosixPath(plain).suffix.lower()
-    return f"{stem[:80] or 'story'}{suffix[:8]}"
+    named = f"{stem[:80] or 'story'}{suffix[:8]}"
+    return f"story-{named}" if named.lower() == ABOUT else named  # that name is taken
 
 
 def _story(files: Files) -> str:
