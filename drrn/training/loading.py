@@ -110,9 +110,9 @@ def _check_rounds_to_come(folder: Path, before: Settings, trainer: Trainer) -> N
         raise InputError(f"{folder}: the run has finished {done} rounds: go on with more than that, not with {rounds}")
     if moved := rescheduled(before, trainer.settings, done):
         log.warning(
-            "%s: %s %s the number of rounds: the %d that are done were learned on the way to %d, and those to come as "
-            "in a run of %d, so that the numbers are not those of a run that was told %d at once",
-            folder, ", ".join(moved), "follows" if len(moved) == 1 else "follow", done, before.rounds, rounds, rounds,
+            "%s: %s %s on the number of rounds, which was %d until now: the results will differ from those of a run "
+            "that has %d rounds from its beginning",
+            folder, ", ".join(moved), "depends" if len(moved) == 1 else "depend", before.rounds, rounds,
         )  # fmt: skip
 
 
