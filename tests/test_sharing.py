@@ -188,6 +188,17 @@ def test_what_the_hub_refuses_is_one_sentence(run, tmp_path, server, capsys, mon
     assert main(["pull", "ann/tale"]) == 2 and "pip install 'drrn[hub]'" in capsys.readouterr().err
 
 
+def test_a_hub_that_nobody_answers_for_is_one_sentence(run, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("HF_TOKEN", "hf_of_nobody")
+    for command in (["push", str(run), "ann/tale"], ["pull", "ann/tale"]):
+        assert main(command) == 2
+        error = capsys.readouterr().err
+        assert error.startswith("drrn: ann/tale: ") and error.count("\n") == 1
+    assert not [*tmp_path.glob("runs/*")] and not [*tmp_path.glob("runs/.*")]
+
+
 def test_known_files_alone_are_shared():
     assert {"config.json", "model.safetensors", "README.md"} < set(hub.SHARED)
     assert not [name for name in hub.SHARED if name.endswith((".py", ".pkl", ".bin"))]
