@@ -19,6 +19,7 @@ from pathlib import Path
 import drrn
 from drrn import InputError
 from drrn.cli import main
+from drrn.games.optional import fingerprint_of
 from drrn.games.stories import values as js
 from drrn.games.stories.page import Page
 from drrn.games.stories.twine1.expressions import ExpressionError, Facts, parse
@@ -58,6 +59,7 @@ def play(path, within=None, **options):
         game = drrn.make(path, **options)
         choose = random.Random(0)
         observation = game.reset(0)
+        assert fingerprint_of(game) == fingerprint_of(game)
         for _ in range(50):
             assert isinstance(observation.text, str)
             assert all(action.strip() for action in observation.actions)

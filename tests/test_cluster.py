@@ -138,7 +138,7 @@ def test_a_worker_with_other_versions_computes_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "address", ["nonsense", "ray://head:10001", "head:port", "127.0.0.1:9", "nowhere.invalid:6379"]
+    "address", ["nonsense", "ray://head:10001", "head:port", "127.0.0.1:9", "127.0.0.1:99999", "nowhere.invalid:6379"]
 )
 def test_an_address_where_no_cluster_is_gets_one_sentence(address, tmp_path, capsys):
     command = ["sweep", "long-watch", "--vary", "alpha=1", "--out", str(tmp_path), "--ray", address]

@@ -74,6 +74,13 @@ def test_every_link_of_a_page_leads_somewhere(page):
             assert link["anchor"] in anchors(target), f"{page.name}: {target.name} has no heading #{link['anchor']}"
 
 
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
+def test_no_page_says_a_section_twice(page):
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    headings = re.findall(r"^##? .+$", text, re.M)
+    assert len(headings) == len(set(headings))
+
+
 def anchors(page):
     """The anchors of a page's headings, and those it sets itself."""
     text = page.read_text(encoding="utf-8")

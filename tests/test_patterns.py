@@ -1,11 +1,14 @@
 """Patterns of a TOML: found as `re` finds them, and in a time that follows the length of the text."""
 
+import copy
+import pickle
 import re
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from drrn.cli import main
 from drrn.errors import InputError
 from drrn.games.stories.patterns import Pattern
 from tests.small_stories import FORK
@@ -50,6 +53,26 @@ def test_a_story_with_such_a_pattern_is_played(key, story):
     toml = '[[ending]]\nregex = "(\\\\w+ ?)+!!$"\nreward = 1\n' if key == "ending" else f'{key} = "(\\\\w+ ?)+!!$"\n'
     game = story(FORK.replace("grey", "grey and cold and wide " * 20), toml)
     assert game.reset(0).actions and game.step(0).text
+
+
+@pytest.mark.parametrize(
+    ("source", "fingerprint"),
+    [
+        ("figs", "f3cac74e489dd45aba762ce0dd2bd61867885a59e6dbbf557f53d701083fe827"),
+        ("(fi+)+gs$", "7cd9691b7367f24f6f7a4f249160fe1edb1d3de95c22af1cf0309882761cdc1a"),
+    ],
+)
+def test_a_story_with_a_pattern_keeps_its_hash_and_is_tested(source, fingerprint, story, capsys, tmp_path):
+    game = story(FORK, f'[[ending]]\nregex = "{source}"\nreward = 1\n')
+    assert game.fingerprint == fingerprint  # as it was when `re` alone searched
+    assert main(["test", str(tmp_path / "tale.toml")]) == 0
+    assert "Exact" in capsys.readouterr().out
+
+
+def test_a_pattern_can_be_copied_and_sent_to_another_process():
+    pattern = Pattern("(A+)+$", re.IGNORECASE)
+    for copied in (copy.deepcopy(pattern), pickle.loads(pickle.dumps(pattern))):
+        assert copied.search("aaa") and not copied.search("a" * 2000 + "!")
 
 
 def test_a_pattern_that_no_single_reading_can_follow_is_one_sentence(story):

@@ -82,6 +82,15 @@ def test_runs_are_compared_by_a_table_and_a_drawing(folder, tmp_path, capsys):
     assert second["low"] <= second["difference"] <= second["high"]
 
 
+def test_a_second_comparison_is_drawn_beside_the_first(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "compare.png").write_text("mine")
+    for number in ("2", "3"):
+        assert main(["compare", str(folder / "one")]) == 0
+        assert f"compare-{number}.svg\ncompare-{number}.png\n" in capsys.readouterr().out
+    assert (tmp_path / "compare.png").read_text() == "mine" and not (tmp_path / "compare.svg").exists()
+
+
 def test_runs_of_different_games_and_rounds_that_are_not_there_are_one_sentence(folder, capsys):
     for arguments, message in (
         ([str(folder / "one"), str(folder / "third")], "compare runs of one game"),

@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.training import hub
+from drrn.training.loading import read_config
 from tests.hub_server import running_hub
 from tests.runs import train
 from tests.small_stories import FORK, REWARDS
@@ -114,6 +117,32 @@ def test_a_module_in_a_runs_own_folder_is_never_imported(run, tmp_path, place, m
     assert not (tmp_path / "ran").exists()
 
 
+def test_nor_is_one_that_is_named_by_the_folders_above_it(run, tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "runs/tale"
+    shutil.copytree(run, folder)
+    (folder / "evil.py").write_text(EVIL)
+    (folder / "hashes.json").unlink()
+    config = json.loads((folder / "config.json").read_text())
+    config["settings"]["model"] = "runs.tale.evil:Evil"
+    (folder / "config.json").write_text(json.dumps(config))
+    monkeypatch.chdir(tmp_path)
+    for command in ("watch", "evaluate", "push"):
+        assert main([command, "runs/tale", *(["ann/tale"] if command == "push" else [])]) == 2
+        assert "nothing there is ever run" in capsys.readouterr().err
+    assert not (tmp_path / "ran").exists()
+
+
+def test_no_module_is_looked_for_in_a_runs_own_folder(run, tmp_path, monkeypatch):
+    shutil.copytree(run, tmp_path / "tale")
+    (tmp_path / "tale/hashes.json").unlink()
+    config = json.loads((tmp_path / "tale/config.json").read_text())
+    config["settings"]["encoder"], config["folder"] = "json:loads", str(tmp_path / "tale")
+    (tmp_path / "tale/config.json").write_text(json.dumps(config))
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    read_config(tmp_path / "tale")
+    assert str(tmp_path / "tale") not in sys.path
+
+
 def test_a_run_that_names_modules_is_pulled_only_if_asked_for(run, tmp_path, capsys, server):
     main(["push", str(run), "ann/tale"])
     config = json.loads(server.repositories["ann/tale"]["config.json"])
@@ -157,6 +186,17 @@ def test_what_the_hub_refuses_is_one_sentence(run, tmp_path, server, capsys, mon
         assert message in error and error.count("\n") == 1
     monkeypatch.setitem(__import__("sys").modules, "huggingface_hub", None)
     assert main(["pull", "ann/tale"]) == 2 and "pip install 'drrn[hub]'" in capsys.readouterr().err
+
+
+def test_a_hub_that_nobody_answers_for_is_one_sentence(run, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("HF_TOKEN", "hf_of_nobody")
+    for command in (["push", str(run), "ann/tale"], ["pull", "ann/tale"]):
+        assert main(command) == 2
+        error = capsys.readouterr().err
+        assert error.startswith("drrn: ann/tale: ") and error.count("\n") == 1
+    assert not [*tmp_path.glob("runs/*")] and not [*tmp_path.glob("runs/.*")]
 
 
 def test_known_files_alone_are_shared():

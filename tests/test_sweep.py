@@ -128,7 +128,7 @@ def test_the_best_is_chosen_on_some_seeds_and_reported_on_others(made, capsys):
     assert f"which it was chosen on: {tuning:.2f}" in out and f"which it was not chosen on: {report:.2f}" in out
     assert "the recipe as it is" in out
     chosen = json.loads((made / "best.json").read_text())
-    assert chosen == {
+    assert chosen["settings"] == {
         "rounds": 2, "episodes_per_round": 8, "evaluation_episodes": 4,
         "alpha": float(best[0]), "learning_rate": float(best[1]),
     }  # fmt: skip
@@ -137,10 +137,11 @@ def test_the_best_is_chosen_on_some_seeds_and_reported_on_others(made, capsys):
 
 
 def test_the_settings_of_the_best_are_a_config_to_train_with(made, tmp_path):
-    command = ["train", "long-watch", "--paper", "--config", str(made / "best.json"), "--out", str(tmp_path / "run")]
+    command = ["train", "long-watch", "--config", str(made / "best.json"), "--out", str(tmp_path / "run")]
     assert main([*command, "--replicas", "1"]) == 0
-    chosen = json.loads((made / "best.json").read_text())
-    assert chosen.items() <= json.loads((tmp_path / "run/config.json").read_text())["settings"].items()
+    chosen, config = (json.loads(path.read_text()) for path in (made / "best.json", tmp_path / "run/config.json"))
+    assert chosen["recipe"] == config["recipe"] == "paper"
+    assert chosen["settings"].items() <= config["settings"].items()
 
 
 def test_a_larger_budget_keeps_what_is_done_and_what_was_cut_ends_with_the_same_rows(swept, capsys):
@@ -223,6 +224,27 @@ def test_without_a_job_that_came_to_its_end_nothing_is_chosen(tmp_path, own_modu
     captured = capsys.readouterr()
     assert "FAILED: ArithmeticError: the reason" in captured.out and "nothing to choose from" in captured.err
     assert Path("sweeps/broken/sweep.json").exists()
+
+
+def test_what_a_killed_sweep_left_half_written_is_cleared_and_nothing_else(tmp_path):
+    kept = [tmp_path / name for name in (".notes.txt", ".gitignore", "sweep.7")]
+    left = [tmp_path / name for name in (".sweep.json.77", ".best.json.4242", "rows/long-watch/.a=0_5.csv.9")]
+    for path in (*kept, *left):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("x")
+    with Results(tmp_path).locked("sweep"):
+        assert all(path.exists() for path in kept) and not any(path.exists() for path in left)
+
+
+def test_any_number_of_seeds_is_compared_at_once():
+    assert str(Seeds(0, 10**12)) == "seeds 0 to 999999999999"
+    with pytest.raises(InputError, match="overlap"):
+        sweep_of(Seeds(0, 10**12), Seeds(10**12 - 1, 10**12))
+    assert sweep_of(Seeds(0, 10**12), Seeds(10**12, 10**12)).tuning.count == 10**12
+
+
+def sweep_of(tuning, report):
+    return Sweep(Path("out"), "g", None, read_grid(["alpha=1"]), {}, True, tuning, report, "a commit")
 
 
 def test_a_crew_that_is_not_needed_is_not_begun():

@@ -14,6 +14,7 @@ from drrn.games.optional import title_of
 from drrn.games.stories.authored import Authored, authored
 from drrn.games.stories.beginnings import Beginnings
 from drrn.games.stories.script import DEFAULT_ANSWER
+from drrn.writing import visible_json
 
 
 def add_command(commands: Any) -> None:
@@ -101,4 +102,4 @@ def _relative(story: Path, toml: Path) -> str:
 
 
 def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)  # a JSON string is a TOML string
+    return visible_json(json.dumps(text, ensure_ascii=False))  # a JSON string is a TOML string

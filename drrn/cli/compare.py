@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import statistics
 import sys
@@ -38,8 +39,8 @@ def add_command(commands: Any) -> None:
         "--round", type=positive, metavar="N", help="compare after this round (default: the last of each run)"
     )
     command.add_argument(
-        "--out", type=Path, default=Path("compare"), metavar="NAME",
-        help="draw to NAME.svg and NAME.png (default: compare)",
+        "--out", type=Path, metavar="NAME",
+        help="draw to NAME.svg and NAME.png (default: compare, or the first of compare-2, compare-3 … that is free)",
     )  # fmt: skip
     command.add_argument("--no-plot", action="store_true", help="draw nothing")
     command.add_argument("--json", action="store_true", help="print the table as JSON")
@@ -49,7 +50,7 @@ def add_command(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     from drrn.training.comparison import open_runs, references_of
 
-    paths = [] if options.no_plot else _new_files(options.out)
+    paths = [] if options.no_plot else _new_files(options.out) if options.out else _free_files("compare")
     runs, measure = open_runs(options.runs), f"{options.policy}_{options.measure}"
     rows = _rows(runs, measure, options.round)
     scores = references_of(options.runs)
@@ -68,11 +69,24 @@ def run(options: argparse.Namespace) -> None:
 def _new_files(name: Path) -> list[Path]:
     """The files to draw to, none of which may exist."""
     name = name.with_suffix("") if name.suffix in (".svg", ".png") else name
-    paths = [name.with_name(f"{name.name}.{kind}") for kind in ("svg", "png")]
+    paths = _drawings(name)
     for path in paths:
         if path.exists():
             raise InputError(f"{path}: it exists and is left as it is: give another name by --out, or --no-plot")
     return paths
+
+
+def _free_files(name: str) -> list[Path]:
+    """The files to draw to where none were named: NAME, or else the first of NAME-2, NAME-3 … that is free."""
+    for number in itertools.count(1):
+        paths = _drawings(Path(name if number == 1 else f"{name}-{number}"))
+        if not any(path.exists() for path in paths):
+            return paths
+    raise AssertionError("there are more numbers than files")
+
+
+def _drawings(name: Path) -> list[Path]:
+    return [name.with_name(f"{name.name}.{kind}") for kind in ("svg", "png")]
 
 
 def _rows(runs: list[ComparedRun], measure: str, number: int | None) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from drrn.cli.show import POLICIES, positive, table
 from drrn.errors import InputError
 from drrn.games import Game, Recipe, recipe_for
-from drrn.writing import visible_json
+from drrn.writing import counted, visible_json
 
 if TYPE_CHECKING:
     from drrn.training.agent import Agent
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> None:
         print(visible_json(json.dumps({"game": game.name, "replicas": rows}, ensure_ascii=False)))
         return
     how = "exact" if options.exact else f"{options.episodes} games each"
-    header = [f"{len(next(iter(figures.values())))} replicas, {how}"]
+    header = [f"{counted(len(next(iter(figures.values()))), 'replica')}, {how}"]
     for policy in figures:
         header += [f"{policy}, sampled" if options.exact and policy not in EXACT else policy, "sd"]
     print(table([_measured(name, figures) for name in MEASURES], header=header))

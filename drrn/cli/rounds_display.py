@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from drrn.settings import Settings
 from drrn.training.reference_scores import ReferenceScores
-from drrn.writing import visible_json
+from drrn.writing import counted, visible_json
 
 if TYPE_CHECKING:
     from drrn.training.train import Round, Trainer
@@ -25,7 +25,7 @@ class rounds_display:  # noqa: N801 — used as a verb
         scores = self.scores
         known = _known("random play", scores.random, scores.random_return)
         known += _known(", best possible", scores.best, scores.best_return)
-        print(f"{self.settings.replicas} replicas; {known}", flush=True)
+        print(f"{counted(self.settings.replicas, 'replica')}; {known}", flush=True)
         self.bar = _bar(self.settings.rounds, self.done)
         return self
 

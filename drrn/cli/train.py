@@ -20,6 +20,7 @@ from drrn.games.stories.authored import Authored
 from drrn.recipes import shown_defaults
 from drrn.settings import all_settings, uses
 from drrn.training.reference_scores import ReferenceScores, reference_scores
+from drrn.writing import counted
 
 if TYPE_CHECKING:
     from drrn.training.record import Run
@@ -160,7 +161,7 @@ def _finish(folder: Run, trainer: Trainer, scores: ReferenceScores, to: TextIO) 
 
     settings = trainer.settings
     size = f"{settings.layers} × {settings.hidden}, " if uses(settings.model, "layers") else ""
-    title = f"{title_of(trainer.game)}: {settings.model}, {size}{settings.replicas} replicas"
+    title = f"{title_of(trainer.game)}: {settings.model}, {size}{counted(settings.replicas, 'replica')}"
     folder.keep_card()
     print(f"run: {folder.folder}", file=to)
     try:

@@ -10,6 +10,7 @@ import contextlib
 import math
 import os
 import platform
+import re
 import socket
 import time
 from collections.abc import Iterator, Mapping
@@ -29,6 +30,7 @@ LOCAL = "local"  # the address of a cluster of this machine alone, which is star
 REACHED_WITHIN = 5.0  # seconds for a connection to the address
 ANSWERED_WITHIN = 60.0  # seconds for the cluster to answer
 KEPT_EVERY = 60.0  # seconds between the moments of a job that are kept in the folder of results
+LAST_PORT = 65535
 STORE = 512 * 2**20  # bytes of a local cluster's object store
 
 Files = dict[str, bytes]  # by their path in the folder of results
@@ -170,11 +172,11 @@ def check_address(address: str) -> None:
     cure = "give the HOST:PORT of a cluster that this machine is part of (ray start), or none for one of its own"
     host, colon, port = address.rpartition(":")
     if address != "auto":
-        if not colon or not port.isdecimal() or "/" in host:
+        if not colon or "/" in host or not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > LAST_PORT:
             raise InputError(f'--ray "{address}": not the address of a cluster: {cure}')
         try:
             socket.create_connection((host.strip("[]"), int(port)), REACHED_WITHIN).close()
-        except (OSError, OverflowError) as error:
+        except OSError as error:
             raise InputError(f"--ray {address}: nobody answers there ({error}): {cure}") from error
     asking = Worker(_ask, address)
     try:

@@ -12,7 +12,9 @@ The JSON is written last: rows without one are of a job that was cut, and count 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -27,6 +29,7 @@ from drrn.settings import Settings, all_settings
 from drrn.training.tensor_file import write_whole
 
 SWEEP = "sweep.json"  # what is swept, in a folder of `drrn sweep`
+LEFT = re.compile(r"\..+\.\d+")  # half-written by a process that was killed (`write_whole`)
 GAME = "game"  # the name that a game's own facts bear in place of a job's
 NEEDED = {  # of a job's record, that a report asks for
     "wanted": {"alpha", "discount", "learning_rate", "rounds", "episodes_per_round", "epochs", "batch_size", "model"}
@@ -143,8 +146,11 @@ class Results:
         make_folder(self.root / "work")
         busy = f"{self.root}: another `drrn {command}` is at work here: wait for it, or give another --out"
         with locked(self.root / "work" / ".lock", busy):
-            for part in ("rows", "work"):
-                for left in (self.root / part).rglob(".*.*[0-9]"):  # half-written by a process that was killed
+            written = itertools.chain(
+                *((self.root / part).rglob("*") for part in ("rows", "work")), self.root.iterdir()
+            )
+            for left in list(written):
+                if LEFT.fullmatch(left.name):
                     left.unlink(missing_ok=True)
             yield
 

@@ -68,7 +68,7 @@ class Sweep:
     digests: dict[str, str] = field(default_factory=dict)  # of files of word vectors
 
     def __post_init__(self) -> None:
-        if set(self.tuning.all) & set(self.report.all):
+        if max(self.tuning.first, self.report.first) < min(self.tuning.all.stop, self.report.all.stop):
             cure = "give other ones by --first-seed or --first-report-seed"
             raise InputError(f"{self.tuning} to choose by and {self.report} to report overlap: {cure}")
         if twice := sorted(self.given.keys() & self.grid.values.keys()):
@@ -193,7 +193,8 @@ def write_tables(sweep: Sweep, tried: list[Scored], reported: list[Scored]) -> N
         report = by_changes.get(found.variant.changes)
         writer.writerow([*cells, *_cells(found), *(_cells(report) if report else [""] * len(columns))])
     write_whole(sweep.root / "sweep.csv", [text.getvalue().encode()])
-    best = {**sweep.given, **tried[0].variant.settings}
+    chosen = {**sweep.given, **tried[0].variant.settings}
+    best = {"recipe": recipe_name(paper=sweep.paper), "settings": chosen}  # as a run's config.json
     write_whole(sweep.root / "best.json", [(json.dumps(best, indent=2, ensure_ascii=False) + "\n").encode()])
 
 

@@ -12,7 +12,7 @@ from drrn.playing.policies import POLICIES
 from drrn.settings import all_settings
 from drrn.training.metrics import Metrics, metrics_of
 from drrn.training.reference_scores import ReferenceScores
-from drrn.writing import visible
+from drrn.writing import counted, visible
 
 ACTIVE = re.compile(r"([\\`*_{}\[\]<>#|~$])")  # what Markdown would make something of
 
@@ -26,7 +26,7 @@ def model_card(config: Mapping[str, Any], rows: Sequence[dict[str, str]], scores
     parts = [
         _front_matter(game, model, last),
         f"# {title}, learned by {_plain(model)}",
-        f"{settings['replicas']} replicas (seeds {settings['seed']} to {settings['seed'] + settings['replicas'] - 1}) "
+        f"{counted(settings['replicas'], 'replica')} ({_seeds(settings['seed'], settings['replicas'])}) "
         f"of the model `{model}` learned the text game {title}, with the recipe `{config.get('recipe', 'by hand')}` "
         f"of drrn.",
         _scores(last, scores),
@@ -37,6 +37,10 @@ def model_card(config: Mapping[str, Any], rows: Sequence[dict[str, str]], scores
         _versions(config.get("versions") or {}),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _seeds(first: int, count: int) -> str:
+    return f"seed {first}" if count == 1 else f"seeds {first} to {first + count - 1}"
 
 
 USE = """## How to load it

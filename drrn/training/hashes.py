@@ -18,6 +18,7 @@ from drrn.training import tensor_file
 NAME = "hashes.json"
 FREE = ("rounds", "vectors")  # settings that a person may change in config.json: more rounds, a file that was moved
 REMADE = ("model.safetensors", "vocabulary.json", "metrics.jsonl")  # what going on with a run makes anew
+COMPUTED = "reference_scores.json"  # what is computed anew where it is missing
 
 Parts = Mapping[str, list[bytes]]  # the bytes of each file, by its name
 
@@ -39,8 +40,14 @@ def check_files(folder: Path, names: Iterable[str]) -> None:
     for name in names:
         path = folder / name
         if name in known and path.exists() and hash_of(name, [tensor_file.contents(path)]) not in known[name]:
-            cure = f"drrn train --resume {folder} makes it anew" if name in REMADE else "put back a copy of it"
-            raise InputError(f"{path}: it was damaged or changed since the run wrote it: {cure}, or begin a new run")
+            raise InputError(f"{path}: it was damaged or changed since the run wrote it: {_cure(folder, name)}")
+
+
+def _cure(folder: Path, name: str) -> str:
+    if name == COMPUTED:
+        return "remove it, and it is computed anew"
+    again = f"drrn train --resume {folder} makes it anew" if name in REMADE else "put back a copy of it"
+    return f"{again}, or begin a new run"
 
 
 def hashes_of_run(folder: Path) -> dict[str, list[str]] | None:

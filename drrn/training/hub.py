@@ -140,3 +140,6 @@ def _refusals(repository: str) -> Iterator[None]:
         raise InputError(f"{repository}: the Hub refused: {said[:200]}") from error
     except (OSError, ValueError) as error:
         raise InputError(f"{repository}: {' '.join(str(error).split())[:200]}") from error
+    except Exception as error:  # a network has many ways to fail, and each library its own exceptions for them
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"{repository}: the Hub cannot be reached: {said[:200]}") from error

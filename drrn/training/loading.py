@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib.machinery
 import logging
 import math
+import pkgutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -109,9 +110,9 @@ def _check_rounds_to_come(folder: Path, before: Settings, trainer: Trainer) -> N
         raise InputError(f"{folder}: the run has finished {done} rounds: go on with more than that, not with {rounds}")
     if moved := rescheduled(before, trainer.settings, done):
         log.warning(
-            "%s: %s %s the number of rounds: the %d that are done were learned on the way to %d, and those to come as "
-            "in a run of %d, so that the numbers are not those of a run that was told %d at once",
-            folder, ", ".join(moved), "follows" if len(moved) == 1 else "follow", done, before.rounds, rounds, rounds,
+            "%s: %s %s on the number of rounds, which was %d until now: the results will differ from those of a run "
+            "that has %d rounds from its beginning",
+            folder, ", ".join(moved), "depends" if len(moved) == 1 else "depend", before.rounds, rounds,
         )  # fmt: skip
 
 
@@ -158,8 +159,9 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise InputError(f"{path}: not the settings of a run: {error}") from error
     named = modules_named(found)
     _refuse_modules_inside(folder, named, found.get("folder"))
-    if found.get("folder") and set(named) - {GAME_SOURCE}:
-        registry.add_folder(found["folder"])  # a model of one's own may be a module of the folder that it was begun in
+    begun_in = found.get("folder")
+    if begun_in and set(named) - {GAME_SOURCE} and not _is_inside(Path(begun_in), folder):
+        registry.add_folder(begun_in)  # a model of one's own may be a module of the folder that it was begun in
     return found
 
 
@@ -180,16 +182,40 @@ def modules_named(config: Mapping[str, Any]) -> dict[str, str]:
 
 def _refuse_modules_inside(folder: Path, named: Mapping[str, str], begun_in: str | None) -> None:
     """Loading a run never runs code that came with it: a module that stands in the run's own folder is refused."""
-    inside = folder.resolve()
     path = [*sys.path, str(Path.cwd()), *([begun_in] if isinstance(begun_in, str) else [])]
     for kind, name in named.items():
-        spec = importlib.machinery.PathFinder.find_spec(name.partition(":")[0].partition(".")[0], path)
-        places = [spec.origin, *(spec.submodule_search_locations or ())] if spec else []
-        if any(place and inside in Path(place).resolve().parents for place in places):
+        if any(_is_inside(Path(place), folder) for place in _places(name.partition(":")[0], path)):
             raise InputError(
                 f"{folder}: its {kind}, {name}, is a module in the run's own folder, and nothing there is ever run: "
                 "if you trust it, put it into a folder of its own and give that in PYTHONPATH"
             )
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())
+
+
+def _places(module: str, path: list[str]) -> Iterator[str]:
+    """The files and folders that a module, and each package that it is part of, would be imported from."""
+    importlib.invalidate_caches()  # a file may be younger than the last look
+    parts, within = module.split("."), path
+    for count in range(1, len(parts) + 1):
+        found = list(_specs(".".join(parts[:count]), within))
+        within = [place for spec in found for place in spec.submodule_search_locations or ()]
+        yield from (spec.origin for spec in found if spec.origin)
+        yield from within
+
+
+def _specs(name: str, path: list[str]) -> Iterator[importlib.machinery.ModuleSpec]:
+    """What of the path an import of this name would look at: a module ends the search, parts of a package without
+    `__init__.py` do not. Python's own `find_spec` would import the packages above it."""
+    for entry in path:
+        finder: Any = pkgutil.get_importer(entry or ".")
+        spec = finder.find_spec(name) if finder else None
+        if spec is not None:
+            yield spec
+            if spec.loader is not None:
+                return
 
 
 def _check_vectors(folder: Path, config: Mapping[str, Any]) -> None:

@@ -38,11 +38,18 @@ class Pattern:
     """A pattern that is found in a text or not, in a time that follows the length of both; else an `re.error`."""
 
     def __init__(self, source: str, flags: int = 0) -> None:
+        self.made_of = source, flags
         self.found_by_re = re.compile(source, flags)
         self.tree: Any = parser.parse(source, flags)
         self.automaton: Automaton | None = None
         if self._ways(LONGEST_PASSAGE) > MOST_WAYS:
             self.automaton = Automaton(self.tree, self.found_by_re.flags)
+
+    def __repr__(self) -> str:
+        return repr(self.found_by_re)  # as it stands in the hashes of stories
+
+    def __reduce__(self) -> tuple[type[Pattern], tuple[str, int]]:
+        return Pattern, self.made_of  # what is made of it cannot be copied
 
     def search(self, text: str) -> bool:
         """Whether the pattern is in the text."""
