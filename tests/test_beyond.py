@@ -13,13 +13,14 @@ from drrn.experiments.beyond import ABLATIONS, BEYOND, LONG, SEEDS, STRONG_JOB, 
 from drrn.experiments.folder import Results
 from drrn.experiments.plan import BEST, Scale, settings_of, variants_of
 from drrn.experiments.rows import EVALUATIONS
-from drrn.experiments.running import Work, hashes_of, run
+from drrn.experiments.running import Work, hashes_of
 from drrn.experiments.variants import Beyond
 from drrn.recipes import STRONG
 from drrn.reports.beyond import strong_scores
 from drrn.reports.headline import headline
 from drrn.reports.report import differences
 from drrn.reports.result_set import ResultSet
+from tests.cut_jobs import assert_cut_job_ends_alike
 
 ROOT = Path(drrn.__file__).parent.parent
 TINY = {"rounds": 2, "episodes_per_round": 20, "evaluation_episodes": 5, "updates": 3, "hidden": 8}
@@ -149,15 +150,9 @@ def test_a_strong_job_cut_after_a_round_ends_with_the_same_rows(tmp_path, vector
         hashes = hashes_of(game, VECTORS)
         return Work(tmp_path / root, "long-watch", "long-watch", VECTORS, found, final, hashes, "a commit", vectors="d")
 
-    for _ in run(work("whole")):
-        pass
-    for _ in run(work("cut")):
-        break
-    for _ in run(work("cut")):
-        pass
-    for name in ("strong-vectors.csv", "strong-vectors.reworded.csv"):
-        whole, cut = ((tmp_path / root / "rows/long-watch" / name).read_text() for root in ("whole", "cut"))
-        assert whole == cut
+    assert_cut_job_ends_alike(
+        work, lambda root: tmp_path / root / "rows/long-watch", ("strong-vectors.csv", "strong-vectors.reworded.csv")
+    )
 
 
 # --- the report

@@ -12,10 +12,11 @@ from drrn.experiments.folder import Results
 from drrn.experiments.games import SuiteFiles, experiment_games, suite_games
 from drrn.experiments.plan import BEST, ON_REQUEST, Scale, settings_of, variants_of
 from drrn.experiments.quests import share_done
-from drrn.experiments.running import Work, hashes_of, run
+from drrn.experiments.running import Work, hashes_of
 from drrn.reports.encoders import encoder_verdicts
 from drrn.reports.parser import nearly_all, on_par
 from drrn.reports.result_set import ResultSet
+from tests.cut_jobs import assert_cut_job_ends_alike
 from tests.suite_files import game_file
 
 SET = ["rounds=2", "episodes_per_round=6", "evaluation_episodes=4", "epochs=1"]
@@ -186,15 +187,9 @@ def test_a_parser_job_cut_after_a_round_ends_with_the_same_rows(tmp_path):
         final = {"softmax": 5, "greedy": 5}
         return Work(tmp_path / root, "home-world", "home-world", DRRN_BAG, found, final, hashes_of(game), "a commit")
 
-    for _ in run(work("whole")):
-        pass
-    for _ in run(work("cut")):
-        break
-    for _ in run(work("cut")):
-        pass
-    for name in ("parser-drrn-bag.csv", "parser-drrn-bag.quests.csv"):
-        whole, cut = ((tmp_path / root / "rows/home-world" / name).read_text() for root in ("whole", "cut"))
-        assert whole == cut
+    assert_cut_job_ends_alike(
+        work, lambda root: tmp_path / root / "rows/home-world", ("parser-drrn-bag.csv", "parser-drrn-bag.quests.csv")
+    )
 
 
 # --- suites

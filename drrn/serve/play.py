@@ -174,7 +174,7 @@ def _drawn(chances: list[float]) -> int:
 
 
 def play_routes() -> list[Route]:
-    """The routes of this page's first part."""
+    """The routes of play."""
     one = "/api/sessions/{session}"
     return [
         Route("/api/sessions", begin, methods=["POST"]),
