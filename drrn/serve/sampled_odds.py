@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from drrn.authoring.sampled import mean_of
 from drrn.games import Game
 from drrn.games.contract import Observation
 from drrn.games.optional import ending_of, is_stopped, step_limit_of
@@ -21,7 +21,7 @@ Choose = Callable[[Observation], int]
 
 def sampled_odds(game: Game, way: Sequence[str], choose: Choose, seconds: float = SECONDS) -> dict[str, Any] | None:
     """Play on from where a way leads, again and again; None where chance seldom leads there, or games take too long."""
-    until, rewards, steps = time.monotonic() + seconds, list[float](), list[int]()
+    until, rewards, steps = time.monotonic() + seconds, list[float](), list[float]()
     endings: Counter[tuple[str, float]] = Counter()
     begin = getattr(choose, "begin", None)  # of a player who remembers the pages of a game
     for seed in range(MOST_GAMES):
@@ -39,7 +39,7 @@ def sampled_odds(game: Game, way: Sequence[str], choose: Choose, seconds: float 
         steps.append(taken)
         if ended:
             endings[str(ending_of(game, last)), last.reward] += 1
-    return _told(rewards, steps, endings) if len(rewards) >= LEAST_GAMES else None
+    return _told(rewards, steps, endings)
 
 
 def _at_place(game: Game, way: Sequence[str], seed: int) -> Observation | None:
@@ -62,11 +62,11 @@ def _played_on(game: Game, shown: Observation, choose: Choose) -> tuple[Observat
     return shown, limit
 
 
-def _told(rewards: list[float], steps: list[int], endings: Counter[tuple[str, float]]) -> dict[str, Any]:
-    games = len(rewards)
-    mean = math.fsum(rewards) / games
-    spread = math.fsum((reward - mean) ** 2 for reward in rewards) / max(1, games - 1)
+def _told(rewards: list[float], steps: list[float], endings: Counter[tuple[str, float]]) -> dict[str, Any] | None:
+    games, score, taken = len(rewards), mean_of(rewards), mean_of(steps)
+    if games < LEAST_GAMES or score is None or taken is None:
+        return None
     told = [{"name": name, "reward": pays, "odds": count / games} for (name, pays), count in endings.most_common()]
     stopped = 1 - sum(endings.values()) / games
-    return {"score": mean, "error": math.sqrt(spread / games), "steps": math.fsum(steps) / games, "endings": told,
-            "trapped": stopped, "games": games}  # fmt: skip
+    return {"score": score.mean, "error": score.error, "steps": taken.mean, "endings": told, "trapped": stopped,
+            "games": games}  # fmt: skip
