@@ -67,9 +67,12 @@ def encoder_verdicts(results: ResultSet, game: str) -> list[str]:
 
 
 def minutes_of(results: ResultSet, game: str, job: Variant) -> str:
-    """How long a job took, all seeds together."""
+    """How long a job took, all seeds together, and where it was computed if not on the CPU."""
     record = results.record(game, job)
-    return shown_number(record["seconds"]["whole"] / 60) if record else MISSING
+    if not record:
+        return MISSING
+    device = record.get("device", "cpu")
+    return shown_number(record["seconds"]["whole"] / 60) + f" ({device})" * (device != "cpu")
 
 
 def _ahead(ours: Measured, other: Measured) -> bool:

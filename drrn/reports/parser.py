@@ -63,12 +63,19 @@ def quest_scores(results: ResultSet, game: str, job: Added, column: str, policy:
 
 
 def on_par(results: ResultSet, game: str) -> list[str]:
-    """Whether DRRN with bags and BOW-DQN lie within each other's deviation, in a sentence."""
-    both = [measured(quest_scores(results, game, job, "return")) for job in (DRRN_BAG, BOW_DQN)]
-    if both[0] is None or both[1] is None:
+    """Whether DRRN with bags and BOW-DQN lie within each other's deviation, by softmax and by greedy play."""
+    return [
+        f"{results.title(game)}, return by {policy} play: {said}"
+        for policy in ("softmax", "greedy")
+        for said in _apart(*(measured(quest_scores(results, game, job, "return", policy)) for job in (DRRN_BAG, BOW_DQN)))
+    ]
+
+
+def _apart(ours: Measured | None, theirs: Measured | None) -> list[str]:
+    """How far apart the two are, in a sentence; none where one of them has no rows."""
+    if ours is None or theirs is None:
         return []
-    ours, theirs = both[0], both[1]
-    beside = f"{results.title(game)}, return: {DRRN_BAG.says} {spread(ours, 2)}, BOW-DQN {spread(theirs, 2)}"
+    beside = f"{DRRN_BAG.says} {spread(ours, 2)}, BOW-DQN {spread(theirs, 2)}"
     if ours.sd is None or theirs.sd is None:
         return [f"{beside}: of one seed, too little to say whether they are on par."]
     apart = abs(ours.mean - theirs.mean)

@@ -163,8 +163,8 @@ def settings_line(results: ResultSet, game: str, variants: Iterable[Variant]) ->
     seeds = _told({v: _seeds(r["wanted"]["seed"], r["wanted"]["replicas"]) for v, r in records.items()})
     named = {commit for record in records.values() for commit in record["commit"].split(", ")}
     commits = sorted(re.sub(r"^(\w{12})\w*", r"\1", commit) for commit in named)
-    devices = sorted({str(record.get("device", "cpu")) for record in records.values()} - {"cpu"})
-    on = f"; on {', '.join(devices)}" * bool(devices)
+    devices = {v: str(record.get("device", "cpu")) for v, record in records.items()}
+    on = f"; on {_told(devices)}" * (set(devices.values()) != {"cpu"})
     return f"{results.title(game)}: {', '.join(parts)}; {seeds}{on}; commit {', '.join(commits)}"
 
 
