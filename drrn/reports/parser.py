@@ -64,11 +64,11 @@ def quest_scores(results: ResultSet, game: str, job: Added, column: str, policy:
 
 def on_par(results: ResultSet, game: str) -> list[str]:
     """Whether DRRN with bags and BOW-DQN lie within each other's deviation, by softmax and by greedy play."""
-    return [
-        f"{results.title(game)}, return by {policy} play: {said}"
-        for policy in ("softmax", "greedy")
-        for said in _apart(*(measured(quest_scores(results, game, job, "return", policy)) for job in (DRRN_BAG, BOW_DQN)))
-    ]
+    told = []
+    for policy in ("softmax", "greedy"):
+        ours, theirs = (measured(quest_scores(results, game, job, "return", policy)) for job in (DRRN_BAG, BOW_DQN))
+        told += [f"{results.title(game)}, return by {policy} play: {said}" for said in _apart(ours, theirs)]
+    return told
 
 
 def _apart(ours: Measured | None, theirs: Measured | None) -> list[str]:
