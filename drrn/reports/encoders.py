@@ -71,7 +71,7 @@ def minutes_of(results: ResultSet, game: str, job: Variant) -> str:
     record = results.record(game, job)
     if not record:
         return MISSING
-    device = record.get("device", "cpu")
+    device = str(record.get("device", "cpu"))
     return shown_number(record["seconds"]["whole"] / 60) + f" ({device})" * (device != "cpu")
 
 
