@@ -7,6 +7,7 @@ import json
 import shutil
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -122,7 +123,7 @@ def _learn(work: Work, variant: Variant, game: Game, start: float) -> Iterator[R
     trainer = Trainer(game, work.settings, torch_device(work.device))
     run = run_folder(work, trainer)
     trace = trace_of(run.folder, work.game, trainer.compiled) if variant == BEST else None
-    clock = Clock(run, work.commit, start)
+    clock = Clock(run, work, start)
     for finished in trainer.train():
         episodes = finished.number * work.settings.episodes_per_round
         if trace and (episodes in EPISODES or finished.number == work.settings.rounds):
@@ -136,7 +137,7 @@ def _learn(work: Work, variant: Variant, game: Game, start: float) -> Iterator[R
     if trace:
         last = work.settings.rounds * work.settings.episodes_per_round
         files[".embeddings"] = text_of(trace.rows(work.settings.seeds, last), KINDS[".embeddings"])
-    _store(work, game, files, clock.seconds(), clock.commits)
+    _store(work, game, files, clock.seconds(), clock.made_by)
     (run.folder / "checkpoint.safetensors").unlink(missing_ok=True)  # the rows are there: nothing to go on with
 
 
@@ -231,35 +232,37 @@ def _store_facts(work: Work, game: Game, start: float) -> None:
     told = suite_facts(game, work.source) if work.suite else facts(game, work.settings)
     rows = [{"measure": name, "value": value} for name, value in told.items()]
     seconds = {"whole": round(time.perf_counter() - start, 1)}
-    _store(work, game, {"": text_of(rows, FACTS)}, seconds, [work.commit])
+    _store(work, game, {"": text_of(rows, FACTS)}, seconds, {"commit": [work.commit], "device": [work.device]})
 
 
-def _store(work: Work, game: Game, files: dict[str, str], seconds: dict[str, float], commits: list[str]) -> None:
+def _store(
+    work: Work, game: Game, files: dict[str, str], seconds: dict[str, float], made_by: dict[str, list[str]]
+) -> None:
     from drrn.experiments.provenance import versions
 
     record = {
-        "wanted": work.wanted, "commit": ", ".join(commits), "sources": sources_of(game), "versions": versions(),
-        "device": work.device, "seconds": seconds,
+        "wanted": work.wanted, "sources": sources_of(game), "versions": versions(), "seconds": seconds,
+        **{name: ", ".join(each) for name, each in made_by.items()},
         **({"vectors": Path(str(work.settings.vectors)).name} if work.vectors else {}),
     }  # fmt: skip
     Results(work.root).store(work.game, work.name, files, record)
 
 
 class Clock:
-    """How long a job took, and the commits that made it: the parts included that came before it was cut."""
+    """How long a job took, and the commits and devices that made it: the parts included that came before it was cut."""
 
-    def __init__(self, run: Run, commit: str, start: float) -> None:
+    def __init__(self, run: Run, work: Work, start: float) -> None:
         self.run, self.start, self.learned = run, start, 0.0
-        try:
+        self.before = {"whole": 0.0, "learning": 0.0}
+        self.made_by = {"commit": [work.commit], "device": [work.device]}
+        with suppress(OSError, ValueError, TypeError, KeyError):
             kept = json.loads((run.folder / "clock.json").read_text(encoding="utf-8"))
-            self.before: dict[str, float] = dict(kept["seconds"])
-            self.commits: list[str] = list(dict.fromkeys([*kept["commits"], commit]))
-        except (OSError, ValueError, TypeError, KeyError):
-            self.before, self.commits = {"whole": 0.0, "learning": 0.0}, [commit]
+            made_by = {name: list(dict.fromkeys([*kept[name], *now])) for name, now in self.made_by.items()}
+            self.before, self.made_by = dict(kept["seconds"]), made_by
 
     def tick(self, learning: float) -> None:
         self.learned += learning
-        self.run.write("clock.json", json.dumps({"seconds": self.seconds(), "commits": self.commits}))
+        self.run.write("clock.json", json.dumps({"seconds": self.seconds(), **self.made_by}))
 
     def seconds(self) -> dict[str, float]:
         whole = self.before["whole"] + time.perf_counter() - self.start
