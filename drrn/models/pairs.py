@@ -105,7 +105,9 @@ def attention_of(model: Model, pages: Pages, store: Store) -> tuple[Tensor | Non
 
 
 def _alone(model: Model, reading: Reading, name: str) -> Tensor | None:
-    """The weights of texts that are read for themselves, [R, B, 1, L]."""
+    """The weights of texts that are read for themselves, [R, B, 1, L]; None for what the model does not read so."""
+    if name not in reading.looks:
+        return None
     found = opened(model, reading, name, None)
     at = reading.looks[name].places
     if found.encoder is None or found.mask is None or at is None:

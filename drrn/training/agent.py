@@ -97,17 +97,25 @@ class Agent:
         """Attention weights for each action; the agent must have been trained with the encoder attention."""
         store = self.model.store.scratch()
         page = pages_of([[store.page(state, actions)]] * len(self.model.seeds))
-        sides = [None if w is None else w[:, 0].mean(dim=0) for w in attention_of(self.model, page, store)]  # [A, L]
-
-        def shares(side: int, texts: Lexicon, text: str, place: int) -> list[tuple[str, float]]:
-            weights = sides[side]
-            known = [word for word in words(text) if word in texts.vocabulary.numbers]
-            return [] if weights is None else list(zip(known, weights[place].tolist(), strict=False))
-
+        of_states, of_actions = (
+            None if w is None else w[:, 0].cpu().numpy() for w in attention_of(self.model, page, store)
+        )
         return [
-            Attention(shares(0, store.states, state, place), shares(1, store.actions, action, place))
+            Attention(
+                [] if of_states is None else self._shares(store.states, state, of_states[:, place]),
+                [] if of_actions is None else self._shares(store.actions, action, of_actions[:, place]),
+            )
             for place, action in enumerate(actions)
         ]
+
+    def _shares(self, texts: Lexicon, text: str, weights: Q) -> list[tuple[str, float]]:
+        """Each word of a text with its weight, the mean over replicas [R, L]; to one that never met it, it has none."""
+        known = [word for word in words(text) if word in texts.vocabulary.numbers]
+        table = next(table for table in self.model.tables.values() if table.vocabulary is texts.vocabulary)
+        met = table.known[:, texts.vocabulary.read(known, grow=False)]  # [R, words]
+        found = np.zeros(met.shape)
+        found[met] = weights[np.arange(weights.shape[1]) < met.sum(axis=1, keepdims=True)]
+        return list(zip(known, found.mean(axis=0).tolist(), strict=True))
 
     def policy(self, name: str = "best", *, seed: int = 0, replica: int | None = None) -> Player:
         """A policy for `drrn.play_episodes`: best, softmax or greedy, by one replica or by the mean of their Q."""
