@@ -161,6 +161,10 @@ def test_games_lists_the_worlds(capsys, home):
         ("south", ["go south"]),
         ("ta bel", ["take bell"]),
         ("bell", ["go bell", "take bell"]),
+        ("take the bell!", ["take bell"]),
+        ("get bell", ["take bell"]),
+        ("walk n", ["go north"]),
+        ("i", []),
         ("fly", []),
         ("", []),
     ],
@@ -170,18 +174,25 @@ def test_a_command_is_known_by_the_beginnings_of_its_words(typed, means):
     assert [menu[place] for place in meant(typed, menu)] == means
 
 
+def test_articles_count_where_they_alone_tell_two_actions_apart():
+    menu = ["Open the door.", "Open a door."]
+    assert [meant(typed, menu) for typed in ("open a door.", "open door", "o d")] == [[1], [0, 1], [0, 1]]
+
+
 def test_a_long_menu_is_told_as_verbs_and_objects_where_it_is_their_product():
     assert told_menu(["go up", "take up", "take cat", "go cat"]) == ["verbs: go, take", "objects: cat, up"]
     assert told_menu(["go up", "wait"]) == ["go up, wait"]
 
 
 def test_a_person_types_commands(capsys, monkeypatch, home):
-    answers = iter(["g", "fly", "go nor", "u", "q"])
+    answers = iter(["g", "fly", "5", "look", "help", "go nor", "u", "q"])
     monkeypatch.setattr("rich.console.Console.input", lambda *given, **options: next(answers))
     assert main(["play", "home-world", "--seed", "3"]) == 0
     told = capsys.readouterr().out
     assert "verbs: eat, exercise, go, sleep, watch" in told and "  1 " not in told
-    assert '"g" may be go apple, go bed' in told and "No such command" in told
+    assert '"g" may be go apple, go bed' in told and 'No such command: "fly".' in told
+    assert 'No such command: "5".' in told and told.count("paid") == 1  # no number, no look and no help is a command
+    assert told.count("verbs: eat") == 4  # on the first page, by look, by help, and on the first page again
     assert "Your last command paid -0.01." in told and "One step back." in told
 
 

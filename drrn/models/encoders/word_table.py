@@ -91,7 +91,7 @@ class WordTable:
 
     def words_met(self, texts: Lexicon, ids: Ids) -> tuple[Ids, Ids]:
         """Of texts [R, U] (-1: no text) the words that each replica has met, end to end, and how many there are of each
-        text [R, U]. A word that another replica alone has met counts for nothing, as it would if this one were alone."""
+        text [R, U]. A word that another replica alone has met counts for nothing, as if this one were alone."""
         lengths = np.where(ids < 0, 0, texts.starts[ids + 1] - texts.starts[ids])
         words, text = texts.words_of(ids[lengths > 0]), np.repeat(np.arange(ids.size), lengths.ravel())
         met = self.known[text // ids.shape[1], words]
