@@ -178,9 +178,12 @@ class Player:
 
     def act(self, text: str, actions: Sequence[str]) -> str:
         """The action that it takes, in words; call `begin` before each episode."""
-        if isinstance(actions, str) or not actions:
-            raise InputError(f"act chooses from a list of actions that is not empty, not from {actions!r:.60}")
-        return str(actions[self(Observation(str(text), tuple(actions)))])
+        shown = () if isinstance(actions, str) else tuple(actions)
+        if not shown or not all(isinstance(each, str) for each in (text, *shown)):
+            raise InputError(
+                f"act takes a text and a list of actions, at least one, not {text!r:.40} and {actions!r:.60}"
+            )
+        return str(shown[self(Observation(text, shown))])
 
     def thinks(self, observation: Observation, *, seen: bool) -> tuple[Q, Probabilities]:
         """Q and probability of each action; `seen` says whether this episode has shown the page before."""
