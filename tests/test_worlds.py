@@ -1,5 +1,7 @@
 """The Comet House: its 222 commands, chance and light; the two worlds by name, at the terminal, and in training."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from drrn.exact.solve import best, one_slot, policy_score, random_play
 from drrn.games import check_game, check_outcomes, compile_game
 from drrn.games.worlds.errand_world import MISSED, SEEN, ErrandEnd, ErrandState
 from drrn.games.worlds.names import WORLDS
+from drrn.reports.parser import BAG_REACHES
 from drrn.text import words
 
 
@@ -89,6 +92,28 @@ def test_a_player_who_loses_the_order_of_words_cannot_tell_east_from_west(house)
     for one, other in (("east", "west"), ("clock, then globe", "globe, then clock")):
         texts = [house.look(ErrandState("dome", 0, errand, True, 0.0)).text for errand in (one, other)]
         assert texts[0] != texts[1] and sorted(words(texts[0])) == sorted(words(texts[1]))
+
+
+def test_what_a_bag_of_words_can_reach_by_one_command_for_each_page(house, compiled):
+    """It sees to the clock on one description in four of its room, to the globe likewise, and always turns east."""
+    slot, taken = best(compiled, 1.0).slot, {}
+    for state, first, end in zip(range(len(compiled)), compiled.first[:-1], compiled.first[1:], strict=True):
+        if first < end:
+            taken[compiled.texts[compiled.text[state]]] = compiled.actions[compiled.action[slot[state]]]
+    by_chance = {"landing": ["go east"] * 2 + ["go west"] * 2, "clock room": ["turn clock"] + ["go west"] * 3,
+                 "library": ["turn globe"] + ["go east"] * 3}  # fmt: skip
+    for lit, place in itertools.product((False, True), range(4)):
+        for errand, (room, commands) in itertools.product(
+            ("clock, then globe", "globe, then clock"), by_chance.items()
+        ):
+            taken[house.look(ErrandState(room, place, errand, lit, 0.0)).text] = commands[place]
+        taken[house.look(ErrandState("dome", place, "west", lit, 0.0)).text] = "turn east"
+    pairs = zip(compiled.text[compiled.slot_state], compiled.action, strict=True)
+    policy = np.array([taken[compiled.texts[text]] == compiled.actions[action] for text, action in pairs], float)
+    score = policy_score(compiled, policy, 100)
+    assert score.total == pytest.approx(5.95, abs=0.001)
+    seen = score.endings[[place.passage for place in compiled.endings].index("the comet seen")]
+    assert seen == pytest.approx(0.494, abs=0.0005) and BAG_REACHES["comet-house"] == (round(seen, 2), 5.95)
 
 
 def test_an_errand_pays_a_half_and_the_next_is_drawn(house):
