@@ -221,6 +221,12 @@ def test_a_person_types_commands(capsys, monkeypatch, home):
     assert "Your last command paid -0.01." in told and "One step back." in told
 
 
+def test_of_a_long_menu_the_taken_command_alone_is_shown(capsys, home):
+    assert main(["play", "home-world", "--policy", "random", "--episodes", "1", "--show", "--seed", "1"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  ") and "reward" not in line]
+    assert 1 <= len(lines) <= 20 and all(line.startswith("  → ") for line in lines)
+
+
 def test_a_run_reports_the_share_of_quests_done(capsys, tmp_path, home):
     run = str(tmp_path / "run")
     few = [

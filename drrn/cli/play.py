@@ -15,6 +15,7 @@ from drrn import load
 from drrn.authoring.clicks import read_path, replayed
 from drrn.authoring.scores import scores_file
 from drrn.cli.show import POLICIES, add_game_options, open_game, positive, table, tracked
+from drrn.cli.typed import LONG_MENU
 from drrn.errors import InputError, require
 from drrn.games import Game, Observation
 from drrn.games.history import PageHistory
@@ -143,10 +144,12 @@ class _Aloud:
 
 
 def _say_page(observation: Observation, chosen: int | None) -> None:
-    """Print a page, with an arrow at the action that is taken."""
+    """Print a page, with an arrow at the action that is taken; of a long menu that action alone."""
     print(f"\n{visible(observation.text)}\n")
+    long = len(observation.actions) > LONG_MENU
     for index, action in enumerate(observation.actions):
-        print(f"  {'→' if index == chosen else ' '} {visible(action)}")
+        if index == chosen or not long:
+            print(f"  {'→' if index == chosen else ' '} {visible(action)}")
 
 
 class _Remembering:
