@@ -160,3 +160,6 @@ def test_a_word_that_another_replica_alone_has_met_counts_for_nothing(tmp_path, 
         found, own = (agent.attention(*question)[0].state for agent in (both, alone))
         assert [word for word, _ in found] == question[0].split() and [word for word, _ in own] == ["is", "the", "grey"]
         assert sum(share for _, share in found) == pytest.approx(1, abs=1e-5)
+        assert both.attention("light lamp", ["go"])[0].state[1][1] == pytest.approx(
+            0.5, abs=0.2
+        )  # of one replica alone

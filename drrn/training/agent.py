@@ -30,7 +30,7 @@ from drrn.playing.rollouts import Rollouts
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.playing.trajectory import pages_of
 from drrn.settings import Settings, uses
-from drrn.text import Lexicon, words
+from drrn.text import Lexicon, Store, words
 from drrn.training import record
 from drrn.vectors import open_vectors
 from drrn.vectors.sentences import open_sentences
@@ -71,12 +71,16 @@ class Agent:
         The texts may be anything; unknown words count for nothing, except to an encoder that reads word vectors. Asking
         does not change the agent.
         """
+        page, store = self._read(state, actions)
+        found: Q = self.model.q(page, store)[:, 0, : len(actions)].cpu().numpy()
+        return found / self.scales
+
+    def _read(self, state: str, actions: Sequence[str]) -> tuple[Pages, Store]:
+        """A page of each replica, and the texts that it is made of."""
         if isinstance(actions, str):
             raise InputError(f'the actions must be a list of texts, not the one text "{actions[:60]}"')
         store = self.model.store.scratch()
-        page = store.page(state, actions)
-        found: Q = self.model.q(pages_of([[page]] * len(self.model.seeds)), store)[:, 0, : len(actions)].cpu().numpy()
-        return found / self.scales
+        return pages_of([[store.page(state, actions)]] * len(self.model.seeds)), store
 
     def act(self, text: str, actions: Sequence[str], *, policy: str = "greedy") -> str:
         """The action that the agent takes, in words: for a loop of your own. It remembers nothing of the episode; the
@@ -95,8 +99,7 @@ class Agent:
 
     def attention(self, state: str, actions: Sequence[str]) -> list[Attention]:
         """Attention weights for each action; the agent must have been trained with the encoder attention."""
-        store = self.model.store.scratch()
-        page = pages_of([[store.page(state, actions)]] * len(self.model.seeds))
+        page, store = self._read(state, actions)
         of_states, of_actions = (
             None if w is None else w[:, 0].cpu().numpy() for w in attention_of(self.model, page, store)
         )
@@ -115,7 +118,8 @@ class Agent:
         met = table.known[:, texts.vocabulary.read(known, grow=False)]  # [R, words]
         found = np.zeros(met.shape)
         found[met] = weights[np.arange(weights.shape[1]) < met.sum(axis=1, keepdims=True)]
-        return list(zip(known, found.mean(axis=0).tolist(), strict=True))
+        readers = max(1, int(met.any(axis=1).sum()))  # a replica that met none of the words gives none a weight
+        return list(zip(known, (found.sum(axis=0) / readers).tolist(), strict=True))
 
     def policy(self, name: str = "best", *, seed: int = 0, replica: int | None = None) -> Player:
         """A policy for `drrn.play_episodes`: best, softmax or greedy, by one replica or by the mean of their Q."""
