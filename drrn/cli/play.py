@@ -32,7 +32,8 @@ def add_command(commands: Any) -> None:
         "play",
         help="play a game in the terminal, or let a policy play it",
         description="Play in the terminal: type the number of an action, or its words or their beginnings; u takes the "
-        "last step back, r starts again, q leaves. Each finished game is added to the scores file. With --policy, no person is asked.",
+        "last step back, r starts again, q leaves. Each finished game is added to the scores file. With --policy, no "
+        "person is asked.",
     )
     add_game_options(command)
     command.add_argument("--seed", type=int, help="random seed of the game and of the actions' order (default: random)")
