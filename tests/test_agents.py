@@ -150,6 +150,7 @@ def test_an_agent_acts_in_anybodys_loop(tale, tmp_path):
     assert drawn == {"a", "b"}
     player = agent.policy("best")
     assert player.act(page.text, page.actions) == page.actions[q.argmax()]
-    for nothing in ([], "go"):
-        with pytest.raises(drrn.InputError, match="from a list of actions that is not empty"):
-            agent.act(page.text, nothing)
+    assert agent.act(page.text, (action for action in page.actions)) == page.actions[q.argmax()]
+    for text, actions in ((page.text, []), (page.text, "go"), (None, ["go"]), (page.text, ["go", None])):
+        with pytest.raises(drrn.InputError, match="a text and a list of actions, at least one"):
+            agent.act(text, actions)

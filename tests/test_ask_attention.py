@@ -31,6 +31,8 @@ def test_the_words_that_carried_a_decision_are_shown_with_their_shares(tale, tmp
 def test_where_one_side_alone_has_attention_the_other_has_no_weights(tale, tmp_path):
     train(tale, tmp_path / "run", "--encoder", "gru", "--action-encoder", "attention")
     found = drrn.load(tmp_path / "run").attention(STATE, ["Go out."])[0]
+    with pytest.raises(drrn.InputError, match="must be a list of texts"):
+        drrn.load(tmp_path / "run").attention(STATE, "Go out.")
     assert found.state == [] and [word for word, _ in found.action] == ["go", "out"]
 
 

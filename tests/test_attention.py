@@ -53,5 +53,10 @@ def test_pairs_are_read_in_pieces_with_the_same_result(monkeypatch):
     model, chance = reader("attention"), np.random.default_rng(0)
     pages = Pages(chance.integers(0, len(TEXTS), (1, 30)), chance.integers(-1, len(TEXTS), (1, 30, 3)))
     whole = model.q(pages)
-    monkeypatch.setattr("drrn.models.pairs.PAIRS_AT_ONCE", 12)
-    assert torch.allclose(model.q(pages), whole, atol=1e-5)
+    with monkeypatch.context() as patch:
+        patch.setattr("drrn.models.pairs.PAIRS_AT_ONCE", 12)
+        assert torch.allclose(model.q(pages), whole, atol=1e-5)
+    most = []
+    monkeypatch.setattr("drrn.models.pairs.WORDS_AT_ONCE", 7 * 3 * 4)  # room for four pages of the longest texts
+    monkeypatch.setattr(model, "of_pairs", lambda pair, q=model.of_pairs: most.append(pair.states.shape[1]) or q(pair))
+    assert torch.allclose(model.q(pages), whole, atol=1e-5) and max(most) == 4

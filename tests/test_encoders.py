@@ -9,12 +9,15 @@ import torch
 import drrn
 from drrn.learning.fast import FastQLearning
 from drrn.learning.q_learning import QLearning
-from drrn.models import Pages, Shape, build_model
+from drrn.models import Pages, Shape, TextVectors, build_model, encoder_of
 from drrn.models.encoders.sequence import SequenceEncoder
 from drrn.settings import Settings
 from drrn.text import Store
-from tests.small_models import ACTIONS, STATES, random_batches
+from drrn.training.agent import Agent
+from drrn.vectors import open_vectors
+from tests.small_models import ACTIONS, CPU, STATES, random_batches
 from tests.small_trainings import SMALL
+from tests.vector_files import vector_file
 
 
 class GatedMean(SequenceEncoder):
@@ -128,3 +131,35 @@ def test_a_run_with_it_is_trained_saved_loaded_and_resumed(fork, tmp_path):
 def test_what_is_no_encoder_is_refused_in_a_sentence(fork):
     with pytest.raises(drrn.InputError, match="must be a subclass of drrn"):
         drrn.trainer(fork, paper=True, encoder="tests.test_encoders:gated")
+
+
+def after_reading(encoder, vectors, read, **shape):
+    """An agent whose replica of seed i has read `read[i]` alone, states and actions alike."""
+    store = Store.of_words()
+    kind = encoder_of(encoder.split()[0], trained="trained" in encoder)
+    name = shape.pop("name", "drrn")
+    sizes = Shape(hidden=5, encoder=kind, vectors=vectors, most_actions=2, **shape)
+    model = build_model(name, sizes, store, sorted(read), CPU)
+    for replica, seed in enumerate(sorted(read)):
+        states, actions = zip(*(store.page(text, [text]) for text in read[seed]), strict=True)
+        model.meet(replica, np.array(states), np.array(actions).ravel())
+    return Agent(model, Settings(replicas=len(read)))
+
+
+@pytest.mark.parametrize("name", ["drrn", "verb-object", "max-action"])
+@pytest.mark.parametrize("encoder", ["bag", "lstm", "gru", "attention", "vectors trained"])
+def test_a_word_that_another_replica_alone_has_met_counts_for_nothing(tmp_path, encoder, name):
+    """So a replica reads as it would if it had learned alone."""
+    vectors = TextVectors(open_vectors(vector_file(tmp_path)))
+    read = {3: ["light the lamp", "row the boat out"], 4: ["the sea is grey", "go home"]}
+    both = after_reading(encoder, vectors, read, name=name)
+    alone = after_reading(encoder, vectors, {4: read[4]}, name=name)
+    question = ("light is the grey lamp", ["row home", "the boat"])
+    assert np.allclose(both.ask(*question)[1], alone.ask(*question)[0], atol=1e-6)
+    if encoder == "attention":
+        found, own = (agent.attention(*question)[0].state for agent in (both, alone))
+        assert [word for word, _ in found] == question[0].split() and [word for word, _ in own] == ["is", "the", "grey"]
+        assert sum(share for _, share in found) == pytest.approx(1, abs=1e-5)
+        assert both.attention("light lamp", ["go"])[0].state[1][1] == pytest.approx(
+            0.5, abs=0.2
+        )  # of one replica alone

@@ -11,11 +11,12 @@ from drrn.experiments.added import ADDED, BAG_VECTORS, BOW_DQN, DRRN_BAG, DRRN_L
 from drrn.experiments.folder import Results
 from drrn.experiments.games import SuiteFiles, experiment_games, suite_games
 from drrn.experiments.plan import BEST, ON_REQUEST, Scale, settings_of, variants_of
-from drrn.experiments.quests import share_done
+from drrn.experiments.quests import PLAYED, keep_played, share_done
 from drrn.experiments.running import Work, hashes_of
 from drrn.reports.encoders import encoder_verdicts
 from drrn.reports.parser import nearly_all, on_par
 from drrn.reports.result_set import ResultSet
+from drrn.training.record import Run
 from tests.cut_jobs import assert_cut_job_ends_alike
 from tests.suite_files import game_file
 
@@ -141,6 +142,15 @@ def test_agents_leave_the_share_of_quests_done_and_the_steps_that_they_played(pa
     ]  # fmt: skip
     assert 0 < int(rows[0]["played"]) < int(rows[2]["played"]) == int(rows[4]["played"]) <= 12 * 20
     assert all(0 <= float(row["exact_done"]) <= 1 and float(row["exact_return"]) < 1 for row in rows[4:])
+
+
+def test_steps_are_counted_though_the_replay_buffer_is_full(tmp_path):
+    settings = {"rounds": 1, "episodes_per_round": 2, "evaluation_episodes": 1, "replicas": 1, "capacity": 3}
+    trainer = drrn.trainer("home-world", paper=True, hidden=4, seed=5, **settings)
+    list(trainer.train())
+    trainer.save(tmp_path / "run")
+    keep_played(Run(tmp_path / "run"), trainer)
+    assert 20 < json.loads((tmp_path / "run" / PLAYED).read_text())["1"][0] <= 40  # not 3, of two days of 20
 
 
 def test_worlds_stand_in_a_section_of_their_own_between_random_play_and_the_best(parsed):

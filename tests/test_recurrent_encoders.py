@@ -48,11 +48,14 @@ def their_vector(module, words):
 
 
 @pytest.mark.parametrize("encoder", ["lstm", "gru"])
-@pytest.mark.parametrize("embedding", [None, 3])
-def test_vectors_and_gradients_are_those_of_pytorchs_own_modules(encoder, embedding):
-    model = reader(encoder, seeds=(3, 4), embedding=embedding, lstm_gain=GAIN)
-    ids, weights = [[0, 2, 5, 0], [4, 3, 1, 0]], list(model.weights.values())
-    direction = torch.randn(2, 4, 5, generator=torch.Generator().manual_seed(1))
+@pytest.mark.parametrize(("embedding", "seeds", "pieces"), [(None, (3, 4), False), (3, (3, 4), True), (3, (3,), True)])
+def test_vectors_and_gradients_are_those_of_pytorchs_own_modules(encoder, embedding, seeds, pieces, monkeypatch):
+    if pieces:  # the way back is gone in several, as with many words
+        monkeypatch.setattr("drrn.models.encoders.passes.PIECE", 3)
+        monkeypatch.setattr("drrn.models.encoders.workspace.ROWS", 3)
+    model = reader(encoder, seeds=seeds, embedding=embedding, lstm_gain=GAIN)
+    ids, weights = [[0, 2, 5, 0], [4, 3, 1, 0]][: len(seeds)], list(model.weights.values())
+    direction = torch.randn(len(seeds), 4, 5, generator=torch.Generator().manual_seed(1))
     leaves = Leaves()
     with differentiable(weights):
         found = vectors(model, ids, leaves)
@@ -60,18 +63,20 @@ def test_vectors_and_gradients_are_those_of_pytorchs_own_modules(encoder, embedd
     ours = dict(zip([*model.weights, "words"], ours, strict=True))
     table, rows, values = leaves.kept[0][0].gradient(model, ours["words"])
     to_words = torch.zeros_like(table.weight).view(-1, table.width).index_add(0, rows, values).view_as(table.weight)
-    for replica in range(2):
+    for replica in range(len(seeds)):
         module, order = torchs_own(model, encoder, replica)
         words = table.weight[replica].clone().requires_grad_()
         spelled = [model.store.states.words_of(np.array([text])) for text in ids[replica]]
         expected = [their_vector(module, words[each]) if len(each) else torch.zeros(5) for each in spelled]
         assert torch.allclose(torch.stack(expected), found[replica], atol=1e-6)
         loss = (torch.stack(expected) * direction[replica]).sum()
-        theirs = torch.autograd.grad(loss, [words, module.weight_ih_l0, module.weight_hh_l0, module.bias_ih_l0])
+        theirs = torch.autograd.grad(loss, [words, *module.parameters()])
         assert torch.allclose(theirs[0], to_words[replica], atol=1e-5)
         for name, their in zip(("state in", "state on"), theirs[1:3], strict=True):
             assert torch.allclose(their, ours[name][replica].T[order], atol=1e-5)
         assert torch.allclose(theirs[3], ours["state in b"][replica, 0][order], atol=1e-5)
+        if encoder == "gru":
+            assert torch.allclose(theirs[4][10:], ours["state on b"][replica, 0], atol=1e-5)
 
 
 @pytest.mark.parametrize("encoder", ["lstm", "gru"])

@@ -8,6 +8,8 @@ import pytest
 
 import drrn
 from drrn.cli import main
+from drrn.models.encoders.sentence import SentenceTexts
+from drrn.text import Store
 from drrn.vectors.sentences import open_sentences
 from tests.runs import SMALL, resuming, train
 from tests.small_trainings import SMALL as SMALL_TRAINING
@@ -97,3 +99,26 @@ def test_a_run_finds_the_function_again(tale, own_modules, capsys):
     assert SMALL and main(resuming(own_modules / "run")) == 0
     assert main(["ask", str(own_modules / "run"), "--state", "The sea.", "--action", "Go out."]) == 0
     assert "Go out." in capsys.readouterr().out
+
+
+def unit(text):
+    """What `counted` makes of a text, at the length 1."""
+    vector = counted([text])[0]
+    CALLS.pop()
+    return vector / np.linalg.norm(vector)
+
+
+def test_a_store_of_more_texts_than_are_kept_beside_it_is_not_read_again_for_each_new_one(monkeypatch):
+    monkeypatch.setattr("drrn.models.encoders.sentence.MOST_TEXTS", 10)
+    CALLS.clear()
+    kept = SentenceTexts(open_sentences("tests.test_sentence_encoder:counted"))
+    states, actions = Store.of_words(keep_texts=True).sides.values()
+    for number in range(60):
+        table, rows = kept.rows_of(states, np.array([states.id(f"page {number}"), 0, -1]))
+        kept.rows_of(actions, np.array([actions.id("go on")]))
+        assert np.allclose(table[rows], [unit(f"page {number}"), unit("page 0"), [0, 0, 0]])
+    assert len(CALLS) == 1 + 60 + 1  # the first is a trial
+    for number in range(60):  # of questions, which nobody keeps
+        asked = states.scratch()
+        kept.rows_of(asked, np.array([asked.id(f"question {number}")]))
+    assert len(kept.numbers) <= 10 + 2 * 61 + 1

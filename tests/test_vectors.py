@@ -44,6 +44,14 @@ def test_line_ends_of_any_system_and_a_last_line_without_one_are_read(tmp_path):
         assert np.array_equal(open_vectors(tmp_path / "v.txt").vector("down"), matrix()[-1])
 
 
+@pytest.mark.parametrize("written", [glove, word2vec_text])
+def test_a_mark_of_utf_8_at_the_beginning_and_blank_lines_at_the_end_are_passed_over(tmp_path, written):
+    (tmp_path / "v.txt").write_bytes(b"\xef\xbb\xbf" + written(WORDS, matrix()) + b"\n\r\n")
+    opened = open_vectors(tmp_path / "v.txt")
+    assert len(opened) == len(WORDS) and np.array_equal(opened.vector(WORDS[0]), matrix()[0])
+    assert np.array_equal(opened.vector(WORDS[-1]), matrix()[-1])
+
+
 def test_a_binary_file_without_line_ends_is_read_and_half_precision_is(tmp_path):
     (tmp_path / "v.bin").write_bytes(word2vec_binary(WORDS, matrix(), end=b""))
     (tmp_path / "v.safetensors").write_bytes(safetensors(WORDS, matrix().astype(np.float16)))

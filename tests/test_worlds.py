@@ -1,5 +1,7 @@
 """The Comet House: its 222 commands, chance and light; the two worlds by name, at the terminal, and in training."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from drrn.exact.solve import best, one_slot, policy_score, random_play
 from drrn.games import check_game, check_outcomes, compile_game
 from drrn.games.worlds.errand_world import MISSED, SEEN, ErrandEnd, ErrandState
 from drrn.games.worlds.names import WORLDS
+from drrn.reports.parser import BAG_REACHES
 from drrn.text import words
 
 
@@ -91,6 +94,28 @@ def test_a_player_who_loses_the_order_of_words_cannot_tell_east_from_west(house)
         assert texts[0] != texts[1] and sorted(words(texts[0])) == sorted(words(texts[1]))
 
 
+def test_what_a_bag_of_words_can_reach_by_one_command_for_each_page(house, compiled):
+    """It sees to the clock on one description in four of its room, to the globe likewise, and always turns east."""
+    slot, taken = best(compiled, 1.0).slot, {}
+    for state, first, end in zip(range(len(compiled)), compiled.first[:-1], compiled.first[1:], strict=True):
+        if first < end:
+            taken[compiled.texts[compiled.text[state]]] = compiled.actions[compiled.action[slot[state]]]
+    by_chance = {"landing": ["go east"] * 2 + ["go west"] * 2, "clock room": ["turn clock"] + ["go west"] * 3,
+                 "library": ["turn globe"] + ["go east"] * 3}  # fmt: skip
+    for lit, place in itertools.product((False, True), range(4)):
+        for errand, (room, commands) in itertools.product(
+            ("clock, then globe", "globe, then clock"), by_chance.items()
+        ):
+            taken[house.look(ErrandState(room, place, errand, lit, 0.0)).text] = commands[place]
+        taken[house.look(ErrandState("dome", place, "west", lit, 0.0)).text] = "turn east"
+    pairs = zip(compiled.text[compiled.slot_state], compiled.action, strict=True)
+    policy = np.array([taken[compiled.texts[text]] == compiled.actions[action] for text, action in pairs], float)
+    score = policy_score(compiled, policy, 100)
+    assert score.total == pytest.approx(5.95, abs=0.001)
+    seen = score.endings[[place.passage for place in compiled.endings].index("the comet seen")]
+    assert seen == pytest.approx(0.494, abs=0.0005) and BAG_REACHES["comet-house"] == (round(seen, 2), 5.95)
+
+
 def test_an_errand_pays_a_half_and_the_next_is_drawn(house):
     assert after(house, "take lantern", "gate", "lantern") == {ErrandState("gate", 0, "fire", False, 0.5): 1}
     assert after(house, "take crank", "workshop", "crank", lit=True) == {
@@ -161,6 +186,10 @@ def test_games_lists_the_worlds(capsys, home):
         ("south", ["go south"]),
         ("ta bel", ["take bell"]),
         ("bell", ["go bell", "take bell"]),
+        ("take the bell!", ["take bell"]),
+        ("get bell", ["take bell"]),
+        ("walk n", ["go north"]),
+        ("i", []),
         ("fly", []),
         ("", []),
     ],
@@ -170,19 +199,32 @@ def test_a_command_is_known_by_the_beginnings_of_its_words(typed, means):
     assert [menu[place] for place in meant(typed, menu)] == means
 
 
+def test_articles_count_where_they_alone_tell_two_actions_apart():
+    menu = ["Open the door.", "Open a door."]
+    assert [meant(typed, menu) for typed in ("open a door.", "open door", "o d")] == [[1], [0, 1], [0, 1]]
+
+
 def test_a_long_menu_is_told_as_verbs_and_objects_where_it_is_their_product():
     assert told_menu(["go up", "take up", "take cat", "go cat"]) == ["verbs: go, take", "objects: cat, up"]
     assert told_menu(["go up", "wait"]) == ["go up, wait"]
 
 
 def test_a_person_types_commands(capsys, monkeypatch, home):
-    answers = iter(["g", "fly", "go nor", "u", "q"])
+    answers = iter(["g", "fly", "5", "look", "help", "go nor", "u", "q"])
     monkeypatch.setattr("rich.console.Console.input", lambda *given, **options: next(answers))
     assert main(["play", "home-world", "--seed", "3"]) == 0
     told = capsys.readouterr().out
     assert "verbs: eat, exercise, go, sleep, watch" in told and "  1 " not in told
-    assert '"g" may be go apple, go bed' in told and "No such command" in told
+    assert '"g" may be go apple, go bed' in told and 'No such command: "fly".' in told
+    assert 'No such command: "5".' in told and told.count("paid") == 1  # no number, no look and no help is a command
+    assert told.count("verbs: eat") == 4  # on the first page, by look, by help, and on the first page again
     assert "Your last command paid -0.01." in told and "One step back." in told
+
+
+def test_of_a_long_menu_the_taken_command_alone_is_shown(capsys, home):
+    assert main(["play", "home-world", "--policy", "random", "--episodes", "1", "--show", "--seed", "1"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  ") and "reward" not in line]
+    assert 1 <= len(lines) <= 20 and all(line.startswith("  → ") for line in lines)
 
 
 def test_a_run_reports_the_share_of_quests_done(capsys, tmp_path, home):

@@ -18,7 +18,7 @@ from drrn.writing import visible
 
 KEYS = "[b]u[/b] undo, [b]r[/b] restart, [b]q[/b] quit"
 HELP = f"a number chooses; {KEYS}"
-HELP_COMMANDS = f"type a command, or the beginnings of its words; {KEYS}"
+HELP_COMMANDS = f"type a command, or the beginnings of its words; [b]help[/b] lists them, [b]look[/b] the page; {KEYS}"
 BEST_SHOWN = 3  # of a long menu, what the agent thinks best
 
 
@@ -101,14 +101,17 @@ class Sitting:
         if self.taken:
             self.console.print(f"Your last command paid {observation.reward:g}.", style="dim")
         else:
-            self.console.print(HELP_COMMANDS, style="dim")
-            for line in told_menu(observation.actions):
-                self.console.print(escape(visible(line)), width=self.view.width, style="dim")
+            self._help(observation)
         if self.adviser:
             q = list(self.adviser(observation, seen=observation.text in self.shown)[0])
             order = sorted(range(len(q)), key=lambda place: -q[place])[:BEST_SHOWN]
             told = ", ".join(f"{observation.actions[place]} {q[place]:.2f}" for place in order)
             self.console.print(f"the agent: {escape(visible(told))}", style="bold yellow")
+
+    def _help(self, observation: Observation) -> None:
+        """The keys, and the commands of a long menu."""
+        lines = map(escape, map(visible, told_menu(observation.actions)))
+        self.console.print("\n".join([HELP_COMMANDS, *lines]), width=self.view.width, style="dim")
 
     def _advice(self, observation: Observation) -> list[str]:
         """Q of each action, and what the agent would take; on a page shown before, with what chance it would."""
@@ -134,12 +137,21 @@ class Sitting:
                 self.console.print("This is the first page; there is nothing to take back.", style="dim")
             elif answer in ("u", "undo", "r", "restart"):
                 return answer[0]
-            elif answer.isdecimal() and len(answer) < 6 and 1 <= int(answer) <= len(observation.actions):
+            elif self._is_number(answer, observation):
                 return str(int(answer) - 1)
             elif len(named := meant(answer, observation.actions)) == 1:
                 return str(named[0])
+            elif answer in ("l", "look"):
+                self._page(observation)
+            elif answer in ("", "?", "help") and len(observation.actions) > LONG_MENU:
+                self._help(observation)
             else:
                 self._refuse(answer, observation, named)
+
+    def _is_number(self, answer: str, observation: Observation) -> bool:
+        """Whether it is the number of an action; those of a long menu are not numbered."""
+        most = len(observation.actions)
+        return most <= LONG_MENU and answer.isdecimal() and len(answer) < 6 and 1 <= int(answer) <= most
 
     def _refuse(self, answer: str, observation: Observation, named: list[int]) -> None:
         """Why an answer chooses nothing."""
@@ -152,8 +164,9 @@ class Sitting:
                 f'"{escape(answer)}" may be {escape(visible(some))}{more}: type more of it.', style="dim"
             )
         else:
-            lines = "\n".join(escape(visible(line)) for line in told_menu(observation.actions))
-            self.console.print(f"No such command: {HELP_COMMANDS}\n{lines}", style="dim", width=self.view.width)
+            self.console.print(
+                f'No such command: "{escape(visible(answer))}". Type [b]help[/b] for the commands.', style="dim"
+            )
 
     def _end(self, observation: Observation, total: float) -> None:
         self.view.ending(observation, total, len(self.taken))

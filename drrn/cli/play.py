@@ -15,6 +15,7 @@ from drrn import load
 from drrn.authoring.clicks import read_path, replayed
 from drrn.authoring.scores import scores_file
 from drrn.cli.show import POLICIES, add_game_options, open_game, positive, table, tracked
+from drrn.cli.typed import LONG_MENU
 from drrn.errors import InputError, require
 from drrn.games import Game, Observation
 from drrn.games.history import PageHistory
@@ -30,8 +31,9 @@ def add_command(commands: Any) -> None:
     command = commands.add_parser(
         "play",
         help="play a game in the terminal, or let a policy play it",
-        description="Play in the terminal: type the number of an action; u takes the last step back, r starts again, "
-        "q leaves. Each finished game is added to the scores file. With --policy, no person is asked.",
+        description="Play in the terminal: type the number of an action, or its words or their beginnings; u takes the "
+        "last step back, r starts again, q leaves. Each finished game is added to the scores file. With --policy, no "
+        "person is asked.",
     )
     add_game_options(command)
     command.add_argument("--seed", type=int, help="random seed of the game and of the actions' order (default: random)")
@@ -143,10 +145,12 @@ class _Aloud:
 
 
 def _say_page(observation: Observation, chosen: int | None) -> None:
-    """Print a page, with an arrow at the action that is taken."""
+    """Print a page, with an arrow at the action that is taken; of a long menu that action alone."""
     print(f"\n{visible(observation.text)}\n")
+    long = len(observation.actions) > LONG_MENU
     for index, action in enumerate(observation.actions):
-        print(f"  {'→' if index == chosen else ' '} {visible(action)}")
+        if index == chosen or not long:
+            print(f"  {'→' if index == chosen else ' '} {visible(action)}")
 
 
 class _Remembering:

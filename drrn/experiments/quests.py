@@ -23,10 +23,10 @@ def share_done(endings: Mapping[str, float]) -> float:
 
 
 def keep_played(run: Run, trainer: Trainer) -> None:
-    """Add the steps that each seed has played so far to the run's folder, where the learner keeps all of them."""
+    """Add the steps that each seed has played so far to the run's folder, where the learner counts them."""
     if not isinstance(trainer.learner, QLearning) or not trainer.settings.keep:
         return
-    kept = {**_played(run), str(trainer.round): [len(buffer) for buffer in trainer.learner.buffers]}
+    kept = {**_played(run), str(trainer.round): [buffer.count for buffer in trainer.learner.buffers]}
     run.write(PLAYED, json.dumps(kept))
 
 

@@ -13,9 +13,10 @@ from drrn.models.base import Model, Pages, Reading, picked
 from drrn.models.encoders.attention import AttentionEncoder, mean_of_words
 from drrn.models.encoders.base import Leaves
 from drrn.models.encoders.sequence import SequenceLook
-from drrn.text import Store
+from drrn.text import Ids, Lexicon, Store
 
 PAIRS_AT_ONCE = 2048  # of a state and an action that are read one beside the other: their words take room
+WORDS_AT_ONCE = 2**21  # of a replica's states, or of its actions, in such pairs
 
 
 @dataclass(frozen=True)
@@ -78,12 +79,20 @@ def paired(model: Model, reading: Reading, leaves: Leaves | None) -> Paired:
 def paired_q(model: Model, reading: Reading, leaves: Leaves | None, q_of: Callable[[Paired], Tensor]) -> Tensor:
     """Q [R, B, A] of a batch's pairs, by `q_of`; where nothing is kept for a way back, some pages at a time."""
     pages = reading.pages
-    count, at_once = pages.states.shape[1], max(1, PAIRS_AT_ONCE // pages.actions.shape[2])
+    count, most = pages.states.shape[1], pages.actions.shape[2]
+    words = max(_longest(reading.store.states, pages.states), most * _longest(reading.store.actions, pages.actions))
+    at_once = max(1, min(PAIRS_AT_ONCE // most, WORDS_AT_ONCE // words))
     if leaves is not None or count <= at_once:
         return q_of(paired(model, reading, leaves))
     parts = [slice(start, start + at_once) for start in range(0, count, at_once)]
     some = [Pages(pages.states[None, :, part], pages.actions[None, :, part]) for part in parts]
     return torch.cat([q_of(paired(model, model.read(each, reading.store)[0], None)) for each in some], dim=1)
+
+
+def _longest(texts: Lexicon, ids: Ids) -> int:
+    """The words of the longest of some texts (-1: no text), at least 1."""
+    there = ids[ids >= 0]
+    return int((texts.starts[there + 1] - texts.starts[there]).max(initial=1))
 
 
 @torch.no_grad()
@@ -105,7 +114,9 @@ def attention_of(model: Model, pages: Pages, store: Store) -> tuple[Tensor | Non
 
 
 def _alone(model: Model, reading: Reading, name: str) -> Tensor | None:
-    """The weights of texts that are read for themselves, [R, B, 1, L]."""
+    """The weights of texts that are read for themselves, [R, B, 1, L]; None for what the model does not read so."""
+    if name not in reading.looks:
+        return None
     found = opened(model, reading, name, None)
     at = reading.looks[name].places
     if found.encoder is None or found.mask is None or at is None:

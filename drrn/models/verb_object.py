@@ -26,7 +26,7 @@ class VerbObjectDQN(Model):
     def build(self) -> None:
         width = self.shape.hidden
         self.add_encoder("state", "states", width)
-        self.linear = bool(getattr(self.encoders["state"], "linear", True))  # then its product is the first layer's
+        self.linear = self.encoders["state"].linear  # then its product is the first layer's
         if self.linear:
             self.add_bias("b1", width)
         for layer in range(2, self.shape.layers + 1):

@@ -16,7 +16,7 @@ REMARK = (
     "bag-of-words (BOW) input achieves results on par with their BOW DQN.”"
 )
 PUBLISHED = {"home-world": {LSTM_DQN.name: "100 %", BOW_DQN.name: "about 46 %, inferred"}}  # share of quests done
-# What no reader of bags can pass, exactly (docs/worlds.md): the share of quests done, and the return.
+# The best that a reader of bags can do by one command for each page, exactly (docs/worlds.md): share of quests, return.
 BAG_REACHES = {"home-world": (0.979, 0.935), "comet-house": (0.49, 5.95)}
 NEARLY_ALL = 0.99
 

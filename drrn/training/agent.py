@@ -30,7 +30,7 @@ from drrn.playing.rollouts import Rollouts
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.playing.trajectory import pages_of
 from drrn.settings import Settings, uses
-from drrn.text import Lexicon, words
+from drrn.text import Lexicon, Store, words
 from drrn.training import record
 from drrn.vectors import open_vectors
 from drrn.vectors.sentences import open_sentences
@@ -71,12 +71,16 @@ class Agent:
         The texts may be anything; unknown words count for nothing, except to an encoder that reads word vectors. Asking
         does not change the agent.
         """
+        page, store = self._read(state, actions)
+        found: Q = self.model.q(page, store)[:, 0, : len(actions)].cpu().numpy()
+        return found / self.scales
+
+    def _read(self, state: str, actions: Sequence[str]) -> tuple[Pages, Store]:
+        """A page of each replica, and the texts that it is made of."""
         if isinstance(actions, str):
             raise InputError(f'the actions must be a list of texts, not the one text "{actions[:60]}"')
         store = self.model.store.scratch()
-        page = store.page(state, actions)
-        found: Q = self.model.q(pages_of([[page]] * len(self.model.seeds)), store)[:, 0, : len(actions)].cpu().numpy()
-        return found / self.scales
+        return pages_of([[store.page(state, actions)]] * len(self.model.seeds)), store
 
     def act(self, text: str, actions: Sequence[str], *, policy: str = "greedy") -> str:
         """The action that the agent takes, in words: for a loop of your own. It remembers nothing of the episode; the
@@ -95,19 +99,27 @@ class Agent:
 
     def attention(self, state: str, actions: Sequence[str]) -> list[Attention]:
         """Attention weights for each action; the agent must have been trained with the encoder attention."""
-        store = self.model.store.scratch()
-        page = pages_of([[store.page(state, actions)]] * len(self.model.seeds))
-        sides = [None if w is None else w[:, 0].mean(dim=0) for w in attention_of(self.model, page, store)]  # [A, L]
-
-        def shares(side: int, texts: Lexicon, text: str, place: int) -> list[tuple[str, float]]:
-            weights = sides[side]
-            known = [word for word in words(text) if word in texts.vocabulary.numbers]
-            return [] if weights is None else list(zip(known, weights[place].tolist(), strict=False))
-
+        page, store = self._read(state, actions)
+        of_states, of_actions = (
+            None if w is None else w[:, 0].cpu().numpy() for w in attention_of(self.model, page, store)
+        )
         return [
-            Attention(shares(0, store.states, state, place), shares(1, store.actions, action, place))
+            Attention(
+                [] if of_states is None else self._shares(store.states, state, of_states[:, place]),
+                [] if of_actions is None else self._shares(store.actions, action, of_actions[:, place]),
+            )
             for place, action in enumerate(actions)
         ]
+
+    def _shares(self, texts: Lexicon, text: str, weights: Q) -> list[tuple[str, float]]:
+        """Each word of a text with its weight, the mean over replicas [R, L]; to one that never met it, it has none."""
+        known = [word for word in words(text) if word in texts.vocabulary.numbers]
+        table = next(table for table in self.model.tables.values() if table.vocabulary is texts.vocabulary)
+        met = table.known[:, texts.vocabulary.read(known, grow=False)]  # [R, words]
+        found = np.zeros(met.shape)
+        found[met] = weights[np.arange(weights.shape[1]) < met.sum(axis=1, keepdims=True)]
+        readers = max(1, int(met.any(axis=1).sum()))  # a replica that met none of the words gives none a weight
+        return list(zip(known, (found.sum(axis=0) / readers).tolist(), strict=True))
 
     def policy(self, name: str = "best", *, seed: int = 0, replica: int | None = None) -> Player:
         """A policy for `drrn.play_episodes`: best, softmax or greedy, by one replica or by the mean of their Q."""
@@ -170,9 +182,12 @@ class Player:
 
     def act(self, text: str, actions: Sequence[str]) -> str:
         """The action that it takes, in words; call `begin` before each episode."""
-        if isinstance(actions, str) or not actions:
-            raise InputError(f"act chooses from a list of actions that is not empty, not from {actions!r:.60}")
-        return str(actions[self(Observation(str(text), tuple(actions)))])
+        shown = () if isinstance(actions, str) else tuple(actions)
+        if not shown or not all(isinstance(each, str) for each in (text, *shown)):
+            raise InputError(
+                f"act takes a text and a list of actions, at least one, not {text!r:.40} and {actions!r:.60}"
+            )
+        return str(shown[self(Observation(text, shown))])
 
     def thinks(self, observation: Observation, *, seen: bool) -> tuple[Q, Probabilities]:
         """Q and probability of each action; `seen` says whether this episode has shown the page before."""

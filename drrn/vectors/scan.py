@@ -18,10 +18,10 @@ import numpy as np
 
 from drrn.text import Ids
 from drrn.vectors.index import Hashes, Layout, VectorIndex, word_hashes
-from drrn.vectors.source import AGAIN, FLOATS, HEAD, KNOWN, LINE_END, SPACE, Source
+from drrn.vectors.source import AGAIN, FLOATS, HEAD, KNOWN, LINE_END, MARK, SPACE, Source
 from drrn.vectors.text_form import fields_of_first, is_readable, scan_text, whole_lines
 
-COUNTS = re.compile(rb"(\d{1,18}) (\d{1,18}) ?\r?(?:\n|\Z)")
+COUNTS = re.compile(rb"(?:" + MARK + rb")?(\d{1,18}) (\d{1,18}) ?\r?(?:\n|\Z)")
 MOST_DIMENSIONS = HEAD // 4  # of a vector: as a text, it would not fit into a line either
 HOLDS = "it must hold one 2-D tensor of floats, and a U8 tensor `words` with one word a line"
 COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"(\xb5/\xfd")

@@ -32,9 +32,11 @@ class SentenceVectors:
 
     def _checked(self, texts: list[str]) -> NDArray[np.float32]:
         try:
-            found = np.asarray(self.made(texts), np.float32)
+            with np.errstate(over="ignore"):  # what is too large for 32 bits is told as what is not finite
+                found = np.asarray(self.made(texts), np.float32)
         except Exception as error:  # whatever it may be, the function is the user's, and so is the mistake
-            raise self._refusal(f"it failed on {len(texts)} texts: {type(error).__name__}: {error}") from error
+            why = f"{type(error).__name__}: {error}".rstrip(": ")
+            raise self._refusal(f"it failed on {len(texts)} texts: {why}") from error
         if found.ndim != 2 or len(found) != len(texts) or found.shape[1] == 0:
             raise self._refusal(f"of {len(texts)} texts it made an array {list(found.shape)}, not [{len(texts)}, D]")
         if self.dimensions and found.shape[1] != self.dimensions:

@@ -17,6 +17,7 @@ BLOCK = 2**22  # bytes that are read at once
 HEAD = 2**20  # of the beginning, by which the form is told: no line is longer
 FLOATS = {"F16": 2, "BF16": 2, "F32": 4, "F64": 8}  # bytes a number
 SPACE, LINE_END, RETURN = b" \n\r"
+MARK = b"\xef\xbb\xbf"  # that a text is UTF-8, as editors write it at its beginning
 AGAIN = "copy or download it again"
 KNOWN = "give GloVe's text form, word2vec's text or binary form, or safetensors"
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from drrn.text import Ids
 from drrn.vectors.index import Bytes, Hashes, Layout, VectorIndex, word_hashes
-from drrn.vectors.source import AGAIN, HEAD, KNOWN, LINE_END, RETURN, SPACE, Source, is_number
+from drrn.vectors.source import AGAIN, HEAD, KNOWN, LINE_END, MARK, RETURN, SPACE, Source, is_number
 
 Number = TypeVar("Number", np.int64, np.uint64)
 
@@ -39,6 +39,10 @@ def scan_text(source: Source, dimensions: int, *, lines_before: int, count: int 
         skipped = lines_before if lines == 0 else 0
         begins, ends = begins[skipped:], ends[skipped:]
         told = Lines(lines + skipped, last=offset + len(block) >= source.size)
+        if told.last:  # lines without anything may follow the last word
+            begins, ends = _without_blank_end(begins, ends)
+        if not offset and not skipped and bytes(block[: len(MARK)]) == MARK:
+            begins[0] = len(MARK)
         _check_fields(source, block, begins, ends, dimensions, told)
         lines += skipped + len(begins)
         starts.append(begins + offset)
@@ -78,6 +82,13 @@ def _lines(block: Bytes) -> tuple[Ids, Ids]:
     begins = np.concatenate([[0], ends[:-1] + 1])
     ends = ends - (block[ends - 1] == RETURN)
     return begins, ends - (block[ends - 1] == SPACE)
+
+
+def _without_blank_end(begins: Ids, ends: Ids) -> tuple[Ids, Ids]:
+    """The lines without those at the end in which nothing stands; the first is kept."""
+    said = np.flatnonzero(ends > begins)
+    count = int(said[-1]) + 1 if len(said) else min(1, len(begins))
+    return begins[:count], ends[:count]
 
 
 def _check_fields(source: Source, block: Bytes, begins: Ids, ends: Ids, dimensions: int, lines: Lines) -> None:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from drrn.models.encoders.recurrent import WordSteps
-from drrn.models.encoders.workspace import MOST_SPARE, _spare, _taken
+from drrn.models.encoders.workspace import keep_room, taken_room
 from drrn.text import Ids
 
 PIECE = 512  # words of the way back that are taken together: what is computed of them stays in the processor's cache
@@ -33,7 +33,7 @@ class PassMemory:
         wide, first = max(end for _, end in parts), self.replicas * steps.lengths.shape[1]
         total = sum(rows) if keep else 2 * first
         sizes = [first * width, total * width, total * wide * width]
-        self.room: Tensor | None = _taken(sum(sizes), like)
+        self.room: Tensor | None = taken_room(sum(sizes), like) if keep else like.new_empty(sum(sizes))
         _, states, gates = torch.split_with_sizes(self.room[: sum(sizes)], sizes)
         self.states, self.gates = self.room[: sum(sizes[:2])].view(-1, width), gates.view(-1, wide * width)
         self.first = self._shaped(self.states[:first].zero_())  # the states before the first words
@@ -52,8 +52,7 @@ class PassMemory:
         return self._shaped(states), self._shaped(gates)
 
     def give_back(self) -> None:
-        if self.room is not None and len(_spare) < MOST_SPARE:
-            _spare.append(self.room)
+        keep_room(self.room)
         self.room, self.blocks = None, []
 
 

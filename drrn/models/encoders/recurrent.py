@@ -17,7 +17,7 @@ from torch import Tensor
 
 from drrn.models.encoders.base import Encoder, Leaves, Look, Weights
 from drrn.models.encoders.word_table import WordTable, distinct
-from drrn.text import Ids, Lexicon
+from drrn.text import Ids, Lexicon, ranges
 
 WORD_SCALE = 1.0  # first word vectors are uniform in ±1: what is multiplied by two small matrices would else be lost
 MOST_NEEDED = 0.9  # share of the texts beyond which the way back goes through all of them
@@ -88,7 +88,7 @@ class RecurrentEncoder(Encoder):
     def look_up(self, model: Weights, texts: Lexicon, ids: Ids) -> list[Look]:
         table = model.tables[self.name]
         table.make_room()
-        return [recurrent_look(self, texts, some, table.weight.shape[1], model.device) for some in ids]
+        return [recurrent_look(self, table, texts, some) for some in ids]
 
 
 @dataclass(frozen=True)
@@ -112,28 +112,28 @@ class RecurrentLook:
         return model.tables[self.encoder.name], self.rows, back.reshape(len(self.rows), -1)
 
 
-def recurrent_look(
-    encoder: RecurrentEncoder, texts: Lexicon, ids: Ids, room: int, device: torch.device
-) -> RecurrentLook:
+def recurrent_look(encoder: RecurrentEncoder, table: WordTable, texts: Lexicon, ids: Ids) -> RecurrentLook:
     """What ids [R, N] need."""
     unique, asked = distinct(ids)
     replicas, across = unique.shape
-    lengths = np.where(unique < 0, 0, texts.starts[unique + 1] - texts.starts[unique])
+    room, device = table.weight.shape[1], table.device
+    spelled, lengths = table.words_met(texts, unique)
+    first = (np.cumsum(lengths) - lengths.ravel()).reshape(lengths.shape)
     order = np.argsort(-lengths, axis=1, kind="stable")
     lengths = np.take_along_axis(lengths, order, axis=1)
     place = np.argsort(order, axis=1)  # where each distinct text went
     asked = np.take_along_axis(place, asked, axis=1) + (np.arange(replicas) * across)[:, None]
     group = 1 if encoder.groups is None else -(-across // encoder.groups)
-    rows, words, starts = _in_order(texts, np.take_along_axis(unique, order, axis=1), lengths, room, group)
+    spelled = spelled[ranges(np.take_along_axis(first, order, axis=1).ravel(), lengths.ravel())]
+    rows, words, starts = _in_order(spelled, lengths, room, group)
     steps = WordSteps(words, starts, lengths)
     return RecurrentLook(encoder, torch.from_numpy(rows).to(device), steps, torch.from_numpy(asked).to(device), room)
 
 
-def _in_order(texts: Lexicon, unique: Ids, lengths: Ids, room: int, group: int) -> tuple[Ids, Ids, list[int]]:
-    """The rows, words and starts of texts [R, U], the longest first. A step is for a multiple of `group` texts: those
-    that have ended are given the word that changes nothing."""
-    replicas, across = unique.shape
-    spelled = texts.words_of(unique[lengths > 0])
+def _in_order(spelled: Ids, lengths: Ids, room: int, group: int) -> tuple[Ids, Ids, list[int]]:
+    """The rows, words and starts of texts whose words stand end to end, of lengths [R, U], the longest first. A step is
+    for a multiple of `group` texts: those that have ended are given the word that changes nothing."""
+    replicas, across = lengths.shape
     owner = np.repeat(np.arange(replicas), lengths.sum(axis=1))
     flat, number = np.unique(spelled + owner * room, return_inverse=True)
     first = np.searchsorted(flat, np.arange(replicas + 1) * room)  # of each replica's words

@@ -15,7 +15,8 @@ from drrn.models.encoders.vectors import vector_looks_of
 from drrn.text import Ids, Lexicon
 from drrn.vectors.sentences import SentenceVectors
 
-MOST_TEXTS = 50_000  # whose vectors are kept; then they are made anew
+MOST_TEXTS = 50_000  # whose vectors are kept beside those of the texts at hand; then they are made anew
+NO_ROWS = np.zeros(0, np.int64)
 
 
 class SentenceTexts:
@@ -40,26 +41,34 @@ class SentenceTexts:
         return self.table, np.append(rows, 0)[ids]
 
     def _begin(self) -> None:
-        self.table, self.numbers = torch.zeros(1, self.dimensions), dict[str, int]()
+        self.table, self.numbers = torch.zeros(1, self.dimensions), dict[str, int]()  # the table may have room to spare
         self._known: WeakKeyDictionary[Lexicon, tuple[int, Ids]] = WeakKeyDictionary()
 
     def _rows(self, texts: Lexicon) -> Ids:
         """The row of every text of a lexicon."""
         if len(texts.spoken) != len(texts):
             raise InputError("the encoder sentence needs texts as they were written, and these were not kept")
-        generation, rows = self._known.get(texts, (texts.generation, np.zeros(0, np.int64)))
-        if generation == texts.generation and len(rows) == len(texts):
-            return rows
-        if len(self.numbers) > MOST_TEXTS:
+        if len(self.numbers) > MOST_TEXTS + 2 * sum(map(len, self._known)):
             self._begin()
-        new = [text for text in dict.fromkeys(texts.spoken) if text not in self.numbers]
-        if new:
-            vectors = scaled(torch.from_numpy(self.made(new)), self.scale)
-            self.numbers.update({text: len(self.table) + number for number, text in enumerate(new)})
-            self.table = torch.cat([self.table, vectors])
-        rows = np.array([self.numbers[text] for text in texts.spoken], np.int64)
-        self._known[texts] = (texts.generation, rows)
+        generation, rows = self._known.get(texts, (-1, NO_ROWS))
+        rows = rows if generation == texts.generation else NO_ROWS
+        if len(rows) < len(texts):
+            more = texts.spoken[len(rows) :]
+            self._make([text for text in dict.fromkeys(more) if text not in self.numbers])
+            rows = np.append(rows, np.array([self.numbers[text] for text in more], np.int64))
+            self._known[texts] = (texts.generation, rows)
         return rows
+
+    def _make(self, new: list[str]) -> None:
+        """The vectors of texts that have none yet, after the others."""
+        first, end = len(self.numbers) + 1, len(self.numbers) + 1 + len(new)
+        vectors = scaled(torch.from_numpy(self.made(new)), self.scale)
+        if end > len(self.table):
+            larger = torch.zeros(max(end, 2 * len(self.table)), self.dimensions)
+            larger[:first] = self.table[:first]
+            self.table = larger
+        self.table[first:end] = vectors
+        self.numbers.update({text: first + number for number, text in enumerate(new)})
 
 
 class SentenceEncoder(Encoder):

@@ -32,7 +32,7 @@ class SequenceEncoder(Encoder):
         table = model.tables[self.name]
         table.make_room()
         room = table.weight.shape[1]
-        return [SequenceLook(self, *_placed(texts, some, room), room, model.device) for some in ids]
+        return [SequenceLook(self, *_placed(table, texts, some), room, model.device) for some in ids]
 
 
 @dataclass(frozen=True)
@@ -67,15 +67,14 @@ class SequenceLook:
         return model.tables[self.encoder.name], torch.from_numpy(self.rows).to(self.device), back
 
 
-def _placed(texts: Lexicon, ids: Ids, room: int) -> tuple[Ids, Ids, Ids]:
+def _placed(table: WordTable, texts: Lexicon, ids: Ids) -> tuple[Ids, Ids, Ids]:
     """The rows, words and places of `SequenceLook`, for ids [R, N]."""
     unique, asked = distinct(ids)
     replicas, across = unique.shape
-    starts = texts.starts
-    lengths = np.where(unique < 0, 0, starts[unique + 1] - starts[unique]).ravel()
+    spelled, counts = table.words_met(texts, unique)
+    lengths = counts.ravel()
     longest = max(int(lengths.max(initial=0)), 1)
-    spelled = texts.words_of(unique.ravel()[lengths > 0])
-    flat = spelled + np.repeat(np.repeat(np.arange(replicas) * room, across), lengths)
+    flat = spelled + np.repeat(np.repeat(np.arange(replicas) * table.weight.shape[1], across), lengths)
     rows, number = np.unique(flat, return_inverse=True)
     words = np.full((replicas * across, longest), len(rows))
     words[np.arange(longest) < lengths[:, None]] = number

@@ -35,10 +35,10 @@ class TrainedVectors(MeanOfVectors):
         whole, found = texts.whole or (texts, np.arange(len(texts)))
         read = np.append(found, -1)[unique].ravel()
         lengths = np.where(read < 0, 0, whole.starts[read + 1] - whole.starts[read])
-        table = model.tables[self.weight]
-        table.make_room()
+        table, words = model.tables[self.weight], whole.words_of(read[lengths > 0])
+        table.meet_all(words)  # to every replica a word begins as the file has it
         room = table.weight.shape[1]
-        flat = whole.words_of(read[lengths > 0]) + np.repeat(np.repeat(np.arange(replicas) * room, across), lengths)
+        flat = words + np.repeat(np.repeat(np.arange(replicas) * room, across), lengths)
         rows, members = np.unique(flat, return_inverse=True)
         more = _of_unknown(vectors_of(model), whole, read)
         blur = None if texts.blur is None else np.where(unique.reshape(-1, 1) < 0, 0, texts.blur[unique.ravel()])

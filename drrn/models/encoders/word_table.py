@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from drrn.models.initial import SCALE, small_random
-from drrn.text import Ids, Vocabulary
+from drrn.text import Ids, Lexicon, Vocabulary
 
 
 def distinct(ids: Ids) -> tuple[Ids, Ids]:
@@ -78,10 +78,26 @@ class WordTable:
         self.weight[replica, torch.from_numpy(new).to(self.device)] = torch.from_numpy(rows).to(self.device)
         self.known[replica, new] = True
 
+    def meet_all(self, word_ids: Ids) -> None:
+        """Give every replica first weights for words that are new to it."""
+        self.make_room()
+        for replica in np.flatnonzero(~self.known[:, word_ids].all(axis=1)).tolist():
+            self.meet(replica, word_ids)
+
     def _first_rows(self, words: list[str], seed: int) -> NDArray[np.float32]:
         if self.given is not None:
             return self.given(words)[0]
         return small_random([f"{self.name} {word}" for word in words], self.width, seed, self.scale)
+
+    def words_met(self, texts: Lexicon, ids: Ids) -> tuple[Ids, Ids]:
+        """Of texts [R, U] (-1: no text) the words that each replica has met, end to end, and how many there are of each
+        text [R, U]. A word that another replica alone has met counts for nothing, as if this one were alone."""
+        lengths = np.where(ids < 0, 0, texts.starts[ids + 1] - texts.starts[ids])
+        words, text = texts.words_of(ids[lengths > 0]), np.repeat(np.arange(ids.size), lengths.ravel())
+        met = self.known[text // ids.shape[1], words]
+        if met.all():
+            return words, lengths
+        return words[met], np.bincount(text[met], minlength=ids.size).reshape(ids.shape)
 
     def rows(self, room: int) -> Tensor:
         """The table of all replicas end to end, each with `room` rows: [R · room, H]."""

@@ -26,7 +26,7 @@ class Blocks:
     def __init__(self, steps: WordSteps, like: Tensor, parts: Sequence[int], *, keep: bool) -> None:
         self.replicas, self.width = like.shape[:2]
         row, most = self.replicas * self.width * sum(parts), steps.count_of(0)
-        self.room: Tensor | None = _taken(steps.count * row, like) if keep else like.new_empty(2 * most * row)
+        self.room: Tensor | None = taken_room(steps.count * row, like) if keep else like.new_empty(2 * most * row)
         sizes = [count * self.replicas * self.width * part for _, count in steps for part in parts]
         if keep:
             pieces = list(torch.split_with_sizes(self.room[: steps.count * row], sizes))
@@ -45,8 +45,7 @@ class Blocks:
         return self.blocks[number]
 
     def give_back(self) -> None:
-        if self.room is not None and len(_spare) < MOST_SPARE:
-            _spare.append(self.room)
+        keep_room(self.room)
         self.room, self.blocks = None, []
 
 
@@ -55,7 +54,7 @@ def _by_turns(turns: Sequence[Sequence[Tensor]], parts: int, count: int) -> list
     return [turns[at // parts % 2][at % parts] for at in range(count)]
 
 
-def _taken(size: int, like: Tensor) -> Tensor:
+def taken_room(size: int, like: Tensor) -> Tensor:
     """Room for so many numbers: one that was given back, or a new one."""
     for number, room in enumerate(_spare):
         if room.numel() >= size and (room.device, room.dtype) == (like.device, like.dtype):
@@ -63,6 +62,12 @@ def _taken(size: int, like: Tensor) -> Tensor:
     if len(_spare) == MOST_SPARE:
         _spare.pop(0)
     return like.new_empty(size)
+
+
+def keep_room(room: Tensor | None) -> None:
+    """For the next pass that needs one."""
+    if room is not None and len(_spare) < MOST_SPARE:
+        _spare.append(room)
 
 
 class Chosen:
