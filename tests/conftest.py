@@ -14,6 +14,7 @@ import drrn
 from drrn.games import StoryGame
 from drrn.games.authors.install import add_games
 from tests.imitation import clone
+from tests.jobs_here import JobsHere
 from tests.paper_games import ABSENT, SHARED
 from tests.small_stories import FORK, REWARDS
 
@@ -31,6 +32,14 @@ def session_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DRRN_HOME", str(folder))
         yield folder
+
+
+@pytest.fixture(scope="module")
+def jobs_here() -> Iterator[None]:
+    """The jobs of a command are done in this process, not in ones of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("drrn.experiments.workers.Processes", JobsHere)
+        yield
 
 
 @pytest.fixture

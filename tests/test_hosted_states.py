@@ -349,7 +349,7 @@ def test_worker_processes_play_a_story_that_cannot_be_compiled_to_the_same_numbe
             "B": "The end.",
         }
     )
-    settings = {**SMALL, "rounds": 2, "evaluation_episodes": 10}
+    settings = {**SMALL, "rounds": 2, "episodes_per_round": 4, "evaluation_episodes": 2}
     path = str(tmp_path / "story0.html")
     trainers = [drrn.trainer(path, paper=True, workers=workers, **settings) for workers in (1, 2)]
     rounds = [list(trainer.train()) for trainer in trainers]
