@@ -24,10 +24,11 @@ from drrn.experiments.plan import BEST, EXPERIMENTS, TABLE, VARIANTS, Scale, set
 from drrn.experiments.rows import EVALUATIONS
 from drrn.experiments.running import Work, hashes_of, is_done, run
 from drrn.experiments.trace import plane
-from drrn.experiments.workers import Processes, side_by_side
+from drrn.experiments.workers import side_by_side
 from drrn.reports import figures
 from drrn.reports.document import Figure
 from drrn.training.tensor_file import write_whole
+from tests.jobs_here import JobsHere
 
 ROOT = Path(drrn.__file__).parent.parent
 TINY = {"rounds": 3, "episodes_per_round": 100, "epochs": 1, "evaluation_episodes": 5}
@@ -223,7 +224,7 @@ def test_a_disk_that_fills_leaves_the_rows_that_were_there(results, monkeypatch)
 def test_a_job_that_fails_does_not_lose_the_others(tmp_path):
     good = work_for(tmp_path, TABLE, rounds=1)
     bad = replace(good, variant=VARIANTS["linear"], hashes={**good.hashes, "sha256": "another story"})
-    with Processes(1) as crew:
+    with JobsHere(1) as crew:
         events = list(side_by_side([bad, good], crew))
     assert [(event.work.name, event.kind) for event in events if event.kind != "round"] == [
         ("linear", "started"), ("linear", "failed"), ("table", "started"), ("table", "done"),

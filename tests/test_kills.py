@@ -6,7 +6,7 @@ from tests.kills import COMMANDS, KillTest, is_of_an_orphan
 
 
 @pytest.mark.parametrize("what", COMMANDS, ids=lambda what: what.name)
-def test_a_command_killed_at_a_random_moment_leaves_the_same_bytes(what, tmp_path, jobs_here):
+def test_a_command_killed_at_a_random_moment_leaves_the_same_bytes(what, tmp_path, jobs_here, drawn_curves):
     KillTest(tmp_path, seed=1).test(what, 1)
 
 

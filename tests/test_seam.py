@@ -361,7 +361,8 @@ def test_the_examples_in_the_docs_run(tmp_path, monkeypatch, capsys):
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
     assert len(blocks) >= 4
     monkeypatch.chdir(tmp_path)
-    code = compile("\n".join(blocks), "docs/games.md", "exec")
+    few = "\n".join(blocks).replace("rounds=6, episodes_per_round=100", "rounds=1, episodes_per_round=20")
+    code = compile(few, "docs/games.md", "exec")
     scope = {"__name__": "docs"}
     exec(code, scope)
     told = capsys.readouterr().out
