@@ -103,8 +103,8 @@ def test_an_undo_cannot_be_enumerated_and_says_so(opened):
 
 def test_a_second_search_finds_the_same_states(opened):
     passages = {
-        "Start": "{{(s.gold = (s.gold || 0) + Math.floor(Math.random() * 3), '')}}{{s.gold}} "
-        "{{s.gold < 4 ? '[[more->Start2]]' : ''}} [[stop->End]]",
+        "Start": "{{(s.gold = (s.gold || 0) + Math.floor(Math.random() * 2), '')}}{{s.gold}} "
+        "{{s.gold < 3 ? '[[more->Start2]]' : ''}} [[stop->End]]",
         "Start2": "Once more. [[on->Start]]",
         "End": "{{s.gold}} in all.",
     }

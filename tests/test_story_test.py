@@ -62,8 +62,7 @@ RULES = 'step_reward = -1\nmax_steps = 60\n[[ending]]\npassage = "Hall"\nreward 
 
 @pytest.fixture(autouse=True)
 def few_games(monkeypatch):
-    """Of a story that must be played a few hundred games tell enough, and no clock needs to end them; and where odds are
-    exact, little time goes on what could be added."""
+    """A few hundred games tell enough, so that no clock needs to end them; little is added to what is exact already."""
     monkeypatch.setattr("drrn.authoring.testing.MOST_GAMES", 400)
     monkeypatch.setattr("drrn.authoring.testing.ADDED_SECONDS", 0.5)
 
