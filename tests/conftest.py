@@ -13,7 +13,9 @@ from hypothesis import settings
 import drrn
 from drrn.games import StoryGame
 from drrn.games.authors.install import add_games
+from drrn.training.curve import draw_curve
 from tests.imitation import clone
+from tests.jobs_here import JobsHere
 from tests.paper_games import ABSENT, SHARED
 from tests.small_stories import FORK, REWARDS
 
@@ -31,6 +33,28 @@ def session_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DRRN_HOME", str(folder))
         yield folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def undrawn_curves() -> Iterator[None]:
+    """A run's curve is a stand-in, since drawing one takes longer than a small run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("drrn.training.curve.draw_curve", lambda *given: given[-1].write_bytes(b"no picture"))
+        yield
+
+
+@pytest.fixture
+def drawn_curves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The curve is drawn after all."""
+    monkeypatch.setattr("drrn.training.curve.draw_curve", draw_curve)
+
+
+@pytest.fixture(scope="module")
+def jobs_here() -> Iterator[None]:
+    """The jobs of a command are done in this process, not in ones of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("drrn.experiments.workers.Processes", JobsHere)
+        yield
 
 
 @pytest.fixture
@@ -66,6 +90,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A data folder of the test's own."""
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     return tmp_path / "home"
+
+
+@pytest.fixture
+def known_games(home: Path, session_home: Path) -> None:
+    """In the data folder of the test's own, games that other tests compiled need not be compiled again."""
+    (session_home / "cache").mkdir(parents=True, exist_ok=True)
+    home.mkdir()
+    (home / "cache").symlink_to(session_home / "cache")
 
 
 @pytest.fixture

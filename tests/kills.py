@@ -4,6 +4,7 @@ was never killed leaves, to the last byte.
     python -m tests.kills [KILLS [SEED]]     as scripts/kill-test calls it
 """
 
+import io
 import json
 import os
 import random
@@ -14,9 +15,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
+from drrn.cli import main
 from tests.runs import SMALL
 from tests.small_stories import FORK, REWARDS
 
@@ -149,11 +153,19 @@ class KillTest:
         """What a command leaves that is killed at most so many times, and how often it was."""
         out = self.folder / f"{what.name}-{self.trials}"
         if what.prepare:
-            self._run(what.prepare(self.tale, out), kill=False)
+            self._run_here(what.prepare(self.tale, out))
+        if not kills:
+            self._run_here(what.command(self.tale, out))
+            return what.made(out), 0
         for used in range(MOST_STARTS):
             if self._run(what.command(self.tale, out), kill=used < kills):
                 return what.made(out), used
         raise AssertionError(f"{what.name}: it was begun {MOST_STARTS} times and never ended")
+
+    def _run_here(self, command: list[str]) -> None:
+        """A command that is not to be killed, in this process, which has imported all that it needs."""
+        with redirect_stdout(io.StringIO()), mock.patch.dict(os.environ, self.environment):
+            assert main(command) == 0, command
 
     def _run(self, command: list[str], *, kill: bool) -> bool:
         """Whether the command ended by itself."""
@@ -179,7 +191,7 @@ class KillTest:
         time.sleep(self.chance.random() * 0.15)
 
 
-def main(kills: int, seed: int) -> None:
+def kill_all(kills: int, seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         test = KillTest(Path(folder), seed)
         for number, what in enumerate(COMMANDS):
@@ -191,4 +203,4 @@ def main(kills: int, seed: int) -> None:
 
 if __name__ == "__main__":
     numbers = [int(text) for text in sys.argv[1:] if re.fullmatch(r"\d+", text)]
-    main(*(numbers + [100, 0][len(numbers) :])[:2])
+    kill_all(*(numbers + [100, 0][len(numbers) :])[:2])

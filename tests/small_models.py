@@ -46,6 +46,12 @@ def shown(built):
     return Pages(np.array(state)[plain.states], np.array(action)[plain.actions])
 
 
+def falls(error, to, within):
+    """Whether the error that each call gives falls to that share of the first one, within so many calls more."""
+    first = error()
+    return any(error() < to * first for _ in range(within))
+
+
 def random_batches(built, size, updates=6):
     """Batches with endings, missing actions, and a replica that has less than the others."""
     chance = np.random.default_rng(1)

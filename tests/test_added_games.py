@@ -178,7 +178,7 @@ def test_a_slip_in_the_name_finds_the_games(capsys):
     assert 'Did you mean "saving-john"?' in capsys.readouterr().err
 
 
-def test_games_lists_what_was_added_and_whose_rewards_it_has(capsys, imitation):
+def test_games_lists_what_was_added_and_whose_rewards_it_has(capsys, imitation, known_games):
     main(["games"])
     assert "saving-john and machine-of-death: not yet here: git clone" in capsys.readouterr().out
     assert main(["games", "add", str(imitation), "--altered", "--as-published"]) == 0

@@ -14,7 +14,8 @@ from tests.sample_games import Doors
 from tests.small_trainings import alike
 
 SMALL = {"hidden": 10, "rounds": 4, "episodes_per_round": 40, "evaluation_episodes": 40, "replicas": 2}
-RECIPES = [{"paper": True, "learning_rate": 0.01}, {"updates": 40, "batch_size": 64}, {"paper": True, "form": "online"}]
+FEW_ONLINE = {"paper": True, "form": "online", "rounds": 2, "episodes_per_round": 12}
+RECIPES = [{"paper": True, "learning_rate": 0.01}, {"updates": 40, "batch_size": 64}, FEW_ONLINE]
 
 
 class Paid:

@@ -26,6 +26,7 @@ ROOT = Path(drrn.__file__).parent.parent
 TINY = {"rounds": 2, "episodes_per_round": 20, "evaluation_episodes": 5, "updates": 3, "hidden": 8}
 SET = [f"{name}={value}" for name, value in TINY.items() if name != "hidden"]
 COMMAND = ["reproduce", "--quick", "--jobs", "1", "--set", *SET, "--games", "long-watch"]
+pytestmark = pytest.mark.usefixtures("jobs_here")
 
 
 def settings(variant, game="night-market", **options):

@@ -64,7 +64,7 @@ def test_questions_and_evaluations_leave_training_bit_identical(fork, settings):
     quiet, asked = drrn.trainer(fork, paper=True, **settings), drrn.trainer(fork, paper=True, **settings)
     list(quiet.train())
     for _ in asked.train():
-        for number in range(200):
+        for number in range(40):
             asked.agent.ask(f"a made-up page {number}", [f"a made-up action {number}", "Go out."])
         asked.agent.evaluate(fork, episodes=5)
         asked.agent.evaluate(Walk(), episodes=5)
@@ -86,7 +86,7 @@ def test_an_evaluation_lets_go_of_texts_while_it_plays(monkeypatch):
 @pytest.mark.parametrize("settings", [{}, {"keep": True}, {"form": "online", "prioritised": True}], ids=str)
 def test_a_run_that_forgets_texts_is_resumed_to_the_same_numbers(settings, tmp_path, monkeypatch):
     monkeypatch.setattr("drrn.training.train.FEW_TEXTS", 0)
-    settings = {"hidden": 8, "episodes_per_round": 6, "evaluation_episodes": 2, "replicas": 2, "rounds": 3, **settings}
+    settings = {"hidden": 8, "episodes_per_round": 4, "evaluation_episodes": 2, "replicas": 2, "rounds": 3, **settings}
     Endless.shown = 0
     whole = drrn.trainer(Endless(), paper=True, **settings)
     list(whole.train())

@@ -50,7 +50,7 @@ def say(monkeypatch, *lines):
     monkeypatch.setattr("rich.console.Console.input", answer)
 
 
-def test_games_lists_both_built_in_stories(capsys):
+def test_games_lists_both_built_in_stories(capsys, known_games):
     assert main(["games"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["name", "title", "kind", "transitions", "pages", "endings"]

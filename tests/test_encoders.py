@@ -15,7 +15,7 @@ from drrn.settings import Settings
 from drrn.text import Store
 from drrn.training.agent import Agent
 from drrn.vectors import open_vectors
-from tests.small_models import ACTIONS, CPU, STATES, random_batches
+from tests.small_models import ACTIONS, CPU, STATES, falls, random_batches
 from tests.small_trainings import SMALL
 from tests.vector_files import vector_file
 
@@ -108,10 +108,7 @@ def test_errors_fall_with_every_model_and_optimiser(name, optimiser, updates):
     rewards = ((batches.pages.states + batches.chosen) % 2).astype(np.float32)  # to be told from the texts alone
     batches = dataclasses.replace(batches, rewards=rewards, discounts=0 * batches.discounts)
     learn = FastQLearning(model, Settings(learning_rate=0.05, optimiser=optimiser))
-    first = np.abs(learn.update(batches)).mean()
-    for _ in range(updates):
-        last = np.abs(learn.update(batches)).mean()
-    assert last < 0.75 * first
+    assert falls(lambda: np.abs(learn.update(batches)).mean(), to=0.75, within=updates)
 
 
 def test_a_run_with_it_is_trained_saved_loaded_and_resumed(fork, tmp_path):

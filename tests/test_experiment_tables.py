@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -167,6 +168,7 @@ def test_a_mark_is_of_words_alone():
 # --- other people's stories
 
 
+@cache
 def ours():
     """All that a reader of the repository sees of results: our own words, and theirs not."""
     found = [ROOT / "drrn/experiments/examples.toml"]

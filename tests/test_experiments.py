@@ -24,15 +24,18 @@ from drrn.experiments.plan import BEST, EXPERIMENTS, TABLE, VARIANTS, Scale, set
 from drrn.experiments.rows import EVALUATIONS
 from drrn.experiments.running import Work, hashes_of, is_done, run
 from drrn.experiments.trace import plane
-from drrn.experiments.workers import Processes, side_by_side
+from drrn.experiments.workers import side_by_side
 from drrn.reports import figures
 from drrn.reports.document import Figure
 from drrn.training.tensor_file import write_whole
+from tests.jobs_here import JobsHere
 
 ROOT = Path(drrn.__file__).parent.parent
 TINY = {"rounds": 3, "episodes_per_round": 100, "epochs": 1, "evaluation_episodes": 5}
 SET = [f"{name}={value}" for name, value in TINY.items()]
 COMMAND = ["reproduce", "--quick", "--games", "long-watch", "--jobs", "1", "--set", *SET]
+
+pytestmark = pytest.mark.usefixtures("jobs_here")
 
 
 def work_for(root, variant=BEST, **more):
@@ -40,13 +43,6 @@ def work_for(root, variant=BEST, **more):
     settings = settings_of("long-watch", variant, game, Scale(seeds=1, given={**TINY, **more}))
     final = {"softmax": 100, "greedy": 50}
     return Work(root, "long-watch", "long-watch", variant, settings, final, hashes_of(game), "a commit")
-
-
-def stamp(path):
-    try:
-        return path.stat().st_mtime_ns
-    except FileNotFoundError:
-        return 0
 
 
 def texts(root, name="drrn-2x100"):
@@ -147,28 +143,22 @@ def test_a_run_stopped_by_ctrl_c_leaves_no_process_and_goes_on_to_the_same_rows(
     for _ in run(work_for(whole, TABLE, **many)):
         pass
     values = [f"{name}={value}" for name, value in {**TINY, **many}.items()]
-    command = [sys.executable, "-m", "drrn", *COMMAND[: -len(SET)], *values, "--only", "table", "--out", str(cut)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    kept = cut / "work/long-watch/table/checkpoint.safetensors"
-    for kind in (signal.SIGINT, signal.SIGKILL):
-        process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True)
-        before = stamp(kept)
-        while process.poll() is None and stamp(kept) <= before:
-            time.sleep(0.01)
-        if kind is signal.SIGINT:
-            os.killpg(process.pid, kind)  # as the terminal does, to all of them
-        else:
-            process.send_signal(kind)
-        error = process.communicate()[1]
-        assert "Traceback" not in error, error
-        assert process.returncode in (130, -signal.SIGKILL, 0)
-        while True:  # the workers die with their parent
-            try:
-                os.killpg(process.pid, 0)
-            except ProcessLookupError:
-                break
-            time.sleep(0.01)
-    assert subprocess.run(command, env=environment, capture_output=True).returncode == 0
+    command = [*COMMAND[: -len(SET)], *values, "--only", "table", "--out", str(cut)]
+    started = {"env": {**os.environ, "PYTHONPATH": str(ROOT)}, "start_new_session": True}
+    process = subprocess.Popen([sys.executable, "-m", "drrn", *command], stderr=subprocess.PIPE, text=True, **started)
+    while process.poll() is None and not (cut / "work/long-watch/table/checkpoint.safetensors").exists():
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)  # as the terminal does, to all of them
+    error = process.communicate()[1]
+    assert "Traceback" not in error, error
+    assert process.returncode in (130, 0)
+    while True:  # the workers die with their parent
+        try:
+            os.killpg(process.pid, 0)
+        except ProcessLookupError:
+            break
+        time.sleep(0.01)
+    assert main(command) == 0
     assert texts(cut, "table") == texts(whole, "table")
 
 
@@ -234,7 +224,7 @@ def test_a_disk_that_fills_leaves_the_rows_that_were_there(results, monkeypatch)
 def test_a_job_that_fails_does_not_lose_the_others(tmp_path):
     good = work_for(tmp_path, TABLE, rounds=1)
     bad = replace(good, variant=VARIANTS["linear"], hashes={**good.hashes, "sha256": "another story"})
-    with Processes(1) as crew:
+    with JobsHere(1) as crew:
         events = list(side_by_side([bad, good], crew))
     assert [(event.work.name, event.kind) for event in events if event.kind != "round"] == [
         ("linear", "started"), ("linear", "failed"), ("table", "started"), ("table", "done"),

@@ -111,7 +111,7 @@ def test_a_page_of_2000_links_or_of_a_megabyte_takes_the_memory_that_it_needs(do
     hall = Hall()
     hall.doors, hall.more = doors, more
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    few = {"rounds": 1, "episodes_per_round": 15, "replicas": 2, "hidden": 20, "evaluation_episodes": 5}
-    (done,) = drrn.trainer(hall, paper=paper, **few).train()
-    assert done.transitions >= 30
+    few = {"rounds": 1, "episodes_per_round": 5, "replicas": 2, "hidden": 20, "evaluation_episodes": 2}
+    (done,) = drrn.trainer(hall, paper=paper, **few, **({} if paper else {"updates": 10})).train()
+    assert done.transitions >= 10
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # kB; it was 8,400,000

@@ -66,7 +66,7 @@ def test_json_says_the_same_as_the_story(evil, capsys):
     assert json.loads(capsys.readouterr().out)[0]["text"] == drrn.make(evil, shuffle=False).reset(0).text
 
 
-def test_a_person_and_an_agent_see_plain_pages(evil, tmp_path, capsys, monkeypatch):
+def test_a_person_and_an_agent_see_plain_pages(evil, tmp_path, capsys, monkeypatch, drawn_curves):
     train(evil, tmp_path / "run", "--rounds", "1")
     answers = iter(["nonsense", "1", "n"])
     monkeypatch.setattr("builtins.input", lambda *_: next(answers))

@@ -14,7 +14,7 @@ from tests.fuzzing import TARGETS, evaluated, flipped, mutated, play
 fuzz = settings(
     derandomize=True,
     deadline=None,
-    max_examples=200,
+    max_examples=120,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -73,7 +73,7 @@ def test_bytes_play_or_say_why_not(tmp_path, data):
         play(path, lenient=True)
 
 
-@settings(fuzz, max_examples=1500)
+@settings(fuzz, max_examples=600)
 @given(st.lists(st.sampled_from(TOKENS), min_size=1, max_size=14).map(" ".join))
 def test_any_expression_has_a_value_or_says_why_not(source):
     evaluated(source)

@@ -15,6 +15,7 @@ MADE = ("evaluations.csv", "metrics.jsonl", "model.safetensors", "vocabulary.jso
         "config.json", "hashes.json", "README.md", "reference_scores.json", "curve.png")  # fmt: skip
 
 
+@pytest.mark.usefixtures("drawn_curves")
 def test_a_finished_run_that_goes_on_has_every_byte_of_one_that_was_told_so_many_rounds_at_once(tale, tmp_path, capsys):
     train(tale, tmp_path / "whole", "--rounds", "4")
     train(tale, tmp_path / "run", "--rounds", "2")

@@ -98,7 +98,7 @@ def test_it_is_the_same_world_in_other_words(barge):
     assert "eat bun" in game.commands and "not hungry now but you are" in " ".join(compiled.texts)
 
 
-def test_the_command_adds_it_once_and_lists_it(barge, capsys):
+def test_the_command_adds_it_once_and_lists_it(barge, capsys, known_games):
     assert main(["games", "add", str(barge), "--altered"]) == 0
     assert "installed: file" in capsys.readouterr().out
     assert main(["games", "add", str(barge), "--altered"]) == 0
@@ -107,7 +107,7 @@ def test_the_command_adds_it_once_and_lists_it(barge, capsys):
     assert "Home World (original)" in capsys.readouterr().out
 
 
-def test_before_it_is_added_a_sentence_tells_how(capsys):
+def test_before_it_is_added_a_sentence_tells_how(capsys, known_games):
     with pytest.raises(InputError, match=r"not yet here: git clone https://github\.com/mrkulk/text-world"):
         drrn.make(ORIGINAL)
     assert main(["games"]) == 0

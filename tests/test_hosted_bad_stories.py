@@ -259,9 +259,9 @@ def test_links_without_words_go_by_their_target_and_links_elsewhere_are_none(ope
     assert opened(tiny_story({"Hall": text, "Cave": "A cave."})).reset(0).actions == ("Cave",)
 
 
-def test_a_page_of_ten_thousand_links_is_read(opened):
-    links = "".join(f"[[go {number}->Cave]] " for number in range(10_000))
-    assert len(opened(tiny_story({"Hall": links, "Cave": "A cave."})).reset(0).actions) == 10_000
+def test_a_page_of_three_thousand_links_is_read(opened):
+    links = "".join(f"[[go {number}->Cave]] " for number in range(3_000))
+    assert len(opened(tiny_story({"Hall": links, "Cave": "A cave."})).reset(0).actions) == 3_000
 
 
 def test_half_a_character_is_shown_as_a_browser_shows_it(opened):

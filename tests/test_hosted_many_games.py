@@ -70,9 +70,9 @@ def several(count):
             game.step(0)
         game.close()
 
-several(15)
+several(5)
 before = resident()
-several(60)
+several(15)
 print(resident() - before)
 """
 

@@ -22,6 +22,7 @@ from tests.suite_files import game_file
 
 SET = ["rounds=2", "episodes_per_round=6", "evaluation_episodes=4", "epochs=1"]
 COMMAND = ["reproduce", "--quick", "--jobs", "1", "--set", *SET]
+pytestmark = pytest.mark.usefixtures("jobs_here")
 
 
 @pytest.fixture(scope="module")

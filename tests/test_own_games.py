@@ -94,7 +94,7 @@ def package(monkeypatch):
     monkeypatch.syspath_prepend("a-path-not-seen-before")  # what is registered is kept for each path
 
 
-def test_a_registered_name_is_a_game_like_any_other(package, capsys, home):
+def test_a_registered_name_is_a_game_like_any_other(package, capsys, known_games):
     assert make("dice").name == "dice" and recipe_of(make("dice")) == Recipe("dice")
     assert lasting_name("dice") == "dice" and recipe_of(make("dice")).open().name == "dice"
     with pytest.raises(drrn.InputError, match='game "gone": there is no Gone in tests'):

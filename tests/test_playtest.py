@@ -76,7 +76,7 @@ def test_a_survey_of_a_compiled_game_counts_what_exploring_counts(game, compiled
 @pytest.mark.parametrize("name", drrn.games.BUILT_IN)
 def test_every_ending_of_a_built_in_story_can_be_reached_and_nothing_is_a_trap(name):
     game = drrn.make(name)
-    compiled = drrn.compile_game(game, cache=False)
+    compiled = drrn.compile_game(game)
     test = play_test(compiled)
     assert len(shortest_ways(compiled)) == len(game.rules.endings) and not test.traps
     assert sum(odds.random for odds in test.endings) == pytest.approx(1)

@@ -18,7 +18,7 @@ def test_a_story_without_rewards_is_trained_with_a_word_of_warning(tale, tmp_pat
     assert "random play scores as much as the best: give the endings their rewards" in capsys.readouterr().err
 
 
-def test_a_run_leaves_settings_rows_weights_words_and_a_curve(tale, tmp_path, capsys):
+def test_a_run_leaves_settings_rows_weights_words_and_a_curve(tale, tmp_path, capsys, drawn_curves):
     assert train(tale, tmp_path / "run") == 0
     out = capsys.readouterr().out
     assert out.count("round ") == 3 and "random play" in out and "curve.png" in out

@@ -158,6 +158,8 @@ def error_after_learning(encoder, name):
     learner = QLearning(model, Settings(learning_rate=0.02, optimiser="adam", replicas=2))
     for _ in range(25):
         errors = np.abs(learner.update(batch)[-1])
+        if errors.max() < 0.1:
+            break
     return errors
 
 

@@ -60,6 +60,13 @@ Nobody comes here.
 RULES = 'step_reward = -1\nmax_steps = 60\n[[ending]]\npassage = "Hall"\nreward = 9\n'
 
 
+@pytest.fixture(autouse=True)
+def few_games(monkeypatch):
+    """A few hundred games tell enough, so that no clock needs to end them; little is added to what is exact already."""
+    monkeypatch.setattr("drrn.authoring.testing.MOST_GAMES", 400)
+    monkeypatch.setattr("drrn.authoring.testing.ADDED_SECONDS", 0.5)
+
+
 def report_of(game, seconds=20.0):
     return StoryTest(game, seconds).run()
 

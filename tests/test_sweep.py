@@ -18,6 +18,7 @@ from drrn.experiments.workers import Processes
 SET = ["--set", "rounds=2", "episodes_per_round=8", "evaluation_episodes=4"]
 COMMAND = ["sweep", "long-watch", "--paper", "--seeds", "2", "--report-seeds", "1", "--jobs", "1", *SET]
 TWO = ["--vary", "alpha=0.1,2", "learning_rate=log:1e-4..1e-2:3", "--budget", "2"]
+pytestmark = pytest.mark.usefixtures("jobs_here")
 
 
 @pytest.fixture(scope="module")

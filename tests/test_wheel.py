@@ -52,7 +52,7 @@ def elsewhere(wheel, tmp_path_factory):
 
 
 def output(elsewhere, *command):
-    environment = {**os.environ, "PYTHONPATH": str(elsewhere / "packages"), "DRRN_HOME": str(elsewhere / "home")}
+    environment = {**os.environ, "PYTHONPATH": str(elsewhere / "packages")}
     done = subprocess.run(command, cwd=elsewhere / "work", env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout

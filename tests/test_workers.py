@@ -32,7 +32,7 @@ def test_an_answer_to_a_question_that_was_given_up_is_not_taken_for_another(tmp_
         "        done = self.steps == 1 + self.seed % 3\n"
         "        return drrn.Observation(f'at {self.seed % 7}', () if done else ('on', 'off'), float(index))\n"
     )
-    settings = {**SMALL, "workers": 3, "episodes_per_round": 20}
+    settings = {**SMALL, "workers": 2, "episodes_per_round": 20}
     disturbed, clean = (drrn.trainer("once:Game", paper=True, **settings) for _ in range(2))
     (tmp_path / "fail").touch()
     with pytest.raises(RuntimeError, match="for a moment"):

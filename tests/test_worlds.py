@@ -170,7 +170,7 @@ def test_what_makes_no_sense_costs_a_tenth_and_what_is_in_vain_a_hundredth(house
 # --- by name, at the terminal, in training
 
 
-def test_games_lists_the_worlds(capsys, home):
+def test_games_lists_the_worlds(capsys, known_games):
     assert main(["games"]) == 0
     told = capsys.readouterr().out
     assert "Home World" in told and "The Comet House" in told

@@ -219,10 +219,10 @@ class StoryTest:
         self.compiled, self.why_not = compiled, ""
         return True
 
-    def _play(self, until: float, at_latest: float, random_only: bool = False, most: int = MOST_GAMES) -> None:
+    def _play(self, until: float, at_latest: float, random_only: bool = False, most: int | None = None) -> None:
         """Random games and searching ones, each for half of the time that went on both."""
         spent = self._spent
-        for _ in range(most):
+        for _ in range(MOST_GAMES if most is None else most):
             begun = time.monotonic()
             if begun > until:
                 return

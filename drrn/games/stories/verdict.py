@@ -26,12 +26,13 @@ class Verdict:
 def verdict(rules: Rules, beginnings: Beginnings, page: Page, *, opening: bool) -> Verdict:
     """Apply the rules to a page; the opening comes before any step, and pays nothing on the way."""
     text, laid_out, hypertext = lay_out(page.pieces)
-    links = [(label, link) for label, link in laid_out if rules.is_action(label)]
+    links = [shown for shown in laid_out if rules.is_action(shown[0])]
     if rules.restart is None and not opening:
-        links = [(label, link) for label, link in links if not beginnings.begins_again(page, text, label, link)]
-    for label, link in laid_out:
-        if (label, link) not in links:
-            beginnings.note(page, label, link, BEGINS_AGAIN)
+        links = [shown for shown in links if not beginnings.begins_again(page, text, *shown)]
+    kept = {id(shown) for shown in links}  # a page may hold thousands
+    for shown in laid_out:
+        if id(shown) not in kept:
+            beginnings.note(page, *shown, BEGINS_AGAIN)
     if links and rules.stops(page, text):
         for label, link in links:
             beginnings.note(page, label, link, ENDS_THERE)
