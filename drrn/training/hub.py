@@ -14,6 +14,7 @@ from typing import Any
 
 from drrn import registry
 from drrn.errors import InputError, require
+from drrn.processes import temporary_folder
 from drrn.training import hashes, tensor_file
 from drrn.training.card import model_card
 from drrn.training.loading import modules_named, read_config
@@ -64,15 +65,14 @@ def pull_run(repository: str, out: Path, *, revision: str | None = None, modules
     hub_api = _hub_api()
     if out.exists():
         raise InputError(f"{out}: it exists and is left as it is: give another name by --out")
-    beside = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
+    with contextlib.ExitStack() as stack:
         with _refusals(repository):
-            beside.mkdir(parents=True)
-            hub_api.snapshot_download(repository, local_dir=beside, revision=revision, allow_patterns=list(SHARED))
-        _check_pulled(repository, beside, modules=modules)
-        beside.replace(out)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+            out.parent.mkdir(parents=True, exist_ok=True)
+            pulled = stack.enter_context(temporary_folder("pull", out.parent, hidden=True)) / out.name
+            pulled.mkdir()
+            hub_api.snapshot_download(repository, local_dir=pulled, revision=revision, allow_patterns=list(SHARED))
+        _check_pulled(repository, pulled, modules=modules)
+        pulled.replace(out)
 
 
 def _hub_api() -> Any:
