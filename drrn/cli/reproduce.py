@@ -113,6 +113,7 @@ def _works(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Wor
     from drrn.experiments.provenance import commit
     from drrn.experiments.running import Work, hashes_of
     from drrn.training.agent import torch_device
+    from drrn.training.limits import check_memory
 
     torch_device(options.device)
     made_at, digest = commit(), _digest(options)
@@ -135,6 +136,8 @@ def _works(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Wor
             if not opened.is_for(variant, name):
                 continue
             settings = settings_of(name, variant, game, scale)
+            if options.ray is None:
+                check_memory(settings)
             final, hashes = scale.final(variant, settings), hashes_of(game, variant)
             read = digest if settings.vectors else None
             yield Work(variant=variant, settings=settings, final=final, hashes=hashes, vectors=read, **common)

@@ -123,7 +123,8 @@ def _sweep(options: argparse.Namespace) -> Sweep:
     given = dict(read_setting(text, "--set", OWN_OPTION) for text in options.set)
     seeds = Seeds(options.first_seed, options.seeds), Seeds(options.first_report_seed, options.report_seeds)
     root = options.out or Path("sweeps") / re.sub(r"[^\w.-]+", "-", game.name)
-    return Sweep(root, options.game, game, grid, given, options.paper, *seeds, commit(), options.device)
+    where = {"device": options.device, "elsewhere": options.ray is not None}
+    return Sweep(root, options.game, game, grid, given, options.paper, *seeds, commit(), **where)
 
 
 def _tuned(sweep: Sweep, works: list[Work], crew: Crew, budget: Budget) -> list[Event]:
