@@ -201,7 +201,7 @@ def test_a_hub_that_nobody_answers_for_is_one_sentence(run, tmp_path, capsys, mo
     for command in (["push", str(run), "ann/tale"], ["pull", "ann/tale"]):
         assert main(command) == 2
         error = capsys.readouterr().err
-        assert error.startswith("drrn: ann/tale: ") and error.count("\n") == 1
+        assert error.startswith("drrn: ann/tale: the Hub cannot be reached: ") and error.count("\n") == 1
     assert not [*tmp_path.glob("runs/*")] and not [*tmp_path.glob("runs/.*")]
 
 
