@@ -93,6 +93,7 @@ def test_training_goes_on_when_the_server_is_killed_and_can_be_stopped_and_resum
     assert trainings.told(shelf[id_])["status"] in ("starting", "running")
     until(lambda: trainings.told(shelf[id_])["status"] == "finished")
     assert len(shelf[id_].curve) == shelf[id_].settings["rounds"] == rounds + 1
+    assert f"After round {rounds + 1} (" in (shelf[id_].folder / "README.md").read_text()
     with pytest.raises(Refusal, match="only with more rounds"):
         trainings.resume(shelf[id_])
     whole = trainings.told(shelf[id_], whole=True)

@@ -68,6 +68,7 @@ def _learn(files: RunFiles, what: str, changes: dict[str, Any]) -> None:
             except Exception as error:  # a drawing is no reason to end a training
                 print(f"no embeddings were kept: {type(error).__name__}: {error}", flush=True)
             print(f"round {finished.number} of {trainer.settings.rounds}", flush=True)
+        run.keep_card()
 
 
 @contextmanager
