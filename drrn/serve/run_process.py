@@ -62,11 +62,11 @@ def _learn(files: RunFiles, what: str, changes: dict[str, Any]) -> None:
         print(f"{trainer.settings.replicas} replicas; random play {scores.random:.2f}, best {scores.best}", flush=True)
         embeddings = EmbeddingLog(files, trainer)
         for finished in trainer.train():
-            run.keep(trainer)
             try:
-                embeddings.keep(finished.number)
+                embeddings.keep(finished.number)  # before the round: one that is not kept is done again
             except Exception as error:  # a drawing is no reason to end a training
                 print(f"no embeddings were kept: {type(error).__name__}: {error}", flush=True)
+            run.keep(trainer)
             print(f"round {finished.number} of {trainer.settings.rounds}", flush=True)
         run.keep_card()
 
