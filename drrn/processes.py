@@ -115,17 +115,17 @@ def _take(path: Path, busy: str) -> IO[str]:
 
 
 @contextmanager
-def temporary_folder(kind: str, place: Path | None = None) -> Iterator[Path]:
+def temporary_folder(kind: str, place: Path | None = None, *, hidden: bool = False) -> Iterator[Path]:
     """A folder of this process's own. Those of its kind that killed processes have left are removed first: each is
     locked as long as its process lives."""
     short = Path("/tmp") if Path("/tmp").is_dir() else Path(tempfile.gettempdir())  # as names of sockets must be
-    place = place or short
-    for left in place.glob(f"drrn-{kind}-*"):
+    place, prefix = place or short, f"{'.' if hidden else ''}drrn-{kind}-"
+    for left in place.glob(f"{prefix}*"):
         with contextlib.suppress(InputError, OSError):
             if time.time() > left.stat().st_mtime + MADE_WITHIN:
                 with locked(left / LOCK, "its process is alive"):
                     shutil.rmtree(left)
-    folder = Path(tempfile.mkdtemp(prefix=f"drrn-{kind}-", dir=place))
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
     try:
         with locked(folder / LOCK, f"{folder}: another process took it"):
             yield folder

@@ -4,6 +4,7 @@ hold of whatever comes of it: it works, or one clear sentence says why not.
     python -m tests.fuzzing MINUTES [SEED]     as scripts/fuzz calls it
 """
 
+import argparse
 import contextlib
 import io
 import json
@@ -36,6 +37,9 @@ from tests.fuzz_material import (
 from tests.runs import SMALL, SMALL_STRONG
 from tests.small_ink import STALL
 from tests.small_stories import FORK, REWARDS
+
+WHAT = """Mutate stories, expressions, TOMLs, Ink and run folders for so many minutes. Each case must work, or be
+refused in one sentence; those that do neither are kept in a folder, which is named, and the exit code is 1."""
 
 
 def mutated(text, cuts):
@@ -300,5 +304,8 @@ def _took_long(*_):
 
 
 if __name__ == "__main__":
-    numbers = [float(text) for text in sys.argv[1:]]
-    sys.exit(min(1, fuzz_for(numbers[0] if numbers else 10, int(numbers[1]) if len(numbers) > 1 else 0)))
+    command = argparse.ArgumentParser(prog="scripts/fuzz", description=WHAT)
+    command.add_argument("minutes", type=float, nargs="?", default=10, help="(default: 10)")
+    command.add_argument("seed", type=int, nargs="?", default=0, help="of the mutations (default: 0)")
+    given = command.parse_args()
+    sys.exit(min(1, fuzz_for(given.minutes, given.seed)))

@@ -4,6 +4,7 @@ was never killed leaves, to the last byte.
     python -m tests.kills [KILLS [SEED]]     as scripts/kill-test calls it
 """
 
+import argparse
 import io
 import json
 import os
@@ -24,6 +25,8 @@ from drrn.cli import main
 from tests.runs import SMALL
 from tests.small_stories import FORK, REWARDS
 
+WHAT = """Kill train, resume, reproduce and sweep at random moments and begin them again, until they end; every byte
+that they leave must be what a run that was never killed leaves."""
 ROUNDS = 15
 MOST_STARTS = 60  # of one command, which is killed and begun again: then it gets nowhere
 ORPHANED = {"EOFError", "BrokenPipeError", "ConnectionResetError"}  # of a pipe whose other end was killed
@@ -202,5 +205,7 @@ def kill_all(kills: int, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    numbers = [int(text) for text in sys.argv[1:] if re.fullmatch(r"\d+", text)]
-    kill_all(*(numbers + [100, 0][len(numbers) :])[:2])
+    command = argparse.ArgumentParser(prog="scripts/kill-test", description=WHAT)
+    command.add_argument("kills", type=int, nargs="?", default=100, help="(default: 100)")
+    command.add_argument("seed", type=int, nargs="?", default=0, help="of the moments (default: 0)")
+    kill_all(**vars(command.parse_args()))

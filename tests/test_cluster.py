@@ -148,6 +148,12 @@ def test_an_address_where_no_cluster_is_gets_one_sentence(address, tmp_path, cap
 
 
 @needs_ray
+def test_an_address_where_nobody_answers_is_refused_even_if_no_job_is_left():
+    with pytest.raises(InputError, match="nobody answers there"):
+        crew_of(argparse.Namespace(ray="127.0.0.1:9", device="cpu", jobs=None))  # a crew that is asked for no places
+
+
+@needs_ray
 def test_what_answers_but_is_no_cluster_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(ray_jobs, "ANSWERED_WITHIN", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(InputError, match="no answer within"):

@@ -102,8 +102,9 @@ STATE = {
     "shapes below nothing": absurd(-1, -4),
     "shapes beyond all": absurd(2**40, 2**40),
     "a shape of words": absurd("2"),
+    "numbers that are none": not_a_number,
 }
-WEIGHTS = {"weights that are no numbers": not_a_number, **{k: v for k, v in STATE.items() if "shape" in k}}
+WEIGHTS = {what: change for what, change in STATE.items() if "shape" in what or "numbers" in what}
 DAMAGES = [
     *(("evaluations.csv", what, change) for what, change in ROWS.items()),
     *(("checkpoint.safetensors", what, change) for what, change in STATE.items()),
@@ -122,6 +123,7 @@ def test_a_damage_is_one_sentence_that_names_the_file(run, name, what, change, v
     assert main(asking(run) if name == "model.safetensors" else resuming(run)) == 2
     error = capsys.readouterr().err
     assert error.startswith(f"drrn: {run}/") and name in error and error.count("\n") == 1
+    assert "learning" not in error  # the file is to blame
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 from drrn.errors import InputError
 from drrn.games import make
 from drrn.serve.advice_process import Advisers
+from drrn.serve.answers import Refusal
 from drrn.serve.embeddings import told_embeddings
 from drrn.serve.left_out import word_importance
 from drrn.serve.library import Library
@@ -85,11 +86,16 @@ def test_training_goes_on_when_the_server_is_killed_and_can_be_stopped_and_resum
     trainings.stop(shelf[id_])
     until(lambda: trainings.told(shelf[id_])["status"] == "stopped")
     rounds = len(shelf[id_].curve)
-    trainings.resume(shelf[id_])
+    for too_few in (rounds, 0, "9", True):
+        with pytest.raises(Refusal, match=f"a whole number from {rounds + 1} to 10000"):
+            trainings.resume(shelf[id_], too_few)
+    trainings.resume(shelf[id_], rounds + 1)
     assert trainings.told(shelf[id_])["status"] in ("starting", "running")
-    until(lambda: len(shelf[id_].curve) > rounds)
-    trainings.stop(shelf[id_])
-    until(lambda: trainings.told(shelf[id_])["status"] == "stopped")
+    until(lambda: trainings.told(shelf[id_])["status"] == "finished")
+    assert len(shelf[id_].curve) == shelf[id_].settings["rounds"] == rounds + 1
+    assert f"After round {rounds + 1} (" in (shelf[id_].folder / "README.md").read_text()
+    with pytest.raises(Refusal, match="only with more rounds"):
+        trainings.resume(shelf[id_])
     whole = trainings.told(shelf[id_], whole=True)
     assert (whole["game"], whole["ready"], whole["reference"]["best"]) == ("long-watch", True, 20.0)
     check_embeddings(shelf[id_])

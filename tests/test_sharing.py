@@ -1,6 +1,7 @@
 """Runs pushed to and pulled from a stand-in of the Hugging Face Hub; nothing that comes with a run is ever run."""
 
 import json
+import os
 import pickle
 import shutil
 import sys
@@ -42,6 +43,10 @@ def server(monkeypatch, tmp_path):
 
 @pytest.mark.usefixtures("server")
 def test_a_run_that_was_pushed_and_pulled_plays_as_before(run, tmp_path, capsys, server):
+    killed, others = tmp_path / "runs/.drrn-pull-killed/tale", tmp_path / "runs/.tale.123"
+    for path in (killed, others):
+        path.mkdir(parents=True)
+    os.utime(killed.parent, (0, 0))
     assert main(["push", str(run), "ann/tale", "--private"]) == 0
     assert capsys.readouterr().out == f"{server.address}/ann/tale\n" and server.private == {"ann/tale": True}
     files = server.repositories["ann/tale"]
@@ -52,6 +57,7 @@ def test_a_run_that_was_pushed_and_pulled_plays_as_before(run, tmp_path, capsys,
     assert main(["pull", "ann/tale"]) == 0 and capsys.readouterr().out == "run: runs/tale\n"
     question = ("The sea is grey.", ["Go out.", "Stay in."])
     pulled = tmp_path / "runs/tale"
+    assert {path.name for path in (tmp_path / "runs").iterdir()} == {"tale", others.name}  # cleared
     assert np.array_equal(drrn.load(pulled).ask(*question), drrn.load(run).ask(*question))
     game = str(run.parent / "tale.toml")
     assert main(["watch", str(pulled), "--game", game, "--seconds", "0", "--seed", "0"]) == 0
@@ -195,7 +201,7 @@ def test_a_hub_that_nobody_answers_for_is_one_sentence(run, tmp_path, capsys, mo
     for command in (["push", str(run), "ann/tale"], ["pull", "ann/tale"]):
         assert main(command) == 2
         error = capsys.readouterr().err
-        assert error.startswith("drrn: ann/tale: ") and error.count("\n") == 1
+        assert error.startswith("drrn: ann/tale: the Hub cannot be reached: ") and error.count("\n") == 1
     assert not [*tmp_path.glob("runs/*")] and not [*tmp_path.glob("runs/.*")]
 
 

@@ -199,6 +199,8 @@ def test_combinations_that_make_no_sense_are_left_out_with_a_sentence(tmp_path):
         (["--budget", "some"], "neither a number of jobs"),
         (["--budget", "0m"], "neither a number of jobs"),
         (["--vary", "hidden=1..9999", "layers=1..9999"], "combinations: give a --budget"),
+        (["--vary", "hidden=9000000000000"], "hidden 9000000000000: that would take about"),
+        (["--report-seeds", "100000000", "--first-report-seed", "5000"], "replicas 100000000: that would take about"),
     ],
 )
 def test_what_a_sweep_cannot_do_is_one_sentence(more, why, tmp_path, capsys):

@@ -35,7 +35,8 @@ from drrn.errors import InputError
 from drrn.writing import visible
 
 DESCRIPTION = """\
-Agents that choose among actions said in words: games, and people or agents who play them.
+Reinforcement learning agents for text games: play games, test stories, train agents, reproduce the paper
+(He et al., ACL 2016).
 
 GAME is a name (see: drrn games), a published Twine page (.html), a Twee file (.twee, .tw) or a folder of them, compiled
 Ink (.json), the .toml that stands beside a story and says what its endings are worth, a game of a suite (twx:coin; see:
@@ -51,7 +52,7 @@ class Parser(argparse.ArgumentParser):
 
 def parser() -> Parser:
     root = Parser(prog="drrn", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
-    root.add_argument("--version", action="version", version=f"drrn {drrn.__version__}")
+    root.add_argument("-V", "--version", action="version", version=f"drrn {drrn.__version__}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     playing, runs_kept = (games, formats, play, scores), (runs, compare, watch, sharing)
     agents, authors = (train, evaluate, ask, sweep), (inspect, test, annotate, serve)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def add_crew_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--jobs", type=positive, help="jobs side by side (default: as many as cores)")
+    command.add_argument("--jobs", type=positive, metavar="N", help="jobs side by side (default: as many as cores)")
     command.add_argument("--device", default="cpu", help="where to compute (default: cpu)")
     command.add_argument(
         "--ray", nargs="?", const="", metavar="ADDRESS",

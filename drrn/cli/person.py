@@ -45,7 +45,8 @@ class Sitting:
         """Play until the person leaves."""
         self.view.title(self.game)
         if len(self.game.reset(self.seed).actions) <= LONG_MENU:
-            self.console.print(HELP, style="dim")
+            told = f"{HELP}; beside each action the agent's Q-value" if self.adviser else HELP
+            self.console.print(told, style="dim")
         while self._one_game():
             self.seed += 1
 

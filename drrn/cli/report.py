@@ -16,7 +16,9 @@ def add_command(commands: Any) -> None:
         "Nothing is trained and no game is needed. With --check nothing is written: exit code 1 says that the files "
         "are not what the rows say.",
     )
-    command.add_argument("--out", type=Path, default=Path("results"), help="the folder of results (default: results)")
+    command.add_argument(
+        "--out", type=Path, metavar="FOLDER", default=Path("results"), help="the folder of results (default: results)"
+    )
     command.add_argument("--check", action="store_true", help="compare the files that are there with the rows")
     command.add_argument(
         "--readme", type=Path, metavar="FILE", help="also write, or check, the headline between its two markers"

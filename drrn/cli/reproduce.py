@@ -41,12 +41,17 @@ def add_command(commands: Any) -> None:
         help="paper, built-in, names or paths (default: the paper's, where installed, and the built-in ones)",
     )  # fmt: skip
     command.add_argument(
-        "--seeds", type=positive, help="number of seeds (default: 5; 10 beyond the paper, 3 of suites; quick: 1)"
+        "--seeds",
+        type=positive,
+        metavar="N",
+        help="number of seeds (default: 5; 10 beyond the paper, 3 of suites; quick: 1)",
     )
-    command.add_argument("--first-seed", type=int, default=0, help="the first seed (default: 0)")
+    command.add_argument("--first-seed", type=int, default=0, metavar="N", help="the first seed (default: 0)")
     command.add_argument("--quick", action="store_true", help="a short version in three minutes: one seed, few rounds")
     add_crew_options(command)
-    command.add_argument("--out", type=Path, help="the folder of results (default: results; quick: results-quick)")
+    command.add_argument(
+        "--out", type=Path, metavar="FOLDER", help="the folder of results (default: results; quick: results-quick)"
+    )
     command.add_argument(
         "--set", nargs="+", action="extend", default=[], metavar="NAME=VALUE",
         help="a setting for all jobs, as `drrn train` has them, such as rounds=2; give another --out with it",
@@ -108,6 +113,7 @@ def _works(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Wor
     from drrn.experiments.provenance import commit
     from drrn.experiments.running import Work, hashes_of
     from drrn.training.agent import torch_device
+    from drrn.training.limits import check_memory
 
     torch_device(options.device)
     made_at, digest = commit(), _digest(options)
@@ -130,6 +136,8 @@ def _works(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Wor
             if not opened.is_for(variant, name):
                 continue
             settings = settings_of(name, variant, game, scale)
+            if options.ray is None:
+                check_memory(settings)
             final, hashes = scale.final(variant, settings), hashes_of(game, variant)
             read = digest if settings.vectors else None
             yield Work(variant=variant, settings=settings, final=final, hashes=hashes, vectors=read, **common)

@@ -27,8 +27,8 @@ def add_game_options(command: argparse.ArgumentParser, *, optional: bool = False
     command.add_argument(
         "--engine",
         choices=("native", "hosted"),
-        help="read a Twine story by our own dialect, or play it by the engine it was published with "
-        "(default: our own where it understands the story whole)",
+        help="what plays a Twine story: native, this program's own interpreter, or hosted, the engine that the "
+        "story was published with (default: native where it understands the whole story)",
     )
     command.add_argument("--encoding", help="of the story file, if it is not UTF-8 (old stories: cp1252)")
     command.add_argument("--outside", action="store_true", help="let a TOML name files outside its own folder")

@@ -54,11 +54,15 @@ def add_command(commands: Any) -> None:
     command.add_argument(
         "--budget", type=_budget, metavar="N", help="jobs to choose by, or minutes to begin them in, such as 30m"
     )
-    command.add_argument("--choice", type=int, default=0, help="seed of the random choice (default: 0)")
-    command.add_argument("--seeds", type=positive, default=3, help="number of seeds to choose by (default: 3)")
-    command.add_argument("--first-seed", type=int, default=1000, help="the first of them (default: 1000)")
-    command.add_argument("--report-seeds", type=positive, default=5, help="number of seeds to report on (default: 5)")
-    command.add_argument("--first-report-seed", type=int, default=0, help="the first of them (default: 0)")
+    command.add_argument("--choice", type=int, default=0, metavar="N", help="seed of the random choice (default: 0)")
+    command.add_argument(
+        "--seeds", type=positive, default=3, metavar="N", help="number of seeds to choose by (default: 3)"
+    )
+    command.add_argument("--first-seed", type=int, default=1000, metavar="N", help="the first of them (default: 1000)")
+    command.add_argument(
+        "--report-seeds", type=positive, default=5, metavar="N", help="number of seeds to report on (default: 5)"
+    )
+    command.add_argument("--first-report-seed", type=int, default=0, metavar="N", help="the first of them (default: 0)")
     command.add_argument("--by", choices=POLICIES, default="softmax", help="the policy to choose by (default: softmax)")
     command.add_argument(
         "--measure", choices=("final_reward", "return"), default="final_reward",
@@ -119,7 +123,8 @@ def _sweep(options: argparse.Namespace) -> Sweep:
     given = dict(read_setting(text, "--set", OWN_OPTION) for text in options.set)
     seeds = Seeds(options.first_seed, options.seeds), Seeds(options.first_report_seed, options.report_seeds)
     root = options.out or Path("sweeps") / re.sub(r"[^\w.-]+", "-", game.name)
-    return Sweep(root, options.game, game, grid, given, options.paper, *seeds, commit(), options.device)
+    where = {"device": options.device, "elsewhere": options.ray is not None}
+    return Sweep(root, options.game, game, grid, given, options.paper, *seeds, commit(), **where)
 
 
 def _tuned(sweep: Sweep, works: list[Work], crew: Crew, budget: Budget) -> list[Event]:

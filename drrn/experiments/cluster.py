@@ -33,6 +33,8 @@ KEPT_EVERY = 60.0  # seconds between the moments of a job that are kept in the f
 LAST_PORT = 65535
 STORE = 512 * 2**20  # bytes of a local cluster's object store
 
+CURE = "give the HOST:PORT of a cluster that this machine is part of (ray start), or none for one of its own"
+
 Files = dict[str, bytes]  # by their path in the folder of results
 
 
@@ -55,6 +57,7 @@ class RayCluster(Crew):
         self.own = contextlib.ExitStack()
         self.folder: Path | None = None  # a local cluster's own, with all that it writes
         self.ray = require("ray", "ray")
+        check_reached(address)  # now: where no job is left, the cluster is never joined
         self.do: Any = None  # a job, as a task of Ray's; none before the cluster is needed
         self.ours = False  # whether the cluster was joined here
         self.cores, self.counted = 1, -math.inf
@@ -167,17 +170,22 @@ def write_files(root: Path, files: Files) -> None:
         (root / name).write_bytes(data)
 
 
+def check_reached(address: str) -> None:
+    """Refuse what is no address, or one where nobody answers; it takes seconds at most."""
+    if address in (LOCAL, "auto"):
+        return
+    host, colon, port = address.rpartition(":")
+    if not colon or "/" in host or not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > LAST_PORT:
+        raise InputError(f'--ray "{address}": not the address of a cluster: {CURE}')
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), REACHED_WITHIN).close()
+    except OSError as error:
+        raise InputError(f"--ray {address}: nobody answers there ({error}): {CURE}") from error
+
+
 def check_address(address: str) -> None:
     """Refuse an address where no cluster answers. Ray itself would wait for minutes, and end the process."""
-    cure = "give the HOST:PORT of a cluster that this machine is part of (ray start), or none for one of its own"
-    host, colon, port = address.rpartition(":")
-    if address != "auto":
-        if not colon or "/" in host or not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > LAST_PORT:
-            raise InputError(f'--ray "{address}": not the address of a cluster: {cure}')
-        try:
-            socket.create_connection((host.strip("[]"), int(port)), REACHED_WITHIN).close()
-        except OSError as error:
-            raise InputError(f"--ray {address}: nobody answers there ({error}): {cure}") from error
+    check_reached(address)
     asking = Worker(_ask, address)
     try:
         answered = asking.connection.poll(ANSWERED_WITHIN)
@@ -187,7 +195,7 @@ def check_address(address: str) -> None:
     finally:
         asking.stop()
     if why:
-        raise InputError(f"--ray {address}: no cluster to work with ({why}): {cure}")
+        raise InputError(f"--ray {address}: no cluster to work with ({why}): {CURE}")
 
 
 def _ask(connection: Connection[Any, Any], address: str) -> None:

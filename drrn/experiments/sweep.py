@@ -29,6 +29,7 @@ from drrn.experiments.variants import Swept, in_words
 from drrn.games import Game
 from drrn.recipes import recipe, recipe_name
 from drrn.settings import Settings, settings_for
+from drrn.training.limits import check_memory
 from drrn.training.tensor_file import write_whole
 
 MOST = 10_000  # combinations of one sweep
@@ -65,6 +66,7 @@ class Sweep:
     report: Seeds
     commit: str
     device: str = "cpu"
+    elsewhere: bool = False  # done on a cluster, whose machines may have more memory than this one
     digests: dict[str, str] = field(default_factory=dict)  # of files of word vectors
 
     def __post_init__(self) -> None:
@@ -110,12 +112,18 @@ class Sweep:
             if len(works) == most:
                 break
             try:
+                self._check_sizes(changes)
                 works.append(self.work(changes))
             except InputError as error:
                 refused.append(f"{Swept('', changes=changes).said()} is left out: {error}")
         if not works:
             raise InputError(refused[0])
         return works, refused
+
+    def _check_sizes(self, changes: Changes) -> None:
+        """Refuse a combination that this machine's memory cannot hold, with the seeds to choose by or to report."""
+        for seeds in () if self.elsewhere else (self.tuning, self.report):
+            check_memory(self.settings(changes, seeds))
 
     def begin(self) -> None:
         """Write what is swept; a folder of other results, or of another sweep's, is refused."""

@@ -135,7 +135,7 @@ def _draw_curves(axes: Any, data: dict[str, Any]) -> None:
     if data["rest"] is not None:  # it lies among the curves: its words belong below
         axes.axhline(
             data["rest"], color=INK, linestyle=(0, (4, 2, 1, 2)), linewidth=1.2, zorder=1,
-            label=f"Q-learning at rest {data['rest']:.1f}",
+            label=f"fixed point of Q-learning {data['rest']:.1f}",
         )  # fmt: skip
     for name, (words, colour, dashes, above) in MARKS.items():
         if data[name] is not None:

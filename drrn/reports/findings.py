@@ -10,9 +10,9 @@ from drrn.reports.result_set import Measured, ResultSet
 
 LABELS = {"linear": "Linear", "per-action": "PA DQN", "max-action": "MA DQN", "drrn": "DRRN", "table": "Look-up table"}
 
-AT_REST = (
-    "Q-learning at rest: what softmax scores where each text and action have a Q of their own, and each Q is the mean "
-    "of its targets. A learner need not come to rest: docs/training.md."
+FIXED_POINT = (
+    "Fixed point of Q-learning: the softmax score if each pair of text and action has a Q of its own, and each Q is "
+    "the mean of its targets. A learner need not reach it: docs/training.md."
 )
 
 

@@ -54,11 +54,11 @@ OF_THEIR_OWN = ("parser", "suite")  # kinds of games that the paper's experiment
 def document(results: ResultSet) -> Document:
     """The whole report, made from the rows alone."""
     opening = [
-        "Every number here is made from the rows in `rows/` by `drrn report`; `drrn report --check` compares. Means, "
-        "and standard deviations in brackets, are over seeds. A final reward is what an ending pays, by softmax with "
-        "the α of training; an episode that the step limit stopped counts 0. It is the exact expectation, computed "
-        "from the weights; for Linear and MA DQN, whose choice depends on the order in which actions are shown, the "
-        "mean of so many episodes as the settings say. Bold is the best model of a column.",
+        "Every number here is computed from the rows in `rows/` by `drrn report`; `drrn report --check` compares the "
+        "two. Numbers are means over seeds, with standard deviations in brackets. The final reward is the reward of an "
+        "episode's ending (0 if the step limit stopped it) under the softmax policy with the α of training. It is the "
+        "exact expectation, computed from the weights; for Linear and MA DQN, whose choice depends on the order in "
+        "which actions are shown, it is the mean over sampled episodes. Bold marks the best model of a column.",
     ]
     if results.jobs and all(stored.record["wanted"]["replicas"] == 1 for stored in results.jobs.values()):
         opening.append("**Of one seed each**: a taste, with no deviations, and too little to judge by.")

@@ -8,7 +8,7 @@ from drrn.experiments.plan import INTERACTIONS, LARGEST, LAYERED, LINEAR, PAPER,
 from drrn.experiments.variants import Variant
 from drrn.reports import paper
 from drrn.reports.document import MISSING, Cell, Table, shown_number, spread
-from drrn.reports.findings import AT_REST, LABELS, ahead, control, deeper, label, off
+from drrn.reports.findings import FIXED_POINT, LABELS, ahead, control, deeper, label, off
 from drrn.reports.result_set import Measured, ResultSet
 
 MARKED = "† differs from the paper's by more than twice the joint standard deviation, √(sd² + sd²)."
@@ -28,7 +28,7 @@ STATISTICS = {
     "random_final_reward": "Random play, final reward",
     "best_final_reward": "Best possible, final reward",
     "true_q_softmax": "Softmax of the true Q-values",
-    "one_step_at_rest": "Q-learning at rest",
+    "one_step_at_rest": "Fixed point of Q-learning",
     "four_steps_at_rest": "… with targets of four steps",
 }
 
@@ -103,7 +103,7 @@ def reference_table(results: ResultSet, game: str) -> Table:
     rows: list[list[Cell | str]] = [
         [f"{LABELS['table']}, a control", spread(results.final(game, TABLE)), ""],
         [f"Random play{exact}", shown_number(results.fact(game, "random_final_reward"), 2), ""],
-        ["Q-learning at rest, exact", shown_number(results.fact(game, "one_step_at_rest"), 2), ""],
+        ["Fixed point of Q-learning, exact", shown_number(results.fact(game, "one_step_at_rest"), 2), ""],
         ["Softmax of the true Q-values, exact", shown_number(results.fact(game, "true_q_softmax"), 2), ""],
         ["Best possible, exact", shown_number(results.fact(game, "best_final_reward"), 2), ""],
     ]
@@ -111,7 +111,7 @@ def reference_table(results: ResultSet, game: str) -> Table:
     header = ["", "final reward", "the paper"]
     if game not in paper.PEOPLE:
         header, rows = header[:2], [row[:2] for row in rows]
-    notes = [AT_REST, *control(results, game)]
+    notes = [FIXED_POINT, *control(results, game)]
     return Table(f"Reference scores, {results.title(game)}", header, rows, notes)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 import re
 from collections import Counter
@@ -15,6 +16,7 @@ from drrn.errors import InputError
 from drrn.games import Compiled, Game
 from drrn.games.optional import another, close, is_stopped
 from drrn.serve.run_files import RunFiles
+from drrn.training.tensor_file import write_whole
 
 if TYPE_CHECKING:
     from drrn.training.train import Trainer
@@ -44,8 +46,9 @@ class EmbeddingLog:
         for at, (text, actions) in enumerate(self.pages):
             kept[f"vectors_{at}"], kept[f"q_{at}"] = self._look(text, actions)
         if kept:
-            with (self.files.beside / f"round-{number:05}.npz").open("wb") as file:
-                np.savez(file, **kept)
+            packed = io.BytesIO()
+            np.savez(packed, **kept)
+            write_whole(self.files.beside / f"round-{number:05}.npz", [packed.getvalue()])  # a stop may come meanwhile
 
     def _look(self, text: str, actions: tuple[str, ...]) -> tuple[Any, Any]:
         """The state's vector and those of its actions [1 + A, H], and Q of the actions [A]."""

@@ -62,8 +62,8 @@ async def stop_run(request: Request) -> JSONResponse:
 
 
 async def resume_run(request: Request) -> JSONResponse:
-    services, run = services_of(request), _run(request)
-    return answer(services.trainings.told(await asyncio.to_thread(services.trainings.resume, run)))
+    services, run, body = services_of(request), _run(request), await body_of(request)
+    return answer(services.trainings.told(await asyncio.to_thread(services.trainings.resume, run, body.get("rounds"))))
 
 
 async def remove_run(request: Request) -> JSONResponse:

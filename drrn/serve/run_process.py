@@ -1,4 +1,4 @@
-"""The process of a training run that the page began: `python -m drrn.serve.run_process RUNS ID begin|resume`.
+"""The process of a training run that the page began: `python -m drrn.serve.run_process RUNS ID begin|resume [ROUNDS]`.
 
 It needs no server. What it is to learn stands in a file beside the runs; what it writes is a run's folder like any
 other, so `drrn train --resume` can go on with it, too.
@@ -34,14 +34,14 @@ from drrn.training.train import Trainer
 LOOKED_EVERY = 0.3  # seconds: whether the run is to stop
 
 
-def train_apart(runs: str, id_: str, what: str) -> int:
+def train_apart(runs: str, id_: str, what: str, rounds: str | None = None) -> int:
     """Begin a run, or go on with it, until its last round or until it is told to stop."""
     files = RunFiles(Path(runs), id_)
     try:
         with locked(files.alive, f"{id_}: another process is at work on this run"):
             files.starting.unlink(missing_ok=True)
             threading.Thread(target=_stop_when_told, args=(files.stop,), daemon=True).start()
-            _learn(files, what)
+            _learn(files, what, {"rounds": int(rounds)} if rounds else {})
     except KeyboardInterrupt:
         print("stopped")
         return 130
@@ -55,19 +55,20 @@ def train_apart(runs: str, id_: str, what: str) -> int:
     return 0
 
 
-def _learn(files: RunFiles, what: str) -> None:
-    with _new_run(files) if what == "begin" else _resumed_run(files) as (trainer, run):
+def _learn(files: RunFiles, what: str, changes: dict[str, Any]) -> None:
+    with _new_run(files) if what == "begin" else _resumed_run(files, changes) as (trainer, run):
         scores = reference_scores(trainer.game, trainer.compiled, trainer.settings.evaluation_episodes)
         files.write_json(files.reference, asdict(scores))
         print(f"{trainer.settings.replicas} replicas; random play {scores.random:.2f}, best {scores.best}", flush=True)
         embeddings = EmbeddingLog(files, trainer)
         for finished in trainer.train():
-            run.keep(trainer)
             try:
-                embeddings.keep(finished.number)
+                embeddings.keep(finished.number)  # before the round: one that is not kept is done again
             except Exception as error:  # a drawing is no reason to end a training
                 print(f"no embeddings were kept: {type(error).__name__}: {error}", flush=True)
+            run.keep(trainer)
             print(f"round {finished.number} of {trainer.settings.rounds}", flush=True)
+        run.keep_card()
 
 
 @contextmanager
@@ -84,10 +85,12 @@ def _new_run(files: RunFiles) -> Iterator[tuple[Trainer, Run]]:
 
 
 @contextmanager
-def _resumed_run(files: RunFiles) -> Iterator[tuple[Trainer, Run]]:
+def _resumed_run(files: RunFiles, changes: dict[str, Any]) -> Iterator[tuple[Trainer, Run]]:
     run = Run(files.folder)
     with run.locked():
-        yield resumed(files.folder, progress=_progress()), run
+        trainer = resumed(files.folder, changes=changes, progress=_progress())
+        run.keep_settings(trainer)
+        yield trainer, run
 
 
 def _progress() -> Any:
@@ -112,4 +115,4 @@ def _stop_when_told(path: Path) -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also where who began this process ignores it,
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # or keeps it back
-    sys.exit(train_apart(*sys.argv[1:4]))
+    sys.exit(train_apart(*sys.argv[1:5]))

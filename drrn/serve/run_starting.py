@@ -15,6 +15,7 @@ from drrn.serve.detached import start_detached
 from drrn.serve.library import GameEntry
 from drrn.serve.run_files import RunFiles
 from drrn.serve.runs import OVER, RunEntry, RunShelf
+from drrn.serve.setting_form import MOST
 
 MODULE = "drrn.serve.run_process"
 MOST_RUNNING = 4
@@ -39,16 +40,20 @@ class Trainings:
         files.write_json(files.request, asked)
         return self._start(files, "begin")
 
-    def resume(self, run: RunEntry) -> RunEntry:
-        """Go on with a run that was stopped, failed, or was killed."""
-        if run.status not in ("stopped", "failed") or self.is_starting(run):
-            raise Refusal(409, "Only a run that has stopped before its last round can go on.")
+    def resume(self, run: RunEntry, rounds: Any = None) -> RunEntry:
+        """Go on with a run that was stopped, failed, or was killed; a finished one with more rounds, if they are given
+        (how many it has in all)."""
+        if run.status not in OVER or self.is_starting(run):
+            raise Refusal(409, "The run is running: it goes on by itself.")
+        if run.status == "finished" and rounds is None:
+            raise Refusal(409, "The run has finished: it goes on only with more rounds.")
+        _check_rounds(run, rounds)
         self._check_room()
         run.files.beside.mkdir(parents=True, exist_ok=True)
         begun = (run.folder / "config.json").exists()
         if not begun and not run.asked:
             raise Refusal(409, "There is nothing of this run to go on with.")
-        return self._start(run.files, "resume" if begun else "begin")
+        return self._start(run.files, "resume" if begun else "begin", *([str(rounds)] if rounds and begun else []))
 
     def stop(self, run: RunEntry) -> RunEntry:
         """Ask the run to stop; what it has finished is kept."""
@@ -90,11 +95,11 @@ class Trainings:
             if process.poll() is not None:
                 self.processes.pop(id_, None)
 
-    def _start(self, files: RunFiles, what: str) -> RunEntry:
+    def _start(self, files: RunFiles, what: str, *rounds: str) -> RunEntry:
         for path in (files.stop, files.error):
             path.unlink(missing_ok=True)
         files.starting.touch()
-        arguments = (str(files.runs), files.id, what)
+        arguments = (str(files.runs), files.id, what, *rounds)
         self.processes[files.id] = start_detached(MODULE, *arguments, log=files.log)
         return self.shelf[files.id]
 
@@ -112,3 +117,10 @@ class Trainings:
             number += 1
             id_ = f"{plain[:60]}-{moment}-{number}"
         return id_
+
+
+def _check_rounds(run: RunEntry, rounds: Any) -> None:
+    """Refuse a number of rounds that the run cannot have."""
+    done, most = run.curve[-1]["round"] if run.curve else 0, int(MOST["rounds"])
+    if rounds is not None and (type(rounds) is not int or not done < rounds <= most):
+        raise Refusal(400, f"The run has finished {done} rounds: give a whole number from {done + 1} to {most}.")

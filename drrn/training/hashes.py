@@ -40,10 +40,11 @@ def check_files(folder: Path, names: Iterable[str]) -> None:
     for name in names:
         path = folder / name
         if name in known and path.exists() and hash_of(name, [tensor_file.contents(path)]) not in known[name]:
-            raise InputError(f"{path}: it was damaged or changed since the run wrote it: {_cure(folder, name)}")
+            raise InputError(f"{path}: it was damaged or changed since the run wrote it: {cure(folder, name)}")
 
 
-def _cure(folder: Path, name: str) -> str:
+def cure(folder: Path, name: str) -> str:
+    """What to do about a file that was damaged."""
     if name == COMPUTED:
         return "remove it, and it is computed anew"
     again = f"drrn train --resume {folder} makes it anew" if name in REMADE else "put back a copy of it"

@@ -14,6 +14,7 @@ from typing import Any
 
 from drrn import registry
 from drrn.errors import InputError, require
+from drrn.processes import temporary_folder
 from drrn.training import hashes, tensor_file
 from drrn.training.card import model_card
 from drrn.training.loading import modules_named, read_config
@@ -64,15 +65,14 @@ def pull_run(repository: str, out: Path, *, revision: str | None = None, modules
     hub_api = _hub_api()
     if out.exists():
         raise InputError(f"{out}: it exists and is left as it is: give another name by --out")
-    beside = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
+    with contextlib.ExitStack() as stack:
         with _refusals(repository):
-            beside.mkdir(parents=True)
-            hub_api.snapshot_download(repository, local_dir=beside, revision=revision, allow_patterns=list(SHARED))
-        _check_pulled(repository, beside, modules=modules)
-        beside.replace(out)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+            out.parent.mkdir(parents=True, exist_ok=True)
+            pulled = stack.enter_context(temporary_folder("pull", out.parent, hidden=True)) / out.name
+            pulled.mkdir()
+            hub_api.snapshot_download(repository, local_dir=pulled, revision=revision, allow_patterns=list(SHARED))
+        _check_pulled(repository, pulled, modules=modules)
+        pulled.replace(out)
 
 
 def _hub_api() -> Any:
@@ -125,6 +125,13 @@ def _named_for(repository: str, folder: Path) -> Iterator[None]:
         raise InputError(str(error).replace(str(folder), repository)) from error
 
 
+def _first_cause(error: BaseException) -> str:
+    """What an error came of in the beginning, on one line."""
+    while cause := error.__cause__ or error.__context__:
+        error = cause
+    return " ".join(str(error).split())[:200] or type(error).__name__
+
+
 @contextlib.contextmanager
 def _refusals(repository: str) -> Iterator[None]:
     """What the Hub refuses, in one sentence."""
@@ -135,11 +142,12 @@ def _refusals(repository: str) -> Iterator[None]:
         raise InputError(f"{repository}: you are not logged in to the Hub: hf auth login, or set HF_TOKEN") from error
     except errors.RepositoryNotFoundError as error:
         raise InputError(f"{repository}: there is no such repository, or it is not yours to see") from error
+    except errors.LocalEntryNotFoundError as error:  # nothing was downloaded, and nothing is in the cache
+        raise InputError(f"{repository}: the Hub cannot be reached: {_first_cause(error)}") from error
     except errors.HfHubHTTPError as error:
         said = " ".join(str(error).split())
         raise InputError(f"{repository}: the Hub refused: {said[:200]}") from error
     except (OSError, ValueError) as error:
         raise InputError(f"{repository}: {' '.join(str(error).split())[:200]}") from error
     except Exception as error:  # a network has many ways to fail, and each library its own exceptions for them
-        said = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"{repository}: the Hub cannot be reached: {said[:200]}") from error
+        raise InputError(f"{repository}: the Hub cannot be reached: {_first_cause(error)}") from error

@@ -12,8 +12,6 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from drrn import registry
 from drrn.errors import InputError
 from drrn.games import Game, Recipe
@@ -21,7 +19,7 @@ from drrn.games.optional import another, fingerprint_of
 from drrn.models import build_model
 from drrn.settings import Settings
 from drrn.text import Store
-from drrn.training import tensor_file
+from drrn.training import hashes, tensor_file
 from drrn.training.agent import Agent, shape_of, torch_device
 from drrn.training.limits import check_memory
 from drrn.training.record import WEIGHTS, WORDS, Run, read_json
@@ -54,11 +52,7 @@ def load_agent(folder: Path, device: str = "cpu") -> Agent:
     model = build_model(settings.model, shape, store, settings.seeds, torch_device(device))
     path = folder / WEIGHTS
     arrays, metadata = tensor_file.load(path)
-    for name, array in arrays.items():
-        if not np.isfinite(array).all():
-            raise InputError(
-                f'{path}: its weights "{name}" are not all finite numbers: learn at a smaller learning rate'
-            )
+    tensor_file.check_finite(path, arrays, hashes.cure(folder, WEIGHTS))
     if metadata.get("game", config["game"]["sha256"]) != config["game"]["sha256"]:
         raise InputError(f"{path}: it holds the weights of another game")
     model.restore(arrays, str(path))

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from drrn.errors import InputError
 from drrn.text import State
-from drrn.training import tensor_file
+from drrn.training import hashes, tensor_file
 
 EDITION = "2"  # raised whenever what a checkpoint holds changes
+INFINITE = ("explorer/",)  # its best return of an action that was never tried is -inf
 ARRAY = "\0array"  # what stands in the JSON for an array: its name in the file
 
 
@@ -32,6 +33,7 @@ def load_state(path: Path) -> State:
             f"{path}: an older version of drrn wrote it, so the run cannot go on: begin a new one "
             "(its agent can still be asked and evaluated)"
         )
+    tensor_file.check_finite(path, arrays, hashes.cure(path.parent, path.name), INFINITE)
     try:
         found: State = _with_arrays(json.loads(metadata["state"]), arrays)
     except (KeyError, TypeError, ValueError, RecursionError) as error:

@@ -57,6 +57,14 @@ def load(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
         raise InputError(f"{path}: not a whole safetensors file: it was cut short, or is something else") from error
 
 
+def check_finite(path: Path, arrays: Arrays, cure: str, infinite: tuple[str, ...] = ()) -> None:
+    """Refuse a file with a number that is not finite: no run writes one, since training ends before. Arrays whose
+    names begin with one of `infinite` may hold infinities."""
+    for name, array in arrays.items():
+        if array.dtype.kind == "f" and (np.isnan(array) if name.startswith(infinite) else ~np.isfinite(array)).any():
+            raise InputError(f'{path}: damaged: its numbers "{name}" are not all finite: {cure}')
+
+
 def contents(path: Path) -> bytes:
     """The bytes of a file, or a sentence."""
     try:

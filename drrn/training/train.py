@@ -39,6 +39,7 @@ log = logging.getLogger("drrn")
 
 PLAY, LEARN = 1, 2  # what a generator is for; each purpose, round and replica has one of its own
 FEW_TEXTS = 4096  # of a game whose words are met while playing: so many are kept, needed or not
+MOST_THREADS = 1024  # OpenMP crashes with very many
 MOST_ACTIONS = 20  # outputs of the max-action models, where the game's own number is not known
 
 
@@ -71,8 +72,8 @@ class Trainer:
         training (more rarely help, since the matrices are small). `progress` is called with the number of states that
         compiling the game has found so far.
         """
-        if threads < 1:
-            raise InputError(f"threads is {threads}; it must be at least 1")
+        if not 1 <= threads <= MOST_THREADS:
+            raise InputError(f"threads is {threads}; it must be from 1 to {MOST_THREADS}")
         check_memory(settings)
         self.game, self.recipe, self.settings, self.device, self.threads = game, recipe, settings, device, threads
         self.round, self.torn = 0, False  # finished; whether the next one was interrupted while it learned

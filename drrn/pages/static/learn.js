@@ -241,9 +241,16 @@ class Learn {
     this.embeddings.element.scrollIntoView({ behavior: "smooth" });
   }
 
-  async tell(run, what) {
+  /** A finished run goes on. */
+  async more(run) {
+    const asked = `${run.id} has finished its ${run.rounds} rounds. How many should it have in all?`;
+    const rounds = prompt(asked, String(2 * run.rounds));
+    if (rounds) await this.tell(run, "resume", { rounds: Number(rounds) });
+  }
+
+  async tell(run, what, more = {}) {
     try {
-      this.keep(await post(`/api/runs/${part(run.id)}/${what}`));
+      this.keep(await post(`/api/runs/${part(run.id)}/${what}`, more));
       this.changed();
     } catch (error) {
       toast(error.message, "bad");

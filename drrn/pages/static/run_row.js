@@ -12,7 +12,7 @@ export const STATES = {
 };
 const KINDS = { running: "good", starting: "good", failed: "bad", stopped: "warn" };
 
-/** The row; `view` is told what was pressed: choose, tell, showEmbeddings, away. */
+/** The row; `view` is told what was pressed: choose, tell, more, showEmbeddings, away. */
 export function runRow(run, colour, drawn, view) {
   const box = h("input", {
     type: "checkbox",
@@ -70,6 +70,7 @@ function buttons(run, view) {
   return [
     busy && !run.stopping ? button("Stop", "stop", () => view.tell(run, "stop")) : null,
     ["stopped", "failed"].includes(run.status) ? button("Go on", "resume", () => view.tell(run, "resume")) : null,
+    run.status === "finished" ? button("More rounds", "more", () => view.more(run)) : null,
     run.ready ? button("Embeddings", "embeddings", () => view.showEmbeddings(run)) : null,
     !busy && run.removable ? button("Delete", "delete", () => view.away(run)) : null,
   ];
