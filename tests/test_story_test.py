@@ -206,6 +206,34 @@ def test_expectations_are_checked_by_what_was_played(story):
     assert found[3].path.seed is not None and found[3].path.actions[-1] == "Climb."
 
 
+SHELLS = """\
+:: Start
+Three shells. [[Left.|Pea]] [[Middle.|Empty]] [[Right.|Empty]] [[Ask.|Hint]]
+:: Hint
+<<set $say = either("left", "middle", "right", "right")>>She says $say. [[Left.|Pea]] [[Home.|Empty]]
+:: Pea
+A pea. [[Bow.|Won]]
+:: Won
+Won.
+:: Empty
+Nothing. <<if $say is "up">>[[Sky.|Sky]]<<endif>>
+:: Sky
+Sky.
+"""
+
+
+def test_odds_that_fail_show_the_shortest_way_and_the_step_that_decides(story):
+    seldom, never, named = "ending = 'Won'\nodds = '>= 90 %'", "ending = 'Sky'\nodds = '> 1 %'", "reachable = 'Sky'"
+    checks = "".join(f"[[expect]]\n{check}\n" for check in (seldom, never, named))
+    odds, lost, unmet = report_of(story(SHELLS, checks)).expectations
+    assert odds.path.actions == ("Left.", "Bow.") and odds.shows == "Shortest way there"
+    assert 'choice decides most at step 1, "Left.": random play gets there in 37.5 % before and 100 %' in odds.found
+    assert lost.path is None and "no play reaches it" in lost.found
+    assert unmet.path.actions == ("Middle.",) and '"Empty" names it' in unmet.found
+    odds, lost, _ = report_of(Uncompiled(story(SHELLS, checks)), 3).expectations
+    assert odds.path.actions == ("Left.", "Bow.") and "no play reached it" in lost.found
+
+
 def test_every_path_of_a_report_can_be_played_again(story, tmp_path):
     for game in (story(TALE, RULES + CHECKS), Uncompiled(story(TALE, RULES + CHECKS))):
         report = report_of(game, 3)
@@ -355,7 +383,7 @@ def test_the_command_fails_where_an_expectation_does(file, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "70")
     assert main(["test", str(file)]) == 1
     out = capsys.readouterr().out
-    assert 'FAILED passage "Cellar" can be reached: no play reaches it.' in " ".join(out.split())
+    assert 'FAILED passage "Cellar" can be reached: no play reaches it: ' in " ".join(out.split())
     assert "Covered: 5 of 8 passages, 7 of 9 links" in out
     assert "Knock. [by chance, 25.0 %] → Enter." in out
     assert max(len(line) for line in out.splitlines()) <= 70 + len(str(file))  # a path is never broken

@@ -42,6 +42,7 @@ class NeverReached:
     why: str
     line: int
     behind: str = ""  # the passage that leads there, where that is never reached either
+    named_by: str = ""  # a passage that was reached and names it
 
 
 @dataclass(frozen=True)
@@ -126,10 +127,12 @@ def never_reached(
             why = f'only "{sources[0]}" leads there, which is never reached either'
             found.append(NeverReached(name, why, line, behind=sources[0]))
         elif all((passage, name) in no_actions for passage in met):
-            found.append(NeverReached(name, f'"{met[0]}" names it, but {no_actions[met[0], name]}', line))
+            found.append(
+                NeverReached(name, f'"{met[0]}" names it, but {no_actions[met[0], name]}', line, named_by=met[0])
+            )
         else:
             met = [passage for passage in met if (passage, name) not in no_actions]
-            found.append(NeverReached(name, _unmet(met[0], met[0] in tried, exact, games), line))
+            found.append(NeverReached(name, _unmet(met[0], met[0] in tried, exact, games), line, named_by=met[0]))
     return found
 
 

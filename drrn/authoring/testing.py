@@ -245,7 +245,8 @@ class StoryTest:
         links, story = links_of(game), story_behind(game)
         stuck = self._stuck()
         ends = [*dead_ends(game, links, sightings), *stuck]
-        evidence = Evidence(sightings, tally, ends, self.exact, self.compiled)
+        never = never_reached(game, links, sightings, exact=self.exact is not None, games=tally.games)
+        evidence = Evidence(sightings, tally, ends, never, self.exact, self.compiled)
         exact, agent = self.exact, self.agent.tally if self.agent else None
         return StoryReport(
             name=game.name,
@@ -264,7 +265,7 @@ class StoryTest:
             states=max(sightings.states, self.compiled.raw_states if self.compiled else 0),
             passages=passages_covered(game, sightings.passages),
             links=links_covered(links, sightings.links, links_left_out(game)),
-            never_reached=never_reached(game, links, sightings, exact=exact is not None, games=tally.games),
+            never_reached=never,
             endings=self._endings(),
             random_final_reward=SampledValue(exact.random_final_reward, 0.0) if exact else mean_of(tally.rewards),
             random_steps=_steps(exact) if exact else mean_of(tally.steps),
@@ -293,7 +294,8 @@ class StoryTest:
         if story and not hasattr(self.game, "ink"):
             ways = ways_to_passages(compiled)
             for name in story.pages.keys() - set(compiled.unreached):
-                self.sightings.passages.setdefault(name, ways.get(name, ClickPath()))
+                known = self.sightings.passages.get(name)
+                self.sightings.passages[name] = ways.get(name) or known or ClickPath()
             self.sightings.links |= links_taken(compiled)
 
     def _pays(self, key: EndingKey) -> float:

@@ -61,7 +61,7 @@ def annotated_lines(report: StoryReport, toml: str) -> Iterator[str]:
     """A workflow command for each failed expectation, error and broken link: GitHub shows it at its line."""
     for checked in report.expectations:
         if checked.status == "failed":
-            shown = f" Clicks: {clicks(checked.path)}" if checked.path is not None else ""
+            shown = f" {checked.shows}: {clicks(checked.path)}" if checked.path is not None else ""
             yield _command("error", toml, checked.line, f"{checked.said}: {checked.found}.{shown}")
     if report.left_out:
         what = " ".join([sureness(report).partition(". ")[0] + ".", *report.advice[:1]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import textwrap
 from collections.abc import Iterable
@@ -27,6 +28,10 @@ from drrn.writing import one_line
 
 MOST_LISTED = 30  # of one list
 WIDEST = 120
+SHARE = re.compile(r"(?:[<>±] )?[\d.,]+ %")  # which no line ends within
+NO_BREAK = "\N{NO-BREAK SPACE}"
+
+Item = str | tuple[str, str]  # of a list; the second of two stands below the first
 
 
 def told_report(report: StoryReport, asked_for: str) -> str:
@@ -58,9 +63,11 @@ def _verdicts(report: StoryReport) -> str:
     return ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(sorted(statuses)))
 
 
-def _checked(checked: Checked) -> str:
-    path = f" Clicks: {clicks(checked.path)}" if checked.path is not None and checked.status == "failed" else ""
-    return f"{checked.status.upper():<6} {checked.said}: {checked.found}.{path}"
+def _checked(checked: Checked) -> Item:
+    said = f"{checked.status.upper():<6} {checked.said}: {checked.found}."
+    if checked.path is None or checked.status != "failed":
+        return said
+    return said, f"{checked.shows}: {clicks(checked.path)}"
 
 
 def _play(report: StoryReport, width: int) -> list[str]:
@@ -98,7 +105,7 @@ def _name(ending: EndingTold) -> str:
     return ending.name
 
 
-def _section(title: str, items: Iterable[str], width: int, beside: str = "") -> list[str]:
+def _section(title: str, items: Iterable[Item], width: int, beside: str = "") -> list[str]:
     listed = list(items)
     if not listed:
         return []
@@ -107,19 +114,26 @@ def _section(title: str, items: Iterable[str], width: int, beside: str = "") -> 
     return [f"{title} ({beside or len(listed)})\n{_wrapped(shown, width)}"]
 
 
-def _wrapped(items: Iterable[str], width: int, indent: str = "  ") -> str:
+def _wrapped(items: Iterable[Item], width: int, indent: str = "  ") -> str:
+    """Items, each wrapped; what follows the first line of one is indented."""
+    inner = indent + "  " * bool(indent)
     lines = (
         textwrap.fill(
-            one_line(item),
+            SHARE.sub(_together, one_line(line)),
             width,
-            initial_indent=indent,
-            subsequent_indent=indent + "  " * bool(indent),
+            initial_indent=inner if number else indent,
+            subsequent_indent=inner + "  " * bool(number),
             break_on_hyphens=False,
             break_long_words=False,  # a command can be copied
         )
         for item in items
+        for number, line in enumerate((item,) if isinstance(item, str) else item)
     )
-    return "\n".join(lines)
+    return "\n".join(lines).replace(NO_BREAK, " ")
+
+
+def _together(share: re.Match[str]) -> str:
+    return share[0].replace(" ", NO_BREAK)
 
 
 def _cut(text: str, length: int) -> str:
