@@ -9,6 +9,7 @@ import pytest
 
 import drrn
 from drrn.authoring import agent_games
+from drrn.authoring.broken_links import broken_links
 from drrn.authoring.clicks import ClickPath, read_path, replayed, write_path
 from drrn.authoring.playtest import shortest_ways
 from drrn.authoring.shares import share
@@ -136,6 +137,29 @@ def test_without_an_ending_the_advice_fits(story):
     assert not report.endings
     assert any('restart = ["^Once' in said for said in report.advice)
     assert any('ends = { passage = "Last" }' in said for said in report.advice)
+
+
+SUGAR = """\
+:: StoryData
+{"format": "SugarCube", "format-version": "2.36.1", "start": "Start"}
+:: Start
+[[A|$next]] [[B->_next]] [[C|`"Tw" + "o"`]] [[D|previous()]] [[E|setup.place]] [[F|"Tw" + "o"]] [[G|$rooms["hall"] ]]
+[[H|https://example.org/x]] {{{ [[I|raw]] }}} <nowiki>[[J|raw]]</nowiki> /* [[K|comment]] */ <<set $m to [[1, 2], [3]]>>
+<<link [[L|$next]]>><</link>> <<goto $next>> <<include `"Tw" + "o"`>> <<= "[[M|printed]]">> [[Two][$x to 1]]
+<<link "N" "Attic">><</link>> [[Mother's room]]
+<<goto "room_3">> [[Tow]]
+:: Two
+Two.
+"""
+
+
+def test_links_that_code_works_out_are_not_called_broken(tmp_path):
+    (tmp_path / "tale.twee").write_text(SUGAR, encoding="utf-8")
+    found = broken_links(drrn.make(tmp_path / "tale.twee", lenient=True))
+    assert [(link.line, link.what.split('"')[1]) for link in found] == [
+        (7, "Attic"), (7, "Mother's room"), (8, "room_3"), (8, "Tow"),
+    ]  # fmt: skip
+    assert 'Did you mean "Two"?' in found[3].what
 
 
 def test_broken_links_have_their_line(story):

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from drrn.authoring.shares import share
 from drrn.authoring.sightings import Sightings
-from drrn.errors import did_you_mean
 from drrn.games.contract import Game
 from drrn.games.formats.format_file import format_key
 from drrn.games.formats.kept import HOW, TITLES
@@ -20,7 +19,6 @@ from drrn.games.stories.story import Story
 LINK = re.compile(r"\[\[([^\[\]\n]+)\]")
 QUOTED = re.compile(r"\"([^\"\n]{1,500})\"|'([^'\n]{1,500})'")
 COMMENT = re.compile(r"<!--.*?-->|/\*.*?\*/|/%.*?%/", re.S)
-COMPUTED = re.compile(r"[$_`\"'()+{}<>]|^\w+:|\.\w{2,4}$|^#")  # a target that code works out, or that is no passage
 NOWHERE = "no passage: there is no"  # how a reader complains of a link that leads nowhere
 Pair = tuple[str, str]  # a passage, and one that it leads to
 SURE = 3.0  # what never came in n games has, with 95 % confidence, odds below 3/n
@@ -43,15 +41,6 @@ class NeverReached:
     line: int
     behind: str = ""  # the passage that leads there, where that is never reached either
     named_by: str = ""  # a passage that was reached and names it
-
-
-@dataclass(frozen=True)
-class BrokenLink:
-    """A link to a passage that is not there."""
-
-    passage: str
-    what: str
-    line: int
 
 
 def story_behind(game: Game) -> Story | None:
@@ -156,26 +145,9 @@ def _seldom(games: int) -> str:
     return f"by chance in less than {share(SURE / games)} of random games" if games > 10 else "few games were played"
 
 
-def broken_links(game: Game) -> list[BrokenLink]:
-    """The links to passages that are not there: those that our reading complained of, or that the source names."""
-    story = story_behind(game)
-    if story is None or hasattr(game, "ink"):
-        return []
-    if _is_parsed(game):
-        problems = [problem for problem in getattr(game, "problems", ()) if NOWHERE in problem.what]
-        return [BrokenLink(problem.passage, problem.what, problem.line) for problem in problems]
-    found = []
-    for name, passage in story.passages.items():
-        for target in dict.fromkeys(_plain_targets(passage.text)) if passage.is_page else ():
-            if target not in story.passages:
-                hint = did_you_mean(target, story.pages)
-                found.append(BrokenLink(name, f'a link leads to "{target}", which is no passage.{hint}', passage.line))
-    return found
-
-
 def left_out(game: Game) -> list[str]:
     """What our own reading of a story does not know, so that it was played without; an engine leaves nothing out."""
-    problems = getattr(game, "problems", ()) if _is_parsed(game) else ()
+    problems = getattr(game, "problems", ()) if is_parsed(game) else ()
     return grouped(problem for problem in problems if NOWHERE not in problem.what)
 
 
@@ -186,11 +158,6 @@ def engine_advice(game: Game) -> list[str]:
     return [f"It is a {title} story; {title} itself would leave nothing out: {HOW}"] if title else []
 
 
-def _is_parsed(game: Game) -> bool:
+def is_parsed(game: Game) -> bool:
     """Whether the story was read by our own dialect, so that its links are known."""
     return bool(getattr(getattr(game, "script", None), "links", None))
-
-
-def _plain_targets(text: str) -> list[str]:
-    targets = [split_link(body)[1] for body in LINK.findall(COMMENT.sub("", text))]
-    return [target for target in targets if target and not COMPUTED.search(target)]

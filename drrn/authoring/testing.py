@@ -7,13 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from drrn.authoring.agent_games import AgentPlay, agent_play
+from drrn.authoring.broken_links import BrokenLink, broken_links
 from drrn.authoring.checks import Checked, Evidence, check_expectation
 from drrn.authoring.clicks import ClickPath
 from drrn.authoring.coverage import (
-    BrokenLink,
     Covered,
     NeverReached,
-    broken_links,
     engine_advice,
     left_out,
     links_covered,
