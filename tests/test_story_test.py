@@ -132,6 +132,14 @@ def test_variables_have_the_values_they_take(story):
     assert values == {"$gold": "-1, 2"}
 
 
+def test_links_that_are_never_taken_are_listed_with_where_they_would_lead(story):
+    tale = ":: Start\n<<set $key = 0>>[[In.|Hall]]\n:: Hall\n<<if $key>>[[Up.|Attic]]<<endif>>[[Round.|Garden]]\n"
+    report = report_of(story(tale + ":: Garden\n[[Ladder.|Attic]]\n:: Attic\nThe end.\n"))
+    (untaken,) = report.links_untaken
+    assert (untaken.passage, untaken.targets, untaken.line) == ("Hall", ("Attic",), 4)
+    assert "Links whose condition never held (1)\n  Hall (line 4): to Attic" in told_report(report, "tale.twee")
+
+
 def test_without_an_ending_the_advice_fits(story):
     report = report_of(story(":: Start\n[[On.|Last]]\n:: Last\n[[Once more, friend.|Start]]\n"))
     assert not report.endings

@@ -101,7 +101,7 @@ def _odds(bound: Bound, keys: list[EndingKey], evidence: Evidence) -> Finding:
     odds, error = count / games, share_error(count, games)
     found = f"{share(odds)} ± {share(error)} in {games:,} random games"
     if abs(odds - bound.number) <= CLOSE * error:
-        return UNSURE, f"{found}, too near to tell: play longer by --seconds", path, SHORTEST
+        return UNSURE, f"{found}, too near to tell: it needs more seconds", path, SHORTEST
     if bound.holds(odds):
         return PASSED, found, None
     return FAILED, found + _decided(path, keys, bound, evidence), path, SHORTEST

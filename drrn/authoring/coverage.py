@@ -43,6 +43,15 @@ class NeverReached:
     named_by: str = ""  # a passage that was reached and names it
 
 
+@dataclass(frozen=True)
+class LinksUntaken:
+    """Passages that one names and was not seen to lead to, though they are reached by other ways."""
+
+    passage: str
+    targets: tuple[str, ...]
+    line: int
+
+
 def story_behind(game: Game) -> Story | None:
     """The story that a game was read from, if it was."""
     story = getattr(game, "story", None)
@@ -86,6 +95,18 @@ def links_covered(links: Mapping[str, set[str]], seen: set[tuple[str, str]], lef
     every = {(name, target) for name, targets in links.items() for target in targets}
     every -= set(left_out) - seen
     return Covered(len(every & seen), len(every))
+
+
+def links_untaken(game: Game, links: Mapping[str, set[str]], sightings: Sightings) -> list[LinksUntaken]:
+    """The links between passages that were reached which were not seen to lead where they say."""
+    story, no_actions, reached = story_behind(game), links_left_out(game), sightings.passages
+    found = []
+    for name, targets in links.items() if story else ():
+        left = [to for to in targets if to in reached and to != name and (name, to) not in sightings.links]
+        left = sorted(to for to in left if (name, to) not in no_actions)
+        if left and name in reached and story:
+            found.append(LinksUntaken(name, tuple(left), story.passages[name].line))
+    return found
 
 
 def links_left_out(game: Game) -> Mapping[Pair, str]:

@@ -9,7 +9,7 @@ from drrn.authoring.checks import FAILED, PASSED
 from drrn.authoring.clicks import ClickPath
 from drrn.authoring.shares import share
 from drrn.authoring.testing import EndingTold, StoryReport
-from drrn.authoring.told import estimated, has_best, line_of, random_odds, score_line, sureness
+from drrn.authoring.told import estimated, has_best, line_of, random_odds, score_line, sureness, untaken_title
 from drrn.pages import rendered, safe_markup
 from drrn.writing import counted, one_line
 
@@ -40,6 +40,7 @@ def _values(report: StoryReport) -> dict[str, Any]:
         "so_far": "" if report.exact else " so far",
         "line_of": lambda line: line_of(report, line),
         "steps": _steps,
+        "untaken_title": untaken_title(report),
         "most": MOST_ROWS,
     }
 
@@ -78,14 +79,14 @@ def _tiles(report: StoryReport) -> Iterable[dict[str, str]]:
             kind = "" if covered.seen == covered.total else "warn"
             yield _tile(f"{covered.seen:,} of {covered.total:,}", f"{noun} covered", kind)
     yield _tile(f"{len(report.endings):,}", "endings" if len(report.endings) != 1 else "ending")
-    if report.random_final_reward:
+    if report.random_final_reward and not report.all_pay_alike:
         yield _tile(f"{report.random_final_reward.mean:,.2f}", "random play, final reward")
     if report.best_final_reward is not None and not report.all_pay_alike:
         yield _tile(f"{report.best_final_reward:,.2f}", "best play" if report.exact else "best ending found")
     if report.random_steps:
         yield _tile(f"{report.random_steps.mean:,.1f}", "steps of random play")
-    for found, one, more in ((report.errors, "error", "errors"), (report.dead_ends, "dead end", "dead ends")):
-        yield _tile(f"{len(found):,}", one if len(found) == 1 else more, "bad" if found else "good")
+    wrong = [f"{len(found):,}" for found in (report.errors, report.dead_ends, report.broken_links)]
+    yield _tile(" / ".join(wrong), "errors, dead ends, broken links", "good" if set(wrong) == {"0"} else "bad")
 
 
 def _tile(number: str, words: str, kind: str = "") -> dict[str, str]:

@@ -12,12 +12,14 @@ from drrn.authoring.checks import Checked, Evidence, check_expectation
 from drrn.authoring.clicks import ClickPath
 from drrn.authoring.coverage import (
     Covered,
+    LinksUntaken,
     NeverReached,
     engine_advice,
     left_out,
     links_covered,
     links_left_out,
     links_of,
+    links_untaken,
     never_reached,
     passages_covered,
     story_behind,
@@ -98,6 +100,7 @@ class StoryReport:
     passages: Covered
     links: Covered
     never_reached: list[NeverReached]
+    links_untaken: list[LinksUntaken]
     endings: list[EndingTold]
     random_final_reward: SampledValue | None
     random_steps: SampledValue | None  # None: endless, or not known
@@ -211,7 +214,7 @@ class StoryTest:
             self.why_not = str(error).partition("cannot be compiled: ")[2] or str(error)
             return False
         except _NoTimeLeft:
-            self.why_not = "it has more states than could be searched in the time: raise --seconds"
+            self.why_not = "it has more states than could be searched in the time"
             return False
         self._say("solving")
         self.exact = exact_play(compiled, has_passages=story_behind(self.game) is not None)
@@ -265,6 +268,8 @@ class StoryTest:
             passages=passages_covered(game, sightings.passages),
             links=links_covered(links, sightings.links, links_left_out(game)),
             never_reached=never,
+            # Where all but the links is exact already, a list of those that there was no time for would mislead.
+            links_untaken=[] if exact and not sightings.complete else links_untaken(game, links, sightings),
             endings=self._endings(),
             random_final_reward=SampledValue(exact.random_final_reward, 0.0) if exact else mean_of(tally.rewards),
             random_steps=_steps(exact) if exact else mean_of(tally.steps),

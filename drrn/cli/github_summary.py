@@ -15,6 +15,8 @@ from drrn.authoring.told import (
     score_line,
     sureness,
     thrown,
+    untaken_lines,
+    untaken_title,
 )
 from drrn.cli.show import one_line
 
@@ -34,6 +36,7 @@ def step_summary(report: StoryReport) -> str:
     else:
         parts.append("No ending was found.")
     parts += _items("Passages never reached", never_reached_lines(report))
+    parts += _items(untaken_title(report), untaken_lines(report))
     parts += _items("Dead ends", dead_end_lines(report))
     parts += _items("What to do", report.advice)
     parts += _items("Errors thrown", (f"{error.passage}: {thrown(error)}" for error in report.errors))

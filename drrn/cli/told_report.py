@@ -22,6 +22,8 @@ from drrn.authoring.told import (
     score_line,
     sureness,
     thrown,
+    untaken_lines,
+    untaken_title,
 )
 from drrn.cli.show import table
 from drrn.writing import one_line
@@ -42,6 +44,7 @@ def told_report(report: StoryReport, asked_for: str) -> str:
     parts.append(coverage_line(report))
     never = "Passages never reached" + ("" if report.exact else " so far")
     parts += _section(never, never_reached_lines(report), width, str(len(report.never_reached)))
+    parts += _section(untaken_title(report), untaken_lines(report), width, _untaken(report))
     parts += _play(report, width)
     parts += _section("Dead ends", dead_end_lines(report), width, str(len(report.dead_ends)))
     parts += _section("What to do", report.advice, width)
@@ -56,6 +59,10 @@ def told_report(report: StoryReport, asked_for: str) -> str:
         said = f"To see one of these: drrn test {asked_for} --paths FOLDER writes the clicks to each; then "
         parts.append(_wrapped([f"{said}drrn play {asked_for} --path FILE plays them."], width, indent=""))
     return "\n\n".join(part for part in parts if part)
+
+
+def _untaken(report: StoryReport) -> str:
+    return f"{sum(len(untaken.targets) for untaken in report.links_untaken):,}"
 
 
 def _verdicts(report: StoryReport) -> str:
