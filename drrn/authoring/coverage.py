@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from drrn.authoring.shares import share
-from drrn.authoring.sightings import Sightings
+from drrn.authoring.sightings import Sightings, rules_of
 from drrn.games.contract import Game
 from drrn.games.formats.format_file import format_key
 from drrn.games.formats.kept import HOW, TITLES
@@ -170,6 +170,13 @@ def left_out(game: Game) -> list[str]:
     """What our own reading of a story does not know, so that it was played without; an engine leaves nothing out."""
     problems = getattr(game, "problems", ()) if is_parsed(game) else ()
     return grouped(problem for problem in problems if NOWHERE not in problem.what)
+
+
+def rules_without_effect(game: Game) -> list[str]:
+    """What the TOML says that a story played by its own engine, or by Ink's, has no use for."""
+    if not rules_of(game).macros or is_parsed(game):
+        return []
+    return ["[macros] in the TOML has no effect: the story's own engine plays it, and knows its macros. Take it out."]
 
 
 def engine_advice(game: Game) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from drrn.authoring.coverage import rules_without_effect
 from drrn.authoring.playtest import EndingOdds, PlayTest, play_test
 from drrn.authoring.sampled import SampledValue
 from drrn.authoring.sampled_games import SampledPlay, sampled_play
@@ -147,7 +148,7 @@ def _survey(
         rules_never_reached=_rules_never_reached(story, pages) if story else [],
         unreachable=[name for name in story.story.pages if name not in shown] if story else [],
         problems=[str(problem) for problem in story.problems] if story else [],
-        notes=[*story.story.notes, *_unanswered(story)] if story else [],
+        notes=[*story.story.notes, *_unanswered(story), *rules_without_effect(story)] if story else [],
         paraphrases=sets.get(DEFAULT_SET),
         paraphrase_sets=sets,
     )

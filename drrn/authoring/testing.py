@@ -22,6 +22,7 @@ from drrn.authoring.coverage import (
     links_untaken,
     never_reached,
     passages_covered,
+    rules_without_effect,
     story_behind,
 )
 from drrn.authoring.dead_ends import LOOP, DeadEnd, advice, dead_ends, loops_seen
@@ -277,7 +278,7 @@ class StoryTest:
             best_final_reward=exact.best_final_reward if exact else self._best_found(),
             stopped=SampledValue(exact.trapped, 0.0) if exact else share_of(tally.stopped, tally.games),
             dead_ends=[end for end in ends if sightings.endings or end.kind != LOOP],  # where nothing ends, all do
-            advice=[*engine_advice(game), *advice(game, sightings)],
+            advice=[*engine_advice(game), *rules_without_effect(game), *advice(game, sightings)],
             variables=values_taken(sightings),
             broken_links=broken_links(game),
             errors=self._errors(),
