@@ -297,6 +297,13 @@ def test_a_hosted_story_tells_the_error_and_the_clicks(tmp_path):
     assert any("Nowhere" in broken.what for broken in report.broken_links)
 
 
+def test_a_passage_that_was_never_written_is_a_dead_end_and_no_ending(story):
+    blank = "Double-click this passage to edit it."
+    report = report_of(story(f":: Start\n[[On.|Two]]\n[[Off.|Home]]\n:: Two\n{blank}\n:: Home\nAt home.\n"))
+    assert [(dead.kind, dead.passage) for dead in report.dead_ends] == [("not written", "Two")]
+    assert "Endings (1, and 1 dead end)" in told_report(report, "tale.twee")
+
+
 def test_macros_that_an_engine_has_no_use_for_are_said_to_have_no_effect(tmp_path):
     (tmp_path / "tale.html").write_text(tiny_story({"Start": "[[On->End]]", "End": "The end."}), encoding="utf-8")
     (tmp_path / "tale.toml").write_text('story = "tale.html"\n[macros]\nwobble = "ignore"\n', encoding="utf-8")

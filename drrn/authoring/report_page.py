@@ -8,7 +8,7 @@ from typing import Any
 from drrn.authoring.checks import FAILED, PASSED
 from drrn.authoring.clicks import ClickPath
 from drrn.authoring.shares import share
-from drrn.authoring.testing import EndingTold, StoryReport
+from drrn.authoring.story_report import EndingTold, StoryReport
 from drrn.authoring.told import estimated, has_best, line_of, random_odds, score_line, sureness, untaken_title
 from drrn.pages import rendered, safe_markup
 from drrn.writing import counted, one_line
@@ -55,7 +55,7 @@ def headline_of_test(report: StoryReport) -> list[str]:
         hold = f"All {all_of_them} hold." if len(statuses) > 1 else "Its expectation holds."
         said.append(hold if held == len(statuses) else f"{failed:,} of {all_of_them} failed.")
     if report.endings:
-        said.append(f"{counted(len(report.endings), 'ending')}. {score_line(report)}")
+        said.append(f"{counted(report.endings_meant, 'ending')}. {score_line(report)}")
     else:
         said.append("No ending: every page leads on." if report.exact else "No ending was found in the time.")
     wrong = [
@@ -78,7 +78,7 @@ def _tiles(report: StoryReport) -> Iterable[dict[str, str]]:
         if covered.total:
             kind = "" if covered.seen == covered.total else "warn"
             yield _tile(f"{covered.seen:,} of {covered.total:,}", f"{noun} covered", kind)
-    yield _tile(f"{len(report.endings):,}", "endings" if len(report.endings) != 1 else "ending")
+    yield _tile(f"{report.endings_meant:,}", "endings" if report.endings_meant != 1 else "ending")
     if report.random_final_reward and not report.all_pay_alike:
         yield _tile(f"{report.random_final_reward.mean:,.2f}", "random play, final reward")
     if report.best_final_reward is not None and not report.all_pay_alike:
@@ -96,6 +96,7 @@ def _tile(number: str, words: str, kind: str = "") -> dict[str, str]:
 def _ending(ending: EndingTold, report: StoryReport) -> dict[str, Any]:
     return {
         "name": one_line(ending.name),
+        "dead": report.is_dead_end(ending),
         "reward": f"{ending.reward:g}",
         "random": random_odds(ending, report),
         "random_share": _bar(ending.random.mean if ending.random else 0.0),

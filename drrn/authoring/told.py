@@ -6,7 +6,7 @@ from drrn.authoring.clicks import ClickPath
 from drrn.authoring.dead_ends import LOOP
 from drrn.authoring.sampled import SampledValue
 from drrn.authoring.shares import share
-from drrn.authoring.testing import EndingTold, StoryReport, Thrown
+from drrn.authoring.story_report import EndingTold, StoryReport, Thrown
 from drrn.writing import counted, one_line
 
 MOST_CLICKS = 40  # of one path that are printed

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from drrn.authoring.checks import FAILED, Checked
 from drrn.authoring.shares import share
-from drrn.authoring.testing import EndingTold, StoryReport
+from drrn.authoring.story_report import EndingTold, StoryReport
 from drrn.authoring.told import (
     clicks,
     coverage_line,
@@ -68,7 +68,12 @@ def _row(ending: EndingTold, report: StoryReport) -> list[str]:
         odds.append(share(ending.best or 0.0))
     if report.agent_games:
         odds.append(estimated(ending.agent) if ending.agent and ending.agent.mean else share(0.0))
-    return [f"{ending.reward:g}", *odds, str(len(ending.path)), ending.name]
+    return [
+        f"{ending.reward:g}",
+        *odds,
+        str(len(ending.path)),
+        ending.name + (" (a dead end)" if report.is_dead_end(ending) else ""),
+    ]
 
 
 def annotated_lines(report: StoryReport, toml: str) -> Iterator[str]:

@@ -17,7 +17,8 @@ from drrn.authoring.clicks import ClickPath, write_path
 from drrn.authoring.map_svg import story_map_svg
 from drrn.authoring.report_page import headline_of_test, report_page
 from drrn.authoring.story_map import free_map_file, write_map
-from drrn.authoring.testing import StoryReport, StoryTest
+from drrn.authoring.story_report import StoryReport
+from drrn.authoring.testing import StoryTest
 from drrn.cli.github_summary import annotated_lines, step_summary
 from drrn.cli.show import add_game_options, open_game
 from drrn.cli.told_report import told_report

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from drrn.authoring.checks import Checked
 from drrn.authoring.shares import share
-from drrn.authoring.testing import EndingTold, StoryReport
+from drrn.authoring.story_report import EndingTold, StoryReport
 from drrn.authoring.told import (
     clicks,
     coverage_line,
@@ -26,7 +26,7 @@ from drrn.authoring.told import (
     untaken_title,
 )
 from drrn.cli.show import table
-from drrn.writing import one_line
+from drrn.writing import counted, one_line
 
 MOST_LISTED = 30  # of one list
 WIDEST = 120
@@ -92,8 +92,10 @@ def _play(report: StoryReport, width: int) -> list[str]:
     rows = [_row(ending, report) for ending in report.endings]
     room = max(20, width - 2 - len(table([row[:-1] for row in rows], header=head[:-1]).splitlines()[0]) - 6)
     rows = [[*row[:-1], _cut(str(row[-1]), room)] for row in rows]
-    parts.append(f"Endings ({len(rows)})\n" + textwrap.indent(table(rows, header=head), "  "))
-    ways = [f"{_name(ending)}: {clicks(ending.path)}" for ending in report.endings]
+    dead = len(rows) - report.endings_meant
+    count = f"{report.endings_meant}, and {counted(dead, 'dead end')}" if dead else f"{len(rows)}"
+    parts.append(f"Endings ({count})\n" + textwrap.indent(table(rows, header=head), "  "))
+    ways = [f"{ending.name}: {clicks(ending.path)}" for ending in report.endings]
     title = "Shortest way to each ending" if report.exact else "Shortest way found to each ending"
     return [*parts, *_section(title, ways, width)]
 
@@ -105,11 +107,8 @@ def _row(ending: EndingTold, report: StoryReport) -> list[object]:
     if report.agent_games:
         row.append(estimated(ending.agent) if ending.agent and ending.agent.mean else share(0.0))
     words = f"  “{one_line(ending.last_words)}”" if ending.last_words else ""
-    return [*row, len(ending.path), f"{_name(ending)}{words}"]
-
-
-def _name(ending: EndingTold) -> str:
-    return ending.name
+    dead = " (a dead end)" if report.is_dead_end(ending) else ""
+    return [*row, len(ending.path), f"{ending.name}{dead}{words}"]
 
 
 def _section(title: str, items: Iterable[Item], width: int, beside: str = "") -> list[str]:
