@@ -9,7 +9,16 @@ from drrn.authoring.checks import FAILED, PASSED
 from drrn.authoring.clicks import ClickPath
 from drrn.authoring.shares import share
 from drrn.authoring.story_report import EndingTold, StoryReport
-from drrn.authoring.told import estimated, has_best, line_of, random_odds, score_line, sureness, untaken_title
+from drrn.authoring.told import (
+    estimated,
+    failed_first,
+    has_best,
+    line_of,
+    random_odds,
+    score_line,
+    sureness,
+    untaken_title,
+)
 from drrn.pages import rendered, safe_markup
 from drrn.writing import counted, one_line
 
@@ -32,6 +41,7 @@ def _values(report: StoryReport) -> dict[str, Any]:
     return {
         "report": report,
         "headline": headline_of_test(report),
+        "expectations": failed_first(report),
         "sureness": sureness(report),
         "tiles": list(_tiles(report)),
         "endings": [_ending(ending, report) for ending in report.endings[:MOST_ROWS]],
@@ -54,7 +64,9 @@ def headline_of_test(report: StoryReport) -> list[str]:
         held = statuses.count(PASSED)
         hold = f"All {all_of_them} hold." if len(statuses) > 1 else "Its expectation holds."
         said.append(hold if held == len(statuses) else f"{failed:,} of {all_of_them} failed.")
-    if report.endings:
+    if report.endings and not report.endings_meant:
+        said.append("It has dead ends, and no other ending.")
+    elif report.endings:
         said.append(f"{counted(report.endings_meant, 'ending')}. {score_line(report)}")
     else:
         said.append("No ending: every page leads on." if report.exact else "No ending was found in the time.")
@@ -77,7 +89,8 @@ def _tiles(report: StoryReport) -> Iterable[dict[str, str]]:
     for noun, covered in (("passages", report.passages), ("links", report.links)):
         if covered.total:
             kind = "" if covered.seen == covered.total else "warn"
-            yield _tile(f"{covered.seen:,} of {covered.total:,}", f"{noun} covered", kind)
+            least = "" if report.complete or not kind or (report.exact and noun == "passages") else ", at least"
+            yield _tile(f"{covered.seen:,} of {covered.total:,}", f"{noun} covered{least}", kind)
     yield _tile(f"{report.endings_meant:,}", "endings" if report.endings_meant != 1 else "ending")
     if report.random_final_reward and not report.all_pay_alike:
         yield _tile(f"{report.random_final_reward.mean:,.2f}", "random play, final reward")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from drrn.authoring.checks import FAILED, PASSED, UNSURE, Checked
 from drrn.authoring.clicks import ClickPath
 from drrn.authoring.dead_ends import LOOP
 from drrn.authoring.sampled import SampledValue
@@ -19,6 +20,11 @@ def never_reached_lines(report: StoryReport) -> list[str]:
     lines = [f"{n.passage}{line_of(report, n.line)}: {n.why}".rstrip(": ") for n in causes]
     behind = ", ".join(n.passage for n in report.never_reached if n.behind)
     return [*lines, f"and what only passages never reached lead to: {behind}"] if behind else lines
+
+
+def failed_first(report: StoryReport) -> list[Checked]:
+    """The expectations: those that failed, those that are unsure, those that hold."""
+    return sorted(report.expectations, key=lambda checked: (FAILED, UNSURE, PASSED).index(checked.status))
 
 
 def untaken_title(report: StoryReport) -> str:

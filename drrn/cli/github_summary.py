@@ -12,6 +12,7 @@ from drrn.authoring.told import (
     coverage_line,
     dead_end_lines,
     estimated,
+    failed_first,
     has_best,
     never_reached_lines,
     random_odds,
@@ -31,7 +32,7 @@ def step_summary(report: StoryReport) -> str:
     """The report in Markdown."""
     parts = [f"## {_plain(report.title)}", _plain(sureness(report))]
     if report.expectations:
-        rows = ([MARKS[c.status], c.said, c.found] for c in report.expectations)
+        rows = ([MARKS[c.status], c.said, c.found] for c in failed_first(report))
         parts.append(_markdown_table(["", "expectation", "found"], rows))
         parts += _items("To see what failed", (f"{c.said}. {_shown(c)}" for c in report.expectations if _shown(c)))
     parts.append(_plain(coverage_line(report)))

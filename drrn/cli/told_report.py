@@ -15,6 +15,7 @@ from drrn.authoring.told import (
     coverage_line,
     dead_end_lines,
     estimated,
+    failed_first,
     has_best,
     line_of,
     never_reached_lines,
@@ -40,7 +41,7 @@ def told_report(report: StoryReport, asked_for: str) -> str:
     """The whole report."""
     width = min(shutil.get_terminal_size((100, 24)).columns, WIDEST)
     parts = [report.title, _wrapped([sureness(report)], width, indent="")]
-    parts += _section("Expectations", [_checked(c) for c in report.expectations], width, _verdicts(report))
+    parts += _section("Expectations", [_checked(c) for c in failed_first(report)], width, _verdicts(report))
     parts.append(coverage_line(report))
     never = "Passages never reached" + ("" if report.exact else " so far")
     parts += _section(never, never_reached_lines(report), width, str(len(report.never_reached)))
