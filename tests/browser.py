@@ -47,13 +47,24 @@ def chromium() -> Iterator[Any]:
 class PageServer:
     """`drrn serve` in a process of its own, in an empty folder."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, *more: str) -> None:
+        self.folder, self.more = folder, more
         self.port = "0"
         self.link = self.start()
 
     def start(self) -> str:
-        command = [sys.executable, "-m", "drrn", "serve", "--no-browser", "--port", self.port, "--runs", "runs"]
+        command = [
+            sys.executable,
+            "-m",
+            "drrn",
+            "serve",
+            "--no-browser",
+            "--port",
+            self.port,
+            "--runs",
+            "runs",
+            *self.more,
+        ]
         environment = {**os.environ, "DRRN_HOME": str(self.folder / "home"), "OMP_NUM_THREADS": "1"}
         environment["PYTHONPATH"] = str(Path(__file__).parents[1])
         with (self.folder / "errors").open("w") as errors:
@@ -62,8 +73,8 @@ class PageServer:
             )
         assert self.process.stdout is not None
         link = self.process.stdout.readline().strip()
-        assert link.startswith("http://127.0.0.1:"), (self.folder / "errors").read_text()
-        self.port = link.rstrip("/").rpartition(":")[2]
+        assert link.startswith("http://"), (self.folder / "errors").read_text()
+        self.port = link.split("/")[2].rpartition(":")[2]
         return link
 
     def kill(self) -> None:

@@ -218,3 +218,33 @@ def test_a_story_that_cannot_be_opened_and_a_server_that_is_gone_are_said_in_wor
     server.start()
     page.get_by_role("button", name="Try again").click()
     page.locator(".body table, .body .empty").first.wait_for()
+
+
+def test_from_the_network_the_link_opens_the_page_for_all_it_can_do_and_nothing_else_does(browser, tmp_path):
+    shared = PageServer(tmp_path, "--host", "0.0.0.0")
+    door, token = f"http://127.0.0.1:{shared.port}/", shared.link.partition("?")[2]
+    known, unknown = browser.new_context(), browser.new_context()
+    page, stranger = known.new_page(), unknown.new_page()
+    try:
+        for address in (door, f"{door}?token=guess", f"{door}#/game/long-watch/play"):
+            assert stranger.goto(address).status == 403
+            stranger.get_by_role("heading", name="A token is needed").wait_for()
+        assert stranger.evaluate("getComputedStyle(document.querySelector('.what')).color") != "rgb(0, 0, 0)"  # styled
+        page.goto(f"{door}?{token}#/people")
+        page.get_by_role("heading", name="People").wait_for()
+        assert "token" not in page.url
+        page.goto(door)
+        page.locator(".card").first.wait_for()
+        page.evaluate(DROP, small_story())
+        game = page.locator(".card", has_text="The Grey Sea").get_attribute("data-game", timeout=60_000)
+        other = known.new_page()
+        other.goto(f"{door}?{token}#/game/{game}/test")  # the link again, where the cookie is there
+        assert "token" not in other.url
+        other.get_by_role("button", name="Run the play-test").click()
+        other.get_by_text("1 of 2 expectations failed").wait_for(timeout=60_000)
+        page.reload()
+        page.locator(".card", has_text="The Grey Sea").wait_for()
+    finally:
+        known.close()
+        unknown.close()
+        shared.close()

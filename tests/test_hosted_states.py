@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.authoring.sampled import sampled_play
+from drrn.authoring.sampled_games import sampled_play
+from drrn.authoring.shares import share_error
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.exact.solve import random_play
@@ -141,10 +142,10 @@ def test_sampled_odds_come_with_their_standard_error(opened):
     game = opened(
         {"Start": "[[go->Dice]]", "Dice": "{{Math.random() < 0.25 ? '[[on->A]]' : '[[on->B]]'}}", "A": "A.", "B": "B."}
     )
-    play = sampled_play(game, 40)
-    shares = {place.passage: share for place, share in play.endings.items()}
+    play = sampled_play(game, 40, seconds=600.0)
+    shares = {ending.name: share for ending, share in play.endings.items()}
     assert play.games == 40 and shares["A"].mean + shares["B"].mean == pytest.approx(1)
-    assert shares["A"].error == pytest.approx((shares["A"].mean * shares["B"].mean / 40) ** 0.5)
+    assert shares["A"].error == pytest.approx(share_error(round(40 * shares["A"].mean), 40))
     assert abs(shares["A"].mean - 0.25) < 5 * 0.0685
 
 
@@ -153,7 +154,7 @@ def test_inspect_says_why_it_is_not_compiled_and_samples_instead(opened, tmp_pat
     opened({"Start": "[[go->Dice]]", "Dice": "{{Math.random()}} [[on->End]]", "End": "The end of it."})
     main(["inspect", str(tmp_path / "story0.html"), "--engine", "hosted"])
     told = capsys.readouterr().out
-    assert "draws a number by Math.random()" in told and "Random play (5 games" in told and "100.0% ± 0.0%" in told
+    assert "draws a number by Math.random()" in told and "Random play (5 games" in told and "100 % ± 15.6 %" in told
     main(["inspect", str(tmp_path / "story0.html"), "--engine", "hosted", "--json"])
     assert json.loads(capsys.readouterr().out)["sampled_play"]["games"] == 5
 

@@ -11,7 +11,8 @@ import pytest
 import drrn.pages
 from drrn.authoring.clicks import ClickPath
 from drrn.authoring.report_page import report_fragment, report_page
-from drrn.authoring.testing import StoryTest, Thrown
+from drrn.authoring.story_report import Thrown
+from drrn.authoring.testing import StoryTest
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.pages import rendered

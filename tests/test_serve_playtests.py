@@ -14,7 +14,7 @@ from drrn.exact.solve import best, random_play
 from drrn.games import compile_game, make
 from drrn.playing.episodes import random_policy
 from drrn.serve.answers import Refusal
-from drrn.serve.facts import ASKED_AGAIN, FactsTable
+from drrn.serve.facts import ASKED_AGAIN, TOO_LONG, FactsTable
 from drrn.serve.places import CompiledPlaces, seen_places, told_map
 from drrn.serve.playtests import PlayTestJob
 from drrn.serve.sampled_odds import sampled_odds
@@ -148,7 +148,7 @@ def test_a_time_out_is_asked_again_after_a_while_and_a_reason_in_the_story_is_ke
     monkeypatch.setattr(PlayTestJob, "ask", ask)
     monkeypatch.setattr("drrn.serve.facts.time", SimpleNamespace(monotonic=lambda: clock[0]))
     first, soon, later, large, still_large, kept = asyncio.run(looked())
-    assert first == [(None, "This took longer.")] * 2 and soon == first[0]  # one process for all who ask
+    assert first == [(None, TOO_LONG)] * 2 and soon == first[0]  # one process for all who ask
     assert later == kept == ({"pages": 3}, None)
-    assert large == still_large == (None, "too many states")
+    assert large == still_large == (None, "Not all of its states are known. too many states")
     assert told == ["slow", "slow", "large"]

@@ -9,6 +9,7 @@ import pytest
 
 import drrn
 from drrn.authoring import agent_games
+from drrn.authoring.broken_links import broken_links
 from drrn.authoring.clicks import ClickPath, read_path, replayed, write_path
 from drrn.authoring.playtest import shortest_ways
 from drrn.authoring.shares import share
@@ -138,11 +139,42 @@ def test_variables_have_the_values_they_take(story):
     assert values == {"$gold": "-1, 2"}
 
 
+def test_links_that_are_never_taken_are_listed_with_where_they_would_lead(story):
+    tale = ":: Start\n<<set $key = 0>>[[In.|Hall]]\n:: Hall\n<<if $key>>[[Up.|Attic]]<<endif>>[[Round.|Garden]]\n"
+    report = report_of(story(tale + ":: Garden\n[[Ladder.|Attic]]\n:: Attic\nThe end.\n"))
+    (untaken,) = report.links_untaken
+    assert (untaken.passage, untaken.targets, untaken.line) == ("Hall", ("Attic",), 4)
+    assert "Links whose condition never held (1)\n  Hall (line 4): to Attic" in told_report(report, "tale.twee")
+
+
 def test_without_an_ending_the_advice_fits(story):
     report = report_of(story(":: Start\n[[On.|Last]]\n:: Last\n[[Once more, friend.|Start]]\n"))
     assert not report.endings
     assert any('restart = ["^Once' in said for said in report.advice)
     assert any('ends = { passage = "Last" }' in said for said in report.advice)
+
+
+SUGAR = """\
+:: StoryData
+{"format": "SugarCube", "format-version": "2.36.1", "start": "Start"}
+:: Start
+[[A|$next]] [[B->_next]] [[C|`"Tw" + "o"`]] [[D|previous()]] [[E|setup.place]] [[F|"Tw" + "o"]] [[G|$rooms["hall"] ]]
+[[H|https://example.org/x]] {{{ [[I|raw]] }}} <nowiki>[[J|raw]]</nowiki> /* [[K|comment]] */ <<set $m to [[1, 2], [3]]>>
+<<link [[L|$next]]>><</link>> <<goto $next>> <<include `"Tw" + "o"`>> <<= "[[M|printed]]">> [[Two][$x to 1]]
+<<link "N" "Attic">><</link>> [[Mother's room]]
+<<goto "room_3">> [[Tow]]
+:: Two
+Two.
+"""
+
+
+def test_links_that_code_works_out_are_not_called_broken(tmp_path):
+    (tmp_path / "tale.twee").write_text(SUGAR, encoding="utf-8")
+    found = broken_links(drrn.make(tmp_path / "tale.twee", lenient=True))
+    assert [(link.line, link.what.split('"')[1]) for link in found] == [
+        (7, "Attic"), (7, "Mother's room"), (8, "room_3"), (8, "Tow"),
+    ]  # fmt: skip
+    assert 'Did you mean "Two"?' in found[3].what
 
 
 def test_broken_links_have_their_line(story):
@@ -213,6 +245,34 @@ def test_expectations_are_checked_by_what_was_played(story):
     assert found[3].path.seed is not None and found[3].path.actions[-1] == "Climb."
 
 
+SHELLS = """\
+:: Start
+Three shells. [[Left.|Pea]] [[Middle.|Empty]] [[Right.|Empty]] [[Ask.|Hint]]
+:: Hint
+<<set $say = either("left", "middle", "right", "right")>>She says $say. [[Left.|Pea]] [[Home.|Empty]]
+:: Pea
+A pea. [[Bow.|Won]]
+:: Won
+Won.
+:: Empty
+Nothing. <<if $say is "up">>[[Sky.|Sky]]<<endif>>
+:: Sky
+Sky.
+"""
+
+
+def test_odds_that_fail_show_the_shortest_way_and_the_step_that_decides(story):
+    seldom, never, named = "ending = 'Won'\nodds = '>= 90 %'", "ending = 'Sky'\nodds = '> 1 %'", "reachable = 'Sky'"
+    checks = "".join(f"[[expect]]\n{check}\n" for check in (seldom, never, named))
+    odds, lost, unmet = report_of(story(SHELLS, checks)).expectations
+    assert odds.path.actions == ("Left.", "Bow.") and odds.shows == "Shortest way there"
+    assert 'choice decides most at step 1, "Left.": random play gets there in 37.5 % before and 100 %' in odds.found
+    assert lost.path is None and "no play reaches it" in lost.found
+    assert unmet.path.actions == ("Middle.",) and '"Empty" names it' in unmet.found
+    odds, lost, _ = report_of(Uncompiled(story(SHELLS, checks)), 3).expectations
+    assert odds.path.actions == ("Left.", "Bow.") and "no play reached it" in lost.found
+
+
 def test_every_path_of_a_report_can_be_played_again(story, tmp_path):
     for game in (story(TALE, RULES + CHECKS), Uncompiled(story(TALE, RULES + CHECKS))):
         report = report_of(game, 3)
@@ -242,6 +302,20 @@ def test_a_hosted_story_tells_the_error_and_the_clicks(tmp_path):
     assert error.passage == "Two" and "missing" in error.what and error.path.actions == ("On",)
     assert [ending.name for ending in report.endings] == ["Three"]
     assert any("Nowhere" in broken.what for broken in report.broken_links)
+
+
+def test_a_passage_that_was_never_written_is_a_dead_end_and_no_ending(story):
+    blank = "Double-click this passage to edit it."
+    report = report_of(story(f":: Start\n[[On.|Two]]\n[[Off.|Home]]\n:: Two\n{blank}\n:: Home\nAt home.\n"))
+    assert [(dead.kind, dead.passage) for dead in report.dead_ends] == [("not written", "Two")]
+    assert "Endings (1, and 1 dead end)" in told_report(report, "tale.twee")
+
+
+def test_macros_that_an_engine_has_no_use_for_are_said_to_have_no_effect(tmp_path):
+    (tmp_path / "tale.html").write_text(tiny_story({"Start": "[[On->End]]", "End": "The end."}), encoding="utf-8")
+    (tmp_path / "tale.toml").write_text('story = "tale.html"\n[macros]\nwobble = "ignore"\n', encoding="utf-8")
+    report = report_of(drrn.make(tmp_path / "tale.toml", shuffle=False), seconds=3.0)
+    assert any(said.startswith("[macros] in the TOML has no effect") for said in report.advice)
 
 
 def test_an_ink_story_is_tested_like_any_other(tmp_path):
@@ -362,7 +436,7 @@ def test_the_command_fails_where_an_expectation_does(file, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "70")
     assert main(["test", str(file)]) == 1
     out = capsys.readouterr().out
-    assert 'FAILED passage "Cellar" can be reached: no play reaches it.' in " ".join(out.split())
+    assert 'FAILED passage "Cellar" can be reached: no play reaches it: ' in " ".join(out.split())
     assert "Covered: 5 of 8 passages, 7 of 9 links" in out
     assert "Knock. [by chance, 25.0 %] → Enter." in out
     assert max(len(line) for line in out.splitlines()) <= 70 + len(str(file))  # a path is never broken

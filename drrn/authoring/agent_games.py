@@ -16,6 +16,7 @@ from drrn.authoring.sightings import Arrival, EndingKey, Sightings, arrival_of
 from drrn.errors import InputError
 from drrn.games.contract import Game, Observation
 from drrn.games.optional import is_stopped, step_limit_of, training_of
+from drrn.playing.episodes import rest_of_episode
 from drrn.recipes import recipe
 from drrn.settings import Settings
 
@@ -129,13 +130,10 @@ def _played(watched: WatchedGame, agent: Agent) -> RandomTally:
     try:
         for number in range(MOST_PLAYED):
             player.begin()
-            shown, steps = watched.reset(2 * 10**6 + number), 0
-            while shown.actions and steps < watched.max_steps and not (steps and watched.stopped):
-                shown = watched.step(player(shown))
-                steps += 1
-            tally.steps.append(steps)
-            tally.rewards.append(0.0 if shown.actions else shown.reward)
-            if watched.ending_key and not shown.actions:
+            played = rest_of_episode(watched, player, watched.reset(2 * 10**6 + number), watched.max_steps)
+            tally.steps.append(played.steps)
+            tally.rewards.append(played.final_reward)
+            if watched.ending_key and played.ending is not None:
                 tally.endings[watched.ending_key] += 1
             else:
                 tally.stopped += 1

@@ -11,16 +11,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from drrn.authoring.clicks import ClickPath
+from drrn.authoring.coverage import NeverReached
 from drrn.authoring.dead_ends import LOOP, DeadEnd
-from drrn.authoring.exact_play import ExactPlay, longer_than
+from drrn.authoring.deciding import deciding_step
+from drrn.authoring.exact_play import ExactPlay, longer_than, states_of_endings
 from drrn.authoring.sampled_games import RandomTally
 from drrn.authoring.shares import share, share_error
 from drrn.authoring.sightings import EndingKey, Sightings
 from drrn.games import Compiled
 from drrn.games.stories.expectations import Bound, Expectation
-from drrn.writing import counted
+from drrn.writing import counted, one_line
 
 PASSED, FAILED, UNSURE = "passed", "failed", "unsure"
+CLICKS, SHORTEST, NEARBY, TOP = "Clicks", "Shortest way there", "Clicks to where it is named", "Way to what pays most"
 CLOSE = 2.0  # standard errors within which an estimate is too near to its bound to tell
 
 
@@ -33,6 +36,7 @@ class Checked:
     found: str
     line: int  # of the TOML
     path: ClickPath | None = None
+    shows: str = CLICKS  # what the path is
 
 
 @dataclass(frozen=True)
@@ -42,17 +46,18 @@ class Evidence:
     sightings: Sightings
     tally: RandomTally
     dead_ends: list[DeadEnd]
+    never_reached: list[NeverReached]
     exact: ExactPlay | None = None
     compiled: Compiled | None = None
 
 
 def check_expectation(expected: Expectation, evidence: Evidence) -> Checked:
     """The verdict on one expectation."""
-    status, found, path = _check(expected)(expected, evidence)
-    return Checked(expected.said, status, found, expected.line, path)
+    status, found, path, *shows = _check(expected)(expected, evidence)
+    return Checked(expected.said, status, found, expected.line, path, *shows)
 
 
-Finding = tuple[str, str, ClickPath | None]
+Finding = tuple[str, str, ClickPath | None] | tuple[str, str, ClickPath | None, str]
 
 
 def _check(expected: Expectation) -> Callable[[Expectation, Evidence], Finding]:
@@ -73,7 +78,7 @@ def _ending(expected: Expectation, evidence: Evidence) -> Finding:
         return _odds(expected.odds, keys, evidence)
     if keys:
         return PASSED, f"reached in {_steps(evidence.sightings.endings[keys[0]].path)}", None
-    return FAILED, _not_reached(evidence), None
+    return _not_reached(expected.ending or "", evidence)
 
 
 def _is_named(key: EndingKey, name: str, evidence: Evidence) -> bool:
@@ -82,36 +87,60 @@ def _is_named(key: EndingKey, name: str, evidence: Evidence) -> bool:
 
 
 def _odds(bound: Bound, keys: list[EndingKey], evidence: Evidence) -> Finding:
-    path = evidence.sightings.endings[keys[0]].path if keys and not bound.wants_more else None
+    path = min((evidence.sightings.endings[key].path for key in keys), key=len, default=None)
     if evidence.exact:
         odds = math.fsum(evidence.exact.random_odds.get(key, 0.0) for key in keys)
-        return PASSED if bound.holds(odds) else FAILED, f"it has {share(odds)} in random play, exactly", path
+        found = f"it has {share(odds)} in random play, exactly"
+        if bound.holds(odds):
+            return PASSED, found, None
+        return FAILED, found + _decided(path, keys, bound, evidence), path, SHORTEST
     games = evidence.tally.games
     if not games:
-        return UNSURE, "no random game came to an end in the time", None
+        return UNSURE, "no random game came to an end in the time", path, SHORTEST
     count = sum(evidence.tally.endings[key] for key in keys)
     odds, error = count / games, share_error(count, games)
     found = f"{share(odds)} ± {share(error)} in {games:,} random games"
     if abs(odds - bound.number) <= CLOSE * error:
-        return UNSURE, f"{found}, too near to tell: play longer by --seconds", path
-    return PASSED if bound.holds(odds) else FAILED, found, path
+        return UNSURE, f"{found}, too near to tell: it needs more seconds", path, SHORTEST
+    if bound.holds(odds):
+        return PASSED, found, None
+    return FAILED, found + _decided(path, keys, bound, evidence), path, SHORTEST
+
+
+def _decided(path: ClickPath | None, keys: list[EndingKey], bound: Bound, evidence: Evidence) -> str:
+    """What to know of an ending that comes too seldom: that nothing leads there, or the step that decides most."""
+    if path is None:
+        return "; no play reaches it" if evidence.exact else "; no play reached it"
+    if not bound.wants_more or evidence.compiled is None:
+        return ""
+    goal = states_of_endings(evidence.compiled, keys, has_passages=not keys[0].text)
+    step = deciding_step(evidence.compiled, path, goal)
+    if step is None:
+        return ""
+    by, odds = "chance" if step.by_chance else "choice", f"{share(step.before)} before and {share(step.after)} after"
+    at = f'step {step.number}, "{one_line(step.action)}"'
+    return f"; on the shortest way, {by} decides most at {at}: random play gets there in {odds}"
 
 
 def _reachable(expected: Expectation, evidence: Evidence) -> Finding:
     path = evidence.sightings.passages.get(expected.reachable or "")
     if path is not None:
         return PASSED, f"reached in {_steps(path)}", None
-    return FAILED, _not_reached(evidence), None
+    return _not_reached(expected.reachable or "", evidence)
 
 
 def _steps(path: ClickPath) -> str:
     return counted(len(path), "step")
 
 
-def _not_reached(evidence: Evidence) -> str:
+def _not_reached(name: str, evidence: Evidence) -> Finding:
+    """That something is not reached, why, and the clicks to the nearest passage that names it."""
+    known = next((never for never in evidence.never_reached if never.passage == name), None)
+    why = f": {known.why}" if known and known.why else ""
+    path = evidence.sightings.passages.get(known.named_by) if known else None
     if evidence.exact:
-        return "no play reaches it"
-    return f"not reached in {evidence.tally.games:,} random games and a search: play longer by --seconds"
+        return FAILED, f"no play reaches it{why}", path, NEARBY
+    return FAILED, f"not reached in {counted(evidence.tally.games, 'random game')} and a search{why}", path, NEARBY
 
 
 def _never(expected: Expectation, evidence: Evidence) -> Finding:
@@ -151,17 +180,17 @@ def _at_most_steps(expected: Expectation, evidence: Evidence) -> Finding:
 
 
 def _best(expected: Expectation, evidence: Evidence) -> Finding:
-    bound = expected.best
+    bound, endings = expected.best, evidence.sightings.endings.values()
     assert bound is not None
-    endings = evidence.sightings.endings.values()
+    if not endings:
+        return FAILED, "no ending can be reached" if evidence.exact else "no ending was found", None
+    top = max(endings, key=lambda ending: ending.reward)
     if evidence.exact:
         score = evidence.exact.best_final_reward
-        shown = max(endings, key=lambda ending: ending.reward).path if endings and not bound.wants_more else None
-        return PASSED if bound.holds(score) else FAILED, f"best play pays {score:g} on average, exactly", shown
-    if not endings:
-        return FAILED, "no ending was found", None
-    top = max(endings, key=lambda ending: ending.reward)
-    found = f"the best ending found pays {top.reward:g}"
-    if bound.wants_more or not bound.holds(top.reward):
-        return PASSED if bound.holds(top.reward) else FAILED, found, None if bound.wants_more else top.path
-    return PASSED, f"{found}; there may be better", None
+        found, sure = f"best play pays {score:g} on average, exactly", True
+    else:
+        score = top.reward
+        found, sure = f"the best ending found pays {score:g}", bound.wants_more
+    if bound.holds(score):
+        return PASSED, found if sure else f"{found}; there may be better", None
+    return FAILED, found, top.path, TOP

@@ -7,8 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from drrn.authoring.shares import share
-from drrn.authoring.sightings import Sightings
-from drrn.errors import did_you_mean
+from drrn.authoring.sightings import Sightings, rules_of
 from drrn.games.contract import Game
 from drrn.games.formats.format_file import format_key
 from drrn.games.formats.kept import HOW, TITLES
@@ -20,7 +19,6 @@ from drrn.games.stories.story import Story
 LINK = re.compile(r"\[\[([^\[\]\n]+)\]")
 QUOTED = re.compile(r"\"([^\"\n]{1,500})\"|'([^'\n]{1,500})'")
 COMMENT = re.compile(r"<!--.*?-->|/\*.*?\*/|/%.*?%/", re.S)
-COMPUTED = re.compile(r"[$_`\"'()+{}<>]|^\w+:|\.\w{2,4}$|^#")  # a target that code works out, or that is no passage
 NOWHERE = "no passage: there is no"  # how a reader complains of a link that leads nowhere
 Pair = tuple[str, str]  # a passage, and one that it leads to
 SURE = 3.0  # what never came in n games has, with 95 % confidence, odds below 3/n
@@ -42,14 +40,15 @@ class NeverReached:
     why: str
     line: int
     behind: str = ""  # the passage that leads there, where that is never reached either
+    named_by: str = ""  # a passage that was reached and names it
 
 
 @dataclass(frozen=True)
-class BrokenLink:
-    """A link to a passage that is not there."""
+class LinksUntaken:
+    """Passages that one names and was not seen to lead to, though they are reached by other ways."""
 
     passage: str
-    what: str
+    targets: tuple[str, ...]
     line: int
 
 
@@ -98,6 +97,18 @@ def links_covered(links: Mapping[str, set[str]], seen: set[tuple[str, str]], lef
     return Covered(len(every & seen), len(every))
 
 
+def links_untaken(game: Game, links: Mapping[str, set[str]], sightings: Sightings) -> list[LinksUntaken]:
+    """The links between passages that were reached which were not seen to lead where they say."""
+    story, no_actions, reached = story_behind(game), links_left_out(game), sightings.passages
+    found = []
+    for name, targets in links.items() if story else ():
+        left = [to for to in targets if to in reached and to != name and (name, to) not in sightings.links]
+        left = sorted(to for to in left if (name, to) not in no_actions)
+        if left and name in reached and story:
+            found.append(LinksUntaken(name, tuple(left), story.passages[name].line))
+    return found
+
+
 def links_left_out(game: Game) -> Mapping[Pair, str]:
     """Links that are no actions (they begin the story again, or it ends there), and why."""
     found = getattr(game, "left_out", {})
@@ -126,10 +137,12 @@ def never_reached(
             why = f'only "{sources[0]}" leads there, which is never reached either'
             found.append(NeverReached(name, why, line, behind=sources[0]))
         elif all((passage, name) in no_actions for passage in met):
-            found.append(NeverReached(name, f'"{met[0]}" names it, but {no_actions[met[0], name]}', line))
+            found.append(
+                NeverReached(name, f'"{met[0]}" names it, but {no_actions[met[0], name]}', line, named_by=met[0])
+            )
         else:
             met = [passage for passage in met if (passage, name) not in no_actions]
-            found.append(NeverReached(name, _unmet(met[0], met[0] in tried, exact, games), line))
+            found.append(NeverReached(name, _unmet(met[0], met[0] in tried, exact, games), line, named_by=met[0]))
     return found
 
 
@@ -153,27 +166,17 @@ def _seldom(games: int) -> str:
     return f"by chance in less than {share(SURE / games)} of random games" if games > 10 else "few games were played"
 
 
-def broken_links(game: Game) -> list[BrokenLink]:
-    """The links to passages that are not there: those that our reading complained of, or that the source names."""
-    story = story_behind(game)
-    if story is None or hasattr(game, "ink"):
-        return []
-    if _is_parsed(game):
-        problems = [problem for problem in getattr(game, "problems", ()) if NOWHERE in problem.what]
-        return [BrokenLink(problem.passage, problem.what, problem.line) for problem in problems]
-    found = []
-    for name, passage in story.passages.items():
-        for target in dict.fromkeys(_plain_targets(passage.text)) if passage.is_page else ():
-            if target not in story.passages:
-                hint = did_you_mean(target, story.pages)
-                found.append(BrokenLink(name, f'a link leads to "{target}", which is no passage.{hint}', passage.line))
-    return found
-
-
 def left_out(game: Game) -> list[str]:
     """What our own reading of a story does not know, so that it was played without; an engine leaves nothing out."""
-    problems = getattr(game, "problems", ()) if _is_parsed(game) else ()
+    problems = getattr(game, "problems", ()) if is_parsed(game) else ()
     return grouped(problem for problem in problems if NOWHERE not in problem.what)
+
+
+def rules_without_effect(game: Game) -> list[str]:
+    """What the TOML says that a story played by its own engine, or by Ink's, has no use for."""
+    if not rules_of(game).macros or is_parsed(game):
+        return []
+    return ["[macros] in the TOML has no effect: the story's own engine plays it, and knows its macros. Take it out."]
 
 
 def engine_advice(game: Game) -> list[str]:
@@ -183,11 +186,6 @@ def engine_advice(game: Game) -> list[str]:
     return [f"It is a {title} story; {title} itself would leave nothing out: {HOW}"] if title else []
 
 
-def _is_parsed(game: Game) -> bool:
+def is_parsed(game: Game) -> bool:
     """Whether the story was read by our own dialect, so that its links are known."""
     return bool(getattr(getattr(game, "script", None), "links", None))
-
-
-def _plain_targets(text: str) -> list[str]:
-    targets = [split_link(body)[1] for body in LINK.findall(COMMENT.sub("", text))]
-    return [target for target in targets if target and not COMPUTED.search(target)]

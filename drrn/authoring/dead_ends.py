@@ -13,7 +13,8 @@ from drrn.authoring.sightings import EndingKey, PageSeen, Sightings, rules_of
 from drrn.games.contract import Game
 from drrn.games.stories.beginnings import ENDING_NAME, ENDING_TEXT
 
-USED_UP, ERROR, LOOP = "choices used up", "error", "loop"
+USED_UP, ERROR, LOOP, UNWRITTEN = "choices used up", "error", "loop", "not written"
+BLANK = "double-click this passage to edit it."  # what Twine puts into a new passage
 # What engines write onto the page where a story sends them to a passage that is not there, or runs code that fails.
 ENGINE_ERROR = re.compile(r"^.{0,20}\bError: .{0,200}(?:does not exist|not found|cannot|can't|bad )[^\n]*", re.M)
 MOST_ADVICE = 3
@@ -41,6 +42,11 @@ def dead_ends(game: Game, links: Mapping[str, set[str]], sightings: Sightings) -
         DeadEnd(ERROR, key.name, f"a page that shows an error: {shown[0].strip()[:120]}", seen.path)
         for key, seen in sightings.endings.items()
         if key.rule is None and key not in sightings.ended_by_error and (shown := ENGINE_ERROR.search(seen.text))
+    ]
+    found += [
+        DeadEnd(UNWRITTEN, key.name, "a passage that was never written: it has Twine's own words alone", seen.path)
+        for key, seen in sightings.endings.items()
+        if key.rule is None and seen.text.strip().casefold() == BLANK
     ]
     known = {dead.passage for dead in found}
     for key, ending in sightings.endings.items():

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from drrn.authoring.clicks import ClickPath
+from drrn.authoring.deciding import with_deciding_chances
 from drrn.authoring.sightings import EndingKey
 from drrn.exact.chain import Chain, uniform
 from drrn.exact.solve import best, one_slot, policy_score, random_play
 from drrn.games import Compiled
-from drrn.games.compiled.graph import EndingPlace
+from drrn.games.compiled.graph import EndingPlace, Flags
 from drrn.text import ranges
 
 
@@ -83,6 +84,12 @@ def ways_to_endings(compiled: Compiled, *, has_passages: bool) -> dict[EndingKey
     return {key: with_deciding_chances(compiled, path) for key, path in found.items()}
 
 
+def states_of_endings(compiled: Compiled, keys: Collection[EndingKey], *, has_passages: bool) -> Flags:
+    """Which states are such endings."""
+    wanted = np.array([place_key(place, has_passages) in keys for place in compiled.endings] + [False])
+    return wanted[compiled.ending_at]  # -1, where the story goes on, is the last
+
+
 def ways_to_passages(compiled: Compiled) -> dict[str, ClickPath]:
     """A shortest way to each passage that a page stands for."""
     steps, found = _first_steps(compiled), dict[str, ClickPath]()
@@ -131,46 +138,6 @@ def _way(compiled: Compiled, steps: dict[int, tuple[int, float] | None], state: 
         chances.append(chance)
         state = int(compiled.slot_state[slot])
     return ClickPath(tuple(actions[::-1]), (), None, tuple(chances[::-1]), text)
-
-
-def with_deciding_chances(compiled: Compiled, path: ClickPath) -> ClickPath:
-    """The path with chances below 1 at those steps alone where chance decides whether its later actions can follow."""
-    ahead = _Ahead(compiled, path)
-    state = next((int(one) for one in np.flatnonzero(compiled.start) if ahead.can(int(one), 0)), None)
-    chances: list[float] = []
-    for number in range(len(path)):
-        if state is None:
-            return path
-        kind = [(chance, after) for chance, after in ahead.steps(state, number) if ahead.can(after, number + 1)]
-        chances.append(min(1.0, sum(chance for chance, _ in kind)))
-        state = kind[0][1] if kind else None
-    return replace(path, chances=tuple(chances))
-
-
-class _Ahead:
-    """Whether the rest of a path can be taken from a state, if chance is kind."""
-
-    def __init__(self, compiled: Compiled, path: ClickPath) -> None:
-        self.compiled, self.path = compiled, path
-        self.known: dict[tuple[int, int], bool] = {}
-
-    def steps(self, state: int, number: int) -> list[tuple[float, int]]:
-        """What the action of a number on the path leads to from a state."""
-        compiled = self.compiled
-        for slot in range(int(compiled.first[state]), int(compiled.first[state + 1])):
-            if compiled.actions[compiled.action[slot]] == self.path.actions[number]:
-                outcomes = compiled.outcomes(slot)
-                successors, chances = compiled.successor[outcomes], compiled.probability[outcomes]
-                return [(float(chance), int(after)) for after, chance in zip(successors, chances, strict=True)]
-        return []
-
-    def can(self, state: int, number: int) -> bool:
-        if number == len(self.path):
-            return bool(self.compiled.texts[self.compiled.text[state]] == self.path.comes_to)
-        if (state, number) not in self.known:
-            found = any(self.can(after, number + 1) for _, after in self.steps(state, number))
-            self.known[state, number] = found
-        return self.known[state, number]
 
 
 def longer_than(compiled: Compiled, steps: int) -> ClickPath | None:

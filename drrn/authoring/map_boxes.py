@@ -95,9 +95,9 @@ def _box(drawn: StoryMap, chain: list[int], rows: dict[int, list[LinkRow]]) -> M
 
 
 def _pays(drawn: StoryMap, place: int) -> str:
-    """What an ending pays, and how likely random play ends there."""
+    """What an ending pays, where any does, and how likely random play ends there."""
     odds = share(min(1.0, drawn.visits[place]))
-    return f"pays {drawn.reward[place]:g} · {odds}"
+    return f"pays {drawn.reward[place]:g} · {odds}" if any(drawn.reward) else f"{odds} of random games"
 
 
 def title_lines(label: str) -> tuple[str, ...]:

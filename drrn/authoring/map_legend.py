@@ -31,7 +31,8 @@ def legend_items(drawn: StoryMap, layout: MapLayout, width: float) -> list[Legen
     rewards = sorted({reward for reward in drawn.reward if reward is not None})
     if rewards:
         span = f", from {rewards[0]:g} to {rewards[-1]:g}" if len(rewards) > 1 else ""
-        signs.append(("ending", f"an ending, its colour by what it pays{span}, and its share of random games"))
+        pays = f", its colour by what it pays{span}," if any(rewards) else ""
+        signs.append(("ending", f"an ending{pays} and its share of random games"))
     if any(drawn.trap):
         signs.append(("trap", "no ending can be reached from here, or not always"))
     signs.append(("on", "the wider, the more often random play goes there"))

@@ -8,8 +8,17 @@ from typing import Any
 from drrn.authoring.checks import FAILED, PASSED
 from drrn.authoring.clicks import ClickPath
 from drrn.authoring.shares import share
-from drrn.authoring.testing import EndingTold, StoryReport
-from drrn.authoring.told import estimated, has_best, line_of, random_odds, score_line, sureness
+from drrn.authoring.story_report import EndingTold, StoryReport
+from drrn.authoring.told import (
+    estimated,
+    failed_first,
+    has_best,
+    line_of,
+    random_odds,
+    score_line,
+    sureness,
+    untaken_title,
+)
 from drrn.pages import rendered, safe_markup
 from drrn.writing import counted, one_line
 
@@ -32,6 +41,7 @@ def _values(report: StoryReport) -> dict[str, Any]:
     return {
         "report": report,
         "headline": headline_of_test(report),
+        "expectations": failed_first(report),
         "sureness": sureness(report),
         "tiles": list(_tiles(report)),
         "endings": [_ending(ending, report) for ending in report.endings[:MOST_ROWS]],
@@ -40,6 +50,7 @@ def _values(report: StoryReport) -> dict[str, Any]:
         "so_far": "" if report.exact else " so far",
         "line_of": lambda line: line_of(report, line),
         "steps": _steps,
+        "untaken_title": untaken_title(report),
         "most": MOST_ROWS,
     }
 
@@ -53,8 +64,10 @@ def headline_of_test(report: StoryReport) -> list[str]:
         held = statuses.count(PASSED)
         hold = f"All {all_of_them} hold." if len(statuses) > 1 else "Its expectation holds."
         said.append(hold if held == len(statuses) else f"{failed:,} of {all_of_them} failed.")
-    if report.endings:
-        said.append(f"{counted(len(report.endings), 'ending')}. {score_line(report)}")
+    if report.endings and not report.endings_meant:
+        said.append("It has dead ends, and no other ending.")
+    elif report.endings:
+        said.append(f"{counted(report.endings_meant, 'ending')}. {score_line(report)}")
     else:
         said.append("No ending: every page leads on." if report.exact else "No ending was found in the time.")
     wrong = [
@@ -76,16 +89,17 @@ def _tiles(report: StoryReport) -> Iterable[dict[str, str]]:
     for noun, covered in (("passages", report.passages), ("links", report.links)):
         if covered.total:
             kind = "" if covered.seen == covered.total else "warn"
-            yield _tile(f"{covered.seen:,} of {covered.total:,}", f"{noun} covered", kind)
-    yield _tile(f"{len(report.endings):,}", "endings" if len(report.endings) != 1 else "ending")
-    if report.random_final_reward:
+            least = "" if report.complete or not kind or (report.exact and noun == "passages") else ", at least"
+            yield _tile(f"{covered.seen:,} of {covered.total:,}", f"{noun} covered{least}", kind)
+    yield _tile(f"{report.endings_meant:,}", "endings" if report.endings_meant != 1 else "ending")
+    if report.random_final_reward and not report.all_pay_alike:
         yield _tile(f"{report.random_final_reward.mean:,.2f}", "random play, final reward")
     if report.best_final_reward is not None and not report.all_pay_alike:
         yield _tile(f"{report.best_final_reward:,.2f}", "best play" if report.exact else "best ending found")
     if report.random_steps:
         yield _tile(f"{report.random_steps.mean:,.1f}", "steps of random play")
-    for found, one, more in ((report.errors, "error", "errors"), (report.dead_ends, "dead end", "dead ends")):
-        yield _tile(f"{len(found):,}", one if len(found) == 1 else more, "bad" if found else "good")
+    wrong = [f"{len(found):,}" for found in (report.errors, report.dead_ends, report.broken_links)]
+    yield _tile(" / ".join(wrong), "errors, dead ends, broken links", "good" if set(wrong) == {"0"} else "bad")
 
 
 def _tile(number: str, words: str, kind: str = "") -> dict[str, str]:
@@ -95,6 +109,7 @@ def _tile(number: str, words: str, kind: str = "") -> dict[str, str]:
 def _ending(ending: EndingTold, report: StoryReport) -> dict[str, Any]:
     return {
         "name": one_line(ending.name),
+        "dead": report.is_dead_end(ending),
         "reward": f"{ending.reward:g}",
         "random": random_odds(ending, report),
         "random_share": _bar(ending.random.mean if ending.random else 0.0),

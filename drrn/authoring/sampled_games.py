@@ -6,6 +6,7 @@ with an action nobody took yet, and from there on takes the action that was take
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections import Counter
@@ -13,11 +14,13 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from drrn.authoring.clicks import ClickPath
+from drrn.authoring.sampled import SampledValue, mean_of, share_of
 from drrn.authoring.sightings import Arrival, EndingKey, PageSeen, Sightings, arrival_of
 from drrn.errors import InputError
 from drrn.games.contract import Game, Observation
 from drrn.games.optional import is_stopped, step_limit_of
 
+GAMES, SECONDS = 200, 30.0  # of `sampled_play`, at most
 RETURNS = 0.7  # the share of searching games that begin by returning to a page with something left to try
 PATIENCE = 25  # clicks that bring nothing new, after which a searching game is given up
 
@@ -38,6 +41,19 @@ class RandomTally:
     @property
     def games(self) -> int:
         return len(self.steps)
+
+
+@dataclass(frozen=True)
+class SampledPlay:
+    """What so many games of uniformly random play came to."""
+
+    games: int
+    max_steps: int  # where a game was stopped
+    final_reward: SampledValue  # 0 in a game that was stopped
+    steps: SampledValue
+    stopped: SampledValue  # the share of games that were
+    endings: dict[EndingKey, SampledValue] = field(default_factory=dict)  # the share of each
+    texts: dict[EndingKey, str] = field(default_factory=dict)  # the last page of each
 
 
 class SampledGames:
@@ -142,6 +158,25 @@ class SampledGames:
             if len(indices) > len(self.sightings.longest):
                 self.sightings.longest = way()
         return now, len(indices), True
+
+
+def sampled_play(
+    game: Game, games: int = GAMES, *, seconds: float = SECONDS, progress: Callable[[int], None] | None = None
+) -> SampledPlay:
+    """Play games at random, by a fixed seed."""
+    played, until = SampledGames(game, Sightings()), time.monotonic() + seconds
+    for number in range(games):
+        if number > 1 and time.monotonic() > until:
+            break
+        played.play_randomly(math.inf)
+        if progress:
+            progress(number + 1)
+    tally, seen = played.tally, played.sightings.endings
+    reward, steps, stopped = mean_of(tally.rewards), mean_of(tally.steps), share_of(tally.stopped, tally.games)
+    assert reward and steps and stopped
+    shares = {key: found for key, count in tally.endings.items() if (found := share_of(count, tally.games))}
+    texts = {key: seen[key].text for key in shares}
+    return SampledPlay(tally.games, step_limit_of(game), reward, steps, stopped, shares, texts)
 
 
 def _pull(page: PageSeen) -> tuple[int, int]:

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from drrn.authoring.coverage import rules_without_effect
 from drrn.authoring.playtest import EndingOdds, PlayTest, play_test
-from drrn.authoring.sampled import SampledPlay, SampledValue, sampled_play
+from drrn.authoring.sampled import SampledValue
+from drrn.authoring.sampled_games import SampledPlay, sampled_play
 from drrn.games import Compiled, Game
 from drrn.games.compiled.graph import EndingPlace
 from drrn.games.compiled.reached import Face
@@ -64,25 +66,29 @@ class Survey:
 
 
 def sampled_survey(found: Survey, game: Game, progress: Callable[[int], None] | None = None) -> Survey:
-    """The survey of what could not be compiled, with random play sampled, where the game tells its endings apart."""
+    """The survey of what could not be compiled, with random play sampled."""
     play = sampled_play(game, progress=progress)
-    if play is None:
-        return found
-    shares: dict[tuple[str, int | None], SampledValue] = {}
-    for place, share in play.endings.items():
-        assert isinstance(place, EndingPlace)
-        shares[place.passage, None if place.rule is None else place.rule + 1] = share
-    never = SampledValue(0.0, 0.0)
     endings: dict[tuple[str, int | None], Ending] = {}  # one for each share, though its last words may differ
+    played = {(e.passage, e.rule): e for e in endings_played(game, play)}
+    never = SampledValue(0.0, 0.0)
     for ending in found.endings:
         key = (ending.passage, ending.rule)
-        endings.setdefault(key, replace(ending, sampled=shares.get(key, never)))
-    for (passage, rule), share in shares.items():  # random play may go further than exploring did
-        endings.setdefault((passage, rule), Ending(passage, _rule_pays(game, rule), rule, "", sampled=share))
+        endings.setdefault(key, replace(ending, sampled=played[key].sampled if key in played else never))
+    endings = {**played, **endings}  # random play may go further than exploring did
     best_first = sorted(endings.values(), key=lambda ending: (-ending.reward, ending.rule or 0, ending.passage))
     reached = {rule for _, rule in endings}
     never_reached = [rule for rule in found.rules_never_reached if rule not in reached]
-    return replace(found, endings=best_first, rules_never_reached=never_reached, sampled_play=replace(play, endings={}))
+    told = replace(play, endings={}, texts={})
+    return replace(found, endings=best_first, rules_never_reached=never_reached, sampled_play=told)
+
+
+def endings_played(game: Game, play: SampledPlay) -> list[Ending]:
+    """The endings that random games came to."""
+    found = []
+    for key, share in play.endings.items():
+        rule = None if key.rule is None else key.rule + 1
+        found.append(Ending(key.name, _rule_pays(game, rule), rule, last_words(play.texts[key]), sampled=share))
+    return found
 
 
 def _rule_pays(game: Game, rule: int | None) -> float:
@@ -142,7 +148,7 @@ def _survey(
         rules_never_reached=_rules_never_reached(story, pages) if story else [],
         unreachable=[name for name in story.story.pages if name not in shown] if story else [],
         problems=[str(problem) for problem in story.problems] if story else [],
-        notes=[*story.story.notes, *_unanswered(story)] if story else [],
+        notes=[*story.story.notes, *_unanswered(story), *rules_without_effect(story)] if story else [],
         paraphrases=sets.get(DEFAULT_SET),
         paraphrase_sets=sets,
     )

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from drrn.authoring.agent_games import AgentPlay, agent_play
-from drrn.authoring.checks import Checked, Evidence, check_expectation
+from drrn.authoring.broken_links import broken_links
+from drrn.authoring.checks import Evidence, check_expectation
 from drrn.authoring.clicks import ClickPath
 from drrn.authoring.coverage import (
-    BrokenLink,
-    Covered,
-    NeverReached,
-    broken_links,
     engine_advice,
     left_out,
     links_covered,
     links_left_out,
     links_of,
+    links_untaken,
     never_reached,
     passages_covered,
+    rules_without_effect,
     story_behind,
 )
 from drrn.authoring.dead_ends import LOOP, DeadEnd, advice, dead_ends, loops_seen
@@ -30,8 +28,9 @@ from drrn.authoring.sampled import SampledValue, mean_of, share_of
 from drrn.authoring.sampled_games import SampledGames
 from drrn.authoring.sightings import EndingKey, EndingSeen, Sightings, rules_of
 from drrn.authoring.story_map import StoryMap, seen_map, story_map
+from drrn.authoring.story_report import EndingTold, StoryReport, Thrown
 from drrn.authoring.survey import last_words
-from drrn.authoring.values_taken import ValuesTaken, values_taken
+from drrn.authoring.values_taken import values_taken
 from drrn.errors import InputError
 from drrn.games import Compiled, Game, compile_game
 from drrn.games.compiled.compile import can_be_compiled
@@ -52,75 +51,6 @@ Progress = Callable[[str], None]
 
 class _NoTimeLeft(Exception):  # noqa: N818 - it is no error
     """The time for the attempt to compile is over."""
-
-
-@dataclass(frozen=True)
-class EndingTold:
-    """An ending: what it pays, its odds, and a shortest way to it."""
-
-    name: str
-    reward: float
-    rule: int | None  # number of its [[ending]], from 1
-    random: SampledValue | None  # the share of random games that end so; without error where it is exact
-    best: float | None  # how likely the best play ends so; None where that is not known
-    agent: SampledValue | None  # the share of an agent's games that end so; None where none were played
-    last_words: str
-    path: ClickPath
-
-
-@dataclass(frozen=True)
-class Thrown:
-    """An error that the story threw, and the clicks that lead there."""
-
-    passage: str
-    what: str
-    line: int  # of the passage in the file
-    path: ClickPath
-
-
-@dataclass(frozen=True)
-class StoryReport:
-    """What a play-test found. Where it is not exact, shares are estimates and counts are lower bounds."""
-
-    name: str
-    title: str
-    source: str  # the story's file, "" where there is none
-    exact: bool
-    why_not: str  # why it is not exact
-    complete: bool  # every state was seen with all its variables
-    interrupted: bool
-    seconds: float
-    games: int  # random ones
-    cut_short: int  # random games that the clock ended, which count nowhere
-    searched: int  # games that sought what is new
-    agent_games: int  # that an agent played after it had learned; 0 where the report is exact, or endings pay alike
-    agent_learned_from: int  # games
-    states: int
-    passages: Covered
-    links: Covered
-    never_reached: list[NeverReached]
-    endings: list[EndingTold]
-    random_final_reward: SampledValue | None
-    random_steps: SampledValue | None  # None: endless, or not known
-    agent_final_reward: SampledValue | None
-    best_final_reward: float | None  # where it is not exact: of the best ending found
-    stopped: SampledValue | None  # the share of random games that met no end; exact: that can come to none
-    dead_ends: list[DeadEnd]
-    advice: list[str]
-    variables: list[ValuesTaken]
-    broken_links: list[BrokenLink]
-    errors: list[Thrown]
-    left_out: list[str]  # what our reading of the story does not know, and played without
-    expectations: list[Checked] = field(default_factory=list)
-
-    @property
-    def all_pay_alike(self) -> bool:
-        """Whether no ending pays more than another, so that there is no best play."""
-        return len({ending.reward for ending in self.endings}) <= 1
-
-    @property
-    def failed(self) -> bool:
-        return any(checked.status == "failed" for checked in self.expectations)
 
 
 class StoryTest:
@@ -212,7 +142,7 @@ class StoryTest:
             self.why_not = str(error).partition("cannot be compiled: ")[2] or str(error)
             return False
         except _NoTimeLeft:
-            self.why_not = "it has more states than could be searched in the time: raise --seconds"
+            self.why_not = "it has more states than could be searched in the time"
             return False
         self._say("solving")
         self.exact = exact_play(compiled, has_passages=story_behind(self.game) is not None)
@@ -245,7 +175,8 @@ class StoryTest:
         links, story = links_of(game), story_behind(game)
         stuck = self._stuck()
         ends = [*dead_ends(game, links, sightings), *stuck]
-        evidence = Evidence(sightings, tally, ends, self.exact, self.compiled)
+        never = never_reached(game, links, sightings, exact=self.exact is not None, games=tally.games)
+        evidence = Evidence(sightings, tally, ends, never, self.exact, self.compiled)
         exact, agent = self.exact, self.agent.tally if self.agent else None
         return StoryReport(
             name=game.name,
@@ -264,7 +195,9 @@ class StoryTest:
             states=max(sightings.states, self.compiled.raw_states if self.compiled else 0),
             passages=passages_covered(game, sightings.passages),
             links=links_covered(links, sightings.links, links_left_out(game)),
-            never_reached=never_reached(game, links, sightings, exact=exact is not None, games=tally.games),
+            never_reached=never,
+            # Where all but the links is exact already, a list of those that there was no time for would mislead.
+            links_untaken=[] if exact and not sightings.complete else links_untaken(game, links, sightings),
             endings=self._endings(),
             random_final_reward=SampledValue(exact.random_final_reward, 0.0) if exact else mean_of(tally.rewards),
             random_steps=_steps(exact) if exact else mean_of(tally.steps),
@@ -272,7 +205,7 @@ class StoryTest:
             best_final_reward=exact.best_final_reward if exact else self._best_found(),
             stopped=SampledValue(exact.trapped, 0.0) if exact else share_of(tally.stopped, tally.games),
             dead_ends=[end for end in ends if sightings.endings or end.kind != LOOP],  # where nothing ends, all do
-            advice=[*engine_advice(game), *advice(game, sightings)],
+            advice=[*engine_advice(game), *rules_without_effect(game), *advice(game, sightings)],
             variables=values_taken(sightings),
             broken_links=broken_links(game),
             errors=self._errors(),
@@ -293,7 +226,8 @@ class StoryTest:
         if story and not hasattr(self.game, "ink"):
             ways = ways_to_passages(compiled)
             for name in story.pages.keys() - set(compiled.unreached):
-                self.sightings.passages.setdefault(name, ways.get(name, ClickPath()))
+                known = self.sightings.passages.get(name)
+                self.sightings.passages[name] = ways.get(name) or known or ClickPath()
             self.sightings.links |= links_taken(compiled)
 
     def _pays(self, key: EndingKey) -> float:

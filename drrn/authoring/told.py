@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from drrn.authoring.checks import FAILED, PASSED, UNSURE, Checked
 from drrn.authoring.clicks import ClickPath
 from drrn.authoring.dead_ends import LOOP
 from drrn.authoring.sampled import SampledValue
 from drrn.authoring.shares import share
-from drrn.authoring.testing import EndingTold, StoryReport, Thrown
+from drrn.authoring.story_report import EndingTold, StoryReport, Thrown
 from drrn.writing import counted, one_line
 
 MOST_CLICKS = 40  # of one path that are printed
@@ -19,6 +20,21 @@ def never_reached_lines(report: StoryReport) -> list[str]:
     lines = [f"{n.passage}{line_of(report, n.line)}: {n.why}".rstrip(": ") for n in causes]
     behind = ", ".join(n.passage for n in report.never_reached if n.behind)
     return [*lines, f"and what only passages never reached lead to: {behind}"] if behind else lines
+
+
+def failed_first(report: StoryReport) -> list[Checked]:
+    """The expectations: those that failed, those that are unsure, those that hold."""
+    return sorted(report.expectations, key=lambda checked: (FAILED, UNSURE, PASSED).index(checked.status))
+
+
+def untaken_title(report: StoryReport) -> str:
+    """What the list of links that were not taken is called."""
+    return "Links whose condition never held" if report.complete else "Links not seen to be taken so far"
+
+
+def untaken_lines(report: StoryReport) -> list[str]:
+    """A line for each passage with links that were not taken, though where they lead was reached by others."""
+    return [f"{u.passage}{line_of(report, u.line)}: to {', '.join(u.targets)}" for u in report.links_untaken]
 
 
 def dead_end_lines(report: StoryReport) -> list[str]:
@@ -65,7 +81,8 @@ def coverage_line(report: StoryReport) -> str:
     passages = f"{report.passages.seen:,} of {report.passages.total:,} passages"
     least = "" if report.complete or report.links.seen == report.links.total else "at least "
     links = f", {least}{report.links.seen:,} of {report.links.total:,} links" if report.links.total else ""
-    return f"Covered: {passages}{links}"
+    late = " (there was no time to look at every link)" if least and report.exact else ""
+    return f"Covered: {passages}{links}{late}"
 
 
 def has_best(report: StoryReport) -> bool:
@@ -76,13 +93,13 @@ def has_best(report: StoryReport) -> bool:
 def score_line(report: StoryReport) -> str:
     """What the best ending and random play pay."""
     best, random, steps = report.best_final_reward, report.random_final_reward, report.random_steps
+    length = "may go on for ever" if steps is None else f"takes {number_told(steps)} steps on average"
     if report.all_pay_alike:
         most = "No ending pays more than another (an [[ending]] in the TOML says what it is worth)"
-    else:
-        most = f"Best play pays {best:g} on average" if report.exact else f"The best ending found pays {best:g}"
+        return f"{most}; random play {length}." if random else f"{most}; no random game was played to its end."
+    most = f"Best play pays {best:g} on average" if report.exact else f"The best ending found pays {best:g}"
     if random is None:
         return f"{most}; no random game was played to its end."
-    length = "may go on for ever" if steps is None else f"takes {number_told(steps)} steps on average"
     agent = report.agent_final_reward
     learned = f" An agent that had little time to learn gets {number_told(agent)}." if agent else ""
     return f"{most}; random play pays {number_told(random)} and {length}.{learned}"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from drrn.authoring.survey import Ending, Survey, survey
+from drrn.authoring.sampled_games import sampled_play
+from drrn.authoring.survey import Ending, Survey, endings_played, survey
 from drrn.cli.show import add_game_options, add_limit, counted, one_line, open_game, states_progress
 from drrn.errors import InputError
 from drrn.games.optional import title_of
@@ -15,6 +17,8 @@ from drrn.games.stories.authored import Authored, authored
 from drrn.games.stories.beginnings import Beginnings
 from drrn.games.stories.script import DEFAULT_ANSWER
 from drrn.writing import visible_json
+
+RANDOM_SECONDS = 10  # of random games, where not every state was visited
 
 
 def add_command(commands: Any) -> None:
@@ -36,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
     path = options.out or story.with_suffix(".toml")
     if path.exists():
         raise InputError(f"{path}: it exists and is left as it is: give another name with --out")
-    found = survey(game, options.limit, states_progress(options.limit))
+    found, played = _searched(game, options)
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(annotation(game, found, _relative(story, path)))
@@ -45,6 +49,18 @@ def run(options: argparse.Namespace) -> None:
     beside = path.resolve().parent in story.resolve().parents
     then = f"drrn play {path}{'' if beside else ' --outside'}"  # a TOML whose story lies elsewhere is opened when asked
     print(f"{path}: {counted(len(found.endings), 'ending')}; fill in what each is worth, then: {then}")
+    if not found.complete:
+        by = f" ({played:,} of these by {RANDOM_SECONDS} seconds of random games)" if played else ""
+        print(f"Not every page was seen{by}: drrn test {path} looks for endings that are not listed")
+
+
+def _searched(game: Authored, options: argparse.Namespace) -> tuple[Survey, int]:
+    """What was found, and how many endings of it by random games alone, which are played where not all was explored."""
+    found = survey(game, options.limit, states_progress(options.limit))
+    play = None if found.complete else sampled_play(game, seconds=RANDOM_SECONDS)
+    known = {(ending.passage, ending.rule) for ending in found.endings}
+    more = [e for e in endings_played(game, play) if (e.passage, e.rule) not in known] if play else []
+    return replace(found, endings=[*found.endings, *more]), len(more)
 
 
 def annotation(game: Authored, found: Survey, story: str) -> str:
@@ -63,7 +79,7 @@ def annotation(game: Authored, found: Survey, story: str) -> str:
     if game.rules.restart is None and (taken := _begin_again(game, found)):
         lines.append(f"# restart = []  # if these are choices, not links that begin the story again: {taken}")
     if not found.complete:
-        lines.append(f"# Only {found.states:,} states were visited: there may be more endings than these.")
+        lines.append(f"# Only {found.states:,} states were visited: drrn test looks for more endings than these.")
     names = sorted(game.asked)
     if names:
         answers = [f"{_quoted(name)} = {_quoted(DEFAULT_ANSWER)}" for name in names]

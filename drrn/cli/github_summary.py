@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from drrn.authoring.checks import FAILED, Checked
 from drrn.authoring.shares import share
-from drrn.authoring.testing import EndingTold, StoryReport
+from drrn.authoring.story_report import EndingTold, StoryReport
 from drrn.authoring.told import (
     clicks,
     coverage_line,
     dead_end_lines,
     estimated,
+    failed_first,
+    has_best,
     never_reached_lines,
+    random_odds,
     score_line,
     sureness,
     thrown,
+    untaken_lines,
+    untaken_title,
 )
 from drrn.cli.show import one_line
 
@@ -26,14 +32,16 @@ def step_summary(report: StoryReport) -> str:
     """The report in Markdown."""
     parts = [f"## {_plain(report.title)}", _plain(sureness(report))]
     if report.expectations:
-        rows = ([MARKS[c.status], c.said, c.found] for c in report.expectations)
+        rows = ([MARKS[c.status], c.said, c.found] for c in failed_first(report))
         parts.append(_markdown_table(["", "expectation", "found"], rows))
+        parts += _items("To see what failed", (f"{c.said}. {_shown(c)}" for c in report.expectations if _shown(c)))
     parts.append(_plain(coverage_line(report)))
     if report.endings:
         parts += [_plain(score_line(report)), _endings(report)]
     else:
         parts.append("No ending was found.")
     parts += _items("Passages never reached", never_reached_lines(report))
+    parts += _items(untaken_title(report), untaken_lines(report))
     parts += _items("Dead ends", dead_end_lines(report))
     parts += _items("What to do", report.advice)
     parts += _items("Errors thrown", (f"{error.passage}: {thrown(error)}" for error in report.errors))
@@ -42,27 +50,38 @@ def step_summary(report: StoryReport) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def _shown(checked: Checked) -> str:
+    """The clicks that show a failure, if there are any."""
+    if checked.status != FAILED or checked.path is None:
+        return ""
+    return f"{checked.shows}: {clicks(checked.path)}"
+
+
 def _endings(report: StoryReport) -> str:
-    optional = [*(["best play"] if report.exact else []), *(["agent"] if report.agent_games else [])]
+    optional = [*(["best play"] if has_best(report) else []), *(["agent"] if report.agent_games else [])]
     head = ["reward", "random play", *optional, "fewest steps", "ending"]
     return _markdown_table(head, (_row(ending, report) for ending in report.endings))
 
 
 def _row(ending: EndingTold, report: StoryReport) -> list[str]:
-    odds = [estimated(ending.random) if ending.random else "?"]
-    if report.exact:
+    odds = [random_odds(ending, report)]
+    if has_best(report):
         odds.append(share(ending.best or 0.0))
     if report.agent_games:
         odds.append(estimated(ending.agent) if ending.agent and ending.agent.mean else share(0.0))
-    return [f"{ending.reward:g}", *odds, str(len(ending.path)), ending.name]
+    return [
+        f"{ending.reward:g}",
+        *odds,
+        str(len(ending.path)),
+        ending.name + (" (a dead end)" if report.is_dead_end(ending) else ""),
+    ]
 
 
 def annotated_lines(report: StoryReport, toml: str) -> Iterator[str]:
     """A workflow command for each failed expectation, error and broken link: GitHub shows it at its line."""
     for checked in report.expectations:
-        if checked.status == "failed":
-            shown = f" Clicks: {clicks(checked.path)}" if checked.path is not None else ""
-            yield _command("error", toml, checked.line, f"{checked.said}: {checked.found}.{shown}")
+        if checked.status == FAILED:
+            yield _command("error", toml, checked.line, f"{checked.said}: {checked.found}. {_shown(checked)}")
     if report.left_out:
         what = " ".join([sureness(report).partition(". ")[0] + ".", *report.advice[:1]])
         yield _command("warning", report.source, 1, what)

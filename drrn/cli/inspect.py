@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from drrn.authoring.playtest import PlayTest, walkthrough
-from drrn.authoring.sampled import GAMES, SampledPlay, SampledValue
+from drrn.authoring.sampled_games import GAMES, SampledPlay
+from drrn.authoring.shares import share
 from drrn.authoring.survey import Survey, full_survey, sampled_survey, survey
+from drrn.authoring.told import estimated
 from drrn.cli.show import (
     add_game_options,
     counted,
@@ -135,7 +137,7 @@ def told_walkthrough(compiled: Compiled, as_json: bool) -> str:
         return json.dumps([dataclasses.asdict(step) for step in steps], indent=2, ensure_ascii=False)
     lines = []
     for step in steps:
-        luck = f"  (by chance: {step.chance:.0%})" if step.chance < 1 else ""
+        luck = f"  (by chance: {share(step.chance)})" if step.chance < 1 else ""
         lines.append(f"{step.text}\n" + (f"\n  → {step.action}{luck}\n" if step.action else ""))
     last = steps[-1].state
     reward = f"  final reward {compiled.reward[last]:g} after {counted(len(steps) - 1, 'step')}"
@@ -215,21 +217,12 @@ def _sampled(play: SampledPlay) -> str:
     """Random play that was sampled, in a sentence."""
     reward, steps = play.final_reward, play.steps
     stopped = (
-        f"; {_estimated(play.stopped)} stopped at the limit of {play.max_steps:,} steps" if play.stopped.mean else ""
+        f"; {estimated(play.stopped)} stopped at the limit of {play.max_steps:,} steps" if play.stopped.mean else ""
     )
     return (
         f"Random play ({counted(play.games, 'game')}, with standard errors): final reward {reward.mean:.2f} ± "
         f"{reward.error:.2f}, {steps.mean:.1f} ± {steps.error:.1f} steps{stopped}"
     )
-
-
-def _estimated(share: SampledValue) -> str:
-    return f"{_percent(share.mean)} ± {_percent(share.error)}"
-
-
-def _percent(share: float) -> str:
-    """A share in per cent; one that is small is never shown as none."""
-    return f"{share:.1%}" if share == 0 or share >= 0.0005 else "< 0.1%"
 
 
 def _or_endless(number: float | None) -> str:
@@ -242,11 +235,11 @@ def _endings(found: Survey) -> str:
     for e in found.endings:
         unruled = "(no rule)" if found.passages and not e.rule else ""
         if e.sampled is not None:
-            rows.append([e.reward, _estimated(e.sampled), e.passage, unruled, _cut(e.last_words, 60)])
+            rows.append([e.reward, estimated(e.sampled), e.passage, unruled, _cut(e.last_words, 60)])
         elif e.odds is None:
             rows.append([e.reward, e.passage, unruled, _cut(e.last_words, 70)])
         else:
-            odds = [_percent(e.odds.random), _percent(e.odds.best), len(e.odds.shortest)]
+            odds = [share(e.odds.random), share(e.odds.best), len(e.odds.shortest)]
             rows.append([e.reward, *odds, e.passage, unruled, _cut(e.last_words, 60)])
     name = "passage" if found.passages else "ending"
     header: Sequence[str] = ()

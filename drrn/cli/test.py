@@ -15,9 +15,10 @@ from typing import Any
 
 from drrn.authoring.clicks import ClickPath, write_path
 from drrn.authoring.map_svg import story_map_svg
-from drrn.authoring.report_page import report_page
+from drrn.authoring.report_page import headline_of_test, report_page
 from drrn.authoring.story_map import free_map_file, write_map
-from drrn.authoring.testing import StoryReport, StoryTest
+from drrn.authoring.story_report import StoryReport
+from drrn.authoring.testing import StoryTest
 from drrn.cli.github_summary import annotated_lines, step_summary
 from drrn.cli.show import add_game_options, open_game
 from drrn.cli.told_report import told_report
@@ -118,6 +119,7 @@ def _print_for_github(report: StoryReport, toml: str) -> None:
     if file:
         with Path(file).open("a", encoding="utf-8") as out:
             out.write(summary + "\n")
+        print(visible(f"{report.title}: {' '.join(headline_of_test(report))} All of it: the summary of this job."))
     else:
         print(visible(summary))
     for line in annotated_lines(report, toml):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import textwrap
 from collections.abc import Iterable
 
 from drrn.authoring.checks import Checked
 from drrn.authoring.shares import share
-from drrn.authoring.testing import EndingTold, StoryReport
+from drrn.authoring.story_report import EndingTold, StoryReport
 from drrn.authoring.told import (
     clicks,
     coverage_line,
     dead_end_lines,
     estimated,
+    failed_first,
     has_best,
     line_of,
     never_reached_lines,
@@ -21,22 +23,29 @@ from drrn.authoring.told import (
     score_line,
     sureness,
     thrown,
+    untaken_lines,
+    untaken_title,
 )
 from drrn.cli.show import table
-from drrn.writing import one_line
+from drrn.writing import counted, one_line
 
 MOST_LISTED = 30  # of one list
 WIDEST = 120
+SHARE = re.compile(r"(?:[<>±] )?[\d.,]+ %")  # which no line ends within
+NO_BREAK = "\N{NO-BREAK SPACE}"
+
+Item = str | tuple[str, str]  # of a list; the second of two stands below the first
 
 
 def told_report(report: StoryReport, asked_for: str) -> str:
     """The whole report."""
     width = min(shutil.get_terminal_size((100, 24)).columns, WIDEST)
     parts = [report.title, _wrapped([sureness(report)], width, indent="")]
-    parts += _section("Expectations", [_checked(c) for c in report.expectations], width, _verdicts(report))
+    parts += _section("Expectations", [_checked(c) for c in failed_first(report)], width, _verdicts(report))
     parts.append(coverage_line(report))
     never = "Passages never reached" + ("" if report.exact else " so far")
     parts += _section(never, never_reached_lines(report), width, str(len(report.never_reached)))
+    parts += _section(untaken_title(report), untaken_lines(report), width, _untaken(report))
     parts += _play(report, width)
     parts += _section("Dead ends", dead_end_lines(report), width, str(len(report.dead_ends)))
     parts += _section("What to do", report.advice, width)
@@ -53,14 +62,20 @@ def told_report(report: StoryReport, asked_for: str) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def _untaken(report: StoryReport) -> str:
+    return f"{sum(len(untaken.targets) for untaken in report.links_untaken):,}"
+
+
 def _verdicts(report: StoryReport) -> str:
     statuses = [checked.status for checked in report.expectations]
     return ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(sorted(statuses)))
 
 
-def _checked(checked: Checked) -> str:
-    path = f" Clicks: {clicks(checked.path)}" if checked.path is not None and checked.status == "failed" else ""
-    return f"{checked.status.upper():<6} {checked.said}: {checked.found}.{path}"
+def _checked(checked: Checked) -> Item:
+    said = f"{checked.status.upper():<6} {checked.said}: {checked.found}."
+    if checked.path is None or checked.status != "failed":
+        return said
+    return said, f"{checked.shows}: {clicks(checked.path)}"
 
 
 def _play(report: StoryReport, width: int) -> list[str]:
@@ -78,8 +93,10 @@ def _play(report: StoryReport, width: int) -> list[str]:
     rows = [_row(ending, report) for ending in report.endings]
     room = max(20, width - 2 - len(table([row[:-1] for row in rows], header=head[:-1]).splitlines()[0]) - 6)
     rows = [[*row[:-1], _cut(str(row[-1]), room)] for row in rows]
-    parts.append(f"Endings ({len(rows)})\n" + textwrap.indent(table(rows, header=head), "  "))
-    ways = [f"{_name(ending)}: {clicks(ending.path)}" for ending in report.endings]
+    dead = len(rows) - report.endings_meant
+    count = f"{report.endings_meant}, and {counted(dead, 'dead end')}" if dead else f"{len(rows)}"
+    parts.append(f"Endings ({count})\n" + textwrap.indent(table(rows, header=head), "  "))
+    ways = [f"{ending.name}: {clicks(ending.path)}" for ending in report.endings]
     title = "Shortest way to each ending" if report.exact else "Shortest way found to each ending"
     return [*parts, *_section(title, ways, width)]
 
@@ -91,14 +108,11 @@ def _row(ending: EndingTold, report: StoryReport) -> list[object]:
     if report.agent_games:
         row.append(estimated(ending.agent) if ending.agent and ending.agent.mean else share(0.0))
     words = f"  “{one_line(ending.last_words)}”" if ending.last_words else ""
-    return [*row, len(ending.path), f"{_name(ending)}{words}"]
+    dead = " (a dead end)" if report.is_dead_end(ending) else ""
+    return [*row, len(ending.path), f"{ending.name}{dead}{words}"]
 
 
-def _name(ending: EndingTold) -> str:
-    return ending.name
-
-
-def _section(title: str, items: Iterable[str], width: int, beside: str = "") -> list[str]:
+def _section(title: str, items: Iterable[Item], width: int, beside: str = "") -> list[str]:
     listed = list(items)
     if not listed:
         return []
@@ -107,19 +121,26 @@ def _section(title: str, items: Iterable[str], width: int, beside: str = "") -> 
     return [f"{title} ({beside or len(listed)})\n{_wrapped(shown, width)}"]
 
 
-def _wrapped(items: Iterable[str], width: int, indent: str = "  ") -> str:
+def _wrapped(items: Iterable[Item], width: int, indent: str = "  ") -> str:
+    """Items, each wrapped; what follows the first line of one is indented."""
+    inner = indent + "  " * bool(indent)
     lines = (
         textwrap.fill(
-            one_line(item),
+            SHARE.sub(_together, one_line(line)),
             width,
-            initial_indent=indent,
-            subsequent_indent=indent + "  " * bool(indent),
+            initial_indent=inner if number else indent,
+            subsequent_indent=inner + "  " * bool(number),
             break_on_hyphens=False,
             break_long_words=False,  # a command can be copied
         )
         for item in items
+        for number, line in enumerate((item,) if isinstance(item, str) else item)
     )
-    return "\n".join(lines)
+    return "\n".join(lines).replace(NO_BREAK, " ")
+
+
+def _together(share: re.Match[str]) -> str:
+    return share[0].replace(" ", NO_BREAK)
 
 
 def _cut(text: str, length: int) -> str:

@@ -54,10 +54,11 @@ def play_episodes(game: Any, policy: Policy, episodes: int, seed: int) -> Iterat
     for number in range(episodes):
         if begin is not None:
             begin()
-        yield _episode(game, policy, checked(game, game.reset(seed if number == 0 else None)), most)
+        yield rest_of_episode(game, policy, checked(game, game.reset(seed if number == 0 else None)), most)
 
 
-def _episode(game: Game, policy: Policy, observation: Observation, most: int) -> Episode:
+def rest_of_episode(game: Game, policy: Policy, observation: Observation, most: int) -> Episode:
+    """Play from an observation on, so many steps at most; what came before it counts for nothing."""
     total, steps = 0.0, 0
     while observation.actions and steps < most and not (steps and is_stopped(game)):
         observation = checked(game, game.step(policy(observation)))

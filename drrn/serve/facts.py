@@ -14,6 +14,7 @@ from drrn.serve.playtests import PlayTestJob, close_job
 FACTS_SECONDS = 15  # that a game may take
 ASKED_AGAIN = 60.0  # seconds after which one is asked again that took too long: the machine may have been busy
 MOST_AT_ONCE = 2
+TOO_LONG = f"Its pages were not counted, which takes more than {FACTS_SECONDS} seconds; the play-test looks longer."
 
 Facts = tuple[dict[str, Any] | None, str | None]  # of a game, or why there are none
 
@@ -45,9 +46,9 @@ class FactsTable:
                 asked = asyncio.get_running_loop().run_in_executor(job.thread, job.ask, ("facts",), FACTS_SECONDS)
                 found: Facts = (await asked, None)
             except InputError as error:
-                found = (None, str(error))
-            except Refusal as error:
-                found, believed = (None, str(error)), time.monotonic() + ASKED_AGAIN
+                found = (None, f"Not all of its states are known. {error}")
+            except Refusal:
+                found, believed = (None, TOO_LONG), time.monotonic() + ASKED_AGAIN
             finally:
                 close_job(self._jobs.pop(entry.id))
         self._known[entry.id] = (found, believed)

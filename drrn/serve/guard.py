@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import secrets
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from drrn.pages import rendered
 from drrn.serve.answers import Refusal, refused
 
 POLICY = (
@@ -31,6 +34,7 @@ MOST_UPLOAD = 32 * 2**20  # bytes of all files of an upload
 FORM = 2**16  # bytes that a form takes beside its files
 UPLOADS = "/api/games"  # the one address that takes files
 SAFE = ("GET", "HEAD")
+NEEDED = "A token is needed: open the whole link that drrn serve printed."
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,8 @@ class Guard:
         headers = Headers(scope=scope)
         try:
             self._check_host(headers)
-            if self.access.token is not None and not self._knows_token(headers):
-                return self._entrance(scope, self.access.token)
+            if self.access.token is not None and (entrance := self._entrance(scope, headers, self.access.token)):
+                return entrance
             _check_origin(scope, headers)
             _check_length(scope, headers)
         except Refusal as refusal:
@@ -97,14 +101,28 @@ class Guard:
             return False
         return kept is not None and _equal(kept.value, self.access.token)
 
-    def _entrance(self, scope: Scope, token: str) -> Response:
-        """Whoever brings the token in the link is given a cookie, and the link without it."""
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-        if scope["path"] != "/" or scope["method"] not in SAFE or not _equal(given, token):
-            raise Refusal(403, "A token is needed: open the whole link that drrn serve printed.")
+    def _entrance(self, scope: Scope, headers: Headers, token: str) -> Response | None:
+        """Whoever brings the token in the link gets a cookie, and the link without it; None: they have it already."""
+        known, at_door = self._knows_token(headers), scope["path"] == "/" and scope["method"] in SAFE
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", []) if at_door else []
+        if known and not given:
+            return None
+        if not known and not (given and _equal(given[0], token)):
+            if at_door:
+                return _locked()
+            raise Refusal(403, NEEDED)
         response = RedirectResponse("/", 303)
         response.set_cookie(self.access.cookie, token, httponly=True, samesite="lax", path="/")
         return response
+
+
+def _locked() -> Response:
+    """The refusal as a page, for a person at the door; it carries its style in itself, and the policy names that."""
+    page = rendered("locked.html")
+    style = page.partition("<style>")[2].partition("</style>")[0]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = {"Content-Security-Policy": f"default-src 'none'; style-src 'sha256-{digest}'; frame-ancestors 'none'"}
+    return HTMLResponse(page, 403, policy)
 
 
 def _equal(given: str, wanted: str | None) -> bool:

@@ -24,6 +24,7 @@ from drrn.games.compiled.graph import Floats, Ints
 from drrn.text import ranges
 
 MOST_TEXTS = 5  # of one place: a passage may be told in many ways
+MOST_SEARCHED = 3_000  # letters of a place that can be searched for words
 MOST_WORDS = 8  # actions that lead one way
 
 AgentsPlay = tuple[tuple[str, float], Floats]  # the run and when its weights were written; each slot's probability
@@ -31,11 +32,11 @@ AgentsPlay = tuple[tuple[str, float], Floats]  # the run and when its weights we
 
 def told_map(drawn: StoryMap) -> dict[str, Any]:
     """The map as data."""
-    lists = zip(drawn.labels, drawn.reward, drawn.trap, drawn.visits, drawn.distance, strict=True)
+    lists = zip(drawn.labels, drawn.texts, drawn.reward, drawn.trap, drawn.visits, drawn.distance, strict=True)
     places = [
-        {"place": number, "label": label, "reward": reward, "ending": reward is not None, "trap": trap,
-         "visits": visits, "distance": distance}
-        for number, (label, reward, trap, visits, distance) in enumerate(lists)
+        {"place": number, "label": label, "text": text[:MOST_SEARCHED], "reward": reward, "ending": reward is not None,
+         "trap": trap, "visits": visits, "distance": distance}
+        for number, (label, text, reward, trap, visits, distance) in enumerate(lists)
     ]  # fmt: skip
     ways = [
         {"from": one, "to": other, "often": often, "words": _likeliest(drawn.words.get((one, other), {}))}
@@ -103,6 +104,11 @@ class CompiledPlaces:
         """How often random play is expected to come to each state."""
         return Chain(self.compiled, uniform(self.compiled)).visits()
 
+    @property
+    def all_pay_alike(self) -> bool:
+        """Whether no ending pays more than another, so that there is no best play."""
+        return len({reward for reward in self.drawn.reward if reward is not None}) <= 1
+
     @cached_property
     def best_play(self) -> Floats:
         """The probability of each slot under a best policy."""
@@ -134,8 +140,9 @@ class CompiledPlaces:
         """What comes after, if play begins in these states; by random play, the best, and an agent."""
         from_here = _Beginning(self.compiled, states, weight)
         found = {"random": from_here.odds(uniform(self.compiled)), "best": None, "agent": None}
-        with contextlib.suppress(InputError):  # where its return has no bound
-            found["best"] = from_here.odds(self.best_play)
+        if not self.all_pay_alike:
+            with contextlib.suppress(InputError):  # where its return has no bound
+                found["best"] = from_here.odds(self.best_play)
         if run is not None:
             found["agent"] = from_here.odds(self._agent_play(run))
         return found

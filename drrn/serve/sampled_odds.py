@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from drrn.authoring.sampled import mean_of
 from drrn.games import Game
 from drrn.games.contract import Observation
-from drrn.games.optional import ending_of, is_stopped, step_limit_of
+from drrn.games.optional import is_stopped, step_limit_of
+from drrn.playing.episodes import Policy, rest_of_episode
 
 MOST_GAMES, LEAST_GAMES = 300, 10  # fewer say nothing
 SECONDS = 3.0  # twice that, where there are few games yet
 MOST_MISSED = 100  # games after which few are not waited for: chance seldom leads to the place
 
-Choose = Callable[[Observation], int]
 
-
-def sampled_odds(game: Game, way: Sequence[str], choose: Choose, seconds: float = SECONDS) -> dict[str, Any] | None:
+def sampled_odds(game: Game, way: Sequence[str], choose: Policy, seconds: float = SECONDS) -> dict[str, Any] | None:
     """Play on from where a way leads, again and again; None where chance seldom leads there, or games take too long."""
     until, rewards, steps = time.monotonic() + seconds, list[float](), list[float]()
     endings: Counter[tuple[str, float]] = Counter()
@@ -33,12 +32,11 @@ def sampled_odds(game: Game, way: Sequence[str], choose: Choose, seconds: float 
             continue
         if begin is not None:
             begin()
-        last, taken = _played_on(game, shown, choose)
-        ended = last.ended
-        rewards.append(last.reward if ended else 0.0)
-        steps.append(taken)
-        if ended:
-            endings[str(ending_of(game, last)), last.reward] += 1
+        played = rest_of_episode(game, choose, shown, step_limit_of(game))
+        rewards.append(played.final_reward)
+        steps.append(played.steps)
+        if played.ending is not None:
+            endings[played.ending, played.final_reward] += 1
     return _told(rewards, steps, endings)
 
 
@@ -50,16 +48,6 @@ def _at_place(game: Game, way: Sequence[str], seed: int) -> Observation | None:
             return None
         shown = game.step(shown.actions.index(action))
     return shown
-
-
-def _played_on(game: Game, shown: Observation, choose: Choose) -> tuple[Observation, int]:
-    """The last page of a game that is played on, and the steps to it."""
-    limit = step_limit_of(game)
-    for taken in range(limit):
-        if shown.ended or is_stopped(game):
-            return shown, taken
-        shown = game.step(choose(shown))
-    return shown, limit
 
 
 def _told(rewards: list[float], steps: list[float], endings: Counter[tuple[str, float]]) -> dict[str, Any] | None:

@@ -97,7 +97,7 @@ function factsOf(game) {
   const line = h("p", { class: "small soft facts" }, "Looking at the whole game …");
   get(`/api/games/${part(game.id)}`)
     .then(({ facts, why_not: why }) => {
-      line.textContent = facts ? factWords(facts) : `Not all of its states are known. ${why || ""}`;
+      line.textContent = facts ? factWords(facts) : why || "";
       line.title = line.textContent;
     })
     .catch(() => (line.textContent = ""));

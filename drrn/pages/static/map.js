@@ -5,6 +5,8 @@ import { h, show } from "./dom.js";
 const NEAREST = 90; // units of the drawing that are shown at the least
 const STEP = 1.35; // of one zoom
 const MOST_FOUND = 40;
+const AROUND = 30; // letters shown before and after a word that was found
+const FAR = 0.35; // the scale below which the words of links cannot be read
 
 /** The drawing in a box of its own; `chosen(number)` is called for the page that was clicked. */
 export class StoryMapView {
@@ -19,6 +21,8 @@ export class StoryMapView {
     this.whole = { x, y, width, height };
     this.view = { ...this.whole };
     for (const name of ["width", "height"]) this.svg.removeAttribute(name);
+    this.groups = new Map([...this.svg.querySelectorAll(".place")].map((group) => [group.dataset.place, group]));
+    this.words = new Map(places.map((place) => [place, oneLine(place.text).toLowerCase()]));
     for (const link of this.svg.querySelectorAll("a, .place")) link.setAttribute("tabindex", "-1");
     this.box = h(
       "div",
@@ -42,7 +46,7 @@ export class StoryMapView {
   tools() {
     this.search = h("input", {
       type: "search",
-      placeholder: `Find a ${this.noun} …`,
+      placeholder: `Find a ${this.noun}, or words on it …`,
       "aria-label": `Find a ${this.noun}`,
       autocomplete: "off",
       oninput: () => this.find(),
@@ -70,29 +74,38 @@ export class StoryMapView {
     );
   }
 
+  /** Pages by their names, then by their words. */
   find() {
-    const asked = this.search.value.trim().toLowerCase();
-    this.found = asked ? this.places.filter((place) => place.label.toLowerCase().includes(asked)) : [];
+    const asked = oneLine(this.search.value).toLowerCase();
+    const isNamed = (place) => place.label.toLowerCase().includes(asked);
+    const named = asked ? this.places.filter(isNamed) : [];
+    const told = asked ? this.places.filter((place) => !isNamed(place) && this.words.get(place).includes(asked)) : [];
+    this.found = [...named, ...told];
     for (const group of this.svg.querySelectorAll(".place.match")) group.classList.remove("match");
     this.svg.classList.toggle("searching", this.found.length > 0);
     for (const place of this.found) this.group(place.place)?.classList.add("match");
-    const buttons = this.found
-      .slice(0, MOST_FOUND)
-      .map((place) =>
-        h(
-          "li",
-          {},
-          h(
-            "button",
-            { type: "button", class: "quiet", onclick: () => this.take(place) },
-            place.label,
-            place.ending ? h("span", { class: "tag" }, "ending") : null,
-          ),
-        ),
-      );
-    show(
-      this.results,
-      asked && !buttons.length ? h("li", { class: "small soft" }, `No ${this.noun} of that name.`) : buttons,
+    const rows = this.found.slice(0, MOST_FOUND).map((place, index) => this.row(place, index < named.length ? "" : asked));
+    const more = this.found.length - rows.length;
+    if (more > 0) rows.push(h("li", { class: "small soft" }, `… and ${more} more`));
+    if (asked && !rows.length) rows.push(h("li", { class: "small soft" }, `No ${this.noun} has this name or these words.`));
+    show(this.results, rows);
+  }
+
+  /** A page that was found; by its words: with them. */
+  row(place, asked) {
+    const at = asked ? this.words.get(place).indexOf(asked) : 0;
+    const [from, to] = [Math.max(0, at - AROUND), at + asked.length + AROUND];
+    const text = oneLine(place.text);
+    const around = `${from > 0 ? "… " : ""}${text.slice(from, to)}${to < text.length ? " …" : ""}`;
+    return h(
+      "li",
+      {},
+      h(
+        "button",
+        { type: "button", class: "quiet", onclick: () => this.take(place) },
+        h("span", {}, place.label, asked ? h("span", { class: "small soft" }, around) : null),
+        place.ending ? h("span", { class: "tag" }, "ending") : null,
+      ),
     );
   }
 
@@ -105,7 +118,7 @@ export class StoryMapView {
   }
 
   group(number) {
-    return this.svg.querySelector(`[data-place="${CSS.escape(String(number))}"]`);
+    return this.groups.get(String(number));
   }
 
   /** Bring a page into the middle and mark it. */
@@ -187,6 +200,7 @@ export class StoryMapView {
   draw() {
     const { x, y, width, height } = this.view;
     this.svg.setAttribute("viewBox", `${x} ${y} ${width} ${height}`);
+    this.svg.classList.toggle("far", this.box.clientWidth / width < FAR);
   }
 
   point(event) {
@@ -272,4 +286,8 @@ export class StoryMapView {
 
 function clamp(value, low, high) {
   return Math.min(Math.max(value, Math.min(low, high)), Math.max(low, high));
+}
+
+function oneLine(text) {
+  return (text || "").split(/\s+/).join(" ").trim();
 }

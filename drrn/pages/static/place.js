@@ -116,6 +116,7 @@ function odds(found, awaited = false) {
       "The odds from here are not known: the story has more states than were searched.",
     );
   const rows = rowsOf(found, known);
+  const paid = rows.some((row) => row.reward);
   const cells = (of) => [...known.map(([player]) => h("td", {}, of(player))), awaited ? h("td", {}, "…") : null];
   const line = (words, of, kind = null) => h("tr", { class: kind }, h("th", { scope: "row" }, words), cells(of));
   const heads = ["Ending", ...known.map(([, words]) => words), ...(awaited ? ["agent"] : [])];
@@ -143,10 +144,10 @@ function odds(found, awaited = false) {
       h(
         "tbody",
         {},
-        line("final reward", (player) => scoreOf(found.odds[player]), "scores"),
+        paid ? line("final reward", (player) => scoreOf(found.odds[player]), "scores") : null,
         rows
           .slice(0, MOST_ENDINGS)
-          .map((row) => line(`${row.name} (${reward(row.reward)})`, (player) => share(row.shares[player] ?? 0))),
+          .map((row) => line(paid ? `${row.name} (${reward(row.reward)})` : row.name, (player) => share(row.shares[player] ?? 0))),
         never ? line("never ends", (player) => share(found.odds[player].trapped ?? 0)) : null,
       ),
     ),
