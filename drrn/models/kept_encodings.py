@@ -35,7 +35,7 @@ class KeptLook:
 
 
 class KeptEncodings:
-    """A model's Q-values, with each distinct text of a replica encoded once; for one store, and no learning meanwhile."""
+    """A model's Q-values, each distinct text of a replica encoded once: for one store, while nothing is learned."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
