@@ -60,13 +60,14 @@ class KeptVectors:
     """The vectors of one encoder's texts, in rows by replica and id."""
 
     def __init__(self, model: Model, name: str) -> None:
-        self.model, self.name = model, name
-        self._forget()
+        self.model, self.name, self._count = model, name, 0
+        self._rows = np.full((len(model.seeds), 1), UNKNOWN)  # [R, texts + 1]
+        self._vectors = torch.empty(0, model.encoders[name].width, device=model.device)
 
     def look(self, ids: Ids, store: Store) -> KeptLook:
         """What ids [R, N] need, -1 where there is no text; those that are not known yet are encoded now."""
         if self._count > MOST_KEPT:
-            self._forget()
+            self._rows, self._count = np.full_like(self._rows, UNKNOWN), 0
         if (lacking := int(ids.max()) + 2 - self._rows.shape[1]) > 0:
             more = np.full((len(ids), lacking + self._rows.shape[1]), UNKNOWN)
             self._rows = np.concatenate([self._rows, more], axis=1)
@@ -85,8 +86,3 @@ class KeptVectors:
             self._vectors = torch.cat([self._vectors[:begin], room])
         self._vectors[begin : self._count] = found
         self._rows[np.arange(len(unique))[:, None], unique + 1] = np.arange(begin, self._count).reshape(unique.shape)
-
-    def _forget(self) -> None:
-        self._rows = np.full((len(self.model.seeds), 1), UNKNOWN)  # [R, texts + 1]
-        self._vectors = torch.empty(0, self.model.encoders[self.name].width, device=self.model.device)
-        self._count = 0
