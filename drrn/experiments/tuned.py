@@ -32,8 +32,8 @@ TUNED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     # are short of rewards, so α begins low. Chosen on seeds from 1,000 on.
     ("*", "suite-*", {"optimiser": "adam", "learning_rate": 0.002, "batch_size": 256, "keep": True, "epochs": 4}),
     ("*", "suite-*", {"n_steps": 3, "alpha_start": 0.3}),
-    ("*", "suite-*", {"rounds": 10, "episodes_per_round": 40, "evaluation_episodes": 5}),
-    ("twx-cookingworld", "suite-*", {"rounds": 15}),  # four rewards in a row are to be found
+    ("*", "suite-*", {"rounds": 8, "episodes_per_round": 40, "evaluation_episodes": 5}),
+    ("twx-cookingworld", "suite-*", {"rounds": 12}),  # four rewards in a row are to be found
     ("textworld-*", "suite-*", {"rounds": 4, "episodes_per_round": 15, "evaluation_episodes": 2}),
     ("scienceworld-*", "suite-*", {"rounds": 2, "episodes_per_round": 8, "evaluation_episodes": 1}),
     ("jericho-*", "suite-*", {"rounds": 4, "episodes_per_round": 6, "evaluation_episodes": 1}),
