@@ -21,7 +21,7 @@ from drrn.settings import Settings
 from drrn.training.reference_scores import reference_scores
 
 RANDOM_EPISODES = 2_000  # of a game that cannot be compiled
-SUITE_EPISODES = {"twx": 100, "textworld": 50}  # of random play in a suite's game
+SUITE_EPISODES = {"twx": 100, "textworld": 20}  # of random play in a suite's game
 FEW_EPISODES = 10  # of one whose steps are slow
 SUITE_KIND = "suite"  # the kind of game
 

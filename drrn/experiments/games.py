@@ -28,10 +28,10 @@ TWX_GAMES = (
     f"twx:cooking?numLocations=1&numIngredients=1&numDistractorItems=0&{SMALL}&variations=3&max_steps=25",
     f"twx:commonsense?numLocations=1&numItemsToPutAway=1&{SMALL}&variations=10&max_steps=20",
 )
-SCIENCE = "scienceworld:lifespan-longest-lived?simplifications=easy&max_steps=10&copies=2"
+SCIENCE = "scienceworld:lifespan-longest-lived?simplifications=easy&max_steps=10&copies=1"
 COIN_LEVEL, COIN_SEED = 5, 1
 COIN = f"tw-coin_collector-level{COIN_LEVEL}-seed{COIN_SEED}"  # what TextWorld makes, as tw-make would
-FILE_OPTIONS = "?max_steps=20&copies=2"
+FILE_OPTIONS = "?max_steps=20&copies=1"  # one environment keeps all lists of actions that were found
 
 
 @dataclass(frozen=True)
