@@ -4,7 +4,7 @@ import contextlib
 import os
 from pathlib import Path
 
-HEADER = bytes([8, 1, 0, 0]) + b"\0\x40" * 30
+HEADER = bytes([8, 1, 0, 0]) + b"\0\x40" * 11 + b"\0\0" + b"\0\x40" * 18  # it does not say how long it is
 
 
 def game_file(folder, name="tale.z8", known=True):

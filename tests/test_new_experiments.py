@@ -233,5 +233,5 @@ def test_few_episodes_are_played_of_a_suites_game(stand_ins):
     game = drrn.make("twx:coin")
     found = settings_of("twx-coin", SUITE_GRU, game, Scale())
     assert (found.replicas, found.encoder, found.keep) == (3, "gru", True)
-    assert Scale().final(SUITE_GRU, found) == {"softmax": 8, "greedy": 8}
+    assert set(Scale().final(SUITE_GRU, found)) == {"softmax", "greedy", "best"}
     assert settings_of("twx-coin", SUITE_GRU, game, Scale(quick=True)).episodes_per_round == 4

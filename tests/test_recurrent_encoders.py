@@ -11,6 +11,7 @@ from drrn.learning.q_learning import QLearning, differentiable
 from drrn.learning.replay import Batches
 from drrn.models import Pages
 from drrn.models.encoders.base import Leaves
+from drrn.models.kept_encodings import KeptEncodings
 from drrn.settings import Settings
 from tests.small_models import random_batches
 from tests.small_readers import TEXTS, reader
@@ -168,3 +169,13 @@ def test_what_a_bag_cannot_tell_apart_is_learned_from_the_order_of_words(name):
     assert error_after_learning("bag", name).min() > 0.9
     for encoder in ("lstm", "gru", "attention"):
         assert error_after_learning(encoder, name).max() < 0.1, encoder
+
+
+@pytest.mark.parametrize("encoder", ["lstm", "gru"])
+def test_encodings_that_are_kept_give_the_same_q_values(encoder):
+    model, chance = reader(encoder, seeds=(0, 1)), np.random.default_rng(0)
+    kept, texts = KeptEncodings(model), len(model.store.states)
+    for _ in range(4):
+        states, actions = chance.integers(-1, texts, (2, 3)), chance.integers(-1, texts, (2, 3, 2))
+        pages = Pages(states, actions)
+        assert torch.allclose(kept.q(pages, model.store), model.q(pages), atol=1e-6)

@@ -165,6 +165,7 @@ def test_options_can_stand_in_a_toml(game, tmp_path):
         ("scienceworld:boil?simplification=easy", 'no option "simplification". Did you mean "simplifications"\\?'),
         ("jericho:tale.z5", r"tale.z5: no such file. Did you mean"),
         ("jericho:none.z5", "not a story file of the Z-machine"),
+        ("jericho:cut.z5", "a story file that was cut short: 128 of its 512 bytes are there"),
         ("jericho:other.z5", "Jericho does not know this game"),
         ("textworld:lonely.z8", "there is no lonely.json beside it"),
         ("textworld:none.z5", "not a game of TextWorld"),
@@ -174,6 +175,8 @@ def test_a_mistake_is_told_in_one_sentence(game, tmp_path, name, sentence):
     (tmp_path / "none.z5").write_text("Once upon a time there was a file that was no story of the Z-machine at all.")
     (tmp_path / "none.json").write_text("{}")
     game_file(tmp_path, "other.z5", known=False)
+    whole = game_file(tmp_path, "cut.z5").read_bytes()
+    (tmp_path / "cut.z5").write_bytes(whole[:0x1A] + b"\0\x40" + whole[0x1C:])
     (tmp_path / "lonely.z8").write_bytes((tmp_path / "tale.z8").read_bytes())
     with pytest.raises(drrn.InputError, match=sentence) as caught:
         game(name)

@@ -99,11 +99,12 @@ class Careless:
         return drrn.Observation(self.page.text, kept, self.page.reward)
 
 
-def test_an_environment_that_was_killed_between_two_episodes_is_replaced(trouble, environments):
+def test_an_environment_that_was_killed_between_two_episodes_is_replaced(trouble, environments, caplog):
     first = trouble.reset(0)
     for pid in environments():
         os.killpg(pid, signal.SIGKILL)
     assert trouble.reset(0) == first
+    assert "the episode begins in a new environment" in caplog.text
 
 
 def test_where_a_suite_lists_no_actions_looking_remains(stand_ins, caplog):

@@ -30,6 +30,7 @@ from drrn.cli.show import (
 from drrn.errors import InputError
 from drrn.games import Compiled, Game, compile_game
 from drrn.games.compiled.compile import LIMIT, MEMORY
+from drrn.games.optional import close
 from drrn.games.stories.authored import Authored
 from drrn.games.stories.explore import LIMIT as EXPLORED
 from drrn.games.stories.paraphrases import DEFAULT_SET
@@ -44,8 +45,9 @@ def add_command(commands: Any) -> None:
         help="what a game holds: statistics, endings and their odds, the best play, a map",
         description="Go everywhere in a game and print the paper's table of statistics, the best score and that of "
         "random play (exact), and every ending with its reward and its odds. What a story's author asks for (ways, "
-        "coverage, dead ends, broken links) is told by drrn test. The game must be one that can be compiled; a story "
-        "too large for that is explored as far as the limit goes.",
+        "coverage, dead ends, broken links) is told by drrn test. A story too large to be compiled is explored as far "
+        "as the limit goes; a game that can only be stepped, such as a suite's, is played at random, and Ctrl-C prints "
+        "what was found so far.",
     )
     add_game_options(command)
     command.add_argument(
@@ -61,8 +63,8 @@ def add_command(commands: Any) -> None:
     command.add_argument(
         "--seconds",
         type=positive,
-        help="how long to search a story that its own engine plays (default: 60); what was found is kept, "
-        "so that nothing searches it again",
+        help="how long to search a story that its own engine plays (default: 60; what was found is kept, so that "
+        "nothing searches it again), or to play a game that can only be stepped (default: 30)",
     )
     command.add_argument("--walkthrough", action="store_true", help="print the best play, page by page, instead")
     command.set_defaults(run=run)
@@ -75,8 +77,11 @@ def run(options: argparse.Namespace) -> None:
     maps = _free_stem(options.plot, game.name) if options.plot else None
     compiled, why_not = _compiled(game, options)
     _clear_progress()
-    if compiled is None and (options.walkthrough or maps or not isinstance(game, Authored)):
+    if compiled is None and (options.walkthrough or maps):
         raise InputError(why_not)
+    if compiled is None and not isinstance(game, Authored):
+        _tell_stepped(game, why_not, options)
+        return
     if compiled and options.walkthrough:
         print((visible_json if options.json else visible)(told_walkthrough(compiled, options.json)))
         return
@@ -89,6 +94,21 @@ def run(options: argparse.Namespace) -> None:
     print(visible_json(survey_as_json(found)) if options.json else visible(told_survey(found, options.game)))
     if compiled and maps:
         _plot(compiled, maps)
+
+
+def _tell_stepped(game: Game, why_not: str, options: argparse.Namespace) -> None:
+    """What random games show of a game that can only be stepped."""
+    from drrn.authoring.stepped_survey import STEPPED_GAMES, STEPPED_SECONDS, stepped_survey
+    from drrn.cli.stepped_inspect import play_progress, told_stepped_survey
+
+    seconds = float(options.seconds or STEPPED_SECONDS)
+    try:
+        found = stepped_survey(game, why_not, seconds=seconds, progress=play_progress(STEPPED_GAMES, seconds))
+    finally:
+        _clear_progress()
+        close(game)
+    as_json = json.dumps(dataclasses.asdict(found), indent=2, ensure_ascii=False) if options.json else ""
+    print(visible_json(as_json) if options.json else visible(told_stepped_survey(found)))
 
 
 def _clear_progress() -> None:

@@ -21,7 +21,8 @@ from drrn.settings import Settings
 from drrn.training.reference_scores import reference_scores
 
 RANDOM_EPISODES = 2_000  # of a game that cannot be compiled
-SUITE_EPISODES = 10  # of a suite's game, whose steps are slow
+SUITE_EPISODES = {"twx": 100, "textworld": 20}  # of random play in a suite's game
+FEW_EPISODES = 10  # of one whose steps are slow
 SUITE_KIND = "suite"  # the kind of game
 
 
@@ -66,7 +67,8 @@ def suite_facts(game: Game, source: str) -> dict[str, Any]:
     """What is told of a suite's game: its name without the folder of a file, and random play, sampled."""
     suite, _, rest = source.partition(":")
     path, question, options = rest.partition("?")
-    played = summarise(play_episodes(another(game) or game, random_policy(0), SUITE_EPISODES, 0))
+    episodes = SUITE_EPISODES.get(suite, FEW_EPISODES)
+    played = summarise(play_episodes(another(game) or game, random_policy(0), episodes, 0))
     return {
         "title": title_of(game).partition(" (")[0],  # the source has its options
         "kind": SUITE_KIND,

@@ -84,7 +84,7 @@ class Scale:
     def final(self, variant: Variant, settings: Settings | None = None) -> dict[str, int]:
         """Episodes after the last round, by policy; a suite's game has few, as its settings say."""
         if settings is not None and variant in SUITE_JOBS:
-            return dict.fromkeys(("softmax", "greedy"), SUITE_FINAL * settings.evaluation_episodes)
+            return dict.fromkeys(("softmax", "greedy", "best"), SUITE_FINAL * settings.evaluation_episodes)
         asked = {"softmax": self.final_softmax, "greedy": self.final_greedy}
         return {**asked, "best": self.final_best} if isinstance(variant, Beyond) else asked
 

@@ -129,21 +129,23 @@ class Model:
         """Q-values [R, B, A]; where a page has no action, any number."""
         raise NotImplementedError
 
-    def q(self, pages: Pages, store: Store | None = None) -> Tensor:
+    def q(self, pages: Pages, store: Store | None = None, look_up: LookUp | None = None) -> Tensor:
         """Q-values [R, B, A] of pages, without gradients; `store` has their texts, if not the model's own."""
         if pages.actions.shape[2] > NARROW and not self.sees_menu:
-            return self._q_of_wide(pages, store)
+            return self._q_of_wide(pages, store, look_up)
         with torch.no_grad():
-            return self.forward(self.read(Pages(pages.states[None], pages.actions[None]), store)[0], None)
+            return self.forward(self.read(Pages(pages.states[None], pages.actions[None]), store, look_up)[0], None)
 
-    def q_of_pairs(self, states: Ids, actions: Ids, store: Store | None = None) -> Tensor:
+    def q_of_pairs(
+        self, states: Ids, actions: Ids, store: Store | None = None, look_up: LookUp | None = None
+    ) -> Tensor:
         """Q of texts and one action each, [R, N], without gradients; in pieces, so that memory is bounded."""
         size = max(1, PAIRS_AT_ONCE // len(states))
-        parts = [self.q(Pages(states[:, at : at + size], actions[:, at : at + size, None]), store)
+        parts = [self.q(Pages(states[:, at : at + size], actions[:, at : at + size, None]), store, look_up)
                  for at in range(0, states.shape[1], size)]  # fmt: skip
         return torch.cat(parts, dim=1).squeeze(2) if parts else torch.zeros(states.shape, device=self.device)
 
-    def _q_of_wide(self, pages: Pages, store: Store | None) -> Tensor:
+    def _q_of_wide(self, pages: Pages, store: Store | None, look_up: LookUp | None) -> Tensor:
         """Only the actions that are there are scored; 0 where there is none."""
         mask = pages.mask
         counts = mask.sum(axis=(1, 2))
@@ -152,7 +154,7 @@ class Model:
         states[there] = np.broadcast_to(pages.states[..., None], mask.shape)[mask]
         actions[there] = pages.actions[mask]
         found = torch.zeros(mask.shape, device=self.device)
-        found[torch.from_numpy(mask)] = self.q_of_pairs(states, actions, store)[torch.from_numpy(there)]
+        found[torch.from_numpy(mask)] = self.q_of_pairs(states, actions, store, look_up)[torch.from_numpy(there)]
         return found
 
     def read(self, pages: Pages, store: Store | None = None, look_up: LookUp | None = None) -> list[Reading]:

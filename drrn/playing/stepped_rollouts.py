@@ -14,6 +14,7 @@ from drrn.learning.replay import Transitions
 from drrn.learning.steps import Steps
 from drrn.models import Model, Pages
 from drrn.models.base import NARROW
+from drrn.models.kept_encodings import KeptEncodings
 from drrn.playing.episodes import Episode
 from drrn.playing.lanes import Lanes, LocalLanes, Seen
 from drrn.playing.policies import QPolicy, chances
@@ -71,17 +72,17 @@ class SteppedRollouts:
         self._wide.clear()
         free = list(range(min(self.lanes.most, len(waiting))))[::-1]
         seats: list[Seat] = []
-        store = self.model.store if learn else self.model.store.scratch()
+        store, kept = self.model.store if learn else self.model.store.scratch(), self._kept()
         while waiting or seats:
             begun = self.begin([(*waiting.pop(), free.pop()) for _ in range(min(len(free), len(waiting)))], store)
             for seat in begun:
                 rollouts[seat.replica].trajectories.append(seat.trajectory)
             seats = _those_on([*seats, *begun], free)  # a first page may end the story
             if seats:
-                self.step(seats, self.choices(seats, policy, generators, store), store)
+                self.step(seats, self.choices(seats, policy, generators, store, kept), store)
                 seats = _those_on(seats, free)
             if store is not self.model.store and max(len(store.states), len(store.actions)) > MOST_SCRATCH:
-                store = self._fresh(seats)
+                store, kept = self._fresh(seats), self._kept()
         return rollouts
 
     def begin(self, wanted: Sequence[tuple[int, int, int]], store: Store) -> list[Seat]:
@@ -94,12 +95,18 @@ class SteppedRollouts:
         return seats
 
     def choices(
-        self, seats: Sequence[Seat], policy: QPolicy, generators: Sequence[np.random.Generator], store: Store
+        self,
+        seats: Sequence[Seat],
+        policy: QPolicy,
+        generators: Sequence[np.random.Generator],
+        store: Store,
+        kept: KeptEncodings | None = None,
     ) -> list[Choice]:
-        """A choice for each seat, in the order of the seats, which are sorted by replica."""
+        """A choice for each seat, in the order of the seats, which are sorted by replica; by encodings that are kept,
+        where the weights stay as they are."""
         rows = [[seat.trajectory for seat in seats if seat.replica == r] for r in range(len(generators))]
         pages = pages_of([[trajectory.page for trajectory in row] for row in rows])
-        q = self.model.q(pages, store).cpu().numpy()
+        q = (kept or self.model).q(pages, store).cpu().numpy()
         found: list[Choice] = []
         for r, row in enumerate(rows):
             uniform = generators[r].random(len(row))
@@ -149,6 +156,9 @@ class SteppedRollouts:
         self.model.meet(replica, np.array([state]), np.array([a for a in menu if a not in actions], np.int64))
         states.add(state)
         actions.update(menu)
+
+    def _kept(self) -> KeptEncodings | None:
+        return KeptEncodings(self.model) if KeptEncodings.suits(self.model) else None
 
     def _fresh(self, seats: Sequence[Seat]) -> Store:
         """A scratch store that holds no more than what is shown now."""

@@ -116,3 +116,6 @@ def check_story_file(path: Path) -> None:
     places = [int.from_bytes(data[at : at + 2], "big") for at in (0x04, 0x08, 0x0A, 0x0C, 0x0E)]
     if len(data) < HEADER or not 1 <= data[0] <= 8 or not all(HEADER <= place <= len(data) for place in places):
         raise InputError(f"{path}: not a story file of the Z-machine (.z3, .z5, .z8)")
+    length = int.from_bytes(data[0x1A:0x1C], "big") * (2 if data[0] < 4 else 4 if data[0] < 6 else 8)
+    if length > len(data):
+        raise InputError(f"{path}: a story file that was cut short: {len(data):,} of its {length:,} bytes are there")

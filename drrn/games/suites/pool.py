@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import weakref
 
 from drrn.errors import InputError
 from drrn.games.suites.environment import SuitePage
 from drrn.games.suites.naming import SuiteChoice
 from drrn.games.suites.process import EnvironmentFailedError, EnvironmentProcess
+
+log = logging.getLogger("drrn")
 
 MOST_FAILURES = 3  # in a row: then it is no accident
 
@@ -72,6 +75,7 @@ class EnvironmentPool:
                 self.release(lease)
                 if last:
                     raise InputError(f"{self.choice.name}: {error}") from error
+                log.warning("%s: %s; the episode begins in a new environment", self.choice.name, error)
             except BaseException:  # a refusal, or Ctrl-C
                 self.release(lease)
                 raise

@@ -25,6 +25,7 @@ from drrn.games.suites.served import FAILED, REFUSED
 from drrn.games.suites.suite import Suite
 
 OPENING = 180  # seconds, at the least, for starting a process, a Java machine, and loading a game
+BEGINNING = 60  # seconds, at the least, for beginning an episode
 PATIENCE = 3.0  # seconds for a process to end by itself
 # The packages above the adaptors as empty ones: without all that `import drrn` brings, a process starts far sooner.
 START = """
@@ -54,10 +55,10 @@ class EnvironmentProcess:
         there.close()
         self.end = weakref.finalize(self, _end, self.pid, here)
         self.seconds = float(choice.options["seconds"])
-        self._ask((choice.suite.adaptor, choice.game, dict(choice.options)), "opening", self._opening)
+        self._ask((choice.suite.adaptor, choice.game, dict(choice.options)), "opening", max(self.seconds, OPENING))
 
     def reset(self, seed: int) -> SuitePage:
-        page: SuitePage = self._ask(("reset", seed), "the beginning of an episode", self._opening)
+        page: SuitePage = self._ask(("reset", seed), "the beginning of an episode", max(self.seconds, BEGINNING))
         return page
 
     def step(self, action: str) -> SuitePage:
@@ -69,10 +70,6 @@ class EnvironmentProcess:
         if self.end.alive:
             _kill(self.pid)
             self.end()
-
-    @property
-    def _opening(self) -> float:
-        return max(self.seconds, OPENING)
 
     def _ask(self, question: Any, what: str, seconds: float) -> Any:
         try:
