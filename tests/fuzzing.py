@@ -303,9 +303,13 @@ def _took_long(*_):
     raise TookLongError("30 seconds of the processor")
 
 
+def asked():
+    """What the command line asks for."""
+    options = argparse.ArgumentParser(prog="scripts/fuzz", description=WHAT)
+    options.add_argument("minutes", type=float, nargs="?", default=10, help="(default: 10)")
+    options.add_argument("seed", type=int, nargs="?", default=0, help="of the mutations (default: 0)")
+    return vars(options.parse_args())
+
+
 if __name__ == "__main__":
-    command = argparse.ArgumentParser(prog="scripts/fuzz", description=WHAT)
-    command.add_argument("minutes", type=float, nargs="?", default=10, help="(default: 10)")
-    command.add_argument("seed", type=int, nargs="?", default=0, help="of the mutations (default: 0)")
-    given = command.parse_args()
-    sys.exit(min(1, fuzz_for(given.minutes, given.seed)))
+    sys.exit(min(1, fuzz_for(**asked())))

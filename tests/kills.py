@@ -204,8 +204,13 @@ def kill_all(kills: int, seed: int) -> None:
     print(f"{kills} kills in {test.trials} runs: all ended with the bytes of a run that was never killed")
 
 
+def asked():
+    """What the command line asks for."""
+    options = argparse.ArgumentParser(prog="scripts/kill-test", description=WHAT)
+    options.add_argument("kills", type=int, nargs="?", default=100, help="(default: 100)")
+    options.add_argument("seed", type=int, nargs="?", default=0, help="of the moments (default: 0)")
+    return vars(options.parse_args())
+
+
 if __name__ == "__main__":
-    command = argparse.ArgumentParser(prog="scripts/kill-test", description=WHAT)
-    command.add_argument("kills", type=int, nargs="?", default=100, help="(default: 100)")
-    command.add_argument("seed", type=int, nargs="?", default=0, help="of the moments (default: 0)")
-    kill_all(**vars(command.parse_args()))
+    kill_all(**asked())
