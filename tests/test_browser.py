@@ -147,6 +147,8 @@ def test_a_play_test_tells_what_fails_and_its_map_can_be_searched_and_clicked(op
     page.locator(".place-told h3", has_text="Grey").wait_for()
     told = page.locator(".place-told").inner_text()
     assert "You are out on the water." in told and "agent" in told and "Island" in told
+    page.get_by_label("Find a passage").fill("with figs")  # words of a page
+    assert "Island" in page.locator(".map-found").inner_text()
     page.get_by_label("Find a passage").fill("isl")
     page.keyboard.press("Enter")
     page.locator(".place-told h3", has_text="Island").wait_for()

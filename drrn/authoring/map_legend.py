@@ -32,7 +32,7 @@ def legend_items(drawn: StoryMap, layout: MapLayout, width: float) -> list[Legen
     if rewards:
         span = f", from {rewards[0]:g} to {rewards[-1]:g}" if len(rewards) > 1 else ""
         pays = f", its colour by what it pays{span}," if any(rewards) else ""
-        signs.append(("ending", f"an ending{pays} and its share of random games"))
+        signs.append(("ending" if pays else "unpaid", f"an ending{pays} and its share of random games"))
     if any(drawn.trap):
         signs.append(("trap", "no ending can be reached from here, or not always"))
     signs.append(("on", "the wider, the more often random play goes there"))
@@ -79,6 +79,11 @@ def legend_svg(drawn: StoryMap, layout: MapLayout, width: float) -> list[str]:
 def _sign(sign: str) -> str:
     if sign in ("page", "start", "trap"):
         return f'<g class="{sign}"><rect class="frame" y="-7" width="{SIGN:.0f}" height="14" rx="4"/></g>'
+    if sign == "unpaid":
+        return (
+            f'<rect class="frame r{CLASSES // 2}" y="-7" width="{SIGN:.0f}" height="14" rx="7"/>'
+            f'<rect class="inner" x="2" y="-5" width="{SIGN - 4:.0f}" height="10" rx="5"/>'
+        )
     if sign == "ending":
         step = SIGN / CLASSES
         ramp = "".join(

@@ -136,6 +136,8 @@ def _draw_sign(axes: Any, item: LegendItem, top: float) -> None:
     x, y = item.x, top + item.y
     if item.sign in ("page", "start", "trap"):
         _draw_frame(axes, x, y - 7, SIGN, 14, LIGHT[item.sign], 0.8, 4.0)
+    elif item.sign == "unpaid":
+        _draw_frame(axes, x, y - 7, SIGN, 14, LIGHT_REWARDS[CLASSES // 2], 0.8, 7.0)
     elif item.sign == "ending":
         from matplotlib.patches import Rectangle
 
