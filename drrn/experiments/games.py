@@ -22,16 +22,16 @@ STORIES = "stories"  # what the paper's experiments are run on
 # One game of each kind, small enough for a few minutes: rooms, ingredients and things as few as make a game of it, and
 # a fixed set of variations, so that what is learned is how to play these, not how to play any. The answer to the last
 # action is left out of the text: a room and what one holds tell all that matters, in far fewer texts.
-SMALL = "includeDoors=0&text=look,inventory&copies=4"
+SMALL = "includeDoors=0&text=look,inventory&copies=2"
 TWX_GAMES = (
     f"twx:coin?numLocations=8&numDistractorItems=0&{SMALL}&variations=5&max_steps=30",
     f"twx:cooking?numLocations=1&numIngredients=1&numDistractorItems=0&{SMALL}&variations=3&max_steps=25",
     f"twx:commonsense?numLocations=1&numItemsToPutAway=1&{SMALL}&variations=10&max_steps=20",
 )
-SCIENCE = "scienceworld:lifespan-longest-lived?simplifications=easy&max_steps=6&copies=1"
+SCIENCE = "scienceworld:lifespan-longest-lived?simplifications=easy&max_steps=10&copies=1"
 COIN_LEVEL, COIN_SEED = 5, 1
 COIN = f"tw-coin_collector-level{COIN_LEVEL}-seed{COIN_SEED}"  # what TextWorld makes, as tw-make would
-FILE_OPTIONS = "?max_steps=15&copies=1"  # one environment keeps all lists of actions that were found
+FILE_OPTIONS = "?max_steps=20&copies=1"  # one environment keeps all lists of actions that were found
 
 
 @dataclass(frozen=True)
