@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from drrn.models.base import Model, Pages, picked
+from drrn.models.base import Model, Pages, picked, texts_of
 from drrn.models.encoders.base import Leaves, Look, Weights
-from drrn.models.encoders.word_table import distinct
 from drrn.text import Ids, Store
 
 MOST_KEPT = 2**15  # vectors of an encoder, of all replicas; then it begins anew
@@ -77,12 +77,24 @@ class KeptVectors:
         return KeptLook(functional.embedding(torch.from_numpy(self._rows[at]).to(self.model.device), self._vectors))
 
     def _encode(self, ids: Ids, store: Store) -> None:
-        unique, _ = distinct(ids)
-        look = self.model.look_up(self.name, unique[None], store)[0]
+        """Encode texts for the replicas that ask, and for those that know all their words: others soon show them."""
+        wanted = np.unique(ids)
+        everywhere = np.broadcast_to(wanted, (len(ids), len(wanted)))
+        look = self.model.look_up(self.name, everywhere[None], store)[0]
         found = picked(look.encode(self.model, None), look.places).flatten(0, 1)  # [R · U, H]
         begin, self._count = self._count, self._count + len(found)
         if self._count > len(self._vectors):
             room = found.new_empty(len(self._vectors) + len(found), found.shape[1])  # twice as much, at the least
             self._vectors = torch.cat([self._vectors[:begin], room])
         self._vectors[begin : self._count] = found
-        self._rows[np.arange(len(unique))[:, None], unique + 1] = np.arange(begin, self._count).reshape(unique.shape)
+        rows = np.arange(begin, self._count).reshape(everywhere.shape)
+        lasting = self._all_known(wanted, store) | (everywhere[:, :, None] == ids[:, None, :]).any(axis=2)
+        replicas, at = np.nonzero(lasting)
+        self._rows[replicas, wanted[at] + 1] = rows[replicas, at]
+
+    def _all_known(self, ids: Ids, store: Store) -> NDArray[np.bool_]:
+        """Whether each replica knows all words of each text, [R, U]: what it meets later changes nothing then."""
+        texts, table = texts_of(store, self.model.encoders[self.name]), self.model.tables[self.name]
+        found = [table.known[:, texts.words_of(ids[[at]])].all(axis=1) for at in range(len(ids)) if ids[at] >= 0]
+        none = [np.ones(len(table.seeds), bool)] if ids[0] < 0 else []
+        return np.stack([*none, *found], axis=1)

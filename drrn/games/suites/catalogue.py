@@ -27,6 +27,8 @@ _ALL = (
         ),
         properties=True,
         java=True,
+        # The quick compiler alone: in 2,000 steps of cooking it took half the time of both, start included.
+        java_options="-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
         aliases={"cooking": "cookingworld", "commonsense": "twc", "common-sense": "twc"},
         fallback=("look around",),
     ),
