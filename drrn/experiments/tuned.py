@@ -35,8 +35,8 @@ TUNED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("*", "suite-*", {"rounds": 8, "episodes_per_round": 40, "evaluation_episodes": 5}),
     ("twx-cookingworld", "suite-*", {"rounds": 12}),  # four rewards in a row are to be found
     ("textworld-*", "suite-*", {"rounds": 4, "episodes_per_round": 15, "evaluation_episodes": 2}),
-    ("scienceworld-*", "suite-*", {"rounds": 2, "episodes_per_round": 6, "evaluation_episodes": 1}),
-    ("jericho-*", "suite-*", {"rounds": 3, "episodes_per_round": 6, "evaluation_episodes": 1}),
+    ("scienceworld-*", "suite-*", {"rounds": 6, "episodes_per_round": 10, "evaluation_episodes": 2}),
+    ("jericho-*", "suite-*", {"rounds": 8, "episodes_per_round": 10, "evaluation_episodes": 2}),
     # A GRU takes a hundred times as long over a text as a bag does.
     ("*", "suite-gru", {"hidden": 64, "epochs": 2}),
 )
