@@ -211,7 +211,7 @@ ending = "Hall"
 odds = ">= 60 %"
 [[expect]]
 ending = "Hall"
-odds = "< 60 %"
+odds = "< 50 %"
 [[expect]]
 reachable = "Cellar"
 [[expect]]
