@@ -259,6 +259,19 @@ def test_the_fingerprint_is_of_all_that_play_depends_on(game, tmp_path):
     assert read_choice(f"jericho:{tmp_path / 'tale.z8'}").fingerprint != before
 
 
+def test_a_textworld_game_made_anew_on_another_day_has_the_same_fingerprint(tmp_path):
+    def fingerprint(day, words, quests=("coin",)):
+        story = tmp_path / "coin.z8"
+        story.write_bytes(b"\x08" + bytes(17) + day + bytes(4) + day[:2] + bytes(34))
+        told = {"grammar": {"names_to_exclude": words}, "quests": quests}
+        story.with_suffix(".json").write_text(json.dumps(told))
+        return read_choice(f"textworld:{story}").fingerprint
+
+    made = fingerprint(b"261116", ["attic", None, "coin"])
+    assert fingerprint(b"270101", [None, "coin", "attic"]) == made
+    assert fingerprint(b"261116", ["attic", None, "coin"], ("key",)) != made
+
+
 def test_other_names_are_left_to_others():
     assert names_a_suite("twx:coin") and names_a_suite("jericho:a/b.z5?seed=1")
     assert not any(map(names_a_suite, ["long-watch", "mygames:Doors", "twx", "tale.toml"]))

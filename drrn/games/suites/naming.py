@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -86,9 +88,26 @@ def read_choice(name: str) -> SuiteChoice:
 
 
 def hashes(path: str) -> dict[str, str]:
-    """A hash of a game's file, and of what belongs to it: TextWorld writes a JSON beside it."""
-    files = [Path(path), Path(path).with_suffix(".json")]
-    return {file.suffix: hashlib.sha256(file.read_bytes()).hexdigest() for file in files if file.is_file()}
+    """A hash of a game's file, and of the JSON that TextWorld writes beside it; a game made anew has the same hashes."""
+    story, beside = Path(path), Path(path).with_suffix(".json")
+    files: dict[Path, Callable[[bytes], bytes]] = {story: bytes}
+    if beside.is_file():
+        files = {story: _undated, beside: _in_order}
+    return {f.suffix: hashlib.sha256(plain(f.read_bytes())).hexdigest() for f, plain in files.items() if f.is_file()}
+
+
+def _undated(story: bytes) -> bytes:
+    """A Z-machine file without the day on which it was made, and without the checksum, which counts that day."""
+    return story[:0x12] + story[0x18:0x1C] + story[0x1E:]
+
+
+def _in_order(game: bytes) -> bytes:
+    """TextWorld's JSON with the one list sorted whose order differs each time it is written."""
+    with suppress(ValueError, TypeError, KeyError):
+        told = json.loads(game)
+        told["grammar"]["names_to_exclude"].sort(key=str)
+        return json.dumps(told, sort_keys=True).encode()
+    return game
 
 
 def _from_name(name: str) -> SuiteChoice:
