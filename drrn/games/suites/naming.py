@@ -88,7 +88,7 @@ def read_choice(name: str) -> SuiteChoice:
 
 
 def hashes(path: str) -> dict[str, str]:
-    """A hash of a game's file, and of the JSON that TextWorld writes beside it; a game made anew has the same hashes."""
+    """A hash of a game's file, and of the JSON that TextWorld writes beside it; a game made anew has the same."""
     story, beside = Path(path), Path(path).with_suffix(".json")
     files: dict[Path, Callable[[bytes], bytes]] = {story: bytes}
     if beside.is_file():
