@@ -44,7 +44,8 @@ def _play(found: SteppedSurvey) -> str:
     cut = ", then Ctrl-C" if found.interrupted else ""
     played = f"{counted(found.games, 'game')}, {counted(found.steps_taken, 'step')} in {found.seconds:.0f} s{cut}"
     if not (found.returns and found.steps and found.stopped and found.final_reward):
-        return f"Random play ({played}): no game was finished; more time: --seconds {2 * max(1, round(found.seconds))}"
+        more = "" if found.interrupted else f"; more time: --seconds {2 * max(1, round(found.seconds))}"
+        return f"Random play ({played}): no game was finished{more}"
     rows = [
         ["return", f"{_estimated(found.returns)}; the highest was {found.best_return:g}"],
         ["final reward", _estimated(found.final_reward)],
