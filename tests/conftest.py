@@ -149,7 +149,8 @@ def own_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
     before = set(sys.modules)
     yield tmp_path
     for name in set(sys.modules) - before:
-        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+        places = [getattr(sys.modules[name], "__file__", None), *getattr(sys.modules[name], "__path__", [])]
+        if any(str(tmp_path) in str(place) for place in places):  # a folder without __init__.py has no file
             del sys.modules[name]
 
 

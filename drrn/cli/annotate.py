@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from drrn.authoring.sampled_games import sampled_play
+from drrn.authoring.sampled_games import GAMES, sampled_play
 from drrn.authoring.survey import Ending, Survey, endings_played, survey
-from drrn.cli.show import add_game_options, add_limit, counted, one_line, open_game, states_progress
+from drrn.cli.show import add_game_options, add_limit, counted, games_progress, one_line, open_game, states_progress
 from drrn.errors import InputError
 from drrn.games.optional import title_of
 from drrn.games.stories.authored import Authored, authored
@@ -57,7 +57,8 @@ def run(options: argparse.Namespace) -> None:
 def _searched(game: Authored, options: argparse.Namespace) -> tuple[Survey, int]:
     """What was found, and how many endings of it by random games alone, which are played where not all was explored."""
     found = survey(game, options.limit, states_progress(options.limit))
-    play = None if found.complete else sampled_play(game, seconds=RANDOM_SECONDS)
+    progress = games_progress(GAMES)
+    play = None if found.complete else sampled_play(game, seconds=RANDOM_SECONDS, progress=progress)
     known = {(ending.passage, ending.rule) for ending in found.endings}
     more = [e for e in endings_played(game, play) if (e.passage, e.rule) not in known] if play else []
     return replace(found, endings=[*found.endings, *more]), len(more)
