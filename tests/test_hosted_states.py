@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from drrn.games.hosted.assignments import variable_uses
 from drrn.games.hosted.counters import counters
 from drrn.games.hosted.matters import Matters
 from drrn.games.hosted.past import Past
+from drrn.games.hosted.session import Session
+from drrn.games.hosted.stage import LostError, UnlistedError
 from drrn.games.stories.story import Passage, Story
 from tests.small_trainings import SMALL, alike
 from tests.tiny_engine import tiny_story
@@ -371,3 +374,21 @@ def test_what_a_library_of_sounds_keeps_tells_no_states_apart(opened):
     other.search_seconds = 0.3
     with pytest.raises(InputError, match="more lay ahead"):
         drrn.compile_game(other, cache=False)
+
+
+@needs_formats
+def test_a_page_that_draws_very_many_lots_is_come_back_to_by_few_attempts(tmp_path, monkeypatch):
+    monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
+    main(["formats", "add", str(FORMATS / "sugarcube")])
+    noise = (
+        "<<for _i = 0; _i lt 60; _i++>><<= random(0, 1)>><</for>><<run window.n = (window.n || 0) + 1>><<= window.n>>"
+    )
+    pages = {"Start": "[[Go->Noise]]", "Noise": f"{noise} [[On->End]]", "End": "End."}
+    game, attempts, restore = published(pages, "sugarcube", "2.37.3", tmp_path), [], Session.restore
+    monkeypatch.setattr(Session, "restore", lambda self, saved: attempts.append(saved) or restore(self, saved))
+    start = next(iter(game.opening()))[1]
+    for page in [game.after(start, 0, key) for key in range(7)]:  # more than there are engines
+        with suppress(LostError, UnlistedError):
+            game.after(page, 0, 0)
+    game.close()
+    assert attempts and len(attempts) <= 7 * 20

@@ -66,7 +66,7 @@ class _Search:
             self.sightings.throw(
                 f"{passage}: {error}", lambda: ClickPath((*path.actions, action), (*path.choices, index), comes_to="")
             )
-        return True
+        return time.monotonic() <= self.until
 
     def _outcomes(self, state: Hashable, index: int) -> Iterator[tuple[float, Hashable]]:
         """What chance can make of an action; some of it, where that cannot be listed."""

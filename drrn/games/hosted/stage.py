@@ -21,6 +21,7 @@ from drrn.games.stories.lots import EveryLot
 
 MOST_SESSIONS = 5  # engines at once, one more than games that play; each takes about 30 MB
 MOST_WAYS = 2_000  # in which chance may make one step come out, to be listed
+MOST_LOTS_BEFORE = 8  # that a link may draw before its passage is entered; a page of noise draws thousands
 MOST_REMEMBERED = 256 * 2**20  # characters of saved states; past that, steps are played anew each time
 
 
@@ -197,12 +198,12 @@ def _label(moment: Moment, link: int) -> str:
 
 
 def _ways_to_restore(saved: str | None) -> Iterator[str]:
-    """A saved state, and as it would be if the first of its lots were drawn before the passage was entered."""
+    """A saved state, and as it would be if the first few of its lots were drawn before the passage was entered."""
     if saved is None:
         return
     yield saved
     state = json.loads(saved)
-    while state["chance"]["lots"]:
+    for _ in range(min(MOST_LOTS_BEFORE, len(state["chance"]["lots"]))):
         state["chance"]["lots"].pop(0)
         yield json.dumps(state)
 
