@@ -100,11 +100,13 @@ def links_covered(links: Mapping[str, set[str]], seen: set[tuple[str, str]], lef
 def links_untaken(game: Game, links: Mapping[str, set[str]], sightings: Sightings) -> list[LinksUntaken]:
     """The links between passages that were reached which were not seen to lead where they say."""
     story, no_actions, reached = story_behind(game), links_left_out(game), sightings.passages
+    if story is None:
+        return []
     found = []
-    for name, targets in links.items() if story else ():
+    for name, targets in links.items():
         left = [to for to in targets if to in reached and to != name and (name, to) not in sightings.links]
         left = sorted(to for to in left if (name, to) not in no_actions)
-        if left and name in reached and story:
+        if left and name in reached:
             found.append(LinksUntaken(name, tuple(left), story.passages[name].line))
     return found
 

@@ -6,7 +6,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from drrn.authoring.sampled import SampledValue, mean_of, share_of
 from drrn.authoring.survey import last_words
@@ -104,8 +104,7 @@ def stepped_survey(
         interrupted = True
         if not met.pages:  # nothing to tell
             raise
-    found = _counted(game, why_not, met)
-    return replace(found, seconds=time.monotonic() - begun, interrupted=interrupted)
+    return _counted(game, why_not, met, time.monotonic() - begun, interrupted)
 
 
 def _play(game: Game, seed: int, met: _Met, until: float, progress: PlayProgress | None) -> None:
@@ -127,7 +126,7 @@ def _play(game: Game, seed: int, met: _Met, until: float, progress: PlayProgress
     met.played.append(Episode(shown.reward if shown.ended else 0.0, total, steps, ending))
 
 
-def _counted(game: Game, why_not: str, met: _Met) -> SteppedSurvey:
+def _counted(game: Game, why_not: str, met: _Met, seconds: float, interrupted: bool) -> SteppedSurvey:
     played, totals = met.played, [episode.total for episode in met.played]
     stopped = sum(episode.ending is None for episode in played)
     return SteppedSurvey(
@@ -136,8 +135,8 @@ def _counted(game: Game, why_not: str, met: _Met) -> SteppedSurvey:
         why_not=why_not,
         note=str(getattr(game, "note", "") or ""),
         games=len(played),
-        seconds=0.0,
-        interrupted=False,
+        seconds=seconds,
+        interrupted=interrupted,
         max_steps=step_limit_of(game),
         steps_taken=met.steps_taken,
         pages=len(met.pages),

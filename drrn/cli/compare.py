@@ -78,11 +78,9 @@ def _new_files(name: Path) -> list[Path]:
 
 def _free_files(name: str) -> list[Path]:
     """The files to draw to where none were named: NAME, or else the first of NAME-2, NAME-3 … that is free."""
-    for number in itertools.count(1):
-        paths = _drawings(Path(name if number == 1 else f"{name}-{number}"))
-        if not any(path.exists() for path in paths):
-            return paths
-    raise AssertionError("there are more numbers than files")
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    drawings = (_drawings(Path(each)) for each in names)
+    return next(paths for paths in drawings if not any(path.exists() for path in paths))
 
 
 def _drawings(name: Path) -> list[Path]:

@@ -6,8 +6,8 @@ import sys
 import time
 
 from drrn.authoring.sampled import SampledValue
-from drrn.authoring.shares import share
 from drrn.authoring.stepped_survey import EndingMet, PlayProgress, SteppedSurvey
+from drrn.authoring.told import estimated
 from drrn.cli.show import counted, one_line, table
 
 BAR = 20  # characters of the progress bar
@@ -47,10 +47,10 @@ def _play(found: SteppedSurvey) -> str:
         more = "" if found.interrupted else f"; more time: --seconds {2 * max(1, round(found.seconds))}"
         return f"Random play ({played}): no game was finished{more}"
     rows = [
-        ["return", f"{_estimated(found.returns)}; the highest was {found.best_return:g}"],
-        ["final reward", _estimated(found.final_reward)],
-        ["steps", f"{_estimated(found.steps)}; the limit is {found.max_steps:,}"],
-        ["stopped, not ended", _share(found.stopped)],
+        ["return", f"{_number(found.returns)}; the highest was {found.best_return:g}"],
+        ["final reward", _number(found.final_reward)],
+        ["steps", f"{_number(found.steps)}; the limit is {found.max_steps:,}"],
+        ["stopped, not ended", estimated(found.stopped)],
     ]
     lines = "\n".join(f"  {line}" for line in table(rows).splitlines())
     return f"Random play ({played}; mean ± standard error)\n\n{lines}"
@@ -58,7 +58,7 @@ def _play(found: SteppedSurvey) -> str:
 
 def _endings(endings: list[EndingMet]) -> str:
     rows = [
-        [ending.name, _share(ending.share), _estimated(ending.returns), ending.fewest_steps,
+        [ending.name, estimated(ending.share), _number(ending.returns), ending.fewest_steps,
          one_line(ending.last_words)[:LAST_WORDS]]
         for ending in endings
     ]  # fmt: skip
@@ -66,12 +66,8 @@ def _endings(endings: list[EndingMet]) -> str:
     return "\n".join(f"  {line}" for line in drawn.splitlines())
 
 
-def _estimated(value: SampledValue) -> str:
+def _number(value: SampledValue) -> str:
     return f"{value.mean:.2f} ± {value.error:.2f}"
-
-
-def _share(value: SampledValue) -> str:
-    return f"{share(value.mean)} ± {share(value.error)}"
 
 
 def play_progress(games: int, seconds: float) -> PlayProgress | None:
