@@ -6,11 +6,15 @@ from types import TracebackType
 
 from playwright.sync_api import BrowserContext, Page, Route, sync_playwright
 
-from drrn.games.hosted.shown import Shown, read_shown
-from drrn.games.hosted.source import DRIVER, prepared, scripts
+from drrn.stories.hosted.shown import Shown, read_shown
+from drrn.stories.hosted.source import DRIVER, prepared, scripts
 
 ADDRESS = "http://story.test/"
-QUIET = ("--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND", "--autoplay-policy=no-user-gesture-required")
+QUIET = (
+    "--no-sandbox",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--autoplay-policy=no-user-gesture-required",
+)
 
 # What Chromium moves by a clock that cannot be replaced, animations and going back, is awaited or ended at once.
 STILL = """
@@ -57,7 +61,12 @@ class Chromium:
     def __enter__(self) -> Chromium:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self.browser.close()
         self.playwright.stop()
 
@@ -76,7 +85,9 @@ class Chromium:
         self.page.route(ADDRESS, answer)
         self.page.goto(ADDRESS, wait_until="networkidle")
         shown = read_shown(self.page.evaluate(f"__drrn.opened({seed})"))
-        if not shown.links:  # it may wait for a sound that will never come, and be told so a little later
+        if (
+            not shown.links
+        ):  # it may wait for a sound that will never come, and be told so a little later
             self.page.wait_for_timeout(1000)
             shown = read_shown(self.page.evaluate(f"__drrn.opened({seed})"))
         return shown

@@ -72,7 +72,9 @@ def our_update(case: Case, encoder: str, device: str) -> Update:
     model = build_model("drrn", shape, store, list(range(case.replicas)), torch.device(device))
     for replica in range(case.replicas):
         model.meet(replica, np.arange(len(store.states)), np.arange(len(store.actions)))
-    settings = Settings(replicas=case.replicas, learning_rate=1e-4, optimiser="adam", loss="huber", clip=CLIP)
+    settings = Settings(
+        replicas=case.replicas, learning_rate=1e-4, optimiser="adam", loss="huber", clip=CLIP
+    )
     learner = QLearning(model, settings)
     prepared = batches_of(case, np.random.default_rng(1), AT_ONCE)
     return lambda: learner.update(prepared)
@@ -119,16 +121,36 @@ def made_up(case: Case) -> Work:
 
 def our_sampled_update(work: Work, batch: int, device: str) -> Update:
     """An update of ours, from a sample of its replay buffer."""
-    shape = Shape(UNITS, 1, "network", most_actions=max(map(len, work.next_actions)), encoder=encoder_of("gru"))
+    shape = Shape(
+        UNITS,
+        1,
+        "network",
+        most_actions=max(map(len, work.next_actions)),
+        encoder=encoder_of("gru"),
+    )
     model = build_model("drrn", shape, work.store, [0], torch.device(device))
     model.meet(0, np.arange(len(work.store.states)), np.arange(len(work.store.actions)))
-    settings = {"learning_rate": 1e-4, "optimiser": "adam", "loss": "huber", "clip": CLIP, "capacity": TRANSITIONS}
+    settings = {
+        "learning_rate": 1e-4,
+        "optimiser": "adam",
+        "loss": "huber",
+        "clip": CLIP,
+        "capacity": TRANSITIONS,
+    }
     learner = QLearning(model, Settings(replicas=1, batch_size=batch, **settings))
     ones = np.ones(len(work.states), np.float32)
     menus = Menus.of([[action] for action in work.taken]), Menus.of(work.next_actions)
     states, following = np.array(work.states), np.array(work.next_states)
     learner.buffers[0].add(
-        Transitions(states, menus[0], np.zeros(len(ones), np.int64), ones, DISCOUNT * ones, following, menus[1])
+        Transitions(
+            states,
+            menus[0],
+            np.zeros(len(ones), np.int64),
+            ones,
+            DISCOUNT * ones,
+            following,
+            menus[1],
+        )
     )
     generator = np.random.default_rng(2)
     return lambda: learner.learn_once([generator], [True])
@@ -138,13 +160,28 @@ def their_update(work: Work, batch: int, path: Path) -> Update:
     """An update of microsoft/tdqn's agent, from a sample of its own replay memory."""
     words = max(len(work.store.states.vocabulary), len(work.store.actions.vocabulary))
     theirs = loaded(path, words)
-    options = {"gamma": DISCOUNT, "batch_size": batch, "spm_path": "", "embedding_dim": UNITS, "output_dir": ""}
-    options |= {"hidden_dim": UNITS, "memory_size": TRANSITIONS, "clip": CLIP, "learning_rate": 1e-4}
+    options = {
+        "gamma": DISCOUNT,
+        "batch_size": batch,
+        "spm_path": "",
+        "embedding_dim": UNITS,
+        "output_dir": "",
+    }
+    options |= {
+        "hidden_dim": UNITS,
+        "memory_size": TRANSITIONS,
+        "clip": CLIP,
+        "learning_rate": 1e-4,
+    }
     agent = theirs.DRRN_Agent(types.SimpleNamespace(**options))
     states = [theirs.State(*parts(text)) for text in texts_of(work.store.states)]
     actions = texts_of(work.store.actions)
-    for now, taken, then, menu in zip(work.states, work.taken, work.next_states, work.next_actions, strict=True):
-        shown = [actions[action] for action in menu] or [actions[taken]]  # it must be given an action at an ending
+    for now, taken, then, menu in zip(
+        work.states, work.taken, work.next_states, work.next_actions, strict=True
+    ):
+        shown = [actions[action] for action in menu] or [
+            actions[taken]
+        ]  # it must be given an action at an ending
         agent.observe(states[now], actions[taken], 1.0, states[then], shown, not menu)
     return agent.update
 
@@ -221,7 +258,8 @@ def compare(path: Path, game: str, batches: list[int], seconds: float, device: s
             turns = turns_of(pair, seconds, device)
             ours, theirs = (batch / middle(turn[who].own for turn in turns) for who in (0, 1))
             times, by_clock = (
-                middle(getattr(their, kind) / getattr(our, kind) for our, their in turns) for kind in ("own", "clock")
+                middle(getattr(their, kind) / getattr(our, kind) for our, their in turns)
+                for kind in ("own", "clock")
             )
             print(
                 f"{name}, batch {batch}: ours {ours:,.0f} transitions a second, theirs {theirs:,.0f}: "
@@ -231,7 +269,9 @@ def compare(path: Path, game: str, batches: list[int], seconds: float, device: s
             )
 
 
-def report(encoders: list[str], replicas: list[int], batches: list[int], seconds: float, device: str) -> None:
+def report(
+    encoders: list[str], replicas: list[int], batches: list[int], seconds: float, device: str
+) -> None:
     """Each encoder, by replicas and batch."""
     print(f"matrix product of a core: {matrix_speed() / 1e9:.0f} GFLOP/s")
     for encoder in encoders:
@@ -240,17 +280,34 @@ def report(encoders: list[str], replicas: list[int], batches: list[int], seconds
                 case = Case(replicas=count, batch=batch, hidden=UNITS)
                 turns = turns_of([our_update(case, encoder, device)], seconds, device)
                 rate = AT_ONCE * batch * count / middle(turn.own for (turn,) in turns)
-                print(f"{encoder}, R = {count}, batch {batch}: {rate:,.0f} transitions a second", flush=True)
+                print(
+                    f"{encoder}, R = {count}, batch {batch}: {rate:,.0f} transitions a second",
+                    flush=True,
+                )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tdqn", type=Path, metavar="FILE", help="drrn/drrn.py of a clone of microsoft/tdqn")
-    parser.add_argument("--game", default="long-watch", help="played beside tdqn (default: %(default)s)")
-    parser.add_argument("--encoders", nargs="+", default=list(ENCODERS), help="(default: %(default)s)")
-    parser.add_argument("--replicas", nargs="+", type=int, default=[1, 5], help="(default: %(default)s)")
-    parser.add_argument("--batches", nargs="+", type=int, default=list(BATCHES), help="(default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=5.0, help="for each measurement (default: %(default)s)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--tdqn", type=Path, metavar="FILE", help="drrn/drrn.py of a clone of microsoft/tdqn"
+    )
+    parser.add_argument(
+        "--game", default="long-watch", help="played beside tdqn (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--encoders", nargs="+", default=list(ENCODERS), help="(default: %(default)s)"
+    )
+    parser.add_argument(
+        "--replicas", nargs="+", type=int, default=[1, 5], help="(default: %(default)s)"
+    )
+    parser.add_argument(
+        "--batches", nargs="+", type=int, default=list(BATCHES), help="(default: %(default)s)"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=5.0, help="for each measurement (default: %(default)s)"
+    )
     parser.add_argument("--device", default="cpu", help="(default: %(default)s)")
     options = parser.parse_args()
     torch.set_num_threads(1)

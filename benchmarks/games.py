@@ -16,9 +16,11 @@ import time
 import numpy as np
 
 import drrn
-from drrn.exact.chain import softmax_of_slots
-from drrn.games import BUILT_IN, Compiled, Game
-from drrn.games.compiled.lockstep import PagePolicy, SlotPolicy
+from drrn.compiled.chain import softmax_of_slots
+from drrn.compiled.game import Compiled
+from drrn.compiled.lockstep import PagePolicy, SlotPolicy
+from drrn.game.contract import Game
+from drrn.game.make import BUILT_IN
 
 
 def look_ups_a_second(seconds: float) -> float:
@@ -62,7 +64,9 @@ def compiled_steps_a_second(game: Compiled, policy: SlotPolicy, seconds: float) 
 def page_policy(game: Compiled) -> PagePolicy:
     """Softmax over a table of Q-values, as a policy that sees text and action ids."""
     draws = np.random.default_rng(0)
-    table = np.full((len(game.texts), len(game.actions) + 1), -np.inf, np.float32)  # the last column is of no action
+    table = np.full(
+        (len(game.texts), len(game.actions) + 1), -np.inf, np.float32
+    )  # the last column is of no action
     table[:, :-1] = draws.normal(size=(len(game.texts), len(game.actions)))
 
     def choose(texts: np.ndarray, actions: np.ndarray) -> np.ndarray:
@@ -83,16 +87,22 @@ def report_compiled(game: Game, engine: float, seconds: float) -> None:
         "softmax of a Q-table, looked up page by page": page_policy(compiled),
         "softmax of a Q-table, as probabilities": softmax_of_slots(compiled, q),
     }
-    print(f"{game.name}, compiled in {took:.1f} s to {len(compiled):,} states, 10,000 episodes at once:")
+    print(
+        f"{game.name}, compiled in {took:.1f} s to {len(compiled):,} states, 10,000 episodes at once:"
+    )
     for name, policy in policies.items():
         speed = compiled_steps_a_second(compiled, policy, seconds)
         print(f"  {name}: {speed:,.0f} steps a second ({speed / engine:.0f} times the engine)")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("games", nargs="*", default=list(BUILT_IN), metavar="GAME")
-    parser.add_argument("--seconds", type=float, default=5.0, help="for each measurement (default: %(default)s)")
+    parser.add_argument(
+        "--seconds", type=float, default=5.0, help="for each measurement (default: %(default)s)"
+    )
     options = parser.parse_args()
     unit = look_ups_a_second(options.seconds)
     print(f"reference: {unit:,.0f} look-ups with a draw a second")

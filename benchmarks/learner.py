@@ -55,7 +55,9 @@ def fill(found: Lexicon, texts: int, length: int, generator: np.random.Generator
         found.id(" ".join(f"w{i}" for i in generator.choice(vocabulary, length, p=shares)))
 
 
-def learner_of(case: Case, kind: type[QLearning] = FastQLearning) -> tuple[QLearning, np.random.Generator]:
+def learner_of(
+    case: Case, kind: type[QLearning] = FastQLearning
+) -> tuple[QLearning, np.random.Generator]:
     generator = np.random.default_rng(0)
     words = [f"w{i}" for i in range(case.vocabulary)]
     store = Store.of_words(words, words[:420])
@@ -78,7 +80,9 @@ def batches_of(case: Case, generator: np.random.Generator, count: int) -> Batche
         )
 
     ones = np.ones(shape, np.float32)
-    return Batches(pages(), generator.integers(case.actions, size=shape), ones, 0.9 * ones, pages(), ones)
+    return Batches(
+        pages(), generator.integers(case.actions, size=shape), ones, 0.9 * ones, pages(), ones
+    )
 
 
 def speed(
@@ -99,10 +103,16 @@ def speed(
         fastest = min(fastest, time.perf_counter() - began)
         calls += 1
     rate = at_once * case.batch * case.replicas / fastest
-    return rate, operations(case, learner, prepared[0]), operations(case, learner, prepared[0], np.ravel)
+    return (
+        rate,
+        operations(case, learner, prepared[0]),
+        operations(case, learner, prepared[0], np.ravel),
+    )
 
 
-def operations(case: Case, learner: QLearning, batches: Batches, distinct: Distinct = np.unique) -> float:
+def operations(
+    case: Case, learner: QLearning, batches: Batches, distinct: Distinct = np.unique
+) -> float:
     """Of one transition: what encoding the texts once, and the taken ones backwards, comes to."""
     h, total = case.hidden, 0.0
     model = learner.model
@@ -110,7 +120,11 @@ def operations(case: Case, learner: QLearning, batches: Batches, distinct: Disti
         for r in range(case.replicas):
             for texts, now, then in (
                 (model.store.states, batches.pages.states[k, r], batches.next_pages.states[k, r]),
-                (model.store.actions, batches.chosen[k, r], batches.next_pages.actions[k, r].ravel()),
+                (
+                    model.store.actions,
+                    batches.chosen[k, r],
+                    batches.next_pages.actions[k, r].ravel(),
+                ),
             ):
                 lengths = np.diff(texts.bags().starts)
                 forwards, backwards = distinct(np.concatenate([now, then])), distinct(now)
@@ -154,7 +168,11 @@ GROWTH = {
 }
 
 
-LABELS = {"vocabulary": "words in the vocabulary", "texts": "distinct states", "actions": "actions of a state"}
+LABELS = {
+    "vocabulary": "words in the vocabulary",
+    "texts": "distinct states",
+    "actions": "actions of a state",
+}
 
 
 def growth(seconds: float, out: Path) -> None:
@@ -163,8 +181,17 @@ def growth(seconds: float, out: Path) -> None:
     for axis, cases in GROWTH.items():
         for case in cases:
             rate, needed, _ = speed(case, seconds, at_once=64)
-            rows.append({"axis": axis, "size": getattr(case, axis), "microseconds": 1e6 / rate, "operations": needed})
-            print(f"{axis} {getattr(case, axis):>7,}: {1e6 / rate:8.1f} µs a transition", flush=True)
+            rows.append(
+                {
+                    "axis": axis,
+                    "size": getattr(case, axis),
+                    "microseconds": 1e6 / rate,
+                    "operations": needed,
+                }
+            )
+            print(
+                f"{axis} {getattr(case, axis):>7,}: {1e6 / rate:8.1f} µs a transition", flush=True
+            )
     with (out / "growth.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
@@ -179,7 +206,13 @@ def growth(seconds: float, out: Path) -> None:
         mine = [row for row in rows if row["axis"] == axis]
         sizes, times = [row["size"] for row in mine], [row["microseconds"] for row in mine]
         ax.loglog(sizes, times, "o-", color="#1f5fa8", label="measured")
-        ax.loglog(sizes, [times[0] * size / sizes[0] for size in sizes], ":", color="#888888", label="in proportion")
+        ax.loglog(
+            sizes,
+            [times[0] * size / sizes[0] for size in sizes],
+            ":",
+            color="#888888",
+            label="in proportion",
+        )
         ax.set(xlabel=LABELS[axis], ylim=(1, 1e4))
         ax.grid(alpha=0.3)
     axes[0].set_ylabel("µs a transition")
@@ -189,10 +222,16 @@ def growth(seconds: float, out: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--growth", action="store_true", help="measure how time grows with sizes")
-    parser.add_argument("--seconds", type=float, default=5.0, help="for each measurement (default: %(default)s)")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks"), help="where growth.csv and growth.png go")
+    parser.add_argument(
+        "--seconds", type=float, default=5.0, help="for each measurement (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("benchmarks"), help="where growth.csv and growth.png go"
+    )
     options = parser.parse_args()
     torch.set_num_threads(1)
     if options.growth:

@@ -41,7 +41,11 @@ class Endless:
 
     def step(self, index: int) -> drrn.Observation:
         self.step_number += 1
-        return self._page() if self.step_number < 100 else drrn.Observation("the end", (), float(index))
+        return (
+            self._page()
+            if self.step_number < 100
+            else drrn.Observation("the end", (), float(index))
+        )
 
     def _page(self) -> drrn.Observation:
         Endless.shown += 1
@@ -57,14 +61,19 @@ def peak() -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
     parser.add_argument("--texts", type=int, default=1_000_000)
-    parser.add_argument("--keep", action="store_true", help="the replay buffer keeps all transitions")
+    parser.add_argument(
+        "--keep", action="store_true", help="the replay buffer keeps all transitions"
+    )
     options = parser.parse_args()
     print(f"Python with PyTorch: {peak():,.0f} MB", flush=True)
     trainer = drrn.trainer(Endless(), paper=True, rounds=10**6, keep=options.keep)
     start = time.perf_counter()
     for finished in trainer.train():
         seconds = time.perf_counter() - start
-        print(f"round {finished.number}: {Endless.shown:>9,} texts  {peak():6,.0f} MB  {seconds:5.0f} s", flush=True)
+        print(
+            f"round {finished.number}: {Endless.shown:>9,} texts  {peak():6,.0f} MB  {seconds:5.0f} s",
+            flush=True,
+        )
         if Endless.shown >= options.texts:
             break
 

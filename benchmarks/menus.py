@@ -54,7 +54,14 @@ class Doors:
         if place == "square":
             return [(1.0, (index, visits + 1))]
         paid = place % 10 == index
-        return [(1.0, ("over" if visits == VISITS else "square", visits) if not paid else ("coin", visits))]
+        return [
+            (
+                1.0,
+                ("over" if visits == VISITS else "square", visits)
+                if not paid
+                else ("coin", visits),
+            )
+        ]
 
     def look(self, state: Any) -> drrn.Observation:
         place, visits = state
@@ -63,9 +70,13 @@ class Doors:
         if place == "coin":
             return drrn.Observation("You find a coin.", (), 10.0 - visits)
         if place == "square":
-            return drrn.Observation(f"A square with many doors. You have seen {visits} rooms.", self.doors)
+            return drrn.Observation(
+                f"A square with many doors. You have seen {visits} rooms.", self.doors
+            )
         actions = ("Look under the bed.", "Look behind the stove.", "Leave.")
-        return drrn.Observation(f"A {COLOURS[place % 10]} room, number {place}, with a bed and a stove.", actions)
+        return drrn.Observation(
+            f"A {COLOURS[place % 10]} room, number {place}, with a bed and a stove.", actions
+        )
 
     def reset(self, seed: int | None = None) -> drrn.Observation:
         ((_, self.state),) = self.opening()
@@ -80,21 +91,34 @@ class Doors:
 
 def measure(case: str, links: int, replicas: int) -> None:
     """Two rounds of one case, played, learned and evaluated: what they took."""
-    settings = {"rounds": 2, "episodes_per_round": 100, "evaluation_episodes": 20, "replicas": replicas, **CASES[case]}
+    settings = {
+        "rounds": 2,
+        "episodes_per_round": 100,
+        "evaluation_episodes": 20,
+        "replicas": replicas,
+        **CASES[case],
+    }
     start = time.process_time()  # of this process alone: others may be at work
     trainer = drrn.trainer(Doors(links), **settings)
     finished = list(trainer.train())
     seconds = time.process_time() - start
     rate = sum(each.transitions for each in finished) / seconds
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"{links:>6,} links  {case:<17} {peak:6.2f} GB  {rate:>8,.0f} transitions/s  {seconds:6.1f} s", flush=True)
+    print(
+        f"{links:>6,} links  {case:<17} {peak:6.2f} GB  {rate:>8,.0f} transitions/s  {seconds:6.1f} s",
+        flush=True,
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--links", type=int, nargs="+", default=[20, 2000, 3000])
     parser.add_argument("--replicas", type=int, default=2)
-    parser.add_argument("--limit", type=float, default=12, help="GB that a case may take (default: %(default)s)")
+    parser.add_argument(
+        "--limit", type=float, default=12, help="GB that a case may take (default: %(default)s)"
+    )
     parser.add_argument("--case", choices=tuple(CASES), help="this one alone, here")
     options = parser.parse_args()
     if options.case:
@@ -108,7 +132,11 @@ def main() -> None:
             command = [sys.executable, __file__, *asked, "--limit", str(options.limit)]
             done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
             if done.returncode:
-                why = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}"
+                why = (
+                    done.stderr.strip().splitlines()[-1]
+                    if done.stderr.strip()
+                    else f"exit code {done.returncode}"
+                )
                 print(f"{links:>6,} links  {case:<17} failed: {why[:120]}", flush=True)
 
 

@@ -19,7 +19,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-HEADER = ("story", "format", "how", "seconds", "endings", "random games", "passages", "links", "dead ends", "errors")
+HEADER = (
+    "story",
+    "format",
+    "how",
+    "seconds",
+    "endings",
+    "random games",
+    "passages",
+    "links",
+    "dead ends",
+    "errors",
+)
 REASONS = {
     "no passage named": "its files have no start",
     "nothing to read": "shows nothing",
@@ -42,7 +53,13 @@ class Row:
     @property
     def cells(self) -> list[str]:
         if self.refusal:
-            return [self.story, self.format, self.refusal, f"{self.seconds:.0f}", *[""] * (len(HEADER) - 4)]
+            return [
+                self.story,
+                self.format,
+                self.refusal,
+                f"{self.seconds:.0f}",
+                *[""] * (len(HEADER) - 4),
+            ]
         found = self.report
         return [
             self.story,
@@ -78,17 +95,31 @@ def stories(folder: Path, table: Path, only: list[str]) -> Iterator[tuple[str, s
             if (only and line["name"] not in only) or not home.is_dir():
                 continue
             files = [part for part in sorted(home.iterdir()) if part.is_file()]
-            pages = [part for part in files if part.suffix.lower() in (".html", ".htm", ".json", ".ink")]
+            pages = [
+                part for part in files if part.suffix.lower() in (".html", ".htm", ".json", ".ink")
+            ]
             one = pages or (files if len(files) == 1 else [])
             yield line["name"], line["format"], one[0] if one else home
 
 
 def tested(name: str, format_name: str, path: Path, arguments: argparse.Namespace) -> Row:
     """One story's report by `drrn test`."""
-    command = [sys.executable, "-m", "drrn", "test", str(path), "--format", "json", "--seconds", str(arguments.seconds)]
+    command = [
+        sys.executable,
+        "-m",
+        "drrn",
+        "test",
+        str(path),
+        "--format",
+        "json",
+        "--seconds",
+        str(arguments.seconds),
+    ]
     begun = time.monotonic()
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=MOST_SECONDS * arguments.seconds + 30)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=MOST_SECONDS * arguments.seconds + 30
+        )
     except subprocess.TimeoutExpired:
         return Row(name, format_name, time.monotonic() - begun, {}, "took too long")
     seconds = time.monotonic() - begun
@@ -121,7 +152,9 @@ def summary(rows: list[Row], seconds: float) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("list", type=Path)
     parser.add_argument("--seconds", type=float, default=30)

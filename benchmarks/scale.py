@@ -28,15 +28,15 @@ from typing import Any
 import torch
 
 import drrn
-from drrn.experiments.cluster import LOCAL, RayCluster, job_elsewhere
-from drrn.experiments.folder import GAME
-from drrn.experiments.grid import read_grid
-from drrn.experiments.provenance import versions
-from drrn.experiments.running import Work, run
-from drrn.experiments.sweep import Seeds, Sweep
-from drrn.experiments.workers import Crew, Processes, side_by_side
-from drrn.reports.marked import with_block
-from drrn.training.tensor_file import write_whole
+from drrn.files import write_atomically
+from drrn.lab.experiments.cluster import LOCAL, RayCluster, job_elsewhere
+from drrn.lab.experiments.folder import GAME
+from drrn.lab.experiments.grid import read_grid
+from drrn.lab.experiments.provenance import versions
+from drrn.lab.experiments.running import Work, run
+from drrn.lab.experiments.sweep import Seeds, Sweep
+from drrn.lab.experiments.workers import Crew, Processes, side_by_side
+from drrn.lab.reports.marked import with_block
 
 SMALL = {"rounds": 1, "episodes_per_round": 1, "evaluation_episodes": 1}
 SMALL_JOBS = 16
@@ -48,7 +48,9 @@ def works_of(root: Path, count: int, given: dict[str, Any], seeds: int = 5) -> l
     """So many jobs of a sweep over The Long Watch by the paper's recipe."""
     grid = read_grid([f"alpha=0.1..{count / 10}:0.1"])
     game = drrn.make("long-watch")
-    sweep = Sweep(root, "long-watch", game, grid, given, True, Seeds(1000, seeds), Seeds(0, 1), "benchmark")
+    sweep = Sweep(
+        root, "long-watch", game, grid, given, True, Seeds(1000, seeds), Seeds(0, 1), "benchmark"
+    )
     return [sweep.work(changes) for changes in grid.in_order()]
 
 
@@ -110,7 +112,9 @@ def measured(name: str, crew: Crew | None, workers: int, options: argparse.Names
     with tempfile.TemporaryDirectory() as folder, crew or nullcontext():
         small = list(moments(works_of(Path(folder, "small"), SMALL_JOBS, SMALL), crew))
         begun = small[workers - 1]  # by then each worker has begun
-        whole = list(moments(works_of(Path(folder, "whole"), options.jobs, {"rounds": options.rounds}), crew))[-1]
+        whole = list(
+            moments(works_of(Path(folder, "whole"), options.jobs, {"rounds": options.rounds}), crew)
+        )[-1]
     return Found(name, small[0], (small[-1].spent - begun.spent) / (SMALL_JOBS - workers), whole)
 
 
@@ -190,10 +194,15 @@ def paper_table(start: float, overhead: float, share: float) -> str:
     for cores in CORES:
         ends = [start + makespan(one, cores, overhead) for one in (jobs, apart, sweep)]
         ends[2] += of_sweep + overhead  # the best of the sweep is reported when all of it is done
-        cells = [f"{_told(end)} | {whole / end:.1f}" for end, whole in zip(ends, alone, strict=True)]
+        cells = [
+            f"{_told(end)} | {whole / end:.1f}" for end, whole in zip(ends, alone, strict=True)
+        ]
         lines.append(f"| {cores:,} | {' | '.join(cells)} |")
     longest = f"{len(jobs)} jobs, {_told(sum(jobs))} of one core; the longest takes {_told(jobs[0])}, the median "
-    return "\n".join(lines) + f"\n\n{longest}{of_sweep:.0f} s: no more than {sum(jobs) / jobs[0]:.1f} times as fast."
+    return (
+        "\n".join(lines)
+        + f"\n\n{longest}{of_sweep:.0f} s: no more than {sum(jobs) / jobs[0]:.1f} times as fast."
+    )
 
 
 def _told(seconds: float) -> str:
@@ -208,13 +217,17 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--processes", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--ray", type=int, nargs="*", default=[2])
-    parser.add_argument("--write", type=Path, help="a page that has <!-- measured --> and <!-- paper --> blocks")
+    parser.add_argument(
+        "--write", type=Path, help="a page that has <!-- measured --> and <!-- paper --> blocks"
+    )
     options = parser.parse_args()
     torch.set_num_threads(1)
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     found = [measured("this process", None, 1, options)]
     for count in options.processes:
-        found.append(measured(f"{count} process{'es' * (count > 1)}", Processes(count), count, options))
+        found.append(
+            measured(f"{count} process{'es' * (count > 1)}", Processes(count), count, options)
+        )
     for count in options.ray:
         found.append(measured(f"Ray, {count} workers", RayCluster(LOCAL, count), count, options))
     sentence, share = seeds_measured(options)
@@ -226,7 +239,7 @@ def main() -> None:
     for name, block in blocks.items():
         print(f"\n{block}")
         if options.write:
-            write_whole(options.write, [with_block(options.write, name, block)[1].encode()])
+            write_atomically(options.write, [with_block(options.write, name, block)[1].encode()])
 
 
 if __name__ == "__main__":

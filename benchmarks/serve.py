@@ -55,13 +55,17 @@ class Browser:
         return self.streams
 
 
-async def ask_for_nothing(browser: Browser, read: Callable[[], Awaitable[None]], until: float, _: Any) -> None:
+async def ask_for_nothing(
+    browser: Browser, read: Callable[[], Awaitable[None]], until: float, _: Any
+) -> None:
     while time.monotonic() < until:
         await browser.ask("GET", "/api/status")
         await read()
 
 
-async def play(browser: Browser, read: Callable[[], Awaitable[None]], until: float, asked: Any) -> None:
+async def play(
+    browser: Browser, read: Callable[[], Awaitable[None]], until: float, asked: Any
+) -> None:
     choose = random.Random(asked.number)
     page = await browser.ask("POST", "/api/sessions", {"game": asked.game, "seed": asked.number})
     path = f"/api/sessions/{page['session']}"
@@ -77,7 +81,9 @@ async def play(browser: Browser, read: Callable[[], Awaitable[None]], until: flo
     await browser.ask("DELETE", path)
 
 
-async def together(one: Any, options: argparse.Namespace, seconds: float) -> tuple[list[float], list[str], float]:
+async def together(
+    one: Any, options: argparse.Namespace, seconds: float
+) -> tuple[list[float], list[str], float]:
     """All players for so many seconds: times, errors, and how long it was."""
     times: list[float] = []
     errors: list[str] = []
@@ -126,7 +132,9 @@ def memory(pid: int) -> float:
 
 def cpu(pid: int) -> float:
     """Seconds that a process and its children have computed."""
-    fields = [Path(f"/proc/{other}/stat").read_text().rpartition(")")[2].split() for other in family(pid)]
+    fields = [
+        Path(f"/proc/{other}/stat").read_text().rpartition(")")[2].split() for other in family(pid)
+    ]
     return sum(int(each[11]) + int(each[12]) for each in fields) / os.sysconf("SC_CLK_TCK")
 
 
@@ -142,11 +150,15 @@ def measure(options: argparse.Namespace, server: subprocess.Popen[str]) -> None:
     told(f"{options.players} players of {options.game}", first[0] + second[0], first[1] + second[1], 2 * half,
          cpu(server.pid) - spent)  # fmt: skip
     after = memory(server.pid)
-    print(f"memory: {before:.0f} MB at the start, {middle:.0f} after half of the time, {after:.0f} at the end")
+    print(
+        f"memory: {before:.0f} MB at the start, {middle:.0f} after half of the time, {after:.0f} at the end"
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--players", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--pause", type=float, default=1.0)

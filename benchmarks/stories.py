@@ -21,11 +21,17 @@ from chromium import Chromium
 
 import drrn
 from drrn.errors import InputError
-from drrn.games.hosted.session import Session
-from drrn.games.hosted.shown import Shown
+from drrn.stories.hosted.session import Session
+from drrn.stories.hosted.shown import Shown
 
 WARMING, MEASURED = 150, 150  # clicks
-PLAYED = ("harlowe", "sugarcube", "chapbook", "snowman", "twine1")  # formats of the list that are in HTML
+PLAYED = (
+    "harlowe",
+    "sugarcube",
+    "chapbook",
+    "snowman",
+    "twine1",
+)  # formats of the list that are in HTML
 
 HEADER = (
     "story", "format", "version", "episodes equal", "pages equal", "clicks/s", "Chromium's", "states", "differed first"
@@ -146,7 +152,9 @@ def episode(ours: Session, chromium: Chromium, html: str, seed: int, clicks: int
     shown, theirs = ours.open(seed), chromium.open(html, seed)
     for click in range(clicks + 1):
         if wrong := difference(shown, theirs):
-            return Episode(click + 1, click, f"page {click + 1} ({theirs.passage or '?'}): {wrong}", seconds)
+            return Episode(
+                click + 1, click, f"page {click + 1} ({theirs.passage or '?'}): {wrong}", seconds
+            )
         if click == clicks or not shown.links or shown.restarted:
             break
         index = chance.randrange(len(shown.links))
@@ -164,7 +172,11 @@ def warm_rate(session: Session) -> float:
     opening, times = session.save(), []
     for click in range(WARMING + MEASURED):
         if not shown.links or shown.restarted:
-            shown = session.open(click) if opening is None or shown.restarted else session.restore(opening)
+            shown = (
+                session.open(click)
+                if opening is None or shown.restarted
+                else session.restore(opening)
+            )
             if not shown.links:
                 break
         begun = time.perf_counter()
@@ -201,7 +213,10 @@ def summary(rows: list[Row]) -> None:
     """Agreement over all stories that start in Chromium, and the median speed of each format."""
     episodes = [episode for row in rows for episode in row.episodes]
     equal = sum(not episode.difference for episode in episodes)
-    print(f"\n{equal} of {len(episodes)} episodes equal ({100 * equal / max(len(episodes), 1):.1f} %), ", end="")
+    print(
+        f"\n{equal} of {len(episodes)} episodes equal ({100 * equal / max(len(episodes), 1):.1f} %), ",
+        end="",
+    )
     print(f"{sum(e.agreed for e in episodes)} of {sum(e.pages for e in episodes)} pages.")
     compiled = sum(row.states.isdecimal() for row in rows)
     if compiled:
@@ -209,7 +224,9 @@ def summary(rows: list[Row]) -> None:
     for prefix in ("Harlowe 3", "SugarCube 2"):
         rates = [row.rate for row in rows if " ".join(row.about).startswith(prefix) and row.rate]
         if rates:
-            print(f"{prefix}: median {statistics.median(rates):.0f} clicks/s over {len(rates)} stories.")
+            print(
+                f"{prefix}: median {statistics.median(rates):.0f} clicks/s over {len(rates)} stories."
+            )
     print_formats(rows)
 
 
@@ -219,7 +236,9 @@ def print_formats(rows: list[Row]) -> None:
     for row in rows:
         name, version = row.about
         kinds.setdefault(f"{name} {version.partition('.')[0]}".strip(), []).append(row)
-    print("\n| format | stories | episodes equal | compiled in 60 s | clicks/s, median | Chromium's |")
+    print(
+        "\n| format | stories | episodes equal | compiled in 60 s | clicks/s, median | Chromium's |"
+    )
     print("| --- " * 6 + "|")
     for kind, some in sorted(kinds.items()):
         episodes = [episode for row in some for episode in row.episodes]
@@ -239,7 +258,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("list", type=Path)
     parser.add_argument("--episodes", type=int, default=2)
     parser.add_argument("--clicks", type=int, default=40)
-    parser.add_argument("--states", action="store_true", help="compile each story too, within a minute")
+    parser.add_argument(
+        "--states", action="store_true", help="compile each story too, within a minute"
+    )
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--chromium", default="/usr/bin/chromium")
     return parser

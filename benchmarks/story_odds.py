@@ -18,15 +18,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import drrn
+from drrn.compiled.compile import compile_game
+from drrn.compiled.game import Compiled
+from drrn.compiled.graph import EndingPlace
+from drrn.compiled.solve import random_play
 from drrn.errors import InputError
-from drrn.exact.solve import random_play
-from drrn.games import Compiled, compile_game
-from drrn.games.compiled.graph import EndingPlace
-from drrn.games.contract import Observation
-from drrn.games.hosted.hosted_game import HostedGame
-from drrn.games.hosted.moments import Moment, Way
-from drrn.games.hosted.session import Session
-from drrn.games.hosted.stage import Stage
+from drrn.game.contract import Observation
+from drrn.stories.hosted.hosted_game import HostedGame
+from drrn.stories.hosted.moments import Moment, Way
+from drrn.stories.hosted.session import Session
+from drrn.stories.hosted.stage import Stage
 
 
 class StraightStage(Stage):
@@ -77,7 +78,9 @@ class Follower:
         compiled, page = self.compiled, self.compiled.page[state]
         actions = compiled.page_action[compiled.page_first[page] : compiled.page_first[page + 1]]
         same_text = compiled.texts[compiled.page_text[page]] == seen.text
-        return same_text and sorted(compiled.actions[action] for action in actions) == sorted(seen.actions)
+        return same_text and sorted(compiled.actions[action] for action in actions) == sorted(
+            seen.actions
+        )
 
 
 @dataclass(frozen=True)
@@ -111,9 +114,13 @@ def play(
     return game.face_at(game.state).ending, agreed
 
 
-def deviation(compiled: Compiled, ended: Counter[EndingPlace | None], games: int) -> tuple[float, str]:
+def deviation(
+    compiled: Compiled, ended: Counter[EndingPlace | None], games: int
+) -> tuple[float, str]:
     """The largest distance of an ending's share from its exact odds, in standard errors; and which ending's."""
-    odds = dict(zip(compiled.endings, random_play(compiled, compiled.max_steps).endings, strict=True))
+    odds = dict(
+        zip(compiled.endings, random_play(compiled, compiled.max_steps).endings, strict=True)
+    )
     odds |= {ending: 0.0 for ending in ended if ending is not None and ending not in odds}
     worst = (0.0, "")
     for ending, chance in odds.items():
@@ -121,7 +128,9 @@ def deviation(compiled: Compiled, ended: Counter[EndingPlace | None], games: int
         error = math.sqrt(chance * (1 - chance) / games)
         apart = abs(ended[ending] / games - chance)
         told = f"{ending.passage}: {ended[ending]:,} of {games:,}, odds {chance:.4f}"
-        worst = max(worst, (apart / error if error > 1e-9 else 0.0 if apart < 1e-6 else math.inf, told))
+        worst = max(
+            worst, (apart / error if error > 1e-9 else 0.0 if apart < 1e-6 else math.inf, told)
+        )
     return worst
 
 
@@ -133,14 +142,18 @@ def examined(path: str, games: int, straight: int, seed: int, seconds: float) ->
     took = time.perf_counter() - start
     searched.close()
     game = _opened(path)
-    ended: Counter[EndingPlace | None] = Counter(play(game, seed + n, lambda *_: True)[0] for n in range(games))
+    ended: Counter[EndingPlace | None] = Counter(
+        play(game, seed + n, lambda *_: True)[0] for n in range(games)
+    )
     game.close()
     strayed, first = _strayed(path, compiled, straight, seed, seconds)
     worst, of = deviation(compiled, ended, games)
     return Finding(len(compiled), took, len(compiled.endings), worst, of, strayed, first)
 
 
-def _strayed(path: str, compiled: Compiled, games: int, seed: int, seconds: float) -> tuple[int, str]:
+def _strayed(
+    path: str, compiled: Compiled, games: int, seed: int, seconds: float
+) -> tuple[int, str]:
     """Play games straight through; how many showed what the compiled game does not, and where the first did."""
     game, follower, places = _opened(path), Follower(compiled), []
     game.stage, start = StraightStage(game.stage), time.perf_counter()
@@ -168,12 +181,24 @@ def _opened(path: str) -> HostedGame:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Exact odds of hosted stories against play.")
     parser.add_argument("stories", nargs="+", metavar="STORY")
-    parser.add_argument("--games", type=int, default=2000, help="played with pages remembered (default: %(default)s)")
-    parser.add_argument("--straight", type=int, default=50, help="played straight through (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=60, help="for those, at most (default: %(default)s)")
+    parser.add_argument(
+        "--games",
+        type=int,
+        default=2000,
+        help="played with pages remembered (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--straight", type=int, default=50, help="played straight through (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=60, help="for those, at most (default: %(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
-    print("| story | states | compiled in s | endings | largest deviation | of | pages that strayed |", flush=True)
+    print(
+        "| story | states | compiled in s | endings | largest deviation | of | pages that strayed |",
+        flush=True,
+    )
     print("| --- " * 7 + "|", flush=True)
     for path in asked.stories:
         try:
@@ -182,7 +207,13 @@ def main() -> None:
             print(f"| {path} | {' '.join(str(error).split())} |", flush=True)
             continue
         strayed = f"{found.strayed} {found.first}".strip()
-        cells = [path, f"{found.states:,}", f"{found.seconds:.1f}", str(found.endings), f"{found.deviation:.2f}"]
+        cells = [
+            path,
+            f"{found.states:,}",
+            f"{found.seconds:.1f}",
+            str(found.endings),
+            f"{found.deviation:.2f}",
+        ]
         print("| " + " | ".join([*cells, found.of, strayed]) + " |", flush=True)
 
 

@@ -23,8 +23,8 @@ from learner import matrix_speed
 import drrn
 from drrn.learning.return_learning import Fits
 from drrn.playing.evaluation import mean_and_deviation
+from drrn.runs.train import Trainer
 from drrn.text import Lexicon
-from drrn.training.train import Trainer
 
 
 class Clock:
@@ -53,7 +53,9 @@ def operations(trainer: Trainer, fits: Fits) -> float:
         for r in range(trainer.settings.replicas):
             total += _encoding(store.states, fits.pages.states[k, r], hidden)
             total += _encoding(store.actions, fits.pages.actions[k, r], hidden)
-            total += 3 * 2 * hidden * fits.targets.shape[2]  # inner products, and back to both sides
+            total += (
+                3 * 2 * hidden * fits.targets.shape[2]
+            )  # inner products, and back to both sides
     return total / fits.targets.size
 
 
@@ -81,8 +83,14 @@ def measure(game: str, *, paper: bool, seeds: int, rounds: int, limit: float) ->
     seconds = clock.seconds
     playing, learning = seconds["play"] - seconds["explore"], seconds["fit"] or seconds["learn"]
     valuing = 0.0 if paper else seconds["learn"] - seconds["fit"] + seconds["explore"]
-    share = "" if paper else f", {operations(trainer, fitted[-1]) * learned / learning / limit:.1%} of the limit"
-    scores = ", ".join(f"{p} {mean_and_deviation(finished.evaluations, p)[0]:.2f}" for p in ("softmax", "best"))
+    share = (
+        ""
+        if paper
+        else f", {operations(trainer, fitted[-1]) * learned / learning / limit:.1%} of the limit"
+    )
+    scores = ", ".join(
+        f"{p} {mean_and_deviation(finished.evaluations, p)[0]:.2f}" for p in ("softmax", "best")
+    )
     print(
         f"{'paper ' if paper else 'strong'}: playing {playing:5.1f} s, valuing {valuing:5.1f} s, "
         f"learning {learning:5.1f} s, together {playing + valuing + learning:5.1f} s; "
@@ -92,10 +100,16 @@ def measure(game: str, *, paper: bool, seeds: int, rounds: int, limit: float) ->
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("game", nargs="?", default="night-market", help="a name or a path (default: %(default)s)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "game", nargs="?", default="night-market", help="a name or a path (default: %(default)s)"
+    )
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--rounds", type=int, default=20, help="of 200 episodes each (default: %(default)s)")
+    parser.add_argument(
+        "--rounds", type=int, default=20, help="of 200 episodes each (default: %(default)s)"
+    )
     options = parser.parse_args()
     torch.set_num_threads(1)
     limit = matrix_speed()

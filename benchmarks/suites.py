@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import drrn
-from drrn.games.suites import SUITES
-from drrn.games.suites.naming import SuiteChoice, read_choice
-from drrn.games.suites.twx import TwxEnvironment
+from drrn.suites import SUITES
+from drrn.suites.naming import SuiteChoice, read_choice
+from drrn.suites.twx import TwxEnvironment
 
 Page = tuple[list[str], bool]  # the actions, and whether the episode is over
 
@@ -48,14 +48,19 @@ def bare(choice: SuiteChoice) -> Iterator[Page]:
 
 
 def twx(choice: SuiteChoice) -> Any:
-    environment = TwxEnvironment(choice.game, choice.options)  # for the game, its properties and seeds
+    environment = TwxEnvironment(
+        choice.game, choice.options
+    )  # for the game, its properties and seeds
     env, seeds, fold = environment.env, environment.seeds, environment.fold
 
     def step(action: str) -> Page:
         _, _, done, shown = env.step(action)
         return shown["validActions"], done
 
-    return lambda seed: (env.reset(seed=seeds[seed % len(seeds)], gameFold=fold)[1]["validActions"], False), step
+    return lambda seed: (
+        env.reset(seed=seeds[seed % len(seeds)], gameFold=fold)[1]["validActions"],
+        False,
+    ), step
 
 
 def textworld(choice: SuiteChoice) -> Any:
@@ -74,9 +79,11 @@ def textworld(choice: SuiteChoice) -> Any:
 def jericho(choice: SuiteChoice) -> Any:
     import jericho as suite
 
-    from drrn.games.suites.jericho import JerichoEnvironment
+    from drrn.suites.jericho import JerichoEnvironment
 
-    env = JerichoEnvironment(choice.game, choice.options).env  # its tagger, without our memory of menus
+    env = JerichoEnvironment(
+        choice.game, choice.options
+    ).env  # its tagger, without our memory of menus
     assert isinstance(env, suite.FrotzEnv)
 
     def reset(seed: int) -> Page:
@@ -125,7 +132,9 @@ def rates(plays: Sequence[Iterator[Page]], seconds: float) -> list[float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("names", nargs="+", metavar="NAME", help=f"games of {', '.join(SUITES)}")
     options = parser.parse_args()

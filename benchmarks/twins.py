@@ -18,14 +18,16 @@ from typing import Any
 
 import drrn
 from drrn.errors import InputError
-from drrn.games.hosted.hosted_game import HostedGame
-from drrn.games.hosted.stage import UnlistedError
-from drrn.games.stories.journey import Journey
-from drrn.games.stories.story_game import StoryGame, StoryState
-from drrn.games.stories.teller import Move
+from drrn.stories.hosted.hosted_game import HostedGame
+from drrn.stories.hosted.stage import UnlistedError
+from drrn.stories.twine.journey import Journey
+from drrn.stories.twine.story_game import StoryGame, StoryState
+from drrn.stories.twine.teller import Move
 
 MOST_STATES = 500  # that may stand behind one page; past that a walk ends
-MOST_WAYS = 1_000  # in which chance may make a step come out; past that both games draw the same lots
+MOST_WAYS = (
+    1_000  # in which chance may make a step come out; past that both games draw the same lots
+)
 PageSeen = tuple[str, tuple[str, ...]]  # text and actions
 Belief = dict[Hashable, float]  # states that a player may be in, with their chances
 
@@ -40,7 +42,9 @@ class Comparison:
     seen: set[PageSeen] = field(default_factory=set)
 
 
-def compare(native: Any, hosted: Any, *, walks: int = 20, clicks: int = 40, seed: int = 0) -> Comparison:
+def compare(
+    native: Any, hosted: Any, *, walks: int = 20, clicks: int = 40, seed: int = 0
+) -> Comparison:
     """Walk through both games side by side; both are opened without shuffling."""
     found, choose = Comparison(), random.Random(seed)
     way_of_comparing: Callable[[Any, Any, random.Random, Comparison, int], None] = _by_odds
@@ -48,7 +52,9 @@ def compare(native: Any, hosted: Any, *, walks: int = 20, clicks: int = 40, seed
         try:
             way_of_comparing(native, hosted, choose, found, clicks)
         except TooManyError:
-            found.unlisted = f"a step comes out in over {MOST_WAYS:,} ways, so both drew the same lots"
+            found.unlisted = (
+                f"a step comes out in over {MOST_WAYS:,} ways, so both drew the same lots"
+            )
             way_of_comparing = _by_lots
         if found.difference:
             break
@@ -59,13 +65,21 @@ class TooManyError(Exception):
     """Chance makes too many pages of one step to compare them all."""
 
 
-def _by_odds(native: Any, hosted: Any, choose: random.Random, found: Comparison, clicks: int) -> None:
+def _by_odds(
+    native: Any, hosted: Any, choose: random.Random, found: Comparison, clicks: int
+) -> None:
     _Walk(native, hosted, choose, found).go(clicks)
 
 
-def _by_lots(native: Any, hosted: Any, choose: random.Random, found: Comparison, clicks: int) -> None:
+def _by_lots(
+    native: Any, hosted: Any, choose: random.Random, found: Comparison, clicks: int
+) -> None:
     """The same clicks and, since both draw them in the same order, the same lots."""
-    theirs, before, move = hosted.opening_by(choose.getrandbits(32)), Journey(), native.teller.opening
+    theirs, before, move = (
+        hosted.opening_by(choose.getrandbits(32)),
+        Journey(),
+        native.teller.opening,
+    )
     for click in range(clicks + 1):
         ours = told(native, before, move, theirs.moment.clicks[-1].lots)
         looks = [game.look(state) for game, state in ((native, ours), (hosted, theirs))]
@@ -94,7 +108,9 @@ class _Walk:
     def __init__(self, native: Any, hosted: Any, choose: random.Random, found: Comparison) -> None:
         self.native, self.hosted, self.choose, self.found = native, hosted, choose, found
         self.way: list[str] = []
-        self.drawn = False  # whether chance fell once where it has no list: then odds are compared no more
+        self.drawn = (
+            False  # whether chance fell once where it has no list: then odds are compared no more
+        )
 
     def go(self, clicks: int) -> None:
         ours, theirs = pages(self.native, self.native.opening()), self.first()
@@ -108,7 +124,8 @@ class _Walk:
 
     def first(self) -> dict[PageSeen, Belief]:
         return self.listed(
-            lambda: pages(self.hosted, self.hosted.opening()), lambda: self.hosted.opening_by(self.key())
+            lambda: pages(self.hosted, self.hosted.opening()),
+            lambda: self.hosted.opening_by(self.key()),
         )
 
     def next(self, belief: Belief, index: int) -> dict[PageSeen, Belief]:
@@ -145,7 +162,11 @@ class _Walk:
 
 def after(game: Any, belief: Belief, index: int) -> dict[PageSeen, Belief]:
     """What an action leads to, from every state that the player may be in."""
-    ways = ((before * chance, s) for state, before in belief.items() for chance, s in game.outcomes(state, index))
+    ways = (
+        (before * chance, s)
+        for state, before in belief.items()
+        for chance, s in game.outcomes(state, index)
+    )
     return pages(game, ways)
 
 
@@ -167,7 +188,9 @@ def normal(belief: Belief) -> Belief:
     return {state: chance / total for state, chance in belief.items()}
 
 
-def difference(native: dict[PageSeen, Belief], hosted: dict[PageSeen, Belief], *, odds: bool = True) -> str:
+def difference(
+    native: dict[PageSeen, Belief], hosted: dict[PageSeen, Belief], *, odds: bool = True
+) -> str:
     """What one game may show and the other may not, or not as likely; nothing where they agree."""
     if more := sorted(hosted.keys() - native.keys()):
         return _contrast(more[0], sorted(native))
@@ -182,7 +205,10 @@ def difference(native: dict[PageSeen, Belief], hosted: dict[PageSeen, Belief], *
 
 def _contrast(page: PageSeen, others: list[PageSeen]) -> str:
     """Where a page parts from the one that is most like it."""
-    (text, actions), alike = page, max(others, key=lambda other: (_common(other[0], page[0]), other[1] == page[1]))
+    (text, actions), alike = (
+        page,
+        max(others, key=lambda other: (_common(other[0], page[0]), other[1] == page[1])),
+    )
     if text == alike[0]:
         return f"actions {alike[1]!r} natively, {actions!r} hosted"
     start = max(0, _common(text, alike[0]) - 20)
@@ -197,7 +223,9 @@ def _common(one: str, other: str) -> int:
 def compare_files(path: str, **options: int) -> Comparison | str:
     """Both games of a story's file compared, or why one of them cannot be opened."""
     try:
-        native, hosted = (drrn.make(path, engine=engine, shuffle=False) for engine in ("native", "hosted"))
+        native, hosted = (
+            drrn.make(path, engine=engine, shuffle=False) for engine in ("native", "hosted")
+        )
     except InputError as error:
         return str(error).splitlines()[0]
     assert isinstance(hosted, HostedGame)
@@ -221,7 +249,9 @@ def main() -> None:
         if isinstance(found, str):
             print(f"| {path} | — | — | not both: {found} |", flush=True)
         else:
-            what = found.difference or (f"nothing ({found.unlisted})" if found.unlisted else "nothing")
+            what = found.difference or (
+                f"nothing ({found.unlisted})" if found.unlisted else "nothing"
+            )
             print(f"| {path} | {found.pages} | {len(found.seen)} | {what} |", flush=True)
 
 

@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Any
 from drrn.version import __version__
 
 if TYPE_CHECKING:
+    from drrn.compiled.compile import compile_game
+    from drrn.compiled.game import Compiled
+    from drrn.compiled.solve import best
     from drrn.errors import InputError
-    from drrn.exact.solve import best
-    from drrn.games import Compiled, Enumerable, Game, GymnasiumGame, Observation, check_game, compile_game
-    from drrn.games.make import make
-    from drrn.playing.episodes import play_episodes, random_policy
+    from drrn.game.contract import Game, Observation, check_game
+    from drrn.game.enumerable import Enumerable
+    from drrn.game.episodes import play_episodes, random_policy
+    from drrn.game.gymnasium_game import GymnasiumGame
+    from drrn.game.make import make
+    from drrn.runs.agent import Agent
+    from drrn.runs.train import Trainer
     from drrn.settings import Settings
-    from drrn.training.agent import Agent
-    from drrn.training.train import Trainer
 
 __all__ = [
     "Agent",
@@ -44,19 +48,22 @@ __all__ = [
 # does not learn does without PyTorch.
 LAZY = {
     "InputError": "errors",
-    "best": "exact.solve",
+    "best": "compiled.solve",
+    "Compiled": "compiled.game",
+    "compile_game": "compiled.compile",
     **dict.fromkeys(
-        ("Compiled", "Enumerable", "Game", "GymnasiumGame", "Observation", "check_game", "compile_game", "make"),
-        "games",
+        ("Enumerable", "Game", "GymnasiumGame", "Observation", "check_game", "make"), "game"
     ),
-    **dict.fromkeys(("play_episodes", "random_policy"), "playing.episodes"),
+    **dict.fromkeys(("play_episodes", "random_policy"), "game.episodes"),
     "Settings": "settings",
-    "Agent": "training.agent",
-    "Trainer": "training.train",
+    "Agent": "runs.agent",
+    "Trainer": "runs.train",
 }
 
 
-def trainer(game: Any, *, paper: bool = False, device: str = "cpu", threads: int = 1, **settings: Any) -> Trainer:
+def trainer(
+    game: Any, *, paper: bool = False, device: str = "cpu", threads: int = 1, **settings: Any
+) -> Trainer:
     """A trainer for a game: `for finished in trainer.train(): …`, then `trainer.agent` and `trainer.save(folder)`.
 
     `game` is a name, a path, any object with the methods of `Game`, or a Gymnasium environment whose observations are
@@ -65,39 +72,50 @@ def trainer(game: Any, *, paper: bool = False, device: str = "cpu", threads: int
     game recommends and otherwise the paper's. `threads` is how many threads PyTorch uses while training (more than one
     rarely helps, since the matrices are small); afterwards its own number is restored.
     """
-    from drrn.experiments.tuned import suiting
-    from drrn.games import opened_game
+    from drrn.game.make import open_game
+    from drrn.lab.experiments.tuned import suiting
     from drrn.recipes import recipe, recipe_name
+    from drrn.runs.agent import torch_device
+    from drrn.runs.train import Trainer
     from drrn.settings import settings_for
-    from drrn.training.agent import torch_device
-    from drrn.training.train import Trainer
 
-    opened, opened_by = opened_game(game)
+    opened, opened_by = open_game(game)
     base = recipe(paper=paper, suiting=suiting(opened), given=settings)
-    made = Trainer(opened, settings_for(base, settings), torch_device(device), recipe=opened_by, threads=threads)
+    made = Trainer(
+        opened,
+        settings_for(base, settings),
+        torch_device(device),
+        recipe=opened_by,
+        threads=threads,
+    )
     made.settings_from = recipe_name(paper=paper)
     return made
 
 
 def load(run: str | Path, *, device: str = "cpu") -> Agent:
     """Load the trained agent from a run's folder."""
-    from drrn.training.loading import load_agent
+    from drrn.runs.loading import load_agent
 
     return load_agent(Path(run), device)
 
 
 def resume(
-    run: str | Path, game: Any = None, *, device: str = "cpu", threads: int = 1, rounds: int | None = None
+    run: str | Path,
+    game: Any = None,
+    *,
+    device: str = "cpu",
+    threads: int = 1,
+    rounds: int | None = None,
 ) -> Trainer:
     """A trainer that continues the run in a folder.
 
     `game` must be given if the run's game was an object and not a name or path. `rounds` is the total number of rounds,
     if it should be more than the run was started with.
     """
-    from drrn.games import opened_game
-    from drrn.training.loading import resumed
+    from drrn.game.make import open_game
+    from drrn.runs.loading import resumed
 
-    opened = (None, None) if game is None else opened_game(game)
+    opened = (None, None) if game is None else open_game(game)
     changes = {} if rounds is None else {"rounds": rounds}
     return resumed(Path(run), *opened, device=device, threads=threads, changes=changes)
 

@@ -47,14 +47,18 @@ class Setting:
         if value is None and self.optional:
             return
         accepted: Any = (int, float) if self.kind is float else self.kind
-        if not isinstance(value, accepted) or isinstance(value, bool) != (self.kind is bool):  # to Python, true is 1
+        if not isinstance(value, accepted) or isinstance(value, bool) != (
+            self.kind is bool
+        ):  # to Python, true is 1
             shown = json.dumps(value, ensure_ascii=False, default=repr)
             raise InputError(f"{self.name} is {shown}; it must be {self.said}")
         if self.own:
             registry.check_name(self.registered or self.name, value, self.choices)
         elif self.choices and value not in self.choices:
             near = did_you_mean(value, self.choices)
-            raise InputError(f'{self.name} is "{value}"; choose from {", ".join(self.choices)}.{near}')
+            raise InputError(
+                f'{self.name} is "{value}"; choose from {", ".join(self.choices)}.{near}'
+            )
         if self.kind in (int, float) and not self._within(value):
             endless = " and finite" if self.most is None and value == math.inf else ""
             raise InputError(f"{self.name} is {value}; it must {self._bounds}{endless}")
@@ -81,13 +85,21 @@ class Setting:
     def _bounds(self) -> str:
         """The same in words; what is without end is never within them."""
         if self.above is not None:
-            return f"be above {self.above}" + ("" if self.most is None else f" and at most {self.most}")
-        return f"be at least {self.least}" if self.most is None else f"lie between {self.least} and {self.most}"
+            return f"be above {self.above}" + (
+                "" if self.most is None else f" and at most {self.most}"
+            )
+        return (
+            f"be at least {self.least}"
+            if self.most is None
+            else f"lie between {self.least} and {self.most}"
+        )
 
 
 def setting(default: Any, explanation: str, choices: tuple[str, ...] = (), **more: Any) -> Any:
     """A field of a dataclass that says what `Setting` asks for."""
-    return dataclasses.field(default=default, metadata={"help": explanation, "choices": choices, **more})
+    return dataclasses.field(
+        default=default, metadata={"help": explanation, "choices": choices, **more}
+    )
 
 
 def declared(settings: type) -> dict[str, Setting]:

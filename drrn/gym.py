@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from drrn.errors import InputError, require
-from drrn.games import BUILT_IN, Game, Observation, as_game, make
-from drrn.games.optional import fingerprint_of, is_stopped, step_limit_of
-from drrn.games.stories.authored import Authored
-from drrn.games.stories.story import decoded
-from drrn.games.stories.values import MOST_CHARACTERS
+from drrn.game.contract import Game, Observation
+from drrn.game.make import BUILT_IN, as_game, make
+from drrn.game.optional import fingerprint_of, is_stopped, step_limit_of
+from drrn.stories.twine.authored import Authored
+from drrn.stories.twine.story import decoded
+from drrn.stories.twine.values import MOST_CHARACTERS
 
 require("gymnasium", "gym")
 import gymnasium  # noqa: E402
@@ -44,7 +45,9 @@ class PageText(gymnasium.spaces.Text):
 
 @create_shared_memory.register(PageText)
 def _no_shared_memory(space: PageText, n: int = 1, ctx: Any = None) -> Any:
-    raise gymnasium.error.CustomSpaceError("texts cannot be shared: pass vector_kwargs={'shared_memory': False}")
+    raise gymnasium.error.CustomSpaceError(
+        "texts cannot be shared: pass vector_kwargs={'shared_memory': False}"
+    )
 
 
 class StoryEnv(gymnasium.Env[str, Any]):
@@ -53,12 +56,19 @@ class StoryEnv(gymnasium.Env[str, Any]):
     metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
 
     def __init__(
-        self, game: str | Path | Game, *, most_actions: int = 20, render_mode: str | None = None, **options: Any
+        self,
+        game: str | Path | Game,
+        *,
+        most_actions: int = 20,
+        render_mode: str | None = None,
+        **options: Any,
     ) -> None:
         self.game = make(game, **options) if isinstance(game, (str, Path)) else as_game(game)
         self.render_mode = render_mode
         self.observation_space = PageText(self.game)
-        self._refused = self.game.rules.step_reward if isinstance(self.game, Authored) else 0.0  # an action not shown
+        self._refused = (
+            self.game.rules.step_reward if isinstance(self.game, Authored) else 0.0
+        )  # an action not shown
         self._limit = step_limit_of(self.game)
         self.action_space = gymnasium.spaces.Discrete(most_actions)
         self._most_actions = most_actions
@@ -70,13 +80,17 @@ class StoryEnv(gymnasium.Env[str, Any]):
         """That of the game inside, so that results around this environment belong to it."""
         return fingerprint_of(self.game)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
         super().reset(seed=seed)
         self._steps = 0
         self._see(self.game.reset(seed))
         return self._shown.text, self._info()
 
-    def step(self, action: int | np.integer[Any] | str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+    def step(
+        self, action: int | np.integer[Any] | str
+    ) -> tuple[str, float, bool, bool, dict[str, Any]]:
         index = self._index(action)
         if index is None:
             reward = self._refused
@@ -89,13 +103,19 @@ class StoryEnv(gymnasium.Env[str, Any]):
         return self._shown.text, float(reward), terminated, truncated, self._info()
 
     def render(self) -> str | None:
-        lines = [self._shown.text, "", *(f"{i}. {action}" for i, action in enumerate(self._shown.actions))]
+        lines = [
+            self._shown.text,
+            "",
+            *(f"{i}. {action}" for i, action in enumerate(self._shown.actions)),
+        ]
         return "\n".join(lines) if self.render_mode == "ansi" else None
 
     def _see(self, observation: Observation) -> None:
         shown = len(observation.actions)
         if shown > self._most_actions:
-            raise InputError(f"a page shows {shown} actions: make the environment with most_actions={shown} or more")
+            raise InputError(
+                f"a page shows {shown} actions: make the environment with most_actions={shown} or more"
+            )
         self._shown = observation
 
     def _index(self, action: int | np.integer[Any] | str) -> int | None:
@@ -117,8 +137,17 @@ def charset(game: Authored) -> frozenset[str]:
     """Every character a page may show: those of the source, decoded, in either case, and those of numbers."""
     passages = game.story.passages.values()
     source = "".join(f"{passage.name}{passage.text}" for passage in passages)
-    written = re.sub(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))", lambda m: chr(int(m[1] or m[2], 16)), source)
-    shown = source + decoded(source) + written + "".join(game.rules.inputs.values()) + string.printable + "—"
+    written = re.sub(
+        r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))", lambda m: chr(int(m[1] or m[2], 16)), source
+    )
+    shown = (
+        source
+        + decoded(source)
+        + written
+        + "".join(game.rules.inputs.values())
+        + string.printable
+        + "—"
+    )
     return frozenset(shown + shown.upper() + shown.lower())
 
 

@@ -43,10 +43,14 @@ class Worker:
         self.connection.close()
 
     def _start(self) -> None:
-        if threading.current_thread() is not threading.main_thread():  # only the main one may set what signals do
+        if (
+            threading.current_thread() is not threading.main_thread()
+        ):  # only the main one may set what signals do
             self.process.start()
             return
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # the child inherits it, from its first moment on
+        before = signal.signal(
+            signal.SIGINT, signal.SIG_IGN
+        )  # the child inherits it, from its first moment on
         try:
             self.process.start()
         finally:
@@ -115,11 +119,16 @@ def _take(path: Path, busy: str) -> IO[str]:
 
 
 @contextmanager
-def temporary_folder(kind: str, place: Path | None = None, *, hidden: bool = False) -> Iterator[Path]:
+def temporary_folder(
+    kind: str, place: Path | None = None, *, hidden: bool = False
+) -> Iterator[Path]:
     """A folder of this process's own. Those of its kind that killed processes have left are removed first: each is
     locked as long as its process lives."""
-    short = Path("/tmp") if Path("/tmp").is_dir() else Path(tempfile.gettempdir())  # as names of sockets must be
-    place, prefix = place or short, f"{'.' if hidden else ''}drrn-{kind}-"
+    short = (
+        Path("/tmp") if Path("/tmp").is_dir() else Path(tempfile.gettempdir())
+    )  # as names of sockets must be
+    place = place or short
+    prefix = f"{'.' if hidden else ''}drrn-{kind}-"
     for left in place.glob(f"{prefix}*"):
         with contextlib.suppress(InputError, OSError):
             if time.time() > left.stat().st_mtime + MADE_WITHIN:

@@ -21,7 +21,10 @@ from drrn.errors import InputError, did_you_mean
 # What can be registered, and the group of entry points it is registered by in a package's pyproject.toml:
 #     [project.entry-points."drrn.models"]
 #     additive = "mypackage:Additive"
-GROUPS = {kind: f"drrn.{kind}s" for kind in ("game", "model", "interaction", "encoder", "learner", "sentence")}
+GROUPS = {
+    kind: f"drrn.{kind}s"
+    for kind in ("game", "model", "interaction", "encoder", "learner", "sentence")
+}
 
 WORD = r"[^\W\d]\w*"
 OBJECT = re.compile(rf"(?P<module>{WORD}(?:\.{WORD})*):(?P<attribute>{WORD}(?:\.{WORD})*)")
@@ -58,10 +61,13 @@ def resolve(kind: str, name: str, built_in: Mapping[str, Any], folder: str | Non
     check_name(kind, name, built_in)
     if name in built_in:
         return built_in[name]
-    who, point = f'{kind} "{name}"', registered(kind).get(name)
+    who = f'{kind} "{name}"'
+    point = registered(kind).get(name)
     found = OBJECT.fullmatch(point.value.partition("[")[0].strip() if point else name)
     if found is None:
-        raise InputError(f"{who}: a package registers it as {point.value if point else name}, not module:name")
+        raise InputError(
+            f"{who}: a package registers it as {point.value if point else name}, not module:name"
+        )
     if found["module"].endswith(".py"):
         raise InputError(f"{who}: name the module without .py: {name.replace('.py:', ':')}")
     if point is None:
@@ -88,13 +94,17 @@ def _imported(module: str, who: str) -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name is None or not f"{module}.".startswith(f"{error.name}."):  # it is there: another one is not
+        if error.name is None or not f"{module}.".startswith(
+            f"{error.name}."
+        ):  # it is there: another one is not
             raise InputError(f"{who}: {_failure(module, error)}") from error
         raise InputError(
             f"{who}: there is no module {error.name}, neither in this folder nor installed: "
             "run the command from the folder it stands in, or install it"
         ) from error
-    except Exception as error:  # whatever it may be, the module is the user's, and so is the mistake
+    except (
+        Exception
+    ) as error:  # whatever it may be, the module is the user's, and so is the mistake
         raise InputError(f"{who}: {_failure(module, error)}") from error
 
 
@@ -104,7 +114,9 @@ def _check_place(module: Any, name: str, folder: Path, who: str) -> None:
     file = getattr(module, "__file__", None)
     for here in (wanted.with_suffix(".py"), wanted / "__init__.py"):
         if file and here.is_file() and not here.samefile(file):
-            raise InputError(f"{who}: {name} was imported from {file}, not from {folder.resolve()}: rename one of them")
+            raise InputError(
+                f"{who}: {name} was imported from {file}, not from {folder.resolve()}: rename one of them"
+            )
 
 
 def _attribute(module: Any, attribute: str, who: str) -> Any:
@@ -112,7 +124,9 @@ def _attribute(module: Any, attribute: str, who: str) -> Any:
     for part in attribute.split("."):
         if not hasattr(found, part):
             near = did_you_mean(part, [name for name in dir(found) if not name.startswith("_")])
-            raise InputError(f"{who}: there is no {part} in {getattr(found, '__name__', module.__name__)}.{near}")
+            raise InputError(
+                f"{who}: there is no {part} in {getattr(found, '__name__', module.__name__)}.{near}"
+            )
         found = getattr(found, part)
     return found
 
@@ -120,8 +134,12 @@ def _attribute(module: Any, attribute: str, who: str) -> Any:
 def _failure(module: str, error: Exception) -> str:
     """Why a module could not be imported, and the line where that came up."""
     if isinstance(error, SyntaxError):
-        place, line, reason = error.filename, error.lineno, error.msg
+        place = error.filename
+        line = error.lineno
+        reason = error.msg
     else:
         last = traceback.extract_tb(error.__traceback__)[-1]
-        place, line, reason = last.filename, last.lineno, " ".join(str(error).split())
+        place = last.filename
+        line = last.lineno
+        reason = " ".join(str(error).split())
     return f"{module} cannot be imported: {place}, line {line}: {type(error).__name__}: {reason}"

@@ -24,7 +24,16 @@ LOSSES = ("squared", "huber")
 EXPLORATIONS = ("softmax", "epsilon", "greedy", "optimism")
 
 # Which settings of a model's shape and reading each built-in model uses; a model of the user's may use them all.
-TEXTS = {"encoder", "bag_norm", "vectors", "vectors_scale", "vectors_trained", "sentences", "embedding", "lstm_gain"}
+TEXTS = {
+    "encoder",
+    "bag_norm",
+    "vectors",
+    "vectors_scale",
+    "vectors_trained",
+    "sentences",
+    "embedding",
+    "lstm_gain",
+}
 LAYERS = {"hidden", "layers"}
 USES: dict[str, set[str]] = {
     "drrn": TEXTS | LAYERS | {"interaction", "action_hidden", "shared", "action_encoder"},
@@ -49,7 +58,9 @@ class Settings:
     )
     shared: bool = setting(False, "one embedding for states and actions (drrn)")
     most_actions: int | None = setting(
-        None, "most actions on a page (linear, max-action; default: the compiled game's own number, or 20)", least=1
+        None,
+        "most actions on a page (linear, max-action; default: the compiled game's own number, or 20)",
+        least=1,
     )
     encoder: str = setting("bag", "how a text becomes a vector", ENCODERS, own=True)
     action_encoder: str | None = setting(
@@ -59,23 +70,35 @@ class Settings:
         own=True,
         registered="encoder",
     )
-    vectors: str | None = setting(None, "a file of word vectors; if no encoder is named, actions are read by them")
-    vectors_scale: float = setting(1.0, "length that a text's vector is scaled to (vectors, sentence)", above=0)
-    vectors_trained: bool = setting(False, "fine-tune the word vectors together with the other weights")
+    vectors: str | None = setting(
+        None, "a file of word vectors; if no encoder is named, actions are read by them"
+    )
+    vectors_scale: float = setting(
+        1.0, "length that a text's vector is scaled to (vectors, sentence)", above=0
+    )
+    vectors_trained: bool = setting(
+        False, "fine-tune the word vectors together with the other weights"
+    )
     sentences: str | None = setting(
         None,
         "the source of whole texts' vectors (encoder sentence): module:function, from a list of texts to an array "
         "[texts, numbers], or the folder of a sentence-transformers model",
     )
     embedding: int | None = setting(
-        None, "width of word vectors in the encoders lstm, gru and attention (none: as the hidden units)", least=1
+        None,
+        "width of word vectors in the encoders lstm, gru and attention (none: as the hidden units)",
+        least=1,
     )
-    lstm_gain: float = setting(1.0, "factor on the mean of an LSTM's states (encoder lstm)", above=0)
+    lstm_gain: float = setting(
+        1.0, "factor on the mean of an LSTM's states (encoder lstm)", above=0
+    )
     bag_norm: float | None = setting(
         None, "each text's bag of words is scaled to this length (none: raw counts)", above=0
     )
     history: int = setting(
-        0, "earlier pages, and the actions taken on them, that are put before a page's text", least=0
+        0,
+        "earlier pages, and the actions taken on them, that are put before a page's text",
+        least=0,
     )
     alpha: float = setting(1.0, "α of the softmax policy: π ∝ exp(α Q)", least=0)
     alpha_relative: bool = setting(
@@ -91,7 +114,9 @@ class Settings:
         None, "learning rate η of each transition (none: 0.001; of a table: 0.2)", above=0
     )
     rate_end: float | None = setting(
-        None, "the learning rate falls to this over the last three tenths of the rounds (learner returns)", above=0
+        None,
+        "the learning rate falls to this over the last three tenths of the rounds (learner returns)",
+        above=0,
     )
     discount: float = setting(0.9, "discount factor γ", least=0, most=1)
     returns: str = setting(
@@ -99,9 +124,13 @@ class Settings:
         "how returns are computed: by Retrace(λ), or monte-carlo (learner returns, exploration optimism)",
         ("retrace", "monte-carlo"),
     )
-    trace: float = setting(1.0, "λ of Retrace: how far a return follows the episode", least=0, most=1)
+    trace: float = setting(
+        1.0, "λ of Retrace: how far a return follows the episode", least=0, most=1
+    )
     sweeps: int = setting(
-        3, "how often a round recomputes returns, each time from the last ones (learner returns, optimism)", least=1
+        3,
+        "how often a round recomputes returns, each time from the last ones (learner returns, optimism)",
+        least=1,
     )
     pseudo_count: float = setting(
         0.3,
@@ -111,37 +140,61 @@ class Settings:
     )
     updates: int = setting(100, "updates in a round (learner returns)", least=1)
     count_power: float = setting(
-        0.5, "pairs are drawn in proportion to this power of their count (learner returns)", least=0, most=10
+        0.5,
+        "pairs are drawn in proportion to this power of their count (learner returns)",
+        least=0,
+        most=10,
     )
     average: float | None = setting(
-        None, "decay of the moving average of the weights, which acts (learner returns)", above=0, most=0.99999
+        None,
+        "decay of the moving average of the weights, which acts (learner returns)",
+        above=0,
+        most=0.99999,
     )
-    state_dropout: float = setting(0.0, "share of a state's words dropped at random while learning", least=0, most=0.95)
+    state_dropout: float = setting(
+        0.0, "share of a state's words dropped at random while learning", least=0, most=0.95
+    )
     action_dropout: float = setting(
         0.0, "share of an action's words dropped at random while learning", least=0, most=0.95
     )
     action_noise: float = setting(
-        0.0, "words of other actions added at random while learning, as a share of the action's own", least=0, most=1
+        0.0,
+        "words of other actions added at random while learning, as a share of the action's own",
+        least=0,
+        most=1,
     )
     vectors_noise: float = setting(
-        0.0, "noise added to an action's vector while learning (vectors), as a share of its length", least=0, most=1e6
+        0.0,
+        "noise added to an action's vector while learning (vectors), as a share of its length",
+        least=0,
+        most=1e6,
     )
     rounds: int = setting(20, "rounds of playing, learning and evaluating", least=1)
     episodes_per_round: int = setting(200, "episodes that each replica plays in a round", least=1)
     epochs: int = setting(2, "passes over a round's transitions (form rounds)", least=1)
     batch_size: int = setting(
-        32, "transitions in an update; their gradients are summed, so 1 is the paper's update", least=1
+        32,
+        "transitions in an update; their gradients are summed, so 1 is the paper's update",
+        least=1,
     )
-    replicas: int = setting(5, "agents that learn side by side, with the seeds seed, seed + 1, …", least=1)
+    replicas: int = setting(
+        5, "agents that learn side by side, with the seeds seed, seed + 1, …", least=1
+    )
     seed: int = setting(0, "random seed of the first replica", least=0)
     evaluation_episodes: int = setting(
         200, "episodes that each replica plays in an evaluation, by each policy", least=1
     )
     form: str = setting(
-        "rounds", "rounds, or online: a mini-batch from the replay buffer after every step", ("rounds", "online")
+        "rounds",
+        "rounds, or online: a mini-batch from the replay buffer after every step",
+        ("rounds", "online"),
     )
-    keep: bool = setting(False, "the replay buffer keeps the transitions of earlier rounds (form rounds)")
-    capacity: int = setting(1_000_000, "size of the replay buffer in transitions (keep, online)", least=1)
+    keep: bool = setting(
+        False, "the replay buffer keeps the transitions of earlier rounds (form rounds)"
+    )
+    capacity: int = setting(
+        1_000_000, "size of the replay buffer in transitions (keep, online)", least=1
+    )
     exploration: str = setting("softmax", "how actions are chosen while learning", EXPLORATIONS)
     epsilon: float = setting(0.1, "share of random actions (exploration epsilon)", least=0, most=1)
     optimism: float = setting(
@@ -150,36 +203,61 @@ class Settings:
         above=0,
         most=1e6,
     )
-    optimism_share: float = setting(0.7, "share of the rounds with optimism; in the rest, softmax", least=0, most=1)
+    optimism_share: float = setting(
+        0.7, "share of the rounds with optimism; in the rest, softmax", least=0, most=1
+    )
     replan: int = setting(50, "episodes after which optimism renews its estimates", least=1)
     optimiser: str = setting("sgd", "the optimiser", OPTIMISERS)
     loss: str = setting("squared", "the loss of the error y - Q", LOSSES)
-    clip: float | None = setting(None, "largest norm of a replica's gradient (off by default)", above=0)
-    target_every: int | None = setting(None, "target network, copied every so many updates (off by default)", least=1)
-    double: bool = setting(False, "double Q-learning: the network chooses an action, the target network values it")
+    clip: float | None = setting(
+        None, "largest norm of a replica's gradient (off by default)", above=0
+    )
+    target_every: int | None = setting(
+        None, "target network, copied every so many updates (off by default)", least=1
+    )
+    double: bool = setting(
+        False, "double Q-learning: the network chooses an action, the target network values it"
+    )
     n_steps: int = setting(1, "n-step targets: rewards summed before bootstrapping", least=1)
-    prioritised: bool = setting(False, "prioritised replay: draw transitions in proportion to their last error")
+    prioritised: bool = setting(
+        False, "prioritised replay: draw transitions in proportion to their last error"
+    )
     no_compile: bool = setting(False, "step the game itself, even where it could be compiled")
-    grow: bool = setting(False, "add words as they occur, instead of reading the game's vocabulary beforehand")
+    grow: bool = setting(
+        False, "add words as they occur, instead of reading the game's vocabulary beforehand"
+    )
     workers: int = setting(
-        1, "processes that step a game which cannot be compiled; the results are the same", least=1, same_results=True
+        1,
+        "processes that step a game which cannot be compiled; the results are the same",
+        least=1,
+        same_results=True,
     )
 
     def __post_init__(self) -> None:
         for name, declaration in all_settings().items():
             declaration.check(getattr(self, name))
         if self.double and self.target_every is None:
-            raise InputError("double Q-learning needs a second network: set target_every, say to 100")
+            raise InputError(
+                "double Q-learning needs a second network: set target_every, say to 100"
+            )
         if self.form == "online" and self.exploration == "optimism":
-            raise InputError("exploration optimism needs whole episodes, and form online has none: choose another")
+            raise InputError(
+                "exploration optimism needs whole episodes, and form online has none: choose another"
+            )
         if self.shared and self.action_hidden not in (None, self.hidden):
-            raise InputError(f"shared embeddings have one size: leave out action_hidden, which is {self.action_hidden}")
+            raise InputError(
+                f"shared embeddings have one size: leave out action_hidden, which is {self.action_hidden}"
+            )
         if self.shared and self.action_encoder not in (None, self.encoder):
-            raise InputError(f"shared embeddings have one encoder: leave out action_encoder, {self.action_encoder}")
+            raise InputError(
+                f"shared embeddings have one encoder: leave out action_encoder, {self.action_encoder}"
+            )
         if self.vectors is not None:  # a run may be loaded from another folder
             object.__setattr__(self, "vectors", str(Path(self.vectors).expanduser().resolve()))
         elif wanting := [name for name in self.encoders if name in VECTOR_ENCODERS]:
-            raise InputError(f'the encoder "{wanting[0]}" needs word vectors: name a file of them by vectors')
+            raise InputError(
+                f'the encoder "{wanting[0]}" needs word vectors: name a file of them by vectors'
+            )
         if self.sentences is not None and not is_object(self.sentences):
             object.__setattr__(self, "sentences", str(Path(self.sentences).expanduser().resolve()))
         elif self.sentences is None and "sentence" in self.encoders:
@@ -234,7 +312,9 @@ class Settings:
         return [self.seed + replica for replica in range(self.replicas)]
 
 
-ALPHA_RISES, RATE_FALLS = 0.75, 0.7  # shares of a run: until when α rises, from when on η falls
+# shares of a run: until when α rises, from when on η falls
+ALPHA_RISES = 0.75
+RATE_FALLS = 0.7
 
 
 def _share(number: int, rounds: int) -> float:
@@ -244,7 +324,11 @@ def _share(number: int, rounds: int) -> float:
 
 def _returns(settings: Settings) -> bool:
     """Whether returns are computed, and by whom."""
-    return settings.learner == "returns" or settings.exploration == "optimism" or ":" in settings.learner
+    return (
+        settings.learner == "returns"
+        or settings.exploration == "optimism"
+        or ":" in settings.learner
+    )
 
 
 # Settings that count only beside others: when, and what to say of it.
@@ -258,7 +342,10 @@ ONLY: dict[str, tuple[Callable[[Settings], bool], str]] = {
         "with another model than linear, or with an encoder that reads words in order",
     ),
     "bag_norm": (lambda s: s.reads_by("bag", "bag+vectors"), "with an encoder that makes bags"),
-    "embedding": (lambda s: s.reads_by(*ORDERED_ENCODERS), "with the encoder lstm, gru or attention"),
+    "embedding": (
+        lambda s: s.reads_by(*ORDERED_ENCODERS),
+        "with the encoder lstm, gru or attention",
+    ),
     "lstm_gain": (lambda s: s.reads_by("lstm"), "with the encoder lstm"),
     "sentences": (lambda s: s.reads_by("sentence"), "with the encoder sentence"),
     "vectors_trained": (lambda s: s.vectors is not None and s.reads_vectors, "with vectors"),
@@ -278,12 +365,23 @@ ONLY: dict[str, tuple[Callable[[Settings], bool], str]] = {
     ),
     "epsilon": (lambda s: s.exploration == "epsilon", "with exploration epsilon"),
     "returns": (_returns, "with the learner returns, or with exploration optimism"),
-    "trace": (lambda s: _returns(s) and s.returns == "retrace", "with the learner returns, and with returns retrace"),
+    "trace": (
+        lambda s: _returns(s) and s.returns == "retrace",
+        "with the learner returns, and with returns retrace",
+    ),
     "sweeps": (_returns, "with the learner returns, or with exploration optimism"),
     "pseudo_count": (_returns, "with the learner returns, or with exploration optimism"),
     **{
         name: (lambda s: s.learner != "q-learning", "with the learner returns")
-        for name in ("rate_end", "updates", "count_power", "average", "state_dropout", "action_dropout", "action_noise")
+        for name in (
+            "rate_end",
+            "updates",
+            "count_power",
+            "average",
+            "state_dropout",
+            "action_dropout",
+            "action_noise",
+        )
     },
     **{
         name: (
@@ -319,7 +417,9 @@ def settings_for(suiting: Mapping[str, Any], given: Mapping[str, Any]) -> Settin
         if name not in known:
             raise InputError(f'no setting is named "{name}".{did_you_mean(name, known)}')
     if given.get("vectors") and given.get("encoder") == "bag" and "action_encoder" not in given:
-        raise InputError("the encoder bag makes nothing of vectors: leave one of them out, or name an action_encoder")
+        raise InputError(
+            "the encoder bag makes nothing of vectors: leave one of them out, or name an action_encoder"
+        )
     settings = replace(Settings(), **{**suiting, **given})
     for name, value in given.items():
         if value:  # what is turned off (none, no, 0) asks for nothing
@@ -335,4 +435,6 @@ def _refuse_unused(settings: Settings, name: str) -> None:
         )
     counts, when = ONLY.get(name, (lambda s: True, ""))
     if not counts(settings):
-        raise InputError(f"{name} is given, but it counts only {when}: leave it out, or set that, too")
+        raise InputError(
+            f"{name} is given, but it counts only {when}: leave it out, or set that, too"
+        )

@@ -57,14 +57,21 @@ class Lexicon:
     A `scratch` store reads with the same vocabulary and leaves this one as it is.
     """
 
-    keeps_texts = False  # whether texts are kept as they were written, too, for an encoder that reads them so
+    keeps_texts = (
+        False  # whether texts are kept as they were written, too, for an encoder that reads them so
+    )
     keeps_unknown = False  # whether scratch stores keep the words that the vocabulary does not have, for an encoder
 
     def __init__(self, vocabulary: Vocabulary, parent: Lexicon | None = None) -> None:
-        self.vocabulary, self.parent = vocabulary, parent
+        self.vocabulary = vocabulary
+        self.parent = parent
         self.generation = 0  # raised whenever ids change their meaning
-        self.whole: tuple[Lexicon, Ids] | None = None  # of a thinned one: where its texts stand whole, and their ids
-        self.blur: NDArray[np.float32] | None = None  # of a thinned one: what is added to the vector of each text
+        self.whole: tuple[Lexicon, Ids] | None = (
+            None  # of a thinned one: where its texts stand whole, and their ids
+        )
+        self.blur: NDArray[np.float32] | None = (
+            None  # of a thinned one: what is added to the vector of each text
+        )
         self.forget()
 
     def __len__(self) -> int:
@@ -87,22 +94,30 @@ class Lexicon:
         """A store for a while, which learns no words: an unknown one counts for nothing, or is `unknown`."""
         return Lexicon(self.vocabulary, parent=self)
 
-    def thinned(self, texts: Ids, kept: NDArray[np.bool_], put_in: tuple[Ids, Ids] | None = None) -> Lexicon:
+    def thinned(
+        self, texts: Ids, kept: NDArray[np.bool_], put_in: tuple[Ids, Ids] | None = None
+    ) -> Lexicon:
         """A lexicon whose text i is `texts[i]` (-1: no text) without some of its words: `kept` says of each word of
         each text's bag, one bag after the other, whether it stays, wherever it stands in the text. `put_in` are places
         among the texts, ascending, and words that each gets at its end."""
-        bags, size = self.bags(), len(self.vocabulary) + 1
+        bags = self.bags()
+        size = len(self.vocabulary) + 1
         word_ids, _, lengths = bags.gathered(texts)
-        stays = np.repeat(np.arange(len(texts)), lengths) * size + word_ids  # ascending, as the words of a bag are
+        stays = (
+            np.repeat(np.arange(len(texts)), lengths) * size + word_ids
+        )  # ascending, as the words of a bag are
         first = self._starts[texts]
         counts = np.where(texts < 0, 0, self._starts[texts + 1] - first)
-        sequence, owner = self._sequence[ranges(first, counts)], np.repeat(np.arange(len(texts)), counts)
+        sequence = self._sequence[ranges(first, counts)]
+        owner = np.repeat(np.arange(len(texts)), counts)
         on = kept[np.searchsorted(stays, owner * size + sequence)]
-        sequence, owner = sequence[on], owner[on]
+        sequence = sequence[on]
+        owner = owner[on]
         if put_in is not None:
             owner = np.concatenate([owner, put_in[0]])
             order = np.argsort(owner, kind="stable")
-            sequence, owner = np.concatenate([sequence, put_in[1].astype(np.int32)])[order], owner[order]
+            sequence = np.concatenate([sequence, put_in[1].astype(np.int32)])[order]
+            owner = owner[order]
         found = Lexicon(self.vocabulary)
         found.whole = (self, texts)
         found._ids = {number.to_bytes(16, "little"): number for number in range(len(texts))}
@@ -142,19 +157,27 @@ class Lexicon:
         """Forget all texts; the vocabulary stays."""
         self.generation += 1
         self._ids: dict[bytes, int] = {}
-        self._recent: dict[str, int] = {}  # some texts themselves, which are found faster than their keys
+        self._recent: dict[
+            str, int
+        ] = {}  # some texts themselves, which are found faster than their keys
         self._starts = np.zeros(256, np.int64)
         self._sequence = np.zeros(4096, np.int32)
         self._bags: dict[float | None, Bags] = {}
         self.spoken: list[str] = []  # the texts as they were written, where they are kept
-        self.unknown: dict[int, list[str]] = {}  # of a scratch store: words of a text that have no number
+        self.unknown: dict[
+            int, list[str]
+        ] = {}  # of a scratch store: words of a text that have no number
 
     def keep(self, used: Ids) -> Ids:
         """Forget all but the used texts; the new id of each old one, -1 for what was forgotten."""
-        keys, renumbered = list(self._ids), np.full(len(self) + 1, -1, np.int64)  # the last is for -1, no text
+        # the last is for -1, no text
+        keys = list(self._ids)
+        renumbered = np.full(len(self) + 1, -1, np.int64)
         renumbered[used] = np.arange(len(used))
         if len(used) < len(self):
-            starts, sequence, spoken = self._starts, self._sequence, self.spoken
+            starts = self._starts
+            sequence = self._sequence
+            spoken = self.spoken
             self.forget()
             self.spoken = [spoken[text] for text in used.tolist()] if self.keeps_texts else []
             lengths = starts[used + 1] - starts[used]
@@ -182,7 +205,8 @@ class Lexicon:
     def restore(self, state: State) -> None:
         """Restore what `state` returned; the vocabulary must already be restored."""
         self.forget()
-        self._starts, self._sequence = state["starts"], state["sequence"]
+        self._starts = state["starts"]
+        self._sequence = state["sequence"]
         self.spoken = list(state.get("spoken", ()))
         keys = np.ascontiguousarray(state["keys"]).tobytes()
         self._ids = {keys[at : at + 16]: at // 16 for at in range(0, len(keys), 16)}
@@ -196,7 +220,10 @@ class Lexicon:
         if self.parent is not None and self.parent.keeps_unknown and len(read) < len(found):
             self.unknown[number] = [word for word in found if word not in self.vocabulary.numbers]
         start = int(self._starts[number])
-        self._starts, self._sequence = room(self._starts, number + 2), room(self._sequence, start + len(read))
+        self._starts, self._sequence = (
+            room(self._starts, number + 2),
+            room(self._sequence, start + len(read)),
+        )
         self._starts[number + 1] = start + len(read)
         self._sequence[start : start + len(read)] = read
         return number
@@ -206,7 +233,8 @@ class Bags:
     """Sparse bags of words, text by text: `word_ids` (ascending within a text) and `counts`, cut by `starts`."""
 
     def __init__(self, norm: float | None) -> None:
-        self.norm, self.count = norm, 0
+        self.norm = norm
+        self.count = 0
         self._starts = np.zeros(256, np.int64)
         self._words = np.zeros(4096, np.int32)
         self._counts = np.zeros(4096, np.float32)
@@ -245,7 +273,8 @@ class Bags:
         size = len(texts.vocabulary) or 1
         found, counts = np.unique(owner * size + texts.sequence[starts[0] :], return_counts=True)
         lengths = np.bincount(found // size, minlength=len(starts) - 1)
-        begin, end = int(self._starts[self.count]), int(self._starts[self.count]) + len(found)
+        begin = int(self._starts[self.count])
+        end = int(self._starts[self.count]) + len(found)
         self._starts = room(self._starts, len(texts) + 1)
         self._words, self._counts = room(self._words, end), room(self._counts, end)
         self._starts[self.count + 1 : len(texts) + 1] = begin + np.cumsum(lengths)
@@ -270,7 +299,11 @@ class Store:
 
     @staticmethod
     def of_words(
-        states: Iterable[str] = (), actions: Iterable[str] = (), *, shared: bool = False, keep_texts: bool = False
+        states: Iterable[str] = (),
+        actions: Iterable[str] = (),
+        *,
+        shared: bool = False,
+        keep_texts: bool = False,
     ) -> Store:
         known = Lexicon(Vocabulary(states))
         store = Store(known, known if shared else Lexicon(Vocabulary(actions)))
@@ -285,7 +318,11 @@ class Store:
     @property
     def sides(self) -> dict[str, Lexicon]:
         """The distinct stores, by name."""
-        return {"states": self.states} if self.shared else {"states": self.states, "actions": self.actions}
+        return (
+            {"states": self.states}
+            if self.shared
+            else {"states": self.states, "actions": self.actions}
+        )
 
     def scratch(self) -> Store:
         """A store for questions and evaluations: it learns no words, and goes when they are done."""

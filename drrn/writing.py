@@ -13,7 +13,9 @@ import unicodedata
 
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 # Latin, Greek, Cyrillic, Armenian letters and common signs: whatever has nothing else has no marks and no need of more
-PLAIN = re.compile("[\x00-\u02ff\u0370-\u0482\u048a-\u0590\u2010-\u2027\u2030-\u205e\u20a0-\u20cf\u2100-\u2bff]*")
+PLAIN = re.compile(
+    "[\x00-\u02ff\u0370-\u0482\u048a-\u0590\u2010-\u2027\u2030-\u205e\u20a0-\u20cf\u2100-\u2bff]*"
+)
 UNSPACED = (
     "\u0e01-\u0e4f\u0e81-\u0ecf"  # Thai, Lao
     "\u1000-\u109f\u1780-\u17d3"  # Burmese, Khmer
@@ -51,7 +53,9 @@ def counted(number: int, noun: str) -> str:
 def words(text: str) -> list[str]:
     """The words of a text, in its order."""
     if not text.isascii():
-        text = unicodedata.normalize("NFC", text).replace("İ", "i")  # in lower case it has two characters
+        text = unicodedata.normalize("NFC", text).replace(
+            "İ", "i"
+        )  # in lower case it has two characters
     text = text.lower().replace("’", "'")
     return WORD.findall(text) if PLAIN.fullmatch(text) else _words_of_any_script(text)
 
@@ -72,7 +76,9 @@ def _patterns_of_scripts() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 def _marks() -> str:
     """The characters that combine with the letter before them, as ranges; what only selects a glyph is none."""
-    codes = [code for code in range(0x300, LAST_MARK + 1) if unicodedata.category(chr(code))[0] == "M"]
+    codes = [
+        code for code in range(0x300, LAST_MARK + 1) if unicodedata.category(chr(code))[0] == "M"
+    ]
     codes = [code for code in codes if not 0xFE00 <= code <= 0xFE0F]
     firsts = [code for before, code in zip([0, *codes], codes, strict=False) if code != before + 1]
     lasts = [code for code, after in zip(codes, [*codes[1:], 0], strict=True) if after != code + 1]

@@ -15,7 +15,9 @@ import drrn
 def main(run: str, game: str, episodes: int = 3) -> None:
     infos = textworld.EnvInfos(description=True, inventory=True, admissible_commands=True)
     env = textworld.gym.make(textworld.gym.register_game(game, infos, max_episode_steps=100))
-    player = drrn.load(run).policy("best")  # or: drrn.load(run).act(text, actions), which remembers nothing
+    player = drrn.load(run).policy(
+        "best"
+    )  # or: drrn.load(run).act(text, actions), which remembers nothing
     for episode in range(1, episodes + 1):
         _, shown = env.reset()
         player.begin()
@@ -24,7 +26,9 @@ def main(run: str, game: str, episodes: int = 3) -> None:
             text = f"{shown['description']}\n{shown['inventory']}"  # what the agent was shown while it learned
             commands.append(player.act(text, shown["admissible_commands"]))
             _, score, done, shown = env.step(commands[-1])
-        print(f"episode {episode}: score {score} after {len(commands)} commands: {', '.join(commands[:8])} …")
+        print(
+            f"episode {episode}: score {score} after {len(commands)} commands: {', '.join(commands[:8])} …"
+        )
     env.close()
 
 

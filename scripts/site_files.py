@@ -18,7 +18,9 @@ from drrn.settings import all_settings
 
 ROOT = Path(__file__).parents[1]
 DOCS = "docs/"
-LINK = re.compile(r"(?P<before>\]\(|(?:src|href)=\")(?P<path>[^)\"#\s:]+)(?P<after>#[^)\"\s]*)?(?P<end>[)\"])")
+LINK = re.compile(
+    r"(?P<before>\]\(|(?:src|href)=\")(?P<path>[^)\"#\s:]+)(?P<after>#[^)\"\s]*)?(?P<end>[)\"])"
+)
 SETTINGS = "<!-- settings -->"
 CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]+`", re.M | re.S)
 
@@ -46,12 +48,17 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         there = posixpath.relpath(place(target), posixpath.dirname(place(path)) or ".")
         return f"{match['before']}{there}{match['after'] or ''}{match['end']}"
 
-    return outside_code(markdown, lambda text: LINK.sub(moved, text)).replace(SETTINGS, settings_table())
+    return outside_code(markdown, lambda text: LINK.sub(moved, text)).replace(
+        SETTINGS, settings_table()
+    )
 
 
 def settings_table() -> str:
     """Every setting, its value in either recipe, and what it is."""
-    lines = ["| setting | the paper's recipe | the strong recipe, where it differs | |", "| --- | --- | --- | --- |"]
+    lines = [
+        "| setting | the paper's recipe | the strong recipe, where it differs | |",
+        "| --- | --- | --- | --- |",
+    ]
     for name, setting in all_settings().items():
         strong = f"`{STRONG[name]}`" if STRONG.get(name, setting.default) != setting.default else ""
         meaning = setting.help.replace("|", "\\|")

@@ -37,7 +37,9 @@ def chromium() -> Iterator[Any]:
     sync_api = pytest.importorskip("playwright.sync_api")
     with sync_api.sync_playwright() as playwright:
         try:
-            browser = playwright.chromium.launch(executable_path=chromium_path(), args=["--no-sandbox"])
+            browser = playwright.chromium.launch(
+                executable_path=chromium_path(), args=["--no-sandbox"]
+            )
         except sync_api.Error as error:
             pytest.skip(f"no Chromium that can be started: {str(error).splitlines()[0]}")
         yield browser
@@ -69,7 +71,12 @@ class PageServer:
         environment["PYTHONPATH"] = str(Path(__file__).parents[1])
         with (self.folder / "errors").open("w") as errors:
             self.process = subprocess.Popen(
-                command, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True
+                command,
+                cwd=self.folder,
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
             )
         assert self.process.stdout is not None
         link = self.process.stdout.readline().strip()

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import settings
 
 import drrn
-from drrn.games import StoryGame
-from drrn.games.authors.install import add_games
-from drrn.training.curve import draw_curve
+from drrn.lab.authors.install import add_games
+from drrn.runs.curve import draw_curve
+from drrn.stories.twine.story_game import StoryGame
 from tests.imitation import clone
 from tests.jobs_here import JobsHere
 from tests.paper_games import ABSENT, SHARED
@@ -21,7 +21,9 @@ from tests.small_stories import FORK, REWARDS
 
 Story = Callable[..., StoryGame]
 
-settings.register_profile("drrn", deadline=None)  # an example that takes long on a busy machine is no failure
+settings.register_profile(
+    "drrn", deadline=None
+)  # an example that takes long on a busy machine is no failure
 settings.load_profile("drrn")
 
 
@@ -29,7 +31,7 @@ settings.load_profile("drrn")
 def session_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """One data folder for all tests, so that none writes to the user's and games are compiled once."""
     base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "drrn-home"
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "drrn.files"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DRRN_HOME", str(folder))
         yield folder
@@ -39,21 +41,23 @@ def session_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def undrawn_curves() -> Iterator[None]:
     """A run's curve is a stand-in, since drawing one takes longer than a small run."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("drrn.training.curve.draw_curve", lambda *given: given[-1].write_bytes(b"no picture"))
+        patch.setattr(
+            "drrn.runs.curve.draw_curve", lambda *given: given[-1].write_bytes(b"no picture")
+        )
         yield
 
 
 @pytest.fixture
 def drawn_curves(monkeypatch: pytest.MonkeyPatch) -> None:
     """The curve is drawn after all."""
-    monkeypatch.setattr("drrn.training.curve.draw_curve", draw_curve)
+    monkeypatch.setattr("drrn.runs.curve.draw_curve", draw_curve)
 
 
 @pytest.fixture(scope="module")
 def jobs_here() -> Iterator[None]:
     """The jobs of a command are done in this process, not in ones of their own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("drrn.experiments.workers.Processes", JobsHere)
+        patch.setattr("drrn.lab.experiments.workers.Processes", JobsHere)
         yield
 
 
@@ -149,8 +153,13 @@ def own_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
     before = set(sys.modules)
     yield tmp_path
     for name in set(sys.modules) - before:
-        places = [getattr(sys.modules[name], "__file__", None), *getattr(sys.modules[name], "__path__", [])]
-        if any(str(tmp_path) in str(place) for place in places):  # a folder without __init__.py has no file
+        places = [
+            getattr(sys.modules[name], "__file__", None),
+            *getattr(sys.modules[name], "__path__", []),
+        ]
+        if any(
+            str(tmp_path) in str(place) for place in places
+        ):  # a folder without __init__.py has no file
             del sys.modules[name]
 
 

@@ -1,6 +1,6 @@
 """A job of an experiment that is cut after its first round and gone on with, beside one that was not."""
 
-from drrn.experiments.running import run
+from drrn.lab.experiments.running import run
 
 
 def assert_cut_job_ends_alike(work, rows, names):

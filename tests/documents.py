@@ -72,15 +72,21 @@ class Reader:
         elif how == "changed passages":
             changed = {passage["name"]: passage.group() for passage in PASSAGE.finditer(text)}
             old = path.read_text(encoding="utf-8")
-            text = PASSAGE.sub(lambda passage: changed.get(passage["name"], passage.group()).rstrip() + "\n\n", old)
+            text = PASSAGE.sub(
+                lambda passage: changed.get(passage["name"], passage.group()).rstrip() + "\n\n", old
+            )
         path.write_text(text, encoding="utf-8")
-        sys.modules.pop(path.stem, None)  # each command would be a process of its own, and import it anew
+        sys.modules.pop(
+            path.stem, None
+        )  # each command would be a process of its own, and import it anew
         importlib.invalidate_caches()
 
     def run(self, command, shown, block):
         words = shlex.split(command, comments=True)
         words, into = (words[: words.index(">")], words[-1]) if ">" in words else (words, None)
-        assert words[0] == "drrn", f"only commands of drrn are run here: say why not before {command}"
+        assert words[0] == "drrn", (
+            f"only commands of drrn are run here: say why not before {command}"
+        )
         self.capsys.readouterr()
         assert main([*words[1:], *block.smaller.split()]) == 0, command
         printed = self.capsys.readouterr().out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from drrn.games import Observation
+from drrn.game.contract import Observation
 
 ROOMS = 9
 DOORS = ("Walk on along the corridor.", "Leave by the window.", "Leave by the stairs.")
@@ -96,7 +96,9 @@ class Key:
         if room == 0:
             return Observation("A table.", ("Leave the key.", "Take the key.", "Look at the key."))
         if room == 3:
-            return Observation("The gate opens." if has_key else "The gate is locked.", (), 10.0 * has_key)
+            return Observation(
+                "The gate opens." if has_key else "The gate is locked.", (), 10.0 * has_key
+            )
         return Observation(f"Hall {room}.", ("Go on.", "Go slowly."))
 
 

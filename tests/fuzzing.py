@@ -20,10 +20,10 @@ from pathlib import Path
 import drrn
 from drrn import InputError
 from drrn.cli import main
-from drrn.games.optional import fingerprint_of
-from drrn.games.stories import values as js
-from drrn.games.stories.page import Page
-from drrn.games.stories.twine1.expressions import ExpressionError, Facts, parse
+from drrn.game.optional import fingerprint_of
+from drrn.stories.twine import values as js
+from drrn.stories.twine.page import Page
+from drrn.stories.twine.twine1.expressions import ExpressionError, Facts, parse
 from tests.fuzz_material import (
     GOOD_HTML,
     GOOD_TOML,
@@ -67,7 +67,11 @@ def play(path, within=None, **options):
         for _ in range(50):
             assert isinstance(observation.text, str)
             assert all(action.strip() for action in observation.actions)
-            observation = game.reset() if observation.ended else game.step(choose.randrange(len(observation.actions)))
+            observation = (
+                game.reset()
+                if observation.ended
+                else game.step(choose.randrange(len(observation.actions)))
+            )
     except InputError as error:
         assert str(error).startswith(str(within or path)), error
 
@@ -107,7 +111,9 @@ def evaluated(source):
 
 
 def a_story(folder, chance):
-    good, name = chance.choice([(GOOD_TWEE, "tale.twee"), (GOOD_HTML, "tale.html"), (GOOD_TWINE_2, "tale.html")])
+    good, name = chance.choice(
+        [(GOOD_TWEE, "tale.twee"), (GOOD_HTML, "tale.html"), (GOOD_TWINE_2, "tale.html")]
+    )
     path = folder / name
     text = mutated(good, random_cuts(chance, SNIPPETS)).encode("utf-8", "surrogatepass")
     path.write_bytes(flipped(text, random_flips(chance)) if chance.random() < 0.3 else text)
@@ -123,7 +129,9 @@ def an_expression(_, chance):
 def a_toml(folder, chance):
     (folder / "tale.twee").write_text(GOOD_TWEE)
     path = folder / "tale.toml"
-    text = mutated(GOOD_TOML, random_cuts(chance, TOML_SNIPPETS, 3)).encode("utf-8", "surrogatepass")
+    text = mutated(GOOD_TOML, random_cuts(chance, TOML_SNIPPETS, 3)).encode(
+        "utf-8", "surrogatepass"
+    )
     path.write_bytes(flipped(text, random_flips(chance)) if chance.random() < 0.2 else text)
     play(path, lenient=chance.random() < 0.8, within=folder)
     if chance.random() < 0.1:
@@ -132,7 +140,9 @@ def a_toml(folder, chance):
 
 def an_ink_story(folder, chance):
     path = folder / "tale.json"
-    text = mutated(json.dumps(STALL), random_cuts(chance, JSON_SNIPPETS, 2)).encode("utf-8", "surrogatepass")
+    text = mutated(json.dumps(STALL), random_cuts(chance, JSON_SNIPPETS, 2)).encode(
+        "utf-8", "surrogatepass"
+    )
     path.write_bytes(flipped(text, random_flips(chance)) if chance.random() < 0.3 else text)
     play(path)
 
@@ -145,7 +155,9 @@ def a_run_folder(folder, chance):
     shutil.copytree(good, run)
     if chance.random() < 0.6:
         (run / "hashes.json").unlink()  # which would find every damage first
-    for path in chance.sample(sorted(path for path in run.iterdir() if path.is_file()), chance.randint(1, 2)):
+    for path in chance.sample(
+        sorted(path for path in run.iterdir() if path.is_file()), chance.randint(1, 2)
+    ):
         damage(path, chance)
     commands = [
         ["ask", str(run), "--state", "The sea", "--action", "Go out.", "--action", "x"],
@@ -184,7 +196,28 @@ def damage(path, chance):
         path.write_bytes(struct.pack("<Q", len(header)) + header + data[8 + length :])
 
 
-VALUES = [None, True, 0, -1, 1, 2, 7, 1.5, -2.5, 1e30, "", "x", "drrn", [], {}, [1], {"x": 1}, "é\x1b[2J", 10**18, [[]]]
+VALUES = [
+    None,
+    True,
+    0,
+    -1,
+    1,
+    2,
+    7,
+    1.5,
+    -2.5,
+    1e30,
+    "",
+    "x",
+    "drrn",
+    [],
+    {},
+    [1],
+    {"x": 1},
+    "é\x1b[2J",
+    10**18,
+    [[]],
+]
 
 
 def other_json(data, chance):
@@ -201,7 +234,9 @@ def other_json(data, chance):
             if chance.random() < 0.2:
                 del at[key]
             else:
-                at[key] = chance.choice([*VALUES, at[chance.choice(list(at))] if isinstance(at, dict) else 3])
+                at[key] = chance.choice(
+                    [*VALUES, at[chance.choice(list(at))] if isinstance(at, dict) else 3]
+                )
             break
         at = at[key]
     return json.dumps(whole).encode()
@@ -214,9 +249,13 @@ SIZES = (
 
 def is_large(config):
     """Whether settings that were changed ask for more than a test has time for: that is allowed, and no fault."""
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    with contextlib.suppress(
+        OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError
+    ):
         settings = json.loads(config.read_bytes())["settings"]
-        return any(isinstance(settings.get(name), int | float) and settings[name] > 300 for name in SIZES)
+        return any(
+            isinstance(settings.get(name), int | float) and settings[name] > 300 for name in SIZES
+        )
     return False
 
 
@@ -239,7 +278,11 @@ def good_runs():
         folder = Path(tempfile.mkdtemp())
         (folder / "tale.twee").write_text(FORK)
         (folder / "tale.toml").write_text('story = "tale.twee"\n' + REWARDS)
-        kinds = [SMALL, SMALL_STRONG, [word for word in SMALL if word not in ("--hidden", "6")] + ["--model", "table"]]
+        kinds = [
+            SMALL,
+            SMALL_STRONG,
+            [word for word in SMALL if word not in ("--hidden", "6")] + ["--model", "table"],
+        ]
         for number, kind in enumerate(kinds):
             run = folder / f"good-{number}"
             command(["train", str(folder / "tale.toml"), "--out", str(run), *kind, "--rounds", "1"])
@@ -307,7 +350,9 @@ def asked():
     """What the command line asks for."""
     options = argparse.ArgumentParser(prog="scripts/fuzz", description=WHAT)
     options.add_argument("minutes", type=float, nargs="?", default=10, help="(default: 10)")
-    options.add_argument("seed", type=int, nargs="?", default=0, help="of the mutations (default: 0)")
+    options.add_argument(
+        "seed", type=int, nargs="?", default=0, help="of the mutations (default: 0)"
+    )
     return vars(options.parse_args())
 
 

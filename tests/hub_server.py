@@ -61,13 +61,17 @@ class Answers(BaseHTTPRequestHandler):
         elif path == "/api/validate-yaml":
             self.answer({"errors": [], "warnings": []})
         elif path.endswith("/preupload/main"):
-            files = [{"path": one["path"], "uploadMode": "regular"} for one in json.loads(body)["files"]]
+            files = [
+                {"path": one["path"], "uploadMode": "regular"} for one in json.loads(body)["files"]
+            ]
             self.answer({"files": [{**one, "shouldIgnore": False} for one in files]})
         elif path.endswith("/commit/main"):
             name = path.removeprefix("/api/models/").removesuffix("/commit/main")
             for line in map(json.loads, body.splitlines()):
                 if line["key"] == "file":
-                    hub.repositories[name][line["value"]["path"]] = base64.b64decode(line["value"]["content"])
+                    hub.repositories[name][line["value"]["path"]] = base64.b64decode(
+                        line["value"]["content"]
+                    )
             self.answer({"commitUrl": f"{hub.address}/{name}/commit/{COMMIT}", "commitOid": COMMIT})
         else:
             self.answer({"error": "not here"}, 404)
@@ -90,20 +94,33 @@ class Answers(BaseHTTPRequestHandler):
             self.answer({"error": "Repository not found"}, 404, {"X-Error-Code": "RepoNotFound"})
         elif kind == "/tree/":
             self.answer(
-                [{"type": "file", "path": file, "size": len(data), "oid": _oid(data)} for file, data in files.items()]
+                [
+                    {"type": "file", "path": file, "size": len(data), "oid": _oid(data)}
+                    for file, data in files.items()
+                ]
             )
         else:
-            self.answer({"id": name, "sha": COMMIT, "siblings": [{"rfilename": file} for file in files]})
+            self.answer(
+                {"id": name, "sha": COMMIT, "siblings": [{"rfilename": file} for file in files]}
+            )
 
     def give(self, data):
         if data is None:
             self.answer({"error": "Entry not found"}, 404, {"X-Error-Code": "EntryNotFound"})
             return
-        headers = {"ETag": f'"{_oid(data)}"', "X-Repo-Commit": COMMIT, "Content-Type": "application/octet-stream"}
+        headers = {
+            "ETag": f'"{_oid(data)}"',
+            "X-Repo-Commit": COMMIT,
+            "Content-Type": "application/octet-stream",
+        }
         self.send(200, data, headers)
 
     def answer(self, told, status=200, headers=None):
-        self.send(status, json.dumps(told).encode(), {"Content-Type": "application/json", **(headers or {})})
+        self.send(
+            status,
+            json.dumps(told).encode(),
+            {"Content-Type": "application/json", **(headers or {})},
+        )
 
     def send(self, status, data, headers):
         self.send_response(status)

@@ -191,7 +191,11 @@ def pickled_story(passages: dict, start: str) -> bytes:
 
 
 def pickled_words(words: list[str]) -> bytes:
-    return b"(dp1\n" + b"".join(written(word) + f"I{i}\ns".encode() for i, word in enumerate(words)) + b"."
+    return (
+        b"(dp1\n"
+        + b"".join(written(word) + f"I{i}\ns".encode() for i, word in enumerate(words))
+        + b"."
+    )
 
 
 def written(text: str) -> bytes:

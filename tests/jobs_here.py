@@ -1,6 +1,6 @@
 """Jobs in the process of the test, where it is not the processes that are tested: each would import PyTorch anew."""
 
-from drrn.experiments.workers import Crew, Event, outcomes
+from drrn.lab.experiments.workers import Crew, Event, outcomes
 
 
 class JobsHere(Crew):

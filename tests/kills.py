@@ -29,7 +29,11 @@ WHAT = """Kill train, resume, reproduce and sweep at random moments and begin th
 that they leave must be what a run that was never killed leaves."""
 ROUNDS = 15
 MOST_STARTS = 60  # of one command, which is killed and begun again: then it gets nowhere
-ORPHANED = {"EOFError", "BrokenPipeError", "ConnectionResetError"}  # of a pipe whose other end was killed
+ORPHANED = {
+    "EOFError",
+    "BrokenPipeError",
+    "ConnectionResetError",
+}  # of a pipe whose other end was killed
 CHANGING = {"seconds", "commit"}  # what a record says of the clock
 
 
@@ -40,7 +44,9 @@ class Killed:
     name: str
     command: Callable[[Path, Path], list[str]]  # of the story and the folder
     made: Callable[[Path], dict[str, bytes]]
-    prepare: Callable[[Path, Path], list[str]] | None = None  # a command that is run first, and left alone
+    prepare: Callable[[Path, Path], list[str]] | None = (
+        None  # a command that is run first, and left alone
+    )
 
 
 def training(tale: Path, out: Path, rounds: int = ROUNDS) -> list[str]:
@@ -48,7 +54,9 @@ def training(tale: Path, out: Path, rounds: int = ROUNDS) -> list[str]:
 
 
 def begun_or_resumed(tale: Path, out: Path) -> list[str]:
-    return ["train", "--resume", str(out)] if (out / "config.json").exists() else training(tale, out)
+    return (
+        ["train", "--resume", str(out)] if (out / "config.json").exists() else training(tale, out)
+    )
 
 
 def resumed_further(tale: Path, out: Path) -> list[str]:
@@ -104,7 +112,9 @@ def files_of_sweep(folder: Path) -> dict[str, bytes]:
 def _timeless(path: Path) -> bytes:
     if path.suffix != ".json":
         return path.read_bytes()
-    record = {name: value for name, value in json.loads(path.read_text()).items() if name not in CHANGING}
+    record = {
+        name: value for name, value in json.loads(path.read_text()).items() if name not in CHANGING
+    }
     return json.dumps(record, sort_keys=True).encode()
 
 
@@ -113,13 +123,17 @@ def is_of_an_orphan(error: str) -> bool:
     but multiprocessing's own lines, and a pipe that nobody holds any more."""
     places = re.findall(r'^ +File "(.*?)"', error, re.MULTILINE)
     thrown = re.findall(r"^[\w.]*(?:Error|Exception|Interrupt|Exit|Warning)\b", error, re.MULTILINE)
-    return {*thrown} <= ORPHANED and all(place == "<string>" or "/multiprocessing/" in place for place in places)
+    return {*thrown} <= ORPHANED and all(
+        place == "<string>" or "/multiprocessing/" in place for place in places
+    )
 
 
 # What is killed, in turn. A new command is one line more.
 COMMANDS = (
     Killed("train", begun_or_resumed, files_of_run),
-    Killed("resume", resumed_further, files_of_run, prepare=lambda tale, out: training(tale, out, 3)),
+    Killed(
+        "resume", resumed_further, files_of_run, prepare=lambda tale, out: training(tale, out, 3)
+    ),
     Killed("reproduce", reproducing, files_of_results),
     Killed("sweep", sweeping, files_of_sweep),
 )
@@ -133,7 +147,11 @@ class KillTest:
         self.tale = folder / "tale.toml"
         self.tale.write_text('story = "tale.twee"\n' + REWARDS)
         self.tale.with_suffix(".twee").write_text(FORK)
-        self.environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+        self.environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "OMP_NUM_THREADS": "1",
+        }
         self.environment["DRRN_HOME"] = str(folder / "home")
         self.trials = 0
 
@@ -144,7 +162,9 @@ class KillTest:
         while kills > 0:
             self.trials += 1
             found, used = self._trial(what, kills)
-            assert found.keys() == whole.keys(), f"{what.name}: other files: {found.keys() ^ whole.keys()}"
+            assert found.keys() == whole.keys(), (
+                f"{what.name}: other files: {found.keys() ^ whole.keys()}"
+            )
             changed = [name for name in whole if found[name] != whole[name]]
             assert not changed, f"{what.name}: other bytes after {used} kills: {changed}"
             kills -= used
@@ -201,7 +221,9 @@ def kill_all(kills: int, seed: int) -> None:
             share = len(range(number, kills, len(COMMANDS)))
             test.test(what, share)
             print(f"{what.name}: {share} kills, equal bytes", flush=True)
-    print(f"{kills} kills in {test.trials} runs: all ended with the bytes of a run that was never killed")
+    print(
+        f"{kills} kills in {test.trials} runs: all ended with the bytes of a run that was never killed"
+    )
 
 
 def asked():

@@ -3,19 +3,25 @@
 import numpy as np
 
 from drrn.cli import main
-from drrn.training import tensor_file
+from drrn.runs import tensor_file
 
 FEW = "--hidden 6 --rounds 3 --episodes-per-round 8 --evaluation-episodes 4 --replicas 2".split()
 SMALL = ["--paper", "--epochs", "2", *FEW]
 SMALL_STRONG = ["--updates", "3", "--batch-size", "8", *FEW]
-UNUSED = {"table": "--hidden", "linear": "--hidden", "online": "--epochs"}  # whoever gives these is told so
+UNUSED = {
+    "table": "--hidden",
+    "linear": "--hidden",
+    "online": "--epochs",
+}  # whoever gives these is told so
 
 
 def small(*more):
     """The options of a small run, without those that make no sense beside what else is given."""
     left_out = {UNUSED.get(word) for word in more}
     options = zip(SMALL[1::2], SMALL[2::2], strict=True)
-    return ["--paper"] + [word for option in options if option[0] not in left_out for word in option]
+    return ["--paper"] + [
+        word for option in options if option[0] not in left_out for word in option
+    ]
 
 
 def train(tale, out, *more):

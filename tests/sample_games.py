@@ -7,7 +7,7 @@ from typing import Any
 
 import gymnasium
 
-from drrn.games import Observation
+from drrn.game.contract import Observation
 
 
 class Doors:
@@ -36,7 +36,11 @@ class Doors:
         room, good = state
         if room == 3:
             return Observation(f"You are out, with {good} coins.", (), 10.0 * (good - 1))
-        return Observation(f"Room {room}: two doors.", ("Open the red door.", "Open the blue door."), -0.1 * (room > 0))
+        return Observation(
+            f"Room {room}: two doors.",
+            ("Open the red door.", "Open the blue door."),
+            -0.1 * (room > 0),
+        )
 
 
 class Dice(Doors):
@@ -95,7 +99,9 @@ class Walk:
 
     def look_around(self):
         return Observation(
-            f"Stone {self.place}.", () if self.place == 3 else ("On.", "Further."), float(self.place == 3)
+            f"Stone {self.place}.",
+            () if self.place == 3 else ("On.", "Further."),
+            float(self.place == 3),
         )
 
 
@@ -108,7 +114,9 @@ class CommandsEnv(gymnasium.Env[str, Any]):
     def __init__(self, limit: int = 20) -> None:
         self.limit = limit
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
         super().reset(seed=seed)
         self.lamp = bool(self.np_random.integers(2))
         self.place, self.steps = "hall", 0
@@ -120,7 +128,9 @@ class CommandsEnv(gymnasium.Env[str, Any]):
         found = action == "take the lamp"
         self.place = action.removeprefix("go to the ")
         reward = 5.0 if found else -1.0
-        text, info = self._told() if not found else ("You have the lamp.", {"admissible_commands": []})
+        text, info = (
+            self._told() if not found else ("You have the lamp.", {"admissible_commands": []})
+        )
         return text, reward, found, not found and self.steps >= self.limit, info
 
     def _told(self) -> tuple[str, dict[str, Any]]:
@@ -128,7 +138,10 @@ class CommandsEnv(gymnasium.Env[str, Any]):
 
     def _commands(self) -> list[str]:
         here = ["take the lamp"] if self.place == ("cellar" if self.lamp else "attic") else []
-        return [*(f"go to the {place}" for place in ("hall", "cellar", "attic") if place != self.place), *here]
+        return [
+            *(f"go to the {place}" for place in ("hall", "cellar", "attic") if place != self.place),
+            *here,
+        ]
 
 
 class FixedEnv(gymnasium.Env[str, Any]):
@@ -138,7 +151,9 @@ class FixedEnv(gymnasium.Env[str, Any]):
     observation_space = gymnasium.spaces.Text(200)
     actions = ("count on", "begin again")
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
         super().reset(seed=seed)
         self.count = 0
         return "Zero.", {}

@@ -54,11 +54,15 @@ def by_chance(built, seed, episodes=12):
     states, actions = len(built.store.states), len(built.store.actions)
 
     def page():
-        return int(chance.integers(states)), chance.permutation(actions)[: chance.integers(1, 4)].tolist()
+        return int(chance.integers(states)), chance.permutation(actions)[
+            : chance.integers(1, 4)
+        ].tolist()
 
     def episode():
         pages = [page() for _ in range(chance.integers(1, 5))]
-        steps = [(*here, int(chance.integers(len(here[1]))), float(chance.normal())) for here in pages]
+        steps = [
+            (*here, int(chance.integers(len(here[1]))), float(chance.normal())) for here in pages
+        ]
         return steps, (page() if chance.random() < 0.3 else (int(chance.integers(states)), []))
 
     return Played(told(*(episode() for _ in range(episodes))))
@@ -69,7 +73,9 @@ def return_learner(kind, built, **settings):
     return kind(built, Settings(**{**RETURNS, "replicas": len(built.seeds), **settings}))
 
 
-def taught(learning, rounds=3, make=lambda replica, number: np.random.default_rng([replica, number])):
+def taught(
+    learning, rounds=3, make=lambda replica, number: np.random.default_rng([replica, number])
+):
     """What a model has learned after some rounds of episodes by chance: each replica has its own, by its seed."""
     seeds = learning.model.seeds
     for number in range(rounds):

@@ -6,7 +6,8 @@ from pathlib import Path
 
 PAGE = "<html><head><title>{{STORY_NAME}}</title></head><body>{{STORY_DATA}}</body></html>"
 SHARED_FORMATS = Path(
-    os.environ.get("DRRN_STORY_FORMATS") or Path(__file__).resolve().parents[2] / "shared" / "formats"
+    os.environ.get("DRRN_STORY_FORMATS")
+    or Path(__file__).resolve().parents[2] / "shared" / "formats"
 )
 REAL_FORMATS = sorted(SHARED_FORMATS.glob("*/*/format.js"))
 

@@ -70,4 +70,6 @@ def random_batches(built, size, updates=6):
     rewards = chance.normal(size=shape).astype(np.float32)
     weights = np.ones(shape, np.float32)
     weights[-1, -1, size // 2 :] = 0
-    return Batches(now, taken, rewards, np.full(shape, 0.9, np.float32), drawn(endings=0.3), weights)
+    return Batches(
+        now, taken, rewards, np.full(shape, 0.9, np.float32), drawn(endings=0.3), weights
+    )

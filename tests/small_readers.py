@@ -6,7 +6,14 @@ from drrn.models import Shape, build_model, encoder_of
 from drrn.text import Store
 from tests.small_models import ACTIONS, CPU, STATES
 
-TEXTS = ["the sea is grey", "", "the wind and the sea", "a lamp", "grey is the sea", "the the the the the the a"]
+TEXTS = [
+    "the sea is grey",
+    "",
+    "the wind and the sea",
+    "a lamp",
+    "grey is the sea",
+    "the the the the the the a",
+]
 
 
 def reader(encoder, seeds=(0,), hidden=5, name="drrn", **shape):

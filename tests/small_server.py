@@ -26,7 +26,9 @@ def client_of(runs, access: Access | None = None, base: str = BASE):
 def uploaded(client, name, text, *others):
     """Upload a story, and whatever else."""
     files = [(name, text), *others]
-    parts = [("file", (one, data.encode() if isinstance(data, str) else data)) for one, data in files]
+    parts = [
+        ("file", (one, data.encode() if isinstance(data, str) else data)) for one, data in files
+    ]
     return client.post("/api/games", files=parts)
 
 

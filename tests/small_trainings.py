@@ -3,11 +3,18 @@
 import numpy as np
 import torch
 
+from drrn.runs.train import Trainer
 from drrn.settings import Settings
-from drrn.training.train import Trainer
 
 CPU = torch.device("cpu")
-SMALL = {"hidden": 8, "rounds": 2, "episodes_per_round": 12, "epochs": 2, "evaluation_episodes": 6, "replicas": 2}
+SMALL = {
+    "hidden": 8,
+    "rounds": 2,
+    "episodes_per_round": 12,
+    "epochs": 2,
+    "evaluation_episodes": 6,
+    "replicas": 2,
+}
 
 
 def trained(game, **settings):

@@ -9,7 +9,9 @@ from pathlib import Path
 @cache
 def trees(folder: Path) -> list[tuple[Path, ast.Module]]:
     """Every Python file under a folder, and its tree."""
-    return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in sorted(folder.rglob("*.py"))]
+    return [
+        (path, ast.parse(path.read_text(encoding="utf-8"))) for path in sorted(folder.rglob("*.py"))
+    ]
 
 
 def imported(tree: ast.Module) -> Iterator[str]:

@@ -4,7 +4,9 @@ import contextlib
 import os
 from pathlib import Path
 
-HEADER = bytes([8, 1, 0, 0]) + b"\0\x40" * 11 + b"\0\0" + b"\0\x40" * 18  # it does not say how long it is
+HEADER = (
+    bytes([8, 1, 0, 0]) + b"\0\x40" * 11 + b"\0\0" + b"\0\x40" * 18
+)  # it does not say how long it is
 
 
 def game_file(folder, name="tale.z8", known=True):
@@ -30,6 +32,8 @@ def children(of=None, leaders=True):
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # one that has just ended
             parent = (entry / "status").read_text().split("PPid:\t")[1].split("\n")[0]
-            if parent == str(of) and (not leaders or os.getpgid(int(entry.name)) == int(entry.name)):
+            if parent == str(of) and (
+                not leaders or os.getpgid(int(entry.name)) == int(entry.name)
+            ):
                 found.append(int(entry.name))
     return found

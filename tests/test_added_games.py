@@ -9,13 +9,14 @@ import pytest
 
 import drrn
 from drrn.cli import main
+from drrn.compiled.solve import best, random_play
 from drrn.errors import InputError
-from drrn.exact.solve import best, random_play
-from drrn.games.authors import place, sources
-from drrn.games.authors.install import add_games
-from drrn.games.authors.sources import read_sources
-from drrn.games.stories.authored import paraphrases_of
-from drrn.games.stories.paraphrases import read_paraphrases
+from drrn.lab.authors import sources
+from drrn.lab.authors.install import add_games
+from drrn.lab.authors.sources import read_sources
+from drrn.stories import added as place
+from drrn.stories.twine.authored import paraphrases_of
+from drrn.stories.twine.paraphrases import read_paraphrases
 from tests.imitated_twee import write_twee
 from tests.imitation import CROSSING, clone, pickled_words
 
@@ -40,7 +41,9 @@ def compiled(name):
 
 
 def everything(folder):
-    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
 
 
 # --- the games
@@ -62,7 +65,9 @@ def test_the_pickled_passages_show_their_texts_and_choices(imitation):
     assert game.step(1).text == "It is dark, and it’s long."
 
 
-@pytest.mark.parametrize(("way", "choice", "reward"), [(0, "Use the match.", 20), (1, "Use the flint.", -10)])
+@pytest.mark.parametrize(
+    ("way", "choice", "reward"), [(0, "Use the match.", 20), (1, "Use the flint.", -10)]
+)
 def test_the_gate_shows_the_choice_of_the_way_that_the_player_came(imitation, way, choice, reward):
     added(imitation)
     game = drrn.make("saving-john", shuffle=False)
@@ -103,7 +108,9 @@ def test_what_the_conversion_left_behind_in_a_text_is_not_shown(imitation):
 
 def test_a_passage_shown_inside_another_keeps_the_line_break_at_its_edge(imitation):
     added(imitation)
-    assert any(text.startswith("You jump.\nYou swim home.") for text in compiled("machine-of-death").texts)
+    assert any(
+        text.startswith("You jump.\nYou swim home.") for text in compiled("machine-of-death").texts
+    )
 
 
 def test_lots_and_rewards_give_the_scores_that_can_be_worked_out_by_hand(imitation):
@@ -114,10 +121,14 @@ def test_lots_and_rewards_give_the_scores_that_can_be_worked_out_by_hand(imitati
     assert best(game).score == pytest.approx(20)
 
 
-def test_the_ending_that_the_published_code_never_recognises_pays_ten_or_as_published_nothing(imitation):
+def test_the_ending_that_the_published_code_never_recognises_pays_ten_or_as_published_nothing(
+    imitation,
+):
     added(imitation, as_published=True)
     ferry = (15 - 1.25) * 8 / 7
-    assert random_play(compiled("machine-of-death")).final_reward == pytest.approx((-2.5 + ferry) / 2)
+    assert random_play(compiled("machine-of-death")).final_reward == pytest.approx(
+        (-2.5 + ferry) / 2
+    )
     assert {rule.reward for rule in drrn.make("machine-of-death").rules.endings} == {-10, 0, 20}
     added(imitation)
     assert {rule.reward for rule in drrn.make("machine-of-death").rules.endings} == {-10, 10, 20}
@@ -159,7 +170,10 @@ def test_paraphrases_find_their_actions_whatever_the_quotation_marks(imitation):
 def test_the_published_vocabularies_are_kept_as_json(imitation):
     made, _ = added(imitation)
     words = json.loads((made.path / "machine-of-death.vocabulary.json").read_text(encoding="utf-8"))
-    assert words == {"states": {"river": 0, "wide": 1, "html": 2}, "actions": {"kiosk": 0, "ferry": 1}}
+    assert words == {
+        "states": {"river": 0, "wide": 1, "html": 2},
+        "actions": {"kiosk": 0, "ferry": 1},
+    }
 
 
 # --- by name, from the command line
@@ -185,10 +199,17 @@ def test_games_lists_what_was_added_and_whose_rewards_it_has(capsys, imitation, 
     assert "installed: sources" in capsys.readouterr().out
     main(["games"])
     lines = capsys.readouterr().out.splitlines()
-    own = {line.split()[0]: line for line in lines if line.startswith(("saving-john  ", "machine-of-death  "))}
+    own = {
+        line.split()[0]: line
+        for line in lines
+        if line.startswith(("saving-john  ", "machine-of-death  "))
+    }
     assert own["saving-john"].split()[1:3] == ["Saving", "John"]
     assert "hypertext" in own["machine-of-death"] and "stochastic" in own["machine-of-death"]
-    assert any(line.endswith("8 of 8 files altered, rewards as the published code pays them") for line in lines)
+    assert any(
+        line.endswith("8 of 8 files altered, rewards as the published code pays them")
+        for line in lines
+    )
 
 
 def test_a_run_records_the_hash_of_the_files_that_its_game_was_made_from(imitation, tmp_path):
@@ -210,7 +231,10 @@ def test_a_run_records_the_hash_of_the_files_that_its_game_was_made_from(imitati
     assert game["source"] == "saving-john"
     assert game["sources_sha256"] == made.sha256 and game["as_published"] is False
     assert main(["train", "long-watch", "--out", str(tmp_path / "other"), *small]) == 0
-    assert "sources_sha256" not in json.loads((tmp_path / "other" / "config.json").read_text(encoding="utf-8"))["game"]
+    assert (
+        "sources_sha256"
+        not in json.loads((tmp_path / "other" / "config.json").read_text(encoding="utf-8"))["game"]
+    )
 
 
 # --- installing
@@ -304,7 +328,12 @@ def test_a_disk_that_fails_leaves_the_games_that_were_there(monkeypatch, home, i
 
 def test_a_damaged_record_says_how_to_mend_it_and_is_mended_by_adding(imitation):
     added(imitation)
-    for damage in ("{", "[]", '{"folder": "/"}', place.record_path().read_text().replace("text-games-", "../")):
+    for damage in (
+        "{",
+        "[]",
+        '{"folder": "/"}',
+        place.record_path().read_text().replace("text-games-", "../"),
+    ):
         place.record_path().write_text(damage, encoding="utf-8")
         with pytest.raises(InputError, match="add the games again"):
             drrn.make("saving-john")
@@ -331,7 +360,9 @@ def test_the_imitations_games_are_those_of_the_twee_files(imitation, tmp_path, n
     assert_the_same_game(name, write_twee(tmp_path / "twee") / f"{name}.toml")
 
 
-@pytest.mark.parametrize(("name", "twee"), [("saving-john", "savingjohn"), ("machine-of-death", "machineofdeath")])
+@pytest.mark.parametrize(
+    ("name", "twee"), [("saving-john", "savingjohn"), ("machine-of-death", "machineofdeath")]
+)
 def test_the_published_games_are_those_of_the_twee_files(text_games, shared_games, name, twee):
     made, _ = add_games(text_games)
     assert made.altered == []
@@ -344,7 +375,9 @@ def assert_the_same_game(name, twee):
         assert sorted(map(bare, mine)) == sorted(map(bare, other))
     assert len(ours) == len(theirs)
     for discount in (None, 1.0):
-        scores = [best(game) if discount is None else best(game, discount) for game in (ours, theirs)]
+        scores = [
+            best(game) if discount is None else best(game, discount) for game in (ours, theirs)
+        ]
         assert scores[0].score == pytest.approx(scores[1].score)
     chances = [random_play(game) for game in (ours, theirs)]
     assert chances[0].final_reward == pytest.approx(chances[1].final_reward)
@@ -354,7 +387,9 @@ def assert_the_same_game(name, twee):
 def test_the_imitations_paraphrases_are_those_of_the_tsv(imitation, tmp_path):
     made, _ = added(imitation)
     ours = read_paraphrases(made.path / "machine-of-death.paraphrases.tsv")
-    assert ours == read_paraphrases(write_twee(tmp_path / "twee") / "machine-of-death.paraphrases.tsv")
+    assert ours == read_paraphrases(
+        write_twee(tmp_path / "twee") / "machine-of-death.paraphrases.tsv"
+    )
 
 
 def test_the_published_paraphrases_are_those_of_the_tsv(text_games, shared_games):

@@ -12,7 +12,9 @@ from tests.runs import train
 def test_a_loaded_agent_answers_as_the_trained_one(tale, tmp_path, capsys):
     train(tale, tmp_path / "run")
     agent = drrn.load(tmp_path / "run")
-    q = agent.ask("The sea is grey and the wind is north.", ["Go out.", "Stay in.", "Fly a zeppelin."])
+    q = agent.ask(
+        "The sea is grey and the wind is north.", ["Go out.", "Stay in.", "Fly a zeppelin."]
+    )
     assert q.shape == (2, 3)
     capsys.readouterr()
     actions = ["--action", "Go out.", "--action", "Stay in."]
@@ -40,11 +42,24 @@ def test_as_many_examples_are_given_as_were_asked_for(tale, tmp_path, capsys, co
 def test_texts_without_a_word_that_the_agent_knows_are_named(tale, tmp_path, capsys):
     train(tale, tmp_path / "run")
     capsys.readouterr()
-    ask = ["ask", str(tmp_path / "run"), "--json", "--state", "The sea is grey.", "--action", "Go out."]
+    ask = [
+        "ask",
+        str(tmp_path / "run"),
+        "--json",
+        "--state",
+        "The sea is grey.",
+        "--action",
+        "Go out.",
+    ]
     assert main([*ask, "--action", "Qwertyuiop!"]) == 0
     out, error = capsys.readouterr()
     assert set(json.loads(out)) == {"Go out.", "Qwertyuiop!"}
-    assert error.count("\n") == 1 and '"Qwertyuiop!"' in error and "sea" not in error and "out" not in error
+    assert (
+        error.count("\n") == 1
+        and '"Qwertyuiop!"' in error
+        and "sea" not in error
+        and "out" not in error
+    )
     assert main(ask) == 0
     assert capsys.readouterr().err == ""
 
@@ -54,7 +69,16 @@ def test_evaluate_prints_means_and_each_replica(tale, tmp_path, capsys):
     capsys.readouterr()
     assert main(["evaluate", str(tmp_path / "run"), "--episodes", "5", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    keys = {"policy", "exact", "replica", "final_reward", "return", "steps", "stopped_by_the_limit", "endings"}
+    keys = {
+        "policy",
+        "exact",
+        "replica",
+        "final_reward",
+        "return",
+        "steps",
+        "stopped_by_the_limit",
+        "endings",
+    }
     assert len(found["replicas"]) == 3 * 2 and set(found["replicas"][0]) == keys
     assert main(["evaluate", str(tmp_path / "run"), "--episodes", "5", "--policy", "greedy"]) == 0
     out = capsys.readouterr().out
@@ -106,7 +130,17 @@ def test_an_agent_plays_by_itself_by_any_of_its_policies(tale, tmp_path, capsys)
     capsys.readouterr()
     found = {}
     for policy in ("softmax", "greedy", "best"):
-        play = ["play", str(tale), "--agent", str(tmp_path / "run"), "--episodes", "20", "--seed", "1", "--json"]
+        play = [
+            "play",
+            str(tale),
+            "--agent",
+            str(tmp_path / "run"),
+            "--episodes",
+            "20",
+            "--seed",
+            "1",
+            "--json",
+        ]
         assert main([*play, "--policy", policy]) == 0
         found[policy] = capsys.readouterr().out
         assert json.loads(found[policy])["episodes"] == 20
@@ -118,7 +152,9 @@ def test_an_agent_plays_by_itself_by_any_of_its_policies(tale, tmp_path, capsys)
     assert "name its run by --agent RUN" in capsys.readouterr().err
 
 
-def test_an_agent_that_advises_in_another_game_than_it_learned_says_so(tale, tmp_path, capsys, monkeypatch):
+def test_an_agent_that_advises_in_another_game_than_it_learned_says_so(
+    tale, tmp_path, capsys, monkeypatch
+):
     train(tale, tmp_path / "run")
     monkeypatch.setattr("rich.console.Console.input", lambda *a, **k: "q")
     capsys.readouterr()
@@ -146,11 +182,18 @@ def test_an_agent_acts_in_anybodys_loop(tale, tmp_path):
     q = agent.ask(page.text, page.actions).mean(axis=0)
     assert agent.act(page.text, page.actions) == page.actions[q.argmax()]
     assert agent.act(page.text, list(page.actions)) == page.actions[q.argmax()]
-    drawn = {agent.act("A text that it never saw.", ["a", "b"], policy="softmax") for _ in range(60)}
+    drawn = {
+        agent.act("A text that it never saw.", ["a", "b"], policy="softmax") for _ in range(60)
+    }
     assert drawn == {"a", "b"}
     player = agent.policy("best")
     assert player.act(page.text, page.actions) == page.actions[q.argmax()]
     assert agent.act(page.text, (action for action in page.actions)) == page.actions[q.argmax()]
-    for text, actions in ((page.text, []), (page.text, "go"), (None, ["go"]), (page.text, ["go", None])):
+    for text, actions in (
+        (page.text, []),
+        (page.text, "go"),
+        (None, ["go"]),
+        (page.text, ["go", None]),
+    ):
         with pytest.raises(drrn.InputError, match="a text and a list of actions, at least one"):
             agent.act(text, actions)

@@ -5,15 +5,21 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.exact.chain import softmax_of_slots
-from drrn.exact.solve import policy_score, policy_value
-from drrn.games import Observation
+from drrn.compiled.chain import softmax_of_slots
+from drrn.compiled.solve import policy_score, policy_value
+from drrn.game.contract import Observation
 from drrn.learning.reward_scale import RewardScale
 from drrn.playing.evaluation import mean_and_deviation
 from tests.sample_games import Doors
 from tests.small_trainings import alike
 
-SMALL = {"hidden": 10, "rounds": 4, "episodes_per_round": 40, "evaluation_episodes": 40, "replicas": 2}
+SMALL = {
+    "hidden": 10,
+    "rounds": 4,
+    "episodes_per_round": 40,
+    "evaluation_episodes": 40,
+    "replicas": 2,
+}
 FEW_ONLINE = {"paper": True, "form": "online", "rounds": 2, "episodes_per_round": 12}
 RECIPES = [{"paper": True, "learning_rate": 0.01}, {"updates": 40, "batch_size": 64}, FEW_ONLINE]
 
@@ -53,13 +59,19 @@ def test_rewards_in_another_power_of_two_give_the_same_weights(recipe, unit):
 
 
 @pytest.mark.parametrize("unit", [1000.0, 0.01])
-def test_a_game_that_pays_a_thousand_times_as_much_or_a_hundredth_is_learned_to_the_same_score(unit):
+def test_a_game_that_pays_a_thousand_times_as_much_or_a_hundredth_is_learned_to_the_same_score(
+    unit,
+):
     one, other = (learned(each, **RECIPES[1])[1].evaluations for each in (1.0, unit))
     for policy in ("best", "greedy"):
-        assert mean_and_deviation(other, policy)[0] == pytest.approx(unit * mean_and_deviation(one, policy)[0])
+        assert mean_and_deviation(other, policy)[0] == pytest.approx(
+            unit * mean_and_deviation(one, policy)[0]
+        )
 
 
-def test_what_an_agent_answers_is_in_the_games_own_units_and_a_saved_one_plays_the_same_policy(tmp_path):
+def test_what_an_agent_answers_is_in_the_games_own_units_and_a_saved_one_plays_the_same_policy(
+    tmp_path,
+):
     (one, _), (trainer, _) = learned(1.0, **RECIPES[0]), learned(1024.0, **RECIPES[0])
     page = Paid(1.0).reset()
     asked = trainer.agent.ask(page.text, page.actions)
@@ -67,7 +79,10 @@ def test_what_an_agent_answers_is_in_the_games_own_units_and_a_saved_one_plays_t
     trainer.save(tmp_path / "run")
     loaded = drrn.load(tmp_path / "run")
     assert np.array_equal(loaded.ask(page.text, page.actions), asked)
-    shares = [agent.policy("softmax", replica=1).thinks(page, seen=False)[1] for agent in (one.agent, loaded)]
+    shares = [
+        agent.policy("softmax", replica=1).thinks(page, seen=False)[1]
+        for agent in (one.agent, loaded)
+    ]
     assert shares[0] == pytest.approx(shares[1])
     resumed = drrn.resume(tmp_path / "run", Paid(1024.0), rounds=5)
     assert resumed.scale.factors == trainer.scale.factors
@@ -102,7 +117,12 @@ class Ring:
         return [(1.0, ((1, 2), (0, 3))[state][index])]
 
     def look(self, state):
-        pages = ("West.", ("east", "out")), ("East.", ("west", "out")), ("Rain.", (), 1.0), ("Sun.", (), 5.0)
+        pages = (
+            ("West.", ("east", "out")),
+            ("East.", ("west", "out")),
+            ("Rain.", (), 1.0),
+            ("Sun.", (), 5.0),
+        )
         return Observation(*pages[state])
 
     def reset(self, seed=None):
@@ -123,9 +143,14 @@ def test_the_exact_score_of_a_policy_that_hardly_ever_leaves_a_loop_is_had(alpha
 
 
 def test_where_a_game_pays_on_the_way_returns_are_told_beside_final_rewards(tmp_path, capsys):
-    few = "--rounds 1 --episodes-per-round 6 --evaluation-episodes 4 --replicas 2 --hidden 4".split()
+    few = (
+        "--rounds 1 --episodes-per-round 6 --evaluation-episodes 4 --replicas 2 --hidden 4".split()
+    )
     assert main(["train", "tests.sample_games:Doors", "--out", str(tmp_path / "doors"), *few]) == 0
     said = capsys.readouterr().out
-    assert "random play 5.00 (return 4.80), best possible 20.00 (return 19.80)" in said and "returns: softmax" in said
+    assert (
+        "random play 5.00 (return 4.80), best possible 20.00 (return 19.80)" in said
+        and "returns: softmax" in said
+    )
     assert main(["train", "tests.sample_games:Walk", "--out", str(tmp_path / "walk"), *few]) == 0
     assert "return" not in capsys.readouterr().out  # there they are the same

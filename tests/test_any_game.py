@@ -10,26 +10,17 @@ import pytest
 
 import drrn
 import drrn.gym
-from drrn.authoring.playtest import walkthrough
-from drrn.authoring.story_map import story_map
-from drrn.authoring.survey import full_survey
 from drrn.cli import main
-from drrn.exact.solve import best, random_play
-from drrn.games import (
-    BUILT_IN,
-    Compiled,
-    ContractError,
-    Enumerable,
-    GymnasiumGame,
-    Observation,
-    check_game,
-    check_outcomes,
-    compile_game,
-    make,
-)
-from drrn.games.compiled.assemble import assemble
-from drrn.games.compiled.search import breadth_first
-from drrn.games.optional import (
+from drrn.compiled.assemble import assemble
+from drrn.compiled.compile import compile_game
+from drrn.compiled.game import Compiled
+from drrn.compiled.search import breadth_first
+from drrn.compiled.solve import best, random_play
+from drrn.game.contract import ContractError, Observation, check_game
+from drrn.game.enumerable import Enumerable, check_outcomes
+from drrn.game.gymnasium_game import GymnasiumGame
+from drrn.game.make import BUILT_IN, make
+from drrn.game.optional import (
     THE_END,
     another,
     ending_of,
@@ -40,6 +31,9 @@ from drrn.games.optional import (
     title_of,
     training_of,
 )
+from drrn.stories.map.story_map import story_map
+from drrn.stories.playtest.playtest import walkthrough
+from drrn.stories.playtest.survey import full_survey
 from tests.sample_games import CommandsEnv, Dice, Doors, FixedEnv, Walk
 
 GAMES = {
@@ -103,7 +97,9 @@ def test_what_stepping_shows_is_among_the_outcomes_that_a_game_lists(opened):
 def test_a_game_that_lists_other_outcomes_than_it_plays_is_told_so():
     class Lying(Doors):
         def outcomes(self, state, index):
-            return [(1.0, (3, 3))] if getattr(self, "lies", False) else super().outcomes(state, index)
+            return (
+                [(1.0, (3, 3))] if getattr(self, "lies", False) else super().outcomes(state, index)
+            )
 
         def step(self, index):
             self.lies = False
@@ -130,9 +126,16 @@ def test_a_game_that_says_nothing_has_sensible_defaults():
 
 def test_what_a_game_says_is_taken():
     game = Dice()
-    assert (title_of(game), step_limit_of(game), training_of(game)) == ("Doors and Dice", 40, {"hidden": 8})
+    assert (title_of(game), step_limit_of(game), training_of(game)) == (
+        "Doors and Dice",
+        40,
+        {"hidden": 8},
+    )
     game.state = (3, 2)
-    assert ending_of(game, game.look(game.state)) == "rich" and fingerprint_of(game) == "dice, first edition"
+    assert (
+        ending_of(game, game.look(game.state)) == "rich"
+        and fingerprint_of(game) == "dice, first edition"
+    )
 
 
 @pytest.mark.parametrize(
@@ -168,11 +171,16 @@ reward = 1
 
 def test_a_fingerprint_of_rules_with_where_is_the_same_in_every_process(story, tmp_path):
     game = story(WHERE, RULES.format(reward=4))
-    code = f"import drrn, drrn.games.optional as o; print(o.fingerprint_of(drrn.make({str(tmp_path / 'tale.toml')!r})))"
-    told = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True) for _ in range(2)]
+    code = f"import drrn, drrn.game.optional as o; print(o.fingerprint_of(drrn.make({str(tmp_path / 'tale.toml')!r})))"
+    told = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        for _ in range(2)
+    ]
     assert {run.stdout.strip() for run in told} == {fingerprint_of(game)}
     assert fingerprint_of(story(WHERE, RULES.format(reward=5))) != fingerprint_of(game)
-    assert fingerprint_of(story(WHERE, RULES.format(reward=4).replace("gte 2", "gte 1"))) != fingerprint_of(game)
+    assert fingerprint_of(
+        story(WHERE, RULES.format(reward=4).replace("gte 2", "gte 1"))
+    ) != fingerprint_of(game)
 
 
 def test_a_compiled_game_is_known_by_its_arrays():
@@ -253,17 +261,25 @@ class Over(Doors):
     ("game", "why"),
     [
         (Endless, "more than 50 states; raise the limit, or play it uncompiled"),
-        (Short, r'the chances of "Open the red door." on the page "Room 0: two doors." add up to 0.9, not to 1'),
+        (
+            Short,
+            r'the chances of "Open the red door." on the page "Room 0: two doors." add up to 0.9, not to 1',
+        ),
         (Negative, "has an outcome with the chance -0.5"),
         (Unhashable, "a state must be hashable, and list is not"),
         (Over, "its start has no actions, so it ends at once"),
-        (Walk, r"it lists no outcomes: Walk lacks opening\(\), outcomes\(state, index\), look\(state\)"),
+        (
+            Walk,
+            r"it lists no outcomes: Walk lacks opening\(\), outcomes\(state, index\), look\(state\)",
+        ),
         (lambda: GymnasiumGame(FixedEnv()), "GymnasiumGame lacks opening"),
     ],
 )
 def test_what_cannot_be_compiled_is_told_in_a_sentence(game, why):
     opened = game()
-    with pytest.raises(drrn.InputError, match=rf"^{opened.name} cannot be compiled: .*{why}") as error:
+    with pytest.raises(
+        drrn.InputError, match=rf"^{opened.name} cannot be compiled: .*{why}"
+    ) as error:
         compile_game(opened, limit=50)
     assert "\n" not in str(error.value)
 
@@ -271,7 +287,11 @@ def test_what_cannot_be_compiled_is_told_in_a_sentence(game, why):
 def test_a_page_that_pays_when_come_back_to_pays_nothing_at_first():
     class Back(Doors):
         def look(self, state):
-            return Observation("Out.", (), 1.0) if state[0] == 3 else Observation("In.", ("Stay.", "Go."), -1.0)
+            return (
+                Observation("Out.", (), 1.0)
+                if state[0] == 3
+                else Observation("In.", ("Stay.", "Go."), -1.0)
+            )
 
         def outcomes(self, state, index):
             return [(1.0, (3 * index, 0))]
@@ -285,7 +305,9 @@ def test_only_a_game_with_a_fingerprint_of_its_own_is_kept_in_the_cache(home):
     assert not (home / "cache").exists()
     compile_game(Dice())
     (file,) = (home / "cache").iterdir()
-    assert file.name.startswith("dice-") and len(compile_game(Dice())) == len(compile_game(Dice(), cache=False))
+    assert file.name.startswith("dice-") and len(compile_game(Dice())) == len(
+        compile_game(Dice(), cache=False)
+    )
 
 
 # --- for authors
@@ -295,10 +317,22 @@ def test_any_compiled_game_is_surveyed_play_tested_and_drawn():
     game = Doors()
     compiled = compile_game(game)
     found = full_survey(game, compiled)
-    assert (found.pages, found.actions, found.passages, found.transitions) == (7, 2, 0, "deterministic")
-    assert [(e.reward, e.passage) for e in found.endings] == [(r, THE_END) for r in (20, 10, 0, -10)]
+    assert (found.pages, found.actions, found.passages, found.transitions) == (
+        7,
+        2,
+        0,
+        "deterministic",
+    )
+    assert [(e.reward, e.passage) for e in found.endings] == [
+        (r, THE_END) for r in (20, 10, 0, -10)
+    ]
     assert sum(e.odds.random for e in found.endings) == pytest.approx(1)
-    assert (found.problems, found.unreachable, found.notes, found.rules_never_reached) == ([], [], [], [])
+    assert (found.problems, found.unreachable, found.notes, found.rules_never_reached) == (
+        [],
+        [],
+        [],
+        [],
+    )
     assert walkthrough(compiled)[-1].text == "You are out, with 3 coins."
     drawn = story_map(compiled)
     assert "Room 0: two doors." in drawn.labels and drawn.noun == "page"
@@ -308,20 +342,54 @@ def test_any_compiled_game_is_surveyed_play_tested_and_drawn():
 def test_inspect_works_on_a_game_in_ten_lines_and_annotate_refuses_it(capsys):
     assert main(["inspect", "tests.sample_games:Doors"]) == 0
     told = capsys.readouterr().out
-    assert "best without memory, at least" in told and "7 distinct texts\n" in told and "Endings (4)" in told
+    assert (
+        "best without memory, at least" in told
+        and "7 distinct texts\n" in told
+        and "Endings (4)" in told
+    )
     assert main(["inspect", "tests.sample_games:Doors", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["play_test"]["best_final_reward"] == 20
     assert main(["annotate", "tests.sample_games:Doors"]) == 2
-    assert "drrn: doors: it was not read from a story, and drrn annotate needs one" in capsys.readouterr().err
+    assert (
+        "drrn: doors: it was not read from a story, and drrn annotate needs one"
+        in capsys.readouterr().err
+    )
     assert main(["inspect", "tests.sample_games:Walk", "--walkthrough"]) == 2
     assert "cannot be compiled: it lists no outcomes" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["Doors", "Walk", "Dice", "fixed_env"])
 def test_a_random_policy_plays_any_game(name, capsys):
-    assert main(["play", f"tests.sample_games:{name}", "--policy", "random", "--episodes", "5", "--seed", "1"]) == 0
+    assert (
+        main(
+            [
+                "play",
+                f"tests.sample_games:{name}",
+                "--policy",
+                "random",
+                "--episodes",
+                "5",
+                "--seed",
+                "1",
+            ]
+        )
+        == 0
+    )
     assert "mean final reward" in capsys.readouterr().out
-    assert main(["play", f"tests.sample_games:{name}", "--policy", "random", "--episodes", "1", "--show"]) == 0
+    assert (
+        main(
+            [
+                "play",
+                f"tests.sample_games:{name}",
+                "--policy",
+                "random",
+                "--episodes",
+                "1",
+                "--show",
+            ]
+        )
+        == 0
+    )
     assert "\n  reward " in capsys.readouterr().out
 
 
@@ -330,6 +398,11 @@ def test_a_person_plays_any_game_and_the_score_is_kept(home, capsys, monkeypatch
     monkeypatch.setattr("rich.console.Console.input", lambda *_, **__: next(answers))
     assert main(["play", "tests.sample_games:Doors", "--player", "Ada", "--seed", "0"]) == 0
     assert "Final reward" in capsys.readouterr().out
-    assert (home / "scores.csv").read_text().splitlines()[1].endswith(f",doors,Ada,0,0,3,10.0,9.8,{THE_END}")
+    assert (
+        (home / "scores.csv")
+        .read_text()
+        .splitlines()[1]
+        .endswith(f",doors,Ada,0,0,3,10.0,9.8,{THE_END}")
+    )
     assert main(["scores", "tests.sample_games:Doors"]) == 0
     assert "10.00" in capsys.readouterr().out

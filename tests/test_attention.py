@@ -15,7 +15,10 @@ def by_hand(model, side, text, other_side, other):
     w = {name: weight[0] for name, weight in model.weights.items()}
     words = model.tables[side].weight[0][model.store.states.words_of(np.array([text]))]
     m = model.tables[other_side].weight[0][model.store.actions.words_of(np.array([other]))].mean(0)
-    q, p = m @ w[f"{side} query"] + w[f"{side} query b"][0], m @ w[f"{side} place"] + w[f"{side} place b"][0]
+    q, p = (
+        m @ w[f"{side} query"] + w[f"{side} query b"][0],
+        m @ w[f"{side} place"] + w[f"{side} place b"][0],
+    )
     places = positions(words[None, None])
     weights = (words @ q / words.shape[1] ** 0.5 + places @ p).softmax(0)
     return weights, weights @ words @ w[f"{side} value"]
@@ -35,28 +38,43 @@ def test_weights_and_q_are_those_of_the_equation():
 
 
 @pytest.mark.parametrize("name", ["drrn", "per-action", "max-action", "linear"])
-@pytest.mark.parametrize("encoders", [("attention", None), ("gru", "attention"), ("attention", "bag")])
+@pytest.mark.parametrize(
+    "encoders", [("attention", None), ("gru", "attention"), ("attention", "bag")]
+)
 def test_q_of_a_pair_does_not_depend_on_what_else_is_in_the_batch(name, encoders):
     from drrn.models import encoder_of
 
     other = encoders[1] and encoder_of(encoders[1])
-    model, chance = reader(encoders[0], seeds=(0, 1), name=name, action_encoder=other), np.random.default_rng(0)
+    model, chance = (
+        reader(encoders[0], seeds=(0, 1), name=name, action_encoder=other),
+        np.random.default_rng(0),
+    )
     states = chance.integers(0, len(TEXTS), (2, 40))
     actions = chance.integers(0, len(TEXTS), (2, 40, 3))
     whole = model.q(Pages(states, actions))
     for page in range(0, 40, 8):
         some = slice(page, page + 1)
-        assert torch.allclose(model.q(Pages(states[:, some], actions[:, some])), whole[:, some], atol=1e-5)
+        assert torch.allclose(
+            model.q(Pages(states[:, some], actions[:, some])), whole[:, some], atol=1e-5
+        )
 
 
 def test_pairs_are_read_in_pieces_with_the_same_result(monkeypatch):
     model, chance = reader("attention"), np.random.default_rng(0)
-    pages = Pages(chance.integers(0, len(TEXTS), (1, 30)), chance.integers(-1, len(TEXTS), (1, 30, 3)))
+    pages = Pages(
+        chance.integers(0, len(TEXTS), (1, 30)), chance.integers(-1, len(TEXTS), (1, 30, 3))
+    )
     whole = model.q(pages)
     with monkeypatch.context() as patch:
         patch.setattr("drrn.models.pairs.PAIRS_AT_ONCE", 12)
         assert torch.allclose(model.q(pages), whole, atol=1e-5)
     most = []
-    monkeypatch.setattr("drrn.models.pairs.WORDS_AT_ONCE", 7 * 3 * 4)  # room for four pages of the longest texts
-    monkeypatch.setattr(model, "of_pairs", lambda pair, q=model.of_pairs: most.append(pair.states.shape[1]) or q(pair))
+    monkeypatch.setattr(
+        "drrn.models.pairs.WORDS_AT_ONCE", 7 * 3 * 4
+    )  # room for four pages of the longest texts
+    monkeypatch.setattr(
+        model,
+        "of_pairs",
+        lambda pair, q=model.of_pairs: most.append(pair.states.shape[1]) or q(pair),
+    )
     assert torch.allclose(model.q(pages), whole, atol=1e-5) and max(most) == 4

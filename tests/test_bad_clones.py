@@ -6,10 +6,10 @@ import re
 import pytest
 
 from drrn.errors import InputError
-from drrn.games.authors import place
-from drrn.games.authors.install import add_games, converted
-from drrn.games.authors.pickled import Record, read_pickle
-from drrn.games.authors.sources import Sources, read_sources
+from drrn.lab.authors.install import add_games, converted
+from drrn.lab.authors.pickled import Record, read_pickle
+from drrn.lab.authors.sources import Sources, read_sources
+from drrn.stories import added as place
 from tests.imitation import CROSSING, GATE, clone, pickled_story, written
 
 SIMULATOR = "simulators/MySimulator.py"
@@ -21,7 +21,9 @@ def added(folder):
 
 
 def everything(folder):
-    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
 
 
 # --- code of another form
@@ -62,7 +64,9 @@ STRANGE = [
 
 
 @pytest.mark.parametrize(("old", "new", "why"), STRANGE, ids=[new for _, new, _ in STRANGE])
-def test_code_of_another_form_is_refused_with_its_line_and_nothing_is_lost(home, imitation, old, new, why):
+def test_code_of_another_form_is_refused_with_its_line_and_nothing_is_lost(
+    home, imitation, old, new, why
+):
     added(imitation)
     before = everything(home)
     assert old in CROSSING
@@ -71,13 +75,22 @@ def test_code_of_another_form_is_refused_with_its_line_and_nothing_is_lost(home,
         added(imitation)
     if why != "'''":
         assert why in str(refused.value)
-    assert re.search(r"MySimulator\.py, line \d+: ", str(refused.value)) and "clone" in str(refused.value)
+    assert re.search(r"MySimulator\.py, line \d+: ", str(refused.value)) and "clone" in str(
+        refused.value
+    )
     assert everything(home) == before
 
 
 @pytest.mark.parametrize(
     "code",
-    ["a" + ".a" * 50_000, "(" * 5000, "-" * 50_000 + "1", "(a" + "\n+a" * 50_000 + ")", "\"\\'" * 50_000, "\0"],
+    [
+        "a" + ".a" * 50_000,
+        "(" * 5000,
+        "-" * 50_000 + "1",
+        "(a" + "\n+a" * 50_000 + ")",
+        "\"\\'" * 50_000,
+        "\0",
+    ],
     ids=["names", "brackets", "signs", "lines", "quotes", "nul"],
 )
 def test_endless_code_is_refused(imitation, code):
@@ -136,7 +149,11 @@ def test_a_name_that_is_refused_is_told():
 
 
 def test_plain_data_comes_out_as_it_went_in():
-    data = b"(dp1\nS'a'\np2\n(lp3\nI-7\nag2\nas" + written("it’s “x”\n") + b"(i__main__\nStoryNode\n(dS'k'\ng3\nsbs."
+    data = (
+        b"(dp1\nS'a'\np2\n(lp3\nI-7\nag2\nas"
+        + written("it’s “x”\n")
+        + b"(i__main__\nStoryNode\n(dS'k'\ng3\nsbs."
+    )
     assert read_pickle(data, "x") == {"a": [-7, "a"], "it’s “x”\n": Record({"k": [-7, "a"]})}
 
 
@@ -159,11 +176,16 @@ def test_cut_and_changed_pickles_are_read_or_refused_never_more(imitation):
     for trial in range(400):
         data = bytearray(story)
         for _ in range(draw.randint(1, 3)):
-            data[draw.randrange(len(data))] = draw.choice(b"()lditSIVpgas.cbR0\n'\\\x80") if trial % 2 else trial % 256
+            data[draw.randrange(len(data))] = (
+                draw.choice(b"()lditSIVpgas.cbR0\n'\\\x80") if trial % 2 else trial % 256
+            )
         if trial % 3 == 0:
             del data[draw.randrange(len(data)) :]
         try:
-            converted(Sources({**found.files, "simulators/savingjohn.pickle": bytes(data)}), as_published=False)
+            converted(
+                Sources({**found.files, "simulators/savingjohn.pickle": bytes(data)}),
+                as_published=False,
+            )
         except InputError as error:
             assert "savingjohn.pickle" in str(error)
 
@@ -195,7 +217,8 @@ def test_a_vocabulary_that_is_no_table_of_words_and_numbers_is_refused(imitation
 
 
 @pytest.mark.parametrize(
-    "others", [b"booth\n", b"booth\n\nNor this.\n", b"\xff\nx\ny\n", b"a\tb\nc\nd\n", b"...\nc\nd\n"]
+    "others",
+    [b"booth\n", b"booth\n\nNor this.\n", b"\xff\nx\ny\n", b"a\tb\nc\nd\n", b"...\nc\nd\n"],
 )
 def test_paraphrases_that_do_not_stand_beside_their_actions_are_refused(imitation, others):
     (imitation / "simulators" / "machineofdeath_paraphrasedActions.txt").write_bytes(others)

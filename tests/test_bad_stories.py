@@ -31,7 +31,10 @@ def complaint(tmp_path):
 
 def chain(link, count):
     """Passages P0, P1, … each of which holds `link` to the next."""
-    return "\n".join(f":: P{i}\n{link.format(i + 1)}\n" for i in range(count)) + f":: P{count}\nThe end.\n"
+    return (
+        "\n".join(f":: P{i}\n{link.format(i + 1)}\n" for i in range(count))
+        + f":: P{count}\nThe end.\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,7 +77,9 @@ def test_a_line_of_ten_megabytes_is_refused(complaint):
 
 
 def test_a_missing_target_is_named_with_the_nearest_passage(complaint):
-    said = complaint(":: Start\nHere.\n\n[[Go|Cellr]]\n<<display 'Atic'>>\n\n:: Cellar\nx\n\n:: Attic\nx\n")
+    said = complaint(
+        ":: Start\nHere.\n\n[[Go|Cellr]]\n<<display 'Atic'>>\n\n:: Cellar\nx\n\n:: Attic\nx\n"
+    )
     assert (
         'line 4, line 3 of passage "Start": [[Go|Cellr]] leads to no passage: there is no "Cellr". '
         'Did you mean "Cellar"?' in said
@@ -106,10 +111,26 @@ def test_bytes_that_are_no_text_are_refused(complaint):
         (":: Begin\nHere.\n", "tale.twee", 'no passage named "Start"'),
         (":: StoryTitle\nOnly a title.\n", "tale.twee", "no passages found"),
         (":: Start\nx\n::\ny\n", "tale.twee", ", line 3: a passage without a name"),
-        ("<div id=storeArea>\n<div tiddler=''>x</div></div>", "tale.html", ", line 2: a passage without a name"),
-        (":: StoryData\n{oops\n\n:: Start\nx\n", "tale.twee", ", line 2: StoryData is not valid JSON"),
-        (":: StoryData\n" + "[" * 100_000 + "\n\n:: Start\nx\n", "tale.twee", "StoryData is not valid JSON"),
-        (":: StoryData\n" + "9" * 10_000 + "\n\n:: Start\nx\n", "tale.twee", "StoryData is not valid JSON"),
+        (
+            "<div id=storeArea>\n<div tiddler=''>x</div></div>",
+            "tale.html",
+            ", line 2: a passage without a name",
+        ),
+        (
+            ":: StoryData\n{oops\n\n:: Start\nx\n",
+            "tale.twee",
+            ", line 2: StoryData is not valid JSON",
+        ),
+        (
+            ":: StoryData\n" + "[" * 100_000 + "\n\n:: Start\nx\n",
+            "tale.twee",
+            "StoryData is not valid JSON",
+        ),
+        (
+            ":: StoryData\n" + "9" * 10_000 + "\n\n:: Start\nx\n",
+            "tale.twee",
+            "StoryData is not valid JSON",
+        ),
         (":: StoryData\n[]\n\n:: Start\nx\n", "tale.twee", "must be a JSON object"),
     ],
 )
@@ -117,7 +138,9 @@ def test_a_file_without_a_story_says_what_it_lacks(complaint, content, name, sai
     assert said in complaint(content, name)
 
 
-UNSUPPORTED = ":: Start\nHi.\n<<replace>>x\n<<print foo()>>\n\n[[On]]\n\n:: On\n<<timedreplace 2s>>\nDone.\n"
+UNSUPPORTED = (
+    ":: Start\nHi.\n<<replace>>x\n<<print foo()>>\n\n[[On]]\n\n:: On\n<<timedreplace 2s>>\nDone.\n"
+)
 PROBLEMS = [
     'line 3, line 2 of passage "Start": the macro <<replace>> is not supported',
     'line 4, line 3 of passage "Start": <<print foo()>>: the function foo() is not supported',
@@ -146,7 +169,9 @@ def test_things_with_one_cause_are_one_line_with_a_count_and_the_first_places(co
 
 
 def test_the_end_of_an_unknown_block_is_no_thing_of_its_own(complaint):
-    said = complaint(":: Start\n<<once>>a<<becomes>>b<<endonce>> <<linkreplace 'x'>>c<</linkreplace>> <<endless>>\n")
+    said = complaint(
+        ":: Start\n<<once>>a<<becomes>>b<<endonce>> <<linkreplace 'x'>>c<</linkreplace>> <<endless>>\n"
+    )
     assert said.startswith(": 4 things") and "<<endless>>" in said and "<<endonce>>" not in said
 
 
@@ -155,7 +180,9 @@ def test_the_line_of_a_published_story_of_twine_1_is_that_of_its_file(complaint)
     assert 'line 2, line 2 of passage "Start": the macro <<wobble>>' in complaint(page, "tale.html")
 
 
-@pytest.mark.parametrize("macro", ["link 'On'", "run $x.y()", "= $x", "linkreplace 'x'", "Widget 'x'"])
+@pytest.mark.parametrize(
+    "macro", ["link 'On'", "run $x.y()", "= $x", "linkreplace 'x'", "Widget 'x'"]
+)
 def test_a_story_that_names_no_format_is_called_sugarcube_by_its_macros(complaint, macro):
     assert "in this SugarCube story cannot be played" in complaint(f":: Start\n<<{macro}>>\n")
     assert "SugarCube" not in complaint(":: Start\n<<wobble>>\n")
@@ -164,19 +191,27 @@ def test_a_story_that_names_no_format_is_called_sugarcube_by_its_macros(complain
 @pytest.mark.parametrize(
     ("opening", "lacks"),
     [
-        ("<<wobble [[On]]>>", "without text and without any action, so that no other passage can be reached"),
+        (
+            "<<wobble [[On]]>>",
+            "without text and without any action, so that no other passage can be reached",
+        ),
         ("Hi. <<wobble [[On]]>>", "without any action, so that no other passage can be reached"),
         ("<<wobble 'Hi.'>>\n[[On]]", "without text"),
     ],
 )
 def test_lenient_play_never_gives_an_empty_opening_without_a_word(story, opening, lacks):
     game = story(f":: Start\n{opening}\n\n:: On\nDone.\n", lenient=True)
-    assert str(game.problems[-1]) == f'line 2, passage "Start": what was left out leaves the opening page {lacks}'
+    assert (
+        str(game.problems[-1])
+        == f'line 2, passage "Start": what was left out leaves the opening page {lacks}'
+    )
 
 
 def test_an_opening_that_is_empty_by_itself_is_the_authors_own(story):
     assert not story(":: Start\n[[On]]\n\n:: On\nDone.\n", lenient=True).problems
-    assert len(story(":: Start\nHi.\n[[On]]\n\n:: On\n<<wobble>>Done.\n", lenient=True).problems) == 1
+    assert (
+        len(story(":: Start\nHi.\n[[On]]\n\n:: On\n<<wobble>>Done.\n", lenient=True).problems) == 1
+    )
 
 
 def test_lenient_play_leaves_out_what_is_unsupported_and_lists_it(story):
@@ -188,12 +223,21 @@ def test_lenient_play_leaves_out_what_is_unsupported_and_lists_it(story):
 @pytest.mark.parametrize(
     ("twee", "said"),
     [
-        (":: Start\nx\n\n:: StoryIncludes\nother.twee\n", 'line 5, passage "StoryIncludes": including other files'),
-        (":: Start\na\n<<if true>>\nb\n", 'line 3, line 2 of passage "Start": <<if>> has no <<endif>>'),
+        (
+            ":: Start\nx\n\n:: StoryIncludes\nother.twee\n",
+            'line 5, passage "StoryIncludes": including other files',
+        ),
+        (
+            ":: Start\na\n<<if true>>\nb\n",
+            'line 3, line 2 of passage "Start": <<if>> has no <<endif>>',
+        ),
         (":: Start\n<<nobr>>\n", "<<nobr>> has no <<endnobr>>"),
         (":: Start\n<<silently>>\n", "<<silently>> has no <<endsilently>>"),
         (":: Start\n<<else>>\n", "<<else>> stands outside an <<if>>"),
-        (':: Start\n<<print "a>>\n', 'line 2, line 1 of passage "Start": <<print "a>>: cannot read'),
+        (
+            ':: Start\n<<print "a>>\n',
+            'line 2, line 1 of passage "Start": <<print "a>>: cannot read',
+        ),
         (":: Start\n<<set $x = 'it's'>>\n", "cannot read"),
         (":: Start\n<<print 1\n", "<<print 1 has no >> that closes it"),
         (":: Start\n[[Start\n", "[[Start has no ]] that closes it"),
@@ -219,7 +263,9 @@ def test_a_slip_of_the_pen_is_named_where_it_stands(complaint, twee, said):
     ],
 )
 def test_code_of_another_format_is_not_read_aloud(complaint, format_, code):
-    passages = f'<tw-passagedata pid="1" name="Start">One\n{code.replace("<", "&lt;")}</tw-passagedata>'
+    passages = (
+        f'<tw-passagedata pid="1" name="Start">One\n{code.replace("<", "&lt;")}</tw-passagedata>'
+    )
     page = f'<tw-storydata startnode="1" format="{format_}">\n{passages}</tw-storydata>'
     said = complaint(page, "tale.html", engine="native")
     assert 'line 3, line 2 of passage "Start": ' in said
@@ -229,7 +275,10 @@ def test_code_of_another_format_is_not_read_aloud(complaint, format_, code):
 @pytest.mark.parametrize(
     ("growing", "where"),
     [
-        ("<<set $x = $x + $x>>", 'line 5, line 1 of passage "Loop": <<set $x = $x + $x>> makes a text'),
+        (
+            "<<set $x = $x + $x>>",
+            'line 5, line 1 of passage "Loop": <<set $x = $x + $x>> makes a text',
+        ),
         ("<<set $x = [$x, $x]>>", "makes"),
         ("<<Two $x.concat($x)>>", "makes"),
         ("<<set $x = '<<print $x>>' + $x + $x>>", "makes a text"),
@@ -241,7 +290,9 @@ def test_a_value_that_doubles_each_turn_is_stopped(complaint, growing, where):
 
 
 def test_a_number_that_squares_each_turn_becomes_infinite(story):
-    game = story(":: Start\n<<set $x = 3>>[[Loop]]\n\n:: Loop\n<<set $x = $x * $x>><<$x>>\n\n[[Loop]]\n")
+    game = story(
+        ":: Start\n<<set $x = 3>>[[Loop]]\n\n:: Loop\n<<set $x = $x * $x>><<$x>>\n\n[[Loop]]\n"
+    )
     game.reset(0)
     texts = [game.step(0).text for _ in range(40)]
     assert texts[:3] == ["9", "81", "6561"]
@@ -256,7 +307,9 @@ def test_a_page_that_grows_without_end_is_stopped(complaint):
 HOSTILE = '<< >> [[ ]] /% {{{ <!-- <a @@a( " \' <<" <<\\ <script> [[a][ [[a|b] \\ & &# * ! | <p --'.split()
 
 
-@pytest.mark.parametrize("snippet", [*HOSTILE, '<a data-passage="Start">', "<<print 1>>", "[[$x]]", "[[Start]]", "\n"])
+@pytest.mark.parametrize(
+    "snippet", [*HOSTILE, '<a data-passage="Start">', "<<print 1>>", "[[$x]]", "[[Start]]", "\n"]
+)
 def test_a_quarter_of_a_million_characters_of_any_markup_are_read_or_refused(tmp_path, snippet):
     path = tmp_path / "tale.twee"
     path.write_text(":: Start\nx" + snippet * (240_000 // len(snippet)), encoding="utf-8")
@@ -283,7 +336,10 @@ def test_a_story_of_ten_thousand_passages_loads(tmp_path):
 
 def test_many_missing_targets_are_all_listed(tmp_path):
     path = tmp_path / "tale.twee"
-    pages = "".join(f":: A passage called number {i}\n[[A passage called number {i}x]]\n\n" for i in range(3_000))
+    pages = "".join(
+        f":: A passage called number {i}\n[[A passage called number {i}x]]\n\n"
+        for i in range(3_000)
+    )
     path.write_text(":: Start\nx\n\n" + pages, encoding="utf-8")
     with pytest.raises(InputError, match="3000 things"):
         drrn.make(path)

@@ -58,7 +58,9 @@ def test_a_link_with_fewer_signs_is_an_action(story, name, text, link):
 
 
 def test_other_links_of_the_page_stay(story):
-    assert last_actions(story, "Ending 1", "Dark.", "[[Restart.|Start]]\n[[Wake up.|Hall]]") == ("Wake up.",)
+    assert last_actions(story, "Ending 1", "Dark.", "[[Restart.|Start]]\n[[Wake up.|Hall]]") == (
+        "Wake up.",
+    )
 
 
 def test_the_first_page_keeps_its_links(story):
@@ -70,17 +72,27 @@ def test_annotate_tells_which_links_were_taken_for_such(story, tmp_path, capsys)
     game = story(TALE.format(name="Ending 3", text="Dark.", link="[[Oh dear.|Start]]"))
     assert main(["annotate", game.story.source, "--out", str(tmp_path / "told.toml")]) == 0
     told = (tmp_path / "told.toml").read_text(encoding="utf-8")
-    assert '\n# restart = []  # if these are choices, not links that begin the story again: "Oh dear."\n' in told
+    assert (
+        '\n# restart = []  # if these are choices, not links that begin the story again: "Oh dear."\n'
+        in told
+    )
 
 
 @pytest.mark.parametrize(("said", "count"), [("[]", 1), ('["no such words"]', 1), ('["oh"]', 0)])
 def test_what_the_toml_says_of_restarts_counts_alone(story, said, count):
-    assert len(last_actions(story, "Ending 3", "Dark.", "[[Oh dear.|Start]]", f"restart = {said}\n")) == count
+    assert (
+        len(last_actions(story, "Ending 3", "Dark.", "[[Oh dear.|Start]]", f"restart = {said}\n"))
+        == count
+    )
 
 
-def test_a_toml_that_names_no_restarts_keeps_the_fingerprint_and_one_that_says_none_has_another(story):
+def test_a_toml_that_names_no_restarts_keeps_the_fingerprint_and_one_that_says_none_has_another(
+    story,
+):
     tale = TALE.format(name="Ending", text="Dark.", link="[[Again|Start]]")
-    plain, unnamed, none = (story(tale, toml).fingerprint for toml in (None, "max_steps = 500\n", "restart = []\n"))
+    plain, unnamed, none = (
+        story(tale, toml).fingerprint for toml in (None, "max_steps = 500\n", "restart = []\n")
+    )
     assert plain == unnamed != none
 
 
@@ -88,7 +100,9 @@ def test_a_toml_that_names_no_restarts_keeps_the_fingerprint_and_one_that_says_n
 @pytest.mark.parametrize(("text", "ended"), [("GAME OVER", True), ("A pause.", False)])
 def test_of_a_hosted_story_what_a_link_runs_is_such_a_sign(tmp_path, text, ended):
     again = f'<p>{text}</p><a href="#" onclick="location.reload()">Once more</a>'
-    (tmp_path / "story.html").write_text(tiny_story({"Start": "A door. [[Open it->Last]]", "Last": again}))
+    (tmp_path / "story.html").write_text(
+        tiny_story({"Start": "A door. [[Open it->Last]]", "Last": again})
+    )
     game = drrn.make(tmp_path / "story.html", engine="hosted")
     game.reset(0)
     assert game.step(0).ended is ended

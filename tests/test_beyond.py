@@ -9,17 +9,17 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.experiments.beyond import ABLATIONS, BEYOND, LONG, SEEDS, STRONG_JOB, VECTORS
-from drrn.experiments.folder import Results
-from drrn.experiments.plan import BEST, Scale, settings_of, variants_of
-from drrn.experiments.rows import EVALUATIONS
-from drrn.experiments.running import Work, hashes_of
-from drrn.experiments.variants import Beyond
+from drrn.lab.experiments.beyond import ABLATIONS, BEYOND, LONG, SEEDS, STRONG_JOB, VECTORS
+from drrn.lab.experiments.folder import Results
+from drrn.lab.experiments.plan import BEST, Scale, settings_of, variants_of
+from drrn.lab.experiments.rows import EVALUATIONS
+from drrn.lab.experiments.running import Work, hashes_of
+from drrn.lab.experiments.variants import Beyond
+from drrn.lab.reports.beyond import strong_scores
+from drrn.lab.reports.headline import headline
+from drrn.lab.reports.report import differences
+from drrn.lab.reports.result_set import ResultSet
 from drrn.recipes import STRONG
-from drrn.reports.beyond import strong_scores
-from drrn.reports.headline import headline
-from drrn.reports.report import differences
-from drrn.reports.result_set import ResultSet
 from tests.cut_jobs import assert_cut_job_ends_alike
 
 ROOT = Path(drrn.__file__).parent.parent
@@ -37,7 +37,9 @@ def settings(variant, game="night-market", **options):
 def vectors(tmp_path_factory):
     path = tmp_path_factory.mktemp("vectors") / "small.txt"
     words = ("the", "a", "to", "of", "her", "wait", "ask", "tell", "go", "light")
-    path.write_text("".join(f"{word} {number}.5 {10 - number} 1\n" for number, word in enumerate(words)))
+    path.write_text(
+        "".join(f"{word} {number}.5 {10 - number} 1\n" for number, word in enumerate(words))
+    )
     return path
 
 
@@ -45,7 +47,16 @@ def vectors(tmp_path_factory):
 def made(tmp_path_factory, vectors):
     """A folder of results, made by the real command."""
     out = tmp_path_factory.mktemp("made") / "results"
-    command = [*COMMAND, "--only", "beyond", "drrn-2x100", "--seeds", "2", "--vectors", str(vectors)]
+    command = [
+        *COMMAND,
+        "--only",
+        "beyond",
+        "drrn-2x100",
+        "--seeds",
+        "2",
+        "--vectors",
+        str(vectors),
+    ]
     assert main([*command, "--out", str(out)]) == 0
     return out
 
@@ -69,9 +80,15 @@ def test_a_strong_job_has_the_recipe_as_it_is_and_ten_seeds_that_none_was_tuned_
 def test_each_ablation_changes_what_it_names_and_nothing_else():
     whole = vars(settings(STRONG_JOB))
     for variant in ABLATIONS:
-        apart = {name: value for name, value in vars(settings(variant)).items() if value != whole[name]}
-        assert apart and apart == {name: value for name, value in variant.changes if value != whole[name]}, variant.name
-    assert len({variant.name for variant in BEYOND} | {variant.says for variant in BEYOND}) == 2 * len(BEYOND)
+        apart = {
+            name: value for name, value in vars(settings(variant)).items() if value != whole[name]
+        }
+        assert apart and apart == {
+            name: value for name, value in variant.changes if value != whole[name]
+        }, variant.name
+    assert len(
+        {variant.name for variant in BEYOND} | {variant.says for variant in BEYOND}
+    ) == 2 * len(BEYOND)
 
 
 def test_parts_are_taken_out_where_they_count_and_vectors_read_only_where_there_are_some():
@@ -79,7 +96,10 @@ def test_parts_are_taken_out_where_they_count_and_vectors_read_only_where_there_
         found = variants_of(["beyond"], paraphrases=True, game=game, vectors=read)
         return {variant.name for variant in found}
 
-    assert names("long-watch", False) == {"strong"} and names("tale", True) == {"strong", "strong-vectors"}
+    assert names("long-watch", False) == {"strong"} and names("tale", True) == {
+        "strong",
+        "strong-vectors",
+    }
     assert len(names("machine-of-death", False)) == 1 + len(ABLATIONS)
     explored = {"strong-optimism", "strong-means"}
     assert names("night-market", True) == {"strong", "strong-20000", "strong-vectors", *explored}
@@ -88,15 +108,23 @@ def test_parts_are_taken_out_where_they_count_and_vectors_read_only_where_there_
 def test_what_is_asked_of_all_jobs_gives_way_to_what_a_job_takes_out():
     gamma = next(variant for variant in ABLATIONS if variant.name == "strong-gamma")
     given = {"discount": 0.5, "rounds": 3, "epochs": 1}
-    assert settings(gamma, given=given).discount == 0.9 and settings(STRONG_JOB, given=given).discount == 0.5
+    assert (
+        settings(gamma, given=given).discount == 0.9
+        and settings(STRONG_JOB, given=given).discount == 0.5
+    )
     assert settings(LONG, given=given).rounds == 3
     assert settings(BEST, given={"updates": 3}).updates == 3  # of no use there, and not refused
 
 
 def test_rows_of_the_papers_jobs_are_wanted_as_they_were():
     game, scale = drrn.make("night-market"), Scale()
-    assert scale.final(BEST) == {"softmax": 1000, "greedy": 200} and "best" in scale.final(STRONG_JOB)
-    assert set(hashes_of(game, BEST)) == {"sha256", "paraphrases"} and hashes_of(game, STRONG_JOB)["reworded"]
+    assert scale.final(BEST) == {"softmax": 1000, "greedy": 200} and "best" in scale.final(
+        STRONG_JOB
+    )
+    assert (
+        set(hashes_of(game, BEST)) == {"sha256", "paraphrases"}
+        and hashes_of(game, STRONG_JOB)["reworded"]
+    )
 
 
 # --- the command
@@ -104,7 +132,9 @@ def test_rows_of_the_papers_jobs_are_wanted_as_they_were():
 
 def test_a_strong_job_leaves_rows_by_best_too_and_in_other_words_altogether(made):
     rows = rows_of(made / "rows/long-watch/strong.csv")
-    assert list(rows[0]) == list(EVALUATIONS) and rows[0]["hidden"] == str(settings(STRONG_JOB).hidden)
+    assert list(rows[0]) == list(EVALUATIONS) and rows[0]["hidden"] == str(
+        settings(STRONG_JOB).hidden
+    )
     rounds = [(row["seed"], row["round"], row["policy"]) for row in rows if row["final"] == "no"]
     assert sorted(rounds) == [(s, n, p) for s in "01" for n in "12" for p in ("best", "softmax")]
     final = [row for row in rows if row["final"] == "yes"]
@@ -139,20 +169,36 @@ def test_vectors_elsewhere_are_the_same_and_other_ones_are_refused(made, vectors
 def test_without_vectors_a_sentence_says_what_is_left_out(made, capsys):
     assert main([*COMMAND, "--only", "beyond", "--seeds", "2", "--out", str(made)]) == 0
     said = capsys.readouterr()
-    assert "2 of 2 jobs are done" in said.out and "strong-vectors is left out: give a file" in said.err
+    assert (
+        "2 of 2 jobs are done" in said.out and "strong-vectors is left out: give a file" in said.err
+    )
 
 
 def test_a_strong_job_cut_after_a_round_ends_with_the_same_rows(tmp_path, vectors):
     game = drrn.make("long-watch")
 
     def work(root):
-        found = settings_of("long-watch", VECTORS, game, Scale(beyond_seeds=1, given=TINY, vectors=str(vectors)))
+        found = settings_of(
+            "long-watch", VECTORS, game, Scale(beyond_seeds=1, given=TINY, vectors=str(vectors))
+        )
         final = {"softmax": 20, "greedy": 5, "best": 5}
         hashes = hashes_of(game, VECTORS)
-        return Work(tmp_path / root, "long-watch", "long-watch", VECTORS, found, final, hashes, "a commit", vectors="d")
+        return Work(
+            tmp_path / root,
+            "long-watch",
+            "long-watch",
+            VECTORS,
+            found,
+            final,
+            hashes,
+            "a commit",
+            vectors="d",
+        )
 
     assert_cut_job_ends_alike(
-        work, lambda root: tmp_path / root / "rows/long-watch", ("strong-vectors.csv", "strong-vectors.reworded.csv")
+        work,
+        lambda root: tmp_path / root / "rows/long-watch",
+        ("strong-vectors.csv", "strong-vectors.reworded.csv"),
     )
 
 
@@ -164,8 +210,14 @@ def test_the_report_has_the_strong_agent_beside_the_papers_recipe_and_its_curves
     assert "## Beyond the paper" in text and (made / "figures/beyond.svg").exists()
     scores = strong_scores(results, "long-watch", policy="best")
     mean, lowest = sum(scores) / 2, min(scores)
-    line = next(line for line in text.split("## Beyond")[1].splitlines() if line.startswith("| The Long Watch |"))
-    assert f"| {mean:.2f} (" in line and f" | {lowest:.2f} | " in line and line.endswith("| 20.00 |")
+    line = next(
+        line
+        for line in text.split("## Beyond")[1].splitlines()
+        if line.startswith("| The Long Watch |")
+    )
+    assert (
+        f"| {mean:.2f} (" in line and f" | {lowest:.2f} | " in line and line.endswith("| 20.00 |")
+    )
     assert "the mean of 50 games a seed" in text
     assert main(["report", "--out", str(made), "--check"]) == 0
 
@@ -197,15 +249,25 @@ def test_the_page_has_a_table_of_parts_between_its_markers(made, tmp_path, capsy
     page.write_text("before\n<!-- parts -->\n<!-- /parts -->\nafter\n")
     command = ["report", "--out", str(tmp_path / "results"), "--beyond", str(page)]
     assert main(command) == 0 and "No rows yet" in page.read_text()
-    part, results = next(each for each in ABLATIONS if each.part == "optimism"), Results(tmp_path / "results")
-    files = {ending: (rows / f"long-watch/strong{ending}.csv").read_text() for ending in ("", ".reworded")}
+    part, results = (
+        next(each for each in ABLATIONS if each.part == "optimism"),
+        Results(tmp_path / "results"),
+    )
+    files = {
+        ending: (rows / f"long-watch/strong{ending}.csv").read_text()
+        for ending in ("", ".reworded")
+    }
     record = results.record("long-watch", "strong")
-    results.store("night-market", part.name, files, {**record, "game": "night-market", "job": part.name})
+    results.store(
+        "night-market", part.name, files, {**record, "game": "night-market", "job": part.name}
+    )
     assert main([*command, "--check"]) == 1 and "what each part gives" in capsys.readouterr().err
     assert main(command) == 0 and main([*command, "--check"]) == 0
     told = page.read_text()
     assert f"| {part.says} | " in told and told.startswith("before\n<!-- parts -->")
-    assert "| … in other words altogether, with word vectors | " in told  # what was missed stands there, too
+    assert (
+        "| … in other words altogether, with word vectors | " in told
+    )  # what was missed stands there, too
 
 
 def test_the_published_page_is_what_the_rows_say():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.games import Observation
+from drrn.game.contract import Observation
 from tests.sample_games import Dice, Walk
 from tests.small_trainings import SMALL, alike
 
@@ -33,7 +33,7 @@ class Endless:
 
 @pytest.mark.parametrize("settings", [{}, {"shared": True}, {"model": "max-action"}], ids=str)
 def test_texts_that_nothing_is_learned_from_any_more_are_forgotten(settings, tmp_path, monkeypatch):
-    monkeypatch.setattr("drrn.training.train.FEW_TEXTS", 100)
+    monkeypatch.setattr("drrn.runs.train.FEW_TEXTS", 100)
     trainer = drrn.trainer(Endless(), paper=True, **{**SMALL, "rounds": 4, **settings})
     sizes = []
     for _ in trainer.train():
@@ -45,8 +45,10 @@ def test_texts_that_nothing_is_learned_from_any_more_are_forgotten(settings, tmp
 
 
 def test_of_a_replay_buffer_that_is_full_only_its_own_texts_are_kept(monkeypatch):
-    monkeypatch.setattr("drrn.training.train.FEW_TEXTS", 0)
-    trainer = drrn.trainer(Endless(), paper=True, **{**SMALL, "rounds": 6, "keep": True, "capacity": 50, "replicas": 1})
+    monkeypatch.setattr("drrn.runs.train.FEW_TEXTS", 0)
+    trainer = drrn.trainer(
+        Endless(), paper=True, **{**SMALL, "rounds": 6, "keep": True, "capacity": 50, "replicas": 1}
+    )
     for _ in trainer.train():
         assert len(trainer.store.states) <= 2 * 50 and len(trainer.store.actions) <= 4 * 50
     buffer = trainer.learner.buffers[0]
@@ -55,13 +57,18 @@ def test_of_a_replay_buffer_that_is_full_only_its_own_texts_are_kept(monkeypatch
 
 
 @pytest.mark.parametrize(
-    "settings", [{"grow": True}, {"no_compile": True, "keep": True}, {}, {"model": "table", "grow": True}], ids=str
+    "settings",
+    [{"grow": True}, {"no_compile": True, "keep": True}, {}, {"model": "table", "grow": True}],
+    ids=str,
 )
 def test_questions_and_evaluations_leave_training_bit_identical(fork, settings):
     settings = {**SMALL, "rounds": 3, **settings}
     if settings.get("model") == "table":
         del settings["hidden"]
-    quiet, asked = drrn.trainer(fork, paper=True, **settings), drrn.trainer(fork, paper=True, **settings)
+    quiet, asked = (
+        drrn.trainer(fork, paper=True, **settings),
+        drrn.trainer(fork, paper=True, **settings),
+    )
     list(quiet.train())
     for _ in asked.train():
         for number in range(40):
@@ -83,10 +90,19 @@ def test_an_evaluation_lets_go_of_texts_while_it_plays(monkeypatch):
     assert [e.summary for e in usual[0].evaluations] == [e.summary for e in often[0].evaluations]
 
 
-@pytest.mark.parametrize("settings", [{}, {"keep": True}, {"form": "online", "prioritised": True}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"keep": True}, {"form": "online", "prioritised": True}], ids=str
+)
 def test_a_run_that_forgets_texts_is_resumed_to_the_same_numbers(settings, tmp_path, monkeypatch):
-    monkeypatch.setattr("drrn.training.train.FEW_TEXTS", 0)
-    settings = {"hidden": 8, "episodes_per_round": 4, "evaluation_episodes": 2, "replicas": 2, "rounds": 3, **settings}
+    monkeypatch.setattr("drrn.runs.train.FEW_TEXTS", 0)
+    settings = {
+        "hidden": 8,
+        "episodes_per_round": 4,
+        "evaluation_episodes": 2,
+        "replicas": 2,
+        "rounds": 3,
+        **settings,
+    }
     Endless.shown = 0
     whole = drrn.trainer(Endless(), paper=True, **settings)
     list(whole.train())

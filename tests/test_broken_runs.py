@@ -8,7 +8,7 @@ import pytest
 
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.training import tensor_file
+from drrn.runs import tensor_file
 from tests.runs import numbers, resuming, same, train
 from tests.small_stories import FORK, REWARDS
 
@@ -44,13 +44,18 @@ def test_a_disk_that_can_only_be_read_is_named_as_such(tmp_path, monkeypatch):
         raise OSError(30, "Read-only file system")
 
     monkeypatch.setattr(Path, "open", refused)
-    monkeypatch.setattr(Path, "unlink", refused)  # as such a disk does, even where there is no such file
-    with pytest.raises(InputError, match="x: cannot be written: Read-only file system; what was there before stays"):
-        tensor_file.write_whole(tmp_path / "x", [b"1"])
+    monkeypatch.setattr(
+        Path, "unlink", refused
+    )  # as such a disk does, even where there is no such file
+    with pytest.raises(
+        InputError, match="x: cannot be written: Read-only file system; what was there before stays"
+    ):
+        tensor_file.write_atomically(tmp_path / "x", [b"1"])
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda b: b[: len(b) // 2], lambda b: b"PK\x03\x04" + b, lambda b: b"", lambda b: b[:8]]
+    "damage",
+    [lambda b: b[: len(b) // 2], lambda b: b"PK\x03\x04" + b, lambda b: b"", lambda b: b[:8]],
 )
 def test_a_truncated_or_foreign_weight_file_is_refused(tale, tmp_path, damage, capsys):
     train(tale, tmp_path / "run")
@@ -65,7 +70,9 @@ def test_weights_of_another_model_are_refused(tale, tmp_path, capsys):
     train(tale, tmp_path / "one")
     train(tale, tmp_path / "two", "--model", "per-action")
     (tmp_path / "one/hashes.json").unlink()
-    (tmp_path / "one/model.safetensors").write_bytes((tmp_path / "two/model.safetensors").read_bytes())
+    (tmp_path / "one/model.safetensors").write_bytes(
+        (tmp_path / "two/model.safetensors").read_bytes()
+    )
     assert main(["ask", str(tmp_path / "one"), "--state", "x", "--action", "y"]) == 2
     assert "another model" in capsys.readouterr().err
 
@@ -90,7 +97,9 @@ def test_weights_that_another_run_kept_are_refused(tale, tmp_path, mine, theirs,
         assert message in error and ".safetensors: " in error and error.count("\n") == 1
 
 
-@pytest.mark.parametrize("more", [[], ["--grow"], ["--model", "table"]], ids=lambda words: " ".join(words) or "plain")
+@pytest.mark.parametrize(
+    "more", [[], ["--grow"], ["--model", "table"]], ids=lambda words: " ".join(words) or "plain"
+)
 def test_weights_of_another_story_are_refused(tale, tmp_path, more, capsys):
     other = tmp_path / "other.toml"
     other.write_text('story = "other.twee"\n' + REWARDS)
@@ -124,10 +133,14 @@ def test_a_run_that_lost_its_checkpoint_does_not_begin_again(tale, tmp_path, rou
         ("evaluations.csv", None, "line 2: it has 2 cells, and the header 17"),
     ],
 )
-def test_a_run_whose_files_are_damaged_cannot_be_gone_on_with(tale, tmp_path, name, damaged, message, capsys):
+def test_a_run_whose_files_are_damaged_cannot_be_gone_on_with(
+    tale, tmp_path, name, damaged, message, capsys
+):
     train(tale, tmp_path / "run", "--rounds", "1")
     path = tmp_path / "run" / name
-    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0] + b"0,0\n" if damaged is None else damaged)
+    path.write_bytes(
+        path.read_bytes().splitlines(keepends=True)[0] + b"0,0\n" if damaged is None else damaged
+    )
     capsys.readouterr()
     assert main(resuming(tmp_path / "run")) == 2
     error = capsys.readouterr().err

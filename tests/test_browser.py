@@ -12,7 +12,14 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 TINY = {"Rounds": 3, "Episodes per round": 60, "Replicas": 2, "Hidden": 8}
-VIEWS = ("#/", "#/people", "#/game/GAME/play", "#/game/GAME/test", "#/game/GAME/learn", "#/game/GAME/people")
+VIEWS = (
+    "#/",
+    "#/people",
+    "#/game/GAME/play",
+    "#/game/GAME/test",
+    "#/game/GAME/learn",
+    "#/game/GAME/people",
+)
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +41,17 @@ def open_page(browser, server):
     contexts, wrong = [], []
 
     def opened(address="", width=1280, height=900, scheme="light"):
-        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme
+        )
         contexts.append(context)
         context.set_default_timeout(60_000)
         page = context.new_page()
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda said: "Content Security Policy" in said.text and wrong.append(said.text))
+        page.on(
+            "console",
+            lambda said: "Content Security Policy" in said.text and wrong.append(said.text),
+        )
         page.goto(server.link + address)
         return page
 
@@ -197,7 +209,9 @@ def tab_to(page, name):
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1500, "light")])
-def test_every_view_fits_has_contrast_and_names_its_controls(open_page, server, learned, width, scheme):
+def test_every_view_fits_has_contrast_and_names_its_controls(
+    open_page, server, learned, width, scheme
+):
     page = open_page("", width=width, height=844, scheme=scheme)
     for view in VIEWS:
         page.goto(server.link + view.replace("GAME", learned))
@@ -208,10 +222,14 @@ def test_every_view_fits_has_contrast_and_names_its_controls(open_page, server, 
         assert page.evaluate(NAMELESS) == [], view
 
 
-def test_a_story_that_cannot_be_opened_and_a_server_that_is_gone_are_said_in_words(open_page, server):
+def test_a_story_that_cannot_be_opened_and_a_server_that_is_gone_are_said_in_words(
+    open_page, server
+):
     page = open_page()
     page.locator(".card").first.wait_for()
-    page.evaluate(DROP, [{"name": "odd.twee", "mimeType": "text/plain", "text": "no passage at all"}])
+    page.evaluate(
+        DROP, [{"name": "odd.twee", "mimeType": "text/plain", "text": "no passage at all"}]
+    )
     page.locator(".drop-state .wrong").wait_for()
     assert len(page.locator(".drop-state .wrong").inner_text()) > 20
     server.kill()
@@ -222,7 +240,9 @@ def test_a_story_that_cannot_be_opened_and_a_server_that_is_gone_are_said_in_wor
     page.locator(".body table, .body .empty").first.wait_for()
 
 
-def test_from_the_network_the_link_opens_the_page_for_all_it_can_do_and_nothing_else_does(browser, tmp_path):
+def test_from_the_network_the_link_opens_the_page_for_all_it_can_do_and_nothing_else_does(
+    browser, tmp_path
+):
     shared = PageServer(tmp_path, "--host", "0.0.0.0")
     door, token = f"http://127.0.0.1:{shared.port}/", shared.link.partition("?")[2]
     known, unknown = browser.new_context(), browser.new_context()
@@ -231,14 +251,19 @@ def test_from_the_network_the_link_opens_the_page_for_all_it_can_do_and_nothing_
         for address in (door, f"{door}?token=guess", f"{door}#/game/long-watch/play"):
             assert stranger.goto(address).status == 403
             stranger.get_by_role("heading", name="A token is needed").wait_for()
-        assert stranger.evaluate("getComputedStyle(document.querySelector('.what')).color") != "rgb(0, 0, 0)"  # styled
+        assert (
+            stranger.evaluate("getComputedStyle(document.querySelector('.what')).color")
+            != "rgb(0, 0, 0)"
+        )  # styled
         page.goto(f"{door}?{token}#/people")
         page.get_by_role("heading", name="People").wait_for()
         assert "token" not in page.url
         page.goto(door)
         page.locator(".card").first.wait_for()
         page.evaluate(DROP, small_story())
-        game = page.locator(".card", has_text="The Grey Sea").get_attribute("data-game", timeout=60_000)
+        game = page.locator(".card", has_text="The Grey Sea").get_attribute(
+            "data-game", timeout=60_000
+        )
         other = known.new_page()
         other.goto(f"{door}?{token}#/game/{game}/test")  # the link again, where the cookie is there
         assert "token" not in other.url

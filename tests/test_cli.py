@@ -59,16 +59,37 @@ def test_games_lists_both_built_in_stories(capsys, known_games):
 
 
 def test_random_play_prints_the_five_figures_as_json(capsys, tale):
-    assert main(["play", str(tale), "--policy", "random", "--episodes", "50", "--seed", "0", "--json"]) == 0
+    assert (
+        main(["play", str(tale), "--policy", "random", "--episodes", "50", "--seed", "0", "--json"])
+        == 0
+    )
     figures = json.loads(capsys.readouterr().out)
-    assert list(figures) == ["episodes", "mean_final_reward", "mean_return", "mean_steps", "endings"]
+    assert list(figures) == [
+        "episodes",
+        "mean_final_reward",
+        "mean_return",
+        "mean_steps",
+        "endings",
+    ]
     assert figures["episodes"] == 50 and figures["mean_steps"] == 1
     assert sum(figures["endings"].values()) == 50 and set(figures["endings"]) == {"Up", "Down"}
 
 
 def test_the_same_seed_prints_the_same_figures_and_another_does_not(capsys):
     def figures(seed):
-        main(["play", "night-market", "--policy", "random", "--episodes", "40", "--seed", seed, "--json"])
+        main(
+            [
+                "play",
+                "night-market",
+                "--policy",
+                "random",
+                "--episodes",
+                "40",
+                "--seed",
+                seed,
+                "--json",
+            ]
+        )
         return capsys.readouterr().out
 
     assert figures("1") == figures("1") != figures("2")
@@ -96,7 +117,10 @@ def test_annotate_writes_a_toml_that_lists_every_ending_and_never_overwrites(cap
     toml.write_text(text.replace("reward = 0", "reward = 4"), encoding="utf-8")
     assert main(["annotate", str(tale)]) == 2
     assert "left as it is" in capsys.readouterr().err
-    assert main(["play", str(toml), "--policy", "random", "--episodes", "5", "--seed", "0", "--json"]) == 0
+    assert (
+        main(["play", str(toml), "--policy", "random", "--episodes", "5", "--seed", "0", "--json"])
+        == 0
+    )
     assert json.loads(capsys.readouterr().out)["mean_final_reward"] == 4
 
 
@@ -104,7 +128,12 @@ def test_inspect_prints_the_table_of_the_paper_and_what_to_mend(capsys, tale):
     tale.write_text(TALE + "\n:: Cellar\n[[Out.|Nowhere]] <<wobble>>\n", encoding="utf-8")
     assert main(["inspect", str(tale)]) == 0
     out = capsys.readouterr().out
-    for part in ("choice", "deterministic", "2 passages never reached; 2 things that cannot", "the story asks for $n"):
+    for part in (
+        "choice",
+        "deterministic",
+        "2 passages never reached; 2 things that cannot",
+        "the story asks for $n",
+    ):
         assert part in out
     assert main(["test", str(tale)]) == 0
     told = capsys.readouterr().out
@@ -122,7 +151,10 @@ def test_inspect_tells_the_best_and_the_random_score_and_the_odds_of_each_ending
     found = json.loads(capsys.readouterr().out)
     test = found["play_test"]
     assert test["states"] == 3 and test["best_final_reward"] == test["memoryless_final_reward"] == 0
-    assert (test["sighted_final_reward"], test["sighted_return"]) == (0, test["memoryless_return"])  # former keys
+    assert (test["sighted_final_reward"], test["sighted_return"]) == (
+        0,
+        test["memoryless_return"],
+    )  # former keys
     assert [ending["odds"]["random"] for ending in found["endings"]] == [0.5, 0.5]
     assert sorted(ending["odds"]["shortest"] for ending in found["endings"]) == [["Down."], ["Up."]]
     assert main(["inspect", str(tale)]) == 0
@@ -132,17 +164,26 @@ def test_inspect_tells_the_best_and_the_random_score_and_the_odds_of_each_ending
 
 
 def test_inspect_marks_last_words_that_it_cuts(capsys, tale):
-    tale.write_text(TALE.replace("The sky is yours now.", "The sky is yours" + " and yours" * 9), encoding="utf-8")
+    tale.write_text(
+        TALE.replace("The sky is yours now.", "The sky is yours" + " and yours" * 9),
+        encoding="utf-8",
+    )
     assert main(["inspect", str(tale)]) == 0
-    assert "The sky is yours and yours and yours and yours and yours an…\n" in capsys.readouterr().out
+    assert (
+        "The sky is yours and yours and yours and yours and yours an…\n" in capsys.readouterr().out
+    )
 
 
 def test_inspect_explores_what_it_cannot_compile_and_says_why(capsys, tmp_path):
     path = tmp_path / "mine.twee"
-    path.write_text(":: Start\n<<set $gold += 1>><<$gold>>\n\n[[Dig.|Start]]\n[[Go.|End]]\n\n:: End\nOver.\n")
+    path.write_text(
+        ":: Start\n<<set $gold += 1>><<$gold>>\n\n[[Dig.|Start]]\n[[Go.|End]]\n\n:: End\nOver.\n"
+    )
     assert main(["inspect", str(path), "--limit", "300", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["play_test"] is None and not found["complete"] and found["endings"][0]["odds"] is None
+    assert (
+        found["play_test"] is None and not found["complete"] and found["endings"][0]["odds"] is None
+    )
     assert "$gold alone took" in found["notes"][0]
     assert main(["inspect", str(path), "--limit", "300"]) == 0
     assert "mine cannot be compiled: it has more than 300 states" in capsys.readouterr().out
@@ -155,7 +196,9 @@ def test_walkthrough_prints_the_best_play(capsys, tale):
     toml.write_text('story = "tale.twee"\n[[ending]]\npassage = "Up"\nreward = 4\n')
     assert main(["inspect", str(toml), "--walkthrough"]) == 0
     out = capsys.readouterr().out
-    assert "→ Up." in out and "The sky is yours now." in out and "final reward 4 after 1 step\n" in out
+    assert (
+        "→ Up." in out and "The sky is yours now." in out and "final reward 4 after 1 step\n" in out
+    )
     assert main(["inspect", str(toml), "--walkthrough", "--json"]) == 0
     assert [step["action"] for step in json.loads(capsys.readouterr().out)] == ["Up.", None]
 
@@ -171,7 +214,9 @@ def test_plot_leaves_a_file_that_exists_as_it_is(capsys, tale, tmp_path, name):
     (tmp_path / name).write_text("mine")
     assert main(["inspect", str(tale), "--plot", str(tmp_path / "map")]) == 2
     out, error = capsys.readouterr()
-    assert out == "" and error.count("\n") == 1 and f"{name}: it exists and is left as it is" in error
+    assert (
+        out == "" and error.count("\n") == 1 and f"{name}: it exists and is left as it is" in error
+    )
     assert (tmp_path / name).read_text() == "mine"
 
 
@@ -195,9 +240,13 @@ def test_a_person_plays_undoes_and_is_scored(capsys, monkeypatch, tale, home):
     assert len(rows) == 4 and [row.split(",")[-1] for row in rows[1:]] == ["Up", "Up", "Down"]
 
 
-def test_undo_goes_one_step_back_and_the_game_counts_as_practice(capsys, monkeypatch, tmp_path, home):
+def test_undo_goes_one_step_back_and_the_game_counts_as_practice(
+    capsys, monkeypatch, tmp_path, home
+):
     path = tmp_path / "walk.twee"
-    path.write_text(":: Start\nOne.\n\n[[On.|Two]]\n\n:: Two\nTwo.\n\n[[End it.|End]]\n\n:: End\nOver.\n")
+    path.write_text(
+        ":: Start\nOne.\n\n[[On.|Two]]\n\n:: Two\nTwo.\n\n[[End it.|End]]\n\n:: End\nOver.\n"
+    )
     say(monkeypatch, "1", "u", "1", "1", "n")
     main(["play", str(path), "--player", "ada"])
     out = capsys.readouterr().out
@@ -208,7 +257,9 @@ def test_undo_goes_one_step_back_and_the_game_counts_as_practice(capsys, monkeyp
 
 
 @pytest.mark.parametrize("again", ["y", "r"])
-def test_after_the_end_the_game_starts_again_or_is_left_with_a_line_ended(capsys, monkeypatch, tale, home, again):
+def test_after_the_end_the_game_starts_again_or_is_left_with_a_line_ended(
+    capsys, monkeypatch, tale, home, again
+):
     say(monkeypatch, "1", again, "1")
     assert main(["play", str(tale), "--player", "ada"]) == 0
     out = capsys.readouterr().out
@@ -225,7 +276,9 @@ def test_scores_tell_novices_from_the_experienced(capsys, tale, home):
     home.mkdir()
     rows = [("ada", 0, -10), ("bo", 0, 0), ("ada", 0, 20), ("ada", 1, 99), ("bo", 0, 10)]
     text = "when,game,player,seed,undone,steps,final_reward,total,ending\n"
-    text += "".join(f"2026-01-01,tale,{who},1,{undone},3,{reward},0,Up\n" for who, undone, reward in rows)
+    text += "".join(
+        f"2026-01-01,tale,{who},1,{undone},3,{reward},0,Up\n" for who, undone, reward in rows
+    )
     (home / "scores.csv").write_text(text + "2026-01-01,other,cy,1,0,3,5,0,Up\n")
     assert main(["scores", str(tale), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {
@@ -245,7 +298,9 @@ def test_scores_of_practice_alone_say_so(capsys, tale, home):
 
 def test_a_broken_row_of_scores_is_named_by_its_line(capsys, tale, home):
     home.mkdir()
-    (home / "scores.csv").write_text("when,game,player,seed,undone,steps,final_reward,total,ending\nx,y\n")
+    (home / "scores.csv").write_text(
+        "when,game,player,seed,undone,steps,final_reward,total,ending\nx,y\n"
+    )
     assert main(["scores", str(tale)]) == 2
     assert "scores.csv, line 2" in capsys.readouterr().err
 
@@ -272,7 +327,9 @@ def test_the_module_runs_from_source_with_nothing_but_the_core():
     blocked = "import sys; sys.modules.update(dict.fromkeys(['rich', 'gymnasium', 'sacrebleu'])); "
     play = "main('play long-watch --policy random --episodes 3 --json'.split())"
     code = f"{blocked}from drrn.cli import main; sys.exit({play})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ})
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ}
+    )
     assert done.returncode == 0 and json.loads(done.stdout)["episodes"] == 3
 
 

@@ -14,15 +14,20 @@ from drrn.cli import main, progress
 from drrn.cli.jobs import crew_of
 from drrn.cli.progress import jobs_display
 from drrn.errors import InputError
-from drrn.experiments import cluster as ray_jobs
-from drrn.experiments.cluster import check_address, files_of, job_elsewhere
-from drrn.experiments.folder import Results
-from drrn.experiments.plan import TABLE, Scale, settings_of
-from drrn.experiments.provenance import versions
-from drrn.experiments.running import Work, hashes_of, run
+from drrn.lab.experiments import cluster as ray_jobs
+from drrn.lab.experiments.cluster import check_address, files_of, job_elsewhere
+from drrn.lab.experiments.folder import Results
+from drrn.lab.experiments.plan import TABLE, Scale, settings_of
+from drrn.lab.experiments.provenance import versions
+from drrn.lab.experiments.running import Work, hashes_of, run
 
-needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed: drrn[ray]")
-os.environ |= {"RAY_AUTH_MODE": "disabled", "RAY_USAGE_STATS_ENABLED": "0"}  # before Ray is first imported
+needs_ray = pytest.mark.skipif(
+    importlib.util.find_spec("ray") is None, reason="ray is not installed: drrn[ray]"
+)
+os.environ |= {
+    "RAY_AUTH_MODE": "disabled",
+    "RAY_USAGE_STATS_ENABLED": "0",
+}  # before Ray is first imported
 TINY = {"rounds": 4, "episodes_per_round": 20, "evaluation_episodes": 4}
 
 
@@ -51,11 +56,15 @@ def work_for(root, variant=TABLE, **more):
     game = drrn.make("long-watch")
     settings = settings_of("long-watch", variant, game, Scale(seeds=1, given={**TINY, **more}))
     final = {"softmax": 20, "greedy": 10}
-    return Work(root, "long-watch", "long-watch", variant, settings, final, hashes_of(game), "a commit")
+    return Work(
+        root, "long-watch", "long-watch", variant, settings, final, hashes_of(game), "a commit"
+    )
 
 
 def rows(root):
-    return {path.name: path.read_text() for path in sorted((root / "rows/long-watch").glob("*.csv"))}
+    return {
+        path.name: path.read_text() for path in sorted((root / "rows/long-watch").glob("*.csv"))
+    }
 
 
 def done_here(works):
@@ -65,10 +74,22 @@ def done_here(works):
 
 
 @needs_ray
-def test_a_lost_workers_jobs_are_done_again_with_the_rows_of_one_machine(tmp_path, own_modules, monkeypatch, capfd):
+def test_a_lost_workers_jobs_are_done_again_with_the_rows_of_one_machine(
+    tmp_path, own_modules, monkeypatch, capfd
+):
     """Two workers of a local cluster; the one that comes to a certain step first is killed there."""
     (tmp_path / "fragile.py").write_text(FRAGILE)
-    command = ["sweep", "fragile:Game", "--paper", "--vary", "alpha=0.5,1", "--seeds", "1", "--report-seeds", "1"]
+    command = [
+        "sweep",
+        "fragile:Game",
+        "--paper",
+        "--vary",
+        "alpha=0.5,1",
+        "--seeds",
+        "1",
+        "--report-seeds",
+        "1",
+    ]
     command += ["--set", "rounds=3", "episodes_per_round=8", "evaluation_episodes=4", "--out"]
     assert main([*command, "here", "--jobs", "1"]) == 0
     Path("die").touch()
@@ -91,12 +112,17 @@ def test_a_lost_workers_jobs_are_done_again_with_the_rows_of_one_machine(tmp_pat
     captured = capfd.readouterr()
     assert captured.out.count("its worker was lost (WorkerCrashedError): it is done again") == 1
     assert "ray" not in captured.err.lower()  # what it says to itself is not for the terminal
-    here, there = (sorted(path.relative_to(out) for path in out.rglob("*")) for out in (Path("here"), Path("there")))
+    here, there = (
+        sorted(path.relative_to(out) for path in out.rglob("*"))
+        for out in (Path("here"), Path("there"))
+    )
     assert here == there
     same = [path for path in here if path.suffix in (".csv", ".safetensors")]
     assert len(same) == 4 * len(("rows", "evaluations", "model")) + len(("sweep.csv",))
     assert all(Path("here", path).read_bytes() == Path("there", path).read_bytes() for path in same)
-    assert not [path for path in set(Path("/tmp").glob("drrn-*")) - before if path.match("drrn-ray-*")]
+    assert not [
+        path for path in set(Path("/tmp").glob("drrn-*")) - before if path.match("drrn-ray-*")
+    ]
 
 
 def test_a_job_done_in_a_folder_of_its_own_comes_back_whole(tmp_path):
@@ -119,7 +145,9 @@ def test_a_job_that_was_begun_goes_on_elsewhere(tmp_path):
     Results(work.root).receive(work.game, work.name, said[-1][1])
     done_here([here := work_for(tmp_path / "here")])
     assert rows(work.root) == rows(here.root)
-    assert not (Results(work.root).work(work.game, work.name) / "checkpoint.safetensors").exists()  # it is done
+    assert not (
+        Results(work.root).work(work.game, work.name) / "checkpoint.safetensors"
+    ).exists()  # it is done
 
 
 def test_what_was_finished_by_then_outlives_a_worker(tmp_path, monkeypatch):
@@ -138,7 +166,15 @@ def test_a_worker_with_other_versions_computes_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "address", ["nonsense", "ray://head:10001", "head:port", "127.0.0.1:9", "127.0.0.1:99999", "nowhere.invalid:6379"]
+    "address",
+    [
+        "nonsense",
+        "ray://head:10001",
+        "head:port",
+        "127.0.0.1:9",
+        "127.0.0.1:99999",
+        "nowhere.invalid:6379",
+    ],
 )
 def test_an_address_where_no_cluster_is_gets_one_sentence(address, tmp_path, capsys):
     command = ["sweep", "long-watch", "--vary", "alpha=1", "--out", str(tmp_path), "--ray", address]
@@ -150,13 +186,18 @@ def test_an_address_where_no_cluster_is_gets_one_sentence(address, tmp_path, cap
 @needs_ray
 def test_an_address_where_nobody_answers_is_refused_even_if_no_job_is_left():
     with pytest.raises(InputError, match="nobody answers there"):
-        crew_of(argparse.Namespace(ray="127.0.0.1:9", device="cpu", jobs=None))  # a crew that is asked for no places
+        crew_of(
+            argparse.Namespace(ray="127.0.0.1:9", device="cpu", jobs=None)
+        )  # a crew that is asked for no places
 
 
 @needs_ray
 def test_what_answers_but_is_no_cluster_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(ray_jobs, "ANSWERED_WITHIN", 0.5)
-    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(InputError, match="no answer within"):
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        pytest.raises(InputError, match="no answer within"),
+    ):
         check_address(f"127.0.0.1:{server.getsockname()[1]}")
 
 

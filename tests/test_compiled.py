@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.exact.chain import softmax_of_slots, uniform
-from drrn.exact.solve import policy_score, random_play
-from drrn.games import BUILT_IN, check_game
-from drrn.games.stories.states import reachable_states
+from drrn.compiled.chain import softmax_of_slots, uniform
+from drrn.compiled.solve import policy_score, random_play
+from drrn.game.contract import check_game
+from drrn.game.make import BUILT_IN
+from drrn.stories.twine.states import reachable_states
+from drrn.stories.twine.story_game import StoryGame
 from tests.paper_games import PAPER_GAMES
 
 COIN = """\
@@ -28,7 +30,9 @@ Right.
 :: Lost
 Wrong.
 """
-COIN_RULES = '[[ending]]\npassage = "Won"\nreward = 10\n[[ending]]\npassage = "Lost"\nreward = -10\n'
+COIN_RULES = (
+    '[[ending]]\npassage = "Won"\nreward = 10\n[[ending]]\npassage = "Lost"\nreward = -10\n'
+)
 
 
 def compiled(game, **options):
@@ -54,7 +58,9 @@ def test_a_hidden_coin_makes_two_states_of_one_page(story):
 
 
 def test_a_variable_that_nothing_reads_makes_no_states(story):
-    game = compiled(story(":: Start\n<<set $x = random(1, 50)>>Here.\n\n[[On.|End]]\n\n:: End\nThere.\n"))
+    game = compiled(
+        story(":: Start\n<<set $x = random(1, 50)>>Here.\n\n[[On.|End]]\n\n:: End\nThere.\n")
+    )
     assert (game.raw_states, game.live_states, len(game)) == (100, 2, 2)
 
 
@@ -76,8 +82,15 @@ def test_states_that_no_continuation_tells_apart_are_one(story):
 def test_draws_on_one_page_multiply(story):
     tale = ":: Start\n[[Roll.|End]]\n\n:: End\n<<print random(1, 6) + random(1, 6)>>\n"
     game = compiled(story(tale))
-    odds = {game.texts[game.text[s]]: p for s, p in zip(game.successor[1:], game.probability[1:], strict=True)}
-    assert len(odds) == 11 and odds["7"] == pytest.approx(6 / 36) and odds["2"] == pytest.approx(1 / 36)
+    odds = {
+        game.texts[game.text[s]]: p
+        for s, p in zip(game.successor[1:], game.probability[1:], strict=True)
+    }
+    assert (
+        len(odds) == 11
+        and odds["7"] == pytest.approx(6 / 36)
+        and odds["2"] == pytest.approx(1 / 36)
+    )
 
 
 def test_true_is_not_one_and_a_list_is_not_its_item(story):
@@ -126,9 +139,15 @@ def test_what_cannot_be_compiled_is_told_in_a_sentence(story, tale, message):
 
 
 def test_a_story_without_an_ending_is_compiled_and_goes_on_for_ever(story):
-    game = compiled(story(":: Start\nHere.\n\n[[On.|There]]\n\n:: There\nThere.\n\n[[Back.|Start]]\n"))
+    game = compiled(
+        story(":: Start\nHere.\n\n[[On.|There]]\n\n:: There\nThere.\n\n[[Back.|Start]]\n")
+    )
     score = random_play(game)
-    assert len(game) == 2 and not game.endings and (score.steps, score.trapped, score.total) == (float("inf"), 1.0, 0.0)
+    assert (
+        len(game) == 2
+        and not game.endings
+        and (score.steps, score.trapped, score.total) == (float("inf"), 1.0, 0.0)
+    )
     assert random_play(game, max_steps=7).steps == 7
 
 
@@ -162,7 +181,9 @@ def test_a_page_of_ten_million_outcomes_stops_at_the_limit_too(story, end):
 def test_progress_is_told(story):
     seen = []
     compiled(drrn.make("night-market"), progress=seen.append)
-    falls = sum(after < before for before, after in itertools.pairwise(seen))  # two searches, one after the other
+    falls = sum(
+        after < before for before, after in itertools.pairwise(seen)
+    )  # two searches, one after the other
     assert falls <= 1 and max(seen) >= 1000 and len(seen) > 3
 
 
@@ -180,7 +201,7 @@ def test_episodes_in_lock_step_score_what_the_states_say(market):
 
 
 def test_the_uncompiled_game_scores_the_same(market):
-    from drrn.playing.episodes import play_episodes, random_policy, summarise
+    from drrn.game.episodes import play_episodes, random_policy, summarise
 
     game = drrn.make("night-market")
     summary = summarise(play_episodes(game, random_policy(0), 4_000, 0))
@@ -229,7 +250,10 @@ def test_probabilities_of_slots_are_a_policy_too(market):
     game = market
     q = np.random.default_rng(0).normal(size=len(game.row))
     policy = softmax_of_slots(game, q, scale=2.0)
-    exact, played = policy_score(game, policy, max_steps=500), game.play(policy, 40_000, seed=3, max_steps=500)
+    exact, played = (
+        policy_score(game, policy, max_steps=500),
+        game.play(policy, 40_000, seed=3, max_steps=500),
+    )
     assert played.final_reward.mean() == pytest.approx(exact.final_reward, abs=0.3)
     assert played.total.mean() == pytest.approx(exact.total, abs=0.6)
     assert played.steps.mean() == pytest.approx(exact.steps, abs=4.0)
@@ -257,14 +281,17 @@ def test_recorded_transitions_are_the_steps_that_were_taken(story):
 
 def test_tests_keep_their_games_in_a_folder_of_their_own(session_home):
     drrn.compile_game(drrn.make("long-watch"))
-    assert list((session_home / "cache").glob("long-watch-*.npz")) and session_home == drrn.home.home()
+    assert (
+        list((session_home / "cache").glob("long-watch-*.npz"))
+        and session_home == drrn.files.home()
+    )
 
 
 def test_a_game_comes_back_from_the_cache_as_it_was(home, monkeypatch):
     first = drrn.compile_game(drrn.make("night-market"))
     (file,) = (home / "cache").iterdir()
     assert file.name.startswith("night-market-")
-    monkeypatch.setattr(drrn.games.StoryGame, "reachable_states", None)  # not to be called again
+    monkeypatch.setattr(StoryGame, "reachable_states", None)  # not to be called again
     again = drrn.compile_game(drrn.make("night-market"))
     for key, value in vars(first).items():
         if not key.startswith("_"):
@@ -273,14 +300,19 @@ def test_a_game_comes_back_from_the_cache_as_it_was(home, monkeypatch):
 
 
 def test_another_story_or_another_rule_is_compiled_anew(home, story):
-    for tale, rules in [(COIN, COIN_RULES), (COIN + "More.\n", COIN_RULES), (COIN, COIN_RULES + "# more\n")]:
+    for tale, rules in [
+        (COIN, COIN_RULES),
+        (COIN + "More.\n", COIN_RULES),
+        (COIN, COIN_RULES + "# more\n"),
+    ]:
         drrn.compile_game(story(tale, rules))
     drrn.compile_game(story(COIN, "step_reward = -1\n" + COIN_RULES))
     assert len(list((home / "cache").iterdir())) == 3  # a comment changes nothing
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda b: b"", lambda b: b"not a zip", lambda b: b[: len(b) // 2], lambda b: b"PK" + b[2:90]]
+    "damage",
+    [lambda b: b"", lambda b: b"not a zip", lambda b: b[: len(b) // 2], lambda b: b"PK" + b[2:90]],
 )
 def test_a_damaged_file_is_noted_and_compiled_anew(home, story, caplog, damage):
     drrn.compile_game(story(COIN, COIN_RULES))

@@ -5,7 +5,8 @@ import random
 import pytest
 
 import drrn
-from drrn.games import BUILT_IN, ContractError, Observation, check_game
+from drrn.game.contract import ContractError, Observation, check_game
+from drrn.game.make import BUILT_IN
 from tests.paper_games import PAPER_GAMES
 from tests.sample_games import Walk
 
@@ -40,7 +41,9 @@ class Marked(Walk):
 
 class Linked(Walk):
     def look_around(self):
-        return Observation("Stone.", tuple(f"[[{action}]]" for action in super().look_around().actions))
+        return Observation(
+            "Stone.", tuple(f"[[{action}]]" for action in super().look_around().actions)
+        )
 
 
 class Numbered(Walk):
@@ -57,7 +60,9 @@ class Nameless(Walk):
     name = ""
 
 
-@pytest.mark.parametrize("broken", [Forgetful, Endless, Wrapping, Marked, Linked, Numbered, Wordless, Nameless])
+@pytest.mark.parametrize(
+    "broken", [Forgetful, Endless, Wrapping, Marked, Linked, Numbered, Wordless, Nameless]
+)
 def test_a_game_that_breaks_a_clause_is_told_so(broken):
     with pytest.raises(ContractError):
         check_game(broken())
@@ -71,7 +76,9 @@ def test_actions_are_shuffled_anew_each_time_they_are_shown(story):
 
 
 def test_long_lists_are_shuffled_too(story):
-    game = story(":: Start\nHere.\n\n" + "".join(f"[[{i}|Start]]\n" for i in range(8)), shuffle=True)
+    game = story(
+        ":: Start\nHere.\n\n" + "".join(f"[[{i}|Start]]\n" for i in range(8)), shuffle=True
+    )
     first, *rest = [game.reset(0).actions] + [game.step(0).actions for _ in range(20)]
     assert all(sorted(order) == sorted(first) for order in rest) and len(set(rest)) > 15
 
@@ -82,7 +89,9 @@ def test_shuffling_can_be_turned_off(story):
 
 
 def test_an_action_leads_where_it_says_whatever_its_place(story):
-    game = story(":: Start\nHere.\n\n[[a]]\n[[b]]\n[[c]]\n\n:: a\nA\n\n:: b\nB\n\n:: c\nC\n", shuffle=True)
+    game = story(
+        ":: Start\nHere.\n\n[[a]]\n[[b]]\n[[c]]\n\n:: a\nA\n\n:: b\nB\n\n:: c\nC\n", shuffle=True
+    )
     for seed in range(30):
         index = game.reset(seed).actions.index("b")
         assert game.step(index).text == "B"

@@ -4,13 +4,24 @@ from dataclasses import replace
 from pathlib import Path
 
 import drrn
-from drrn.experiments.plan import TABLE, Scale, settings_of
-from drrn.experiments.running import Work, hashes_of
-from drrn.experiments.workers import Crew, Event, Processes, side_by_side
+from drrn.lab.experiments.plan import TABLE, Scale, settings_of
+from drrn.lab.experiments.running import Work, hashes_of
+from drrn.lab.experiments.workers import Crew, Event, Processes, side_by_side
 
 GAME = drrn.make("long-watch")
-SETTINGS = settings_of("long-watch", TABLE, GAME, Scale(seeds=1, given={"rounds": 1, "episodes_per_round": 1}))
-WORK = Work(Path("x"), "long-watch", "long-watch", TABLE, SETTINGS, {"softmax": 1, "greedy": 1}, hashes_of(GAME), "")
+SETTINGS = settings_of(
+    "long-watch", TABLE, GAME, Scale(seeds=1, given={"rounds": 1, "episodes_per_round": 1})
+)
+WORK = Work(
+    Path("x"),
+    "long-watch",
+    "long-watch",
+    TABLE,
+    SETTINGS,
+    {"softmax": 1, "greedy": 1},
+    hashes_of(GAME),
+    "",
+)
 
 
 class Scripted(Crew):
@@ -39,7 +50,11 @@ class Scripted(Crew):
 
 def told(crew, games):
     works = (replace(WORK, game=game) for game in games)
-    return [(event.work.game, event.kind) for event in side_by_side(works, crew) if event.kind != "round"]
+    return [
+        (event.work.game, event.kind)
+        for event in side_by_side(works, crew)
+        if event.kind != "round"
+    ]
 
 
 def test_jobs_are_begun_in_order_and_no_more_than_there_are_places():
@@ -57,7 +72,10 @@ def test_a_lost_job_is_begun_again_before_the_others():
 
 def test_a_job_that_loses_each_of_its_workers_has_failed_in_the_end():
     events = told(Scripted({"a": ["lost"] * 9}), "ab")
-    assert [kind for game, kind in events if game == "a"] == ["started", "lost"] * 2 + ["started", "failed"]
+    assert [kind for game, kind in events if game == "a"] == ["started", "lost"] * 2 + [
+        "started",
+        "failed",
+    ]
     assert ("b", "done") in events
 
 
@@ -75,7 +93,9 @@ def test_a_job_is_asked_for_only_when_there_is_a_place():
     assert asked == ["a", "b"]
 
 
-def test_a_job_whose_process_died_has_failed_and_another_process_does_the_rest(tmp_path, own_modules):
+def test_a_job_whose_process_died_has_failed_and_another_process_does_the_rest(
+    tmp_path, own_modules
+):
     (tmp_path / "mortal.py").write_text(
         "import os, drrn\n"
         "class Game:\n"
@@ -88,5 +108,8 @@ def test_a_job_whose_process_died_has_failed_and_another_process_does_the_rest(t
     with Processes(1) as crew:
         events = list(side_by_side([bad, replace(WORK, root=tmp_path)], crew))
     ends = [event for event in events if event.kind in ("failed", "done", "lost")]
-    assert [(event.work.game, event.kind) for event in ends] == [("mortal", "failed"), ("long-watch", "done")]
+    assert [(event.work.game, event.kind) for event in ends] == [
+        ("mortal", "failed"),
+        ("long-watch", "done"),
+    ]
     assert "its process died (exit code 3)" in ends[0].why

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import drrn
-from drrn.games.stories import dialects
-from drrn.games.stories.dialects import DEFAULT, DIALECTS, dialect_of
-from drrn.games.stories.script import ExpressionError, Script
-from drrn.games.stories.story import Passage, Story
-from drrn.games.stories.twine1 import TWINE_1
+from drrn.stories.twine import dialects
+from drrn.stories.twine.dialects import DEFAULT, DIALECTS, dialect_of
+from drrn.stories.twine.script import ExpressionError, Script
+from drrn.stories.twine.story import Passage, Story
+from drrn.stories.twine.twine1 import TWINE_1
 
 STORIES = Path(dialects.__file__).parent
 
@@ -60,7 +60,9 @@ def test_every_dialect_is_known_by_one_name_and_no_format_chooses_two():
 SHOUTED = ':: StoryData\n{"format": "Shout"}\n\n:: Start\nhere\n\n:: End\nthere\n'
 
 
-def test_a_new_dialect_is_one_line_and_reads_passages_and_rules_in_its_own_way(monkeypatch, tmp_path):
+def test_a_new_dialect_is_one_line_and_reads_passages_and_rules_in_its_own_way(
+    monkeypatch, tmp_path
+):
     def read_passage(script, passage, names):
         script.facts.written.add("loud")
         return lambda page: page.say(passage.text.upper())
@@ -70,7 +72,9 @@ def test_a_new_dialect_is_one_line_and_reads_passages_and_rules_in_its_own_way(m
             raise ExpressionError("it must be said louder")
         return lambda page: True
 
-    shout = replace(TWINE_1, name="shout", formats=("shout",), read_passage=read_passage, parse=parse)
+    shout = replace(
+        TWINE_1, name="shout", formats=("shout",), read_passage=read_passage, parse=parse
+    )
     monkeypatch.setattr(dialects, "DIALECTS", (*DIALECTS, shout))
     (tmp_path / "tale.twee").write_text(SHOUTED)
     toml = tmp_path / "tale.toml"
@@ -79,7 +83,9 @@ def test_a_new_dialect_is_one_line_and_reads_passages_and_rules_in_its_own_way(m
     shown = game.reset(0)
     assert shown.text == "HERE" and game.story.format == "shout" and shown.ended
     toml.write_text('story = "tale.twee"\n[[ending]]\nwhere = "$gold gt 2"\nreward = 3\n')
-    with pytest.raises(drrn.InputError, match=r"\[\[ending\]\] 1: where = '\$gold gt 2' cannot be read: it must be"):
+    with pytest.raises(
+        drrn.InputError, match=r"\[\[ending\]\] 1: where = '\$gold gt 2' cannot be read: it must be"
+    ):
         drrn.make(toml)
 
 

@@ -11,7 +11,9 @@ from drrn.cli import parser
 from tests.documents import NOT_RUN, ROOT, Reader, blocks_of, pages
 
 TUTORIALS = sorted((ROOT / "docs/tutorials").glob("*.md"))
-LINK = re.compile(r"\]\((?P<path>[^)#\s:]*)(?:#(?P<anchor>[^)\s]+))?\)|(?:src|href)=\"(?P<source>[^\"#:]+)\"")
+LINK = re.compile(
+    r"\]\((?P<path>[^)#\s:]*)(?:#(?P<anchor>[^)\s]+))?\)|(?:src|href)=\"(?P<source>[^\"#:]+)\""
+)
 CODE = re.compile(r"^```.*?^```|`[^`\n]+`", re.M | re.S)
 
 
@@ -37,30 +39,42 @@ def test_the_python_of_a_page_runs(page, reader):
     pytest.importorskip("gymnasium")
     for block in blocks_of(ROOT / page):
         if block.language == "python" and not block.told.startswith(NOT_RUN):
-            exec(compile(block.text.replace("rounds=5", "rounds=1"), page, "exec"), {"__name__": "page"})
+            exec(
+                compile(block.text.replace("rounds=5", "rounds=1"), page, "exec"),
+                {"__name__": "page"},
+            )
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
 def test_every_command_and_option_that_a_page_names_exists(page):
     text = page.read_text(encoding="utf-8")
     helps = {}
-    for command, rest in re.findall(r"(?:^(?:    |\$ )|`)drrn ([a-z]+(?: add\b)?)((?: [^\n`#|]*)?)", text, re.M):
+    for command, rest in re.findall(
+        r"(?:^(?:    |\$ )|`)drrn ([a-z]+(?: add\b)?)((?: [^\n`#|]*)?)", text, re.M
+    ):
         if command not in helps:
             helps[command] = help_of(command)
         for option in re.findall(r"(?<!\S)--[a-z][a-z-]*", rest):
-            assert re.search(rf"{option}(?![\w-])", helps[command]), f"{page.name}: drrn {command} has no {option}"
+            assert re.search(rf"{option}(?![\w-])", helps[command]), (
+                f"{page.name}: drrn {command} has no {option}"
+            )
 
 
 def help_of(command):
     with pytest.raises(SystemExit), pytest.MonkeyPatch.context() as patch:
         said = []
-        patch.setattr("argparse.ArgumentParser.print_help", lambda self, file=None: said.append(self.format_help()))
+        patch.setattr(
+            "argparse.ArgumentParser.print_help",
+            lambda self, file=None: said.append(self.format_help()),
+        )
         parser().parse_args([*command.split(), "--help"])
     return said[0]
 
 
 def test_the_api_reference_has_every_exported_name():
-    named = set(re.findall(r"^::: drrn\.(\w+)$", (ROOT / "docs/api.md").read_text(encoding="utf-8"), re.M))
+    named = set(
+        re.findall(r"^::: drrn\.(\w+)$", (ROOT / "docs/api.md").read_text(encoding="utf-8"), re.M)
+    )
     assert named == set(drrn.__all__) - {"__version__"}
 
 
@@ -71,7 +85,9 @@ def test_every_link_of_a_page_leads_somewhere(page):
         target = (page.parent / path) if path else page
         assert target.exists(), f"{page.name} links to {path}, which is not there"
         if link["anchor"] and target.suffix == ".md" and "drrn." not in link["anchor"]:
-            assert link["anchor"] in anchors(target), f"{page.name}: {target.name} has no heading #{link['anchor']}"
+            assert link["anchor"] in anchors(target), (
+                f"{page.name}: {target.name} has no heading #{link['anchor']}"
+            )
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
@@ -85,7 +101,9 @@ def anchors(page):
     """The anchors of a page's headings, and those it sets itself."""
     text = page.read_text(encoding="utf-8")
     headings = re.findall(r"^#+ (.+)$", text, re.M)
-    slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+    slugs = {
+        re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings
+    }
     return slugs | set(re.findall(r'<a id="([\w-]+)">', text))
 
 
@@ -100,8 +118,12 @@ def test_the_site_is_built_without_a_warning_and_fetches_nothing_from_elsewhere(
     )
     assert built.returncode == 0, built.stdout + built.stderr
     for page in (tmp_path / "site").rglob("*.html"):
-        fetched = re.findall(r"<(?:script|img|iframe)[^>]* src=\"?(https?:[^\"> ]+)", page.read_text(encoding="utf-8"))
+        fetched = re.findall(
+            r"<(?:script|img|iframe)[^>]* src=\"?(https?:[^\"> ]+)",
+            page.read_text(encoding="utf-8"),
+        )
         sheets = re.findall(
-            r"<link[^>]* rel=\"?stylesheet\"?[^>]*href=\"?(https?:[^\"> ]+)", page.read_text(encoding="utf-8")
+            r"<link[^>]* rel=\"?stylesheet\"?[^>]*href=\"?(https?:[^\"> ]+)",
+            page.read_text(encoding="utf-8"),
         )
         assert fetched + sheets == [], page.name

@@ -9,7 +9,12 @@ from tests.vector_files import vector_file
 
 QUESTION = ("The sea is grey.", ["Go out.", "Row on."])
 PAPER = {**SMALL, "hidden": 6, "paper": True, "optimiser": "adam", "learning_rate": 0.01}
-STRONG = {**{name: SMALL[name] for name in SMALL if name != "epochs"}, "hidden": 6, "updates": 3, "batch_size": 8}
+STRONG = {
+    **{name: SMALL[name] for name in SMALL if name != "epochs"},
+    "hidden": 6,
+    "updates": 3,
+    "batch_size": 8,
+}
 
 
 def letters(texts):
@@ -46,7 +51,12 @@ ALL = ["lstm", "gru", "attention", "vectors trained", "bag+vectors trained", "se
 
 @pytest.mark.parametrize("encoder", ALL)
 @pytest.mark.parametrize(
-    "more", [{}, {"shared": True, "interaction": "network", "grow": True}, {"form": "online", "target_every": 3}]
+    "more",
+    [
+        {},
+        {"shared": True, "interaction": "network", "grow": True},
+        {"form": "online", "target_every": 3},
+    ],
 )
 def test_a_run_of_the_papers_recipe_is_saved_loaded_and_resumed(fork, tmp_path, encoder, more):
     settings = {**PAPER, **chosen(encoder, tmp_path), **more}
@@ -58,7 +68,13 @@ def test_a_run_of_the_papers_recipe_is_saved_loaded_and_resumed(fork, tmp_path, 
 @pytest.mark.parametrize("encoder", ALL)
 def test_a_run_of_the_strong_recipe_is_saved_loaded_and_resumed(fork, tmp_path, encoder):
     """With words left out and put in, and vectors blurred, while learning; α and η follow the number of rounds."""
-    settings = {**STRONG, **chosen(encoder, tmp_path), "alpha_start": None, "rate_end": None, "optimism_share": 1.0}
+    settings = {
+        **STRONG,
+        **chosen(encoder, tmp_path),
+        "alpha_start": None,
+        "rate_end": None,
+        "optimism_share": 1.0,
+    }
     assert resumes(fork, tmp_path / "run", settings)
 
 
@@ -76,10 +92,15 @@ def test_every_baseline_takes_every_encoder(fork, tmp_path, model, encoder):
 def test_vectors_that_are_trained_on_begin_as_the_frozen_ones_and_move(fork, tmp_path):
     path = str(vector_file(tmp_path))
     frozen, trained = (
-        drrn.trainer(fork, **{**PAPER, "encoder": "vectors", "vectors": path, "vectors_trained": on})
+        drrn.trainer(
+            fork, **{**PAPER, "encoder": "vectors", "vectors": path, "vectors_trained": on}
+        )
         for on in (False, True)
     )
-    question = ("The sea is grey.", ["Go out.", "Sail home at night."])  # with words that the game does not have
+    question = (
+        "The sea is grey.",
+        ["Go out.", "Sail home at night."],
+    )  # with words that the game does not have
     assert np.allclose(frozen.agent.ask(*question), trained.agent.ask(*question), atol=1e-5)
     before = trained.model.tables["state vectors"].weight.clone()
     list(trained.train())

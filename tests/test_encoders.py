@@ -11,9 +11,9 @@ from drrn.learning.fast import FastQLearning
 from drrn.learning.q_learning import QLearning
 from drrn.models import Pages, Shape, TextVectors, build_model, encoder_of
 from drrn.models.encoders.sequence import SequenceEncoder
+from drrn.runs.agent import Agent
 from drrn.settings import Settings
 from drrn.text import Store
-from drrn.training.agent import Agent
 from drrn.vectors import open_vectors
 from tests.small_models import ACTIONS, CPU, STATES, falls, random_batches
 from tests.small_trainings import SMALL
@@ -28,7 +28,9 @@ class GatedMean(SequenceEncoder):
         model.add_weight(f"{self.name} gate", self.width, 1)
 
     def read(self, model, words, mask):
-        gates = torch.sigmoid(torch.einsum("rulh,rhk->rulk", words, model.weights[f"{self.name} gate"]))
+        gates = torch.sigmoid(
+            torch.einsum("rulh,rhk->rulk", words, model.weights[f"{self.name} gate"])
+        )
         return (gates * words).sum(2) / mask.sum(2, keepdim=True).clamp(min=1)
 
 
@@ -38,7 +40,9 @@ def gated(name="drrn", seeds=(0, 1), **shape):
         store.states.id(text)
     for text in ACTIONS:
         store.actions.id(text)
-    built = build_model(name, Shape(hidden=5, encoder=GatedMean, **shape), store, list(seeds), torch.device("cpu"))
+    built = build_model(
+        name, Shape(hidden=5, encoder=GatedMean, **shape), store, list(seeds), torch.device("cpu")
+    )
     for replica in range(len(seeds)):
         built.meet(replica, np.arange(len(store.states)), np.arange(len(store.actions)))
     return built
@@ -75,7 +79,9 @@ def test_its_words_and_gates_move_down_the_gradient(interaction, shared):
     model = gated(interaction=interaction, shared=shared)
     name = "text" if shared else "state"
     batches = random_batches(model, 4, updates=1)
-    batches = dataclasses.replace(batches, discounts=0 * batches.discounts)  # so that targets stand still
+    batches = dataclasses.replace(
+        batches, discounts=0 * batches.discounts
+    )  # so that targets stand still
     pages = Pages(batches.pages.states, batches.chosen[..., None])
     parts = {"gate": model.weights[f"{name} gate"], "words": model.tables[name].weight}
     before = {part: tensor.clone() for part, tensor in parts.items()}
@@ -87,7 +93,9 @@ def test_its_words_and_gates_move_down_the_gradient(interaction, shared):
     numeric, directions = {}, {}
     for part, tensor in parts.items():
         known = torch.from_numpy(model.tables[name].known).unsqueeze(2) if part == "words" else 1.0
-        directions[part] = torch.randn(tensor.shape, generator=torch.Generator().manual_seed(0)) * known
+        directions[part] = (
+            torch.randn(tensor.shape, generator=torch.Generator().manual_seed(0)) * known
+        )
         values = []
         for step in (1e-2, -1e-2):
             tensor.copy_(before[part] + step * directions[part])
@@ -105,14 +113,21 @@ def test_its_words_and_gates_move_down_the_gradient(interaction, shared):
 def test_errors_fall_with_every_model_and_optimiser(name, optimiser, updates):
     model = gated(name, most_actions=3)
     batches = random_batches(model, 4, updates=8)
-    rewards = ((batches.pages.states + batches.chosen) % 2).astype(np.float32)  # to be told from the texts alone
+    rewards = ((batches.pages.states + batches.chosen) % 2).astype(
+        np.float32
+    )  # to be told from the texts alone
     batches = dataclasses.replace(batches, rewards=rewards, discounts=0 * batches.discounts)
     learn = FastQLearning(model, Settings(learning_rate=0.05, optimiser=optimiser))
     assert falls(lambda: np.abs(learn.update(batches)).mean(), to=0.75, within=updates)
 
 
 def test_a_run_with_it_is_trained_saved_loaded_and_resumed(fork, tmp_path):
-    settings = {"encoder": "tests.test_encoders:GatedMean", "optimiser": "adam", "learning_rate": 0.01, **SMALL}
+    settings = {
+        "encoder": "tests.test_encoders:GatedMean",
+        "optimiser": "adam",
+        "learning_rate": 0.01,
+        **SMALL,
+    }
     trainer = drrn.trainer(fork, paper=True, **settings)
     list(trainer.train())
     trainer.save(tmp_path / "run")
@@ -155,7 +170,11 @@ def test_a_word_that_another_replica_alone_has_met_counts_for_nothing(tmp_path, 
     assert np.allclose(both.ask(*question)[1], alone.ask(*question)[0], atol=1e-6)
     if encoder == "attention":
         found, own = (agent.attention(*question)[0].state for agent in (both, alone))
-        assert [word for word, _ in found] == question[0].split() and [word for word, _ in own] == ["is", "the", "grey"]
+        assert [word for word, _ in found] == question[0].split() and [word for word, _ in own] == [
+            "is",
+            "the",
+            "grey",
+        ]
         assert sum(share for _, share in found) == pytest.approx(1, abs=1e-5)
         assert both.attention("light lamp", ["go"])[0].state[1][1] == pytest.approx(
             0.5, abs=0.2

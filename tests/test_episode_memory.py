@@ -24,8 +24,12 @@ def valued(memory, discount=1.0):
 def by_pair(memory):
     """(state, action) → how often it was taken, and the mean of its returns."""
     states, places = memory.places_of_pairs()
-    names = zip(memory.states[states].tolist(), memory.menus[states].at(places).tolist(), strict=True)
-    return dict(zip(names, zip(memory.counts.tolist(), memory.means.tolist(), strict=True), strict=True))
+    names = zip(
+        memory.states[states].tolist(), memory.menus[states].at(places).tolist(), strict=True
+    )
+    return dict(
+        zip(names, zip(memory.counts.tolist(), memory.means.tolist(), strict=True), strict=True)
+    )
 
 
 END = (9, [])
@@ -44,7 +48,10 @@ def test_a_model_that_sees_the_menu_has_another_page_for_another_order():
     memory = valued(remembered(WEST, EAST, WEST_AGAIN, ordered=True))
     assert sorted(memory.states.tolist()) == [0, 0, 1, 9]
     page = memory.steps["page"]
-    assert memory.means[memory.pair_of_step].tolist() == [3.0, 2.0, 10.0, 5.0] and page[2] == page[3] != page[0]
+    assert (
+        memory.means[memory.pair_of_step].tolist() == [3.0, 2.0, 10.0, 5.0]
+        and page[2] == page[3] != page[0]
+    )
 
 
 def test_all_at_once_or_one_after_the_other_is_the_same():
@@ -71,9 +78,15 @@ def test_returns_rest_on_how_a_stopped_episode_could_go_on():
 def test_the_fewer_returns_a_pair_has_the_more_counts_the_prior():
     memory = valued(remembered(WEST, EAST, WEST_AGAIN))
     mixed = memory.mixed(7.0, 2.0)
-    assert mixed[memory.states[memory.page_of_link] == 0].tolist() == [(2 * 4.0 + 14) / 4, (10.0 + 14) / 3]
+    assert mixed[memory.states[memory.page_of_link] == 0].tolist() == [
+        (2 * 4.0 + 14) / 4,
+        (10.0 + 14) / 3,
+    ]
     counts, means = memory.known(Pages(np.array([0, 4]), np.array([[6, 8, 5], [5, -1, -1]])))
-    assert counts.tolist() == [[1, 0, 2], [0, 0, 0]] and means.tolist() == [[10.0, 0, 4.0], [0, 0, 0]]
+    assert counts.tolist() == [[1, 0, 2], [0, 0, 0]] and means.tolist() == [
+        [10.0, 0, 4.0],
+        [0, 0, 0],
+    ]
 
 
 def test_the_best_return_is_the_largest_sum_of_rewards():
@@ -105,12 +118,19 @@ def test_the_newest_episode_stays_however_long_it_is():
 def test_new_numbers_of_texts_leave_counts_and_means(ordered):
     memory = valued(remembered(WEST, EAST, WEST_AGAIN, ordered=ordered))
     before, of_steps = by_pair(memory), memory.means[memory.pair_of_step].tolist()
-    states, actions = np.arange(100, 111), np.arange(200, 190, -1)  # the order of actions is turned round
+    states, actions = (
+        np.arange(100, 111),
+        np.arange(200, 190, -1),
+    )  # the order of actions is turned round
     states[-1] = actions[-1] = -1
     memory.renumber(states, actions)
-    assert by_pair(memory) == {(state + 100, 200 - action): found for (state, action), found in before.items()}
+    assert by_pair(memory) == {
+        (state + 100, 200 - action): found for (state, action), found in before.items()
+    }
     assert memory.means[memory.pair_of_step].tolist() == of_steps
-    assert by_pair(valued(memory)) == {(s + 100, 200 - a): found for (s, a), found in before.items()}
+    assert by_pair(valued(memory)) == {
+        (s + 100, 200 - a): found for (s, a), found in before.items()
+    }
     assert [ids.tolist() for ids in memory.texts_in_use()] == [[100, 101, 109], [193, 194, 195]]
 
 

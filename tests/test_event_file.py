@@ -5,12 +5,16 @@ import struct
 import pytest
 
 from drrn.cli import main
-from drrn.training.event_file import EventFile, crc32c, event, record, records
+from drrn.runs.event_file import EventFile, crc32c, event, record, records
 from tests.runs import resuming, train
 
 
 def row(number, replica):
-    scores = {"softmax_final_reward": str(number + replica / 2), "softmax_return": "2.5", "best_return": ""}
+    scores = {
+        "softmax_final_reward": str(number + replica / 2),
+        "softmax_return": "2.5",
+        "best_return": "",
+    }
     return {"replica": str(replica), "round": str(number), **scores}
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from drrn.errors import InputError
-from drrn.games.stories.expectations import read_expectations
+from drrn.stories.twine.expectations import read_expectations
 from tests.small_stories import FORK, REWARDS
 
 
@@ -51,7 +51,13 @@ def test_a_mistake_is_one_sentence(expected, table, words):
 
 @pytest.mark.parametrize(
     ("said", "value", "holds"),
-    [(">= 20", 20.0, True), (">= 20", 20 - 1e-12, True), ("> 20", 20.0, False), ("<= 2", 3, False), ("== 2", 2, True)],
+    [
+        (">= 20", 20.0, True),
+        (">= 20", 20 - 1e-12, True),
+        ("> 20", 20.0, False),
+        ("<= 2", 3, False),
+        ("== 2", 2, True),
+    ],
 )
 def test_bounds_compare_as_they_read(said, value, holds):
     (found,) = read_expectations([{"best": said}], "[[expect]]", "t.toml")

@@ -9,21 +9,21 @@ from pathlib import Path
 import pytest
 
 import drrn
+from drrn.compiled.compile import compile_game
 from drrn.errors import InputError
-from drrn.experiments.examples import examples
-from drrn.experiments.folder import Results
-from drrn.experiments.marks import mark
-from drrn.experiments.plan import BEST, GRID
-from drrn.experiments.rows import EVALUATIONS, FACTS, KINDS, text_of
-from drrn.experiments.variants import Variant
-from drrn.games import compile_game
-from drrn.reports.document import Document, Section, Table
-from drrn.reports.headline import with_headline
-from drrn.reports.html import page
-from drrn.reports.markdown import markdown
-from drrn.reports.report import differences
-from drrn.reports.result_set import Measured, ResultSet, predictive_r2, squared_correlation
-from drrn.reports.sections import document
+from drrn.lab.experiments.examples import examples
+from drrn.lab.experiments.folder import Results
+from drrn.lab.experiments.marks import mark
+from drrn.lab.experiments.plan import BEST, GRID
+from drrn.lab.experiments.rows import EVALUATIONS, FACTS, KINDS, text_of
+from drrn.lab.experiments.variants import Variant
+from drrn.lab.reports.document import Document, Section, Table
+from drrn.lab.reports.headline import with_headline
+from drrn.lab.reports.html import page
+from drrn.lab.reports.markdown import markdown
+from drrn.lab.reports.report import differences
+from drrn.lab.reports.result_set import Measured, ResultSet, predictive_r2, squared_correlation
+from drrn.lab.reports.sections import document
 from drrn.settings import Settings
 from drrn.text import words
 from tests.paper_games import PAPER_GAMES
@@ -31,7 +31,12 @@ from tests.paper_games import PAPER_GAMES
 QUIETLY = {"capture_output": True, "text": True, "check": False}
 ROOT = Path(drrn.__file__).parent.parent
 WANTED = {**vars(Settings()), "final_softmax": 1000, "final_greedy": 200}
-RECORD = {"wanted": WANTED, "commit": "abc", "versions": {}, "seconds": {"whole": 2.0, "learning": 1.0}}
+RECORD = {
+    "wanted": WANTED,
+    "commit": "abc",
+    "versions": {},
+    "seconds": {"whole": 2.0, "learning": 1.0},
+}
 
 
 def store(results, game, variant, scores, exact=None, **more):
@@ -54,14 +59,27 @@ def store_facts(results, game, **facts):
 @pytest.fixture
 def results(tmp_path):
     results = Results(tmp_path)
-    store_facts(results, "saving-john", random_final_reward=-7.0, best_final_reward=20.0, one_step_at_rest=18.4)
+    store_facts(
+        results,
+        "saving-john",
+        random_final_reward=-7.0,
+        best_final_reward=20.0,
+        one_step_at_rest=18.4,
+    )
     for variant in GRID:
-        store(results, "saving-john", variant, [4.0, 5.0, 6.0] if variant.model != "drrn" else [17.0, 18.0, 19.0])
+        store(
+            results,
+            "saving-john",
+            variant,
+            [4.0, 5.0, 6.0] if variant.model != "drrn" else [17.0, 18.0, 19.0],
+        )
     return results
 
 
 def table_lines(results):
-    return [line for line in markdown(document(ResultSet(results))).splitlines() if line.startswith("|")]
+    return [
+        line for line in markdown(document(ResultSet(results))).splitlines() if line.startswith("|")
+    ]
 
 
 def test_a_tables_means_and_deviations_are_those_of_its_rows(results):
@@ -71,7 +89,10 @@ def test_a_tables_means_and_deviations_are_those_of_its_rows(results):
         in lines
     )
     # 5 (1) beside 4.4 (0.4) is within 2 √(1 + 0.16); beside 2.0 (1.5), too; 18 (1) beside 17.1 (0.6), too
-    assert "| PA DQN (L = 1) | 5.0 (1.0) | 2.0 (1.5) | 5.0 (1.0) | 4.0 (1.4) | 5.0 (1.0) | 4.4 (2.0) |" in lines
+    assert (
+        "| PA DQN (L = 1) | 5.0 (1.0) | 2.0 (1.5) | 5.0 (1.0) | 4.0 (1.4) | 5.0 (1.0) | 4.4 (2.0) |"
+        in lines
+    )
     assert "| Random play, exact | -7.00 |" in lines
 
 
@@ -79,21 +100,28 @@ def test_what_differs_by_more_than_twice_the_joint_deviation_is_marked(results):
     store(results, "saving-john", BEST, [15.0, 16.0, 17.0])  # 2.7 below 18.7; 2 √(1 + 0.16) = 2.15
     text = markdown(document(ResultSet(results)))
     assert "| 16.0 (1.0) † | 18.7 (0.4) |" in text and "† differs from the paper's" in text
-    store(results, "saving-john", BEST, [1.0])  # one seed deviates by nobody knows how much: neither shown nor marked
+    store(
+        results, "saving-john", BEST, [1.0]
+    )  # one seed deviates by nobody knows how much: neither shown nor marked
     assert "| 1.0 | 18.7 (0.4) |" in markdown(document(ResultSet(results)))
-    assert Measured(0.0, 3.0).differs(Measured(10.1, 4.0)) and not Measured(0.0, 3.0).differs(Measured(9.9, 4.0))
+    assert Measured(0.0, 3.0).differs(Measured(10.1, 4.0)) and not Measured(0.0, 3.0).differs(
+        Measured(9.9, 4.0)
+    )
 
 
 def test_the_sentences_say_who_is_ahead_and_whether_depth_helps(results):
     text = markdown(document(ResultSet(results)))
     assert (
-        "DRRN is ahead of every baseline with 20 units (by 13.0), 50 units (by 13.0) and 100 units (by 13.0)." in text
+        "DRRN is ahead of every baseline with 20 units (by 13.0), 50 units (by 13.0) and 100 units (by 13.0)."
+        in text
     )
     assert "Two layers beat one in 0 of 9 comparisons; not for PA DQN at 20," in text
     assert "(in the paper's table: 8 of 9)." in text
     store(results, "saving-john", Variant("max-action", 2, 50), [19.0, 19.0, 19.0])
     text = markdown(document(ResultSet(results)))
-    assert "not with 50 units (MA DQN (L = 2) is, by 1.0)." in text and "in 1 of 9 comparisons" in text
+    assert (
+        "not with 50 units (MA DQN (L = 2) is, by 1.0)." in text and "in 1 of 9 comparisons" in text
+    )
 
 
 def test_the_gap_table_counts_from_random_to_best(results):
@@ -105,19 +133,29 @@ def test_missing_rows_show_a_dash_and_the_command_that_makes_them(results):
     (results.root / "rows/saving-john/drrn-2x50.json").unlink()
     text = markdown(document(ResultSet(results)))
     assert "| — | 18.5 (0.3) |" in text
-    assert "Rows are missing: `drrn reproduce --only scores --games saving-john` makes them, with" in text
+    assert (
+        "Rows are missing: `drrn reproduce --only scores --games saving-john` makes them, with"
+        in text
+    )
 
 
 def test_jobs_of_a_game_that_has_no_facts_are_not_left_out_in_silence(results):
     (results.root / "rows/saving-john/game.json").unlink()
-    assert "`drrn reproduce --only statistics --games saving-john`" in markdown(document(ResultSet(results)))
+    assert "`drrn reproduce --only statistics --games saving-john`" in markdown(
+        document(ResultSet(results))
+    )
 
 
 def test_jobs_with_other_seeds_are_told_apart(results):
     text = markdown(document(ResultSet(results)))
     assert "; seeds 0 to 4; commit abc" in text
     rows = Path(results.root / "rows/saving-john/linear.csv").read_text()
-    results.store("saving-john", "linear", {"": rows}, {**RECORD, "wanted": {**WANTED, "replicas": 1, "seed": 7}})
+    results.store(
+        "saving-john",
+        "linear",
+        {"": rows},
+        {**RECORD, "wanted": {**WANTED, "replicas": 1, "seed": 7}},
+    )
     assert "; seed 7 (linear), seeds 0 to 4 (per-action, max-action, drrn); commit abc" in markdown(
         document(ResultSet(results))
     )
@@ -137,13 +175,25 @@ def test_columns_of_words_stand_to_the_left_and_figures_to_the_right():
 
 def test_predictive_r2_forgives_no_shift_and_the_correlation_does():
     pairs = [(0.0, 1.0), (2.0, 3.0), (4.0, 5.0)]  # each off by 1: 1 - 3 / 8
-    assert predictive_r2(pairs) == pytest.approx(0.625) and squared_correlation(pairs) == pytest.approx(1)
-    assert predictive_r2([(1.0, 0.0), (1.0, 5.0)]) == squared_correlation([(1.0, 0.0), (2.0, 0.0)]) == 0
+    assert predictive_r2(pairs) == pytest.approx(0.625) and squared_correlation(
+        pairs
+    ) == pytest.approx(1)
+    assert (
+        predictive_r2([(1.0, 0.0), (1.0, 5.0)])
+        == squared_correlation([(1.0, 0.0), (2.0, 0.0)])
+        == 0
+    )
 
 
 def test_predictive_r2_is_taken_for_each_seed_apart(results):
-    pairs = [([0.0, 0.0], [0.0, 1.0]), ([2.0, 2.0], [2.0, 1.0])]  # 1 for the first seed, 0 for the second
-    rows = [{"state": "a", "action": "b", "paraphrase": "c", "q": q, "q_paraphrased": p} for q, p in pairs]
+    pairs = [
+        ([0.0, 0.0], [0.0, 1.0]),
+        ([2.0, 2.0], [2.0, 1.0]),
+    ]  # 1 for the first seed, 0 for the second
+    rows = [
+        {"state": "a", "action": "b", "paraphrase": "c", "q": q, "q_paraphrased": p}
+        for q, p in pairs
+    ]
     store(results, "saving-john", BEST, [1.0], **{".pairs": text_of(rows, KINDS[".pairs"])})
     found = ResultSet(results).predictive_r2("saving-john", BEST)
     assert found is not None and (found[0].mean, round(found[0].sd, 3)) == (0.5, 0.707)
@@ -153,7 +203,9 @@ def test_the_headline_stands_between_its_markers_and_nothing_else_moves(results,
     readme = tmp_path / "README.md"
     readme.write_text("before\n<!-- headline -->\nold\n<!-- /headline -->\nafter\n")
     text = with_headline(readme, ResultSet(results), results.root)[1]
-    assert text.startswith("before\n<!-- headline -->") and text.endswith("<!-- /headline -->\nafter\n")
+    assert text.startswith("before\n<!-- headline -->") and text.endswith(
+        "<!-- /headline -->\nafter\n"
+    )
     assert "| Saving John | -7.0 | 18.7 (0.4) | 18.0 (1.0) | 20.0 |" in text and "old" not in text
     assert "| Machine of Death | — | 11.2 (0.6) | — | — |" in text
     readme.write_text("no markers")
@@ -171,11 +223,18 @@ def test_a_mark_is_of_words_alone():
 @cache
 def ours():
     """All that a reader of the repository sees of results: our own words, and theirs not."""
-    found = [ROOT / "drrn/experiments/examples.toml"]
+    found = [ROOT / "drrn/lab/experiments/examples.toml"]
     for folder in (ROOT / "results").glob("*") if (ROOT / "results").is_dir() else ():
         if folder.name != "work":
-            found += [path for path in (folder.rglob("*") if folder.is_dir() else [folder]) if path.is_file()]
-    return {path: f" {' '.join(words(re.sub(r'<svg.*?</svg>', '', path.read_text(), flags=re.S)))} " for path in found}
+            found += [
+                path
+                for path in (folder.rglob("*") if folder.is_dir() else [folder])
+                if path.is_file()
+            ]
+    return {
+        path: f" {' '.join(words(re.sub(r'<svg.*?</svg>', '', path.read_text(), flags=re.S)))} "
+        for path in found
+    }
 
 
 @pytest.mark.parametrize("name", PAPER_GAMES)
@@ -187,13 +246,19 @@ def test_nothing_that_we_publish_holds_a_text_of_the_papers_games(located, name)
 
 def test_a_text_of_a_game_that_were_published_would_be_found(imitated_games):
     phrases = phrases_of(compile_game(drrn.make(imitated_games / "saving-john.toml")))
-    assert quoted(phrases, " and at the gate you think of oil and ") == ["at the gate you think of oil"]
+    assert quoted(phrases, " and at the gate you think of oil and ") == [
+        "at the gate you think of oil"
+    ]
     assert quoted(phrases, " at the gate you think ") == []
 
 
 def phrases_of(compiled):
     """Whole texts and actions of four words, and sentences of six: fewer anybody may write."""
-    said = {" ".join(words(text)) for text in (*compiled.texts, *compiled.actions) if len(words(text)) >= 4}
+    said = {
+        " ".join(words(text))
+        for text in (*compiled.texts, *compiled.actions)
+        if len(words(text)) >= 4
+    }
     sentences = [s for text in compiled.texts for s in re.split(r"[.!?]+\s|\n", text)]
     return said | {" ".join(words(sentence)) for sentence in sentences if len(words(sentence)) >= 6}
 
@@ -242,7 +307,10 @@ def test_the_papers_q_values_stand_beside_those_of_its_own_actions(results):
     example = next(e for e in examples() if e.game == "saving-john")
     rows = [
         {"seed": 0, "state": example.state.mark, "kind": kind, "action": action, "q": q}
-        for kind, action, q in (("good", example.good.mark, 17.0), ("poor", example.poor.mark, -9.0))
+        for kind, action, q in (
+            ("good", example.good.mark, 17.0),
+            ("poor", example.poor.mark, -9.0),
+        )
     ]
     store(results, "saving-john", BEST, [18.0], **{".examples": text_of(rows, KINDS[".examples"])})
     lines = table_lines(results)
@@ -255,11 +323,20 @@ def test_published_rows_name_commits_of_this_repository():
     rows = ROOT / "results/rows"
     if not rows.is_dir() or not (ROOT / ".git").exists():
         pytest.skip("no results, or no repository, are here")
-    if subprocess.run(["git", "rev-parse", "--is-shallow-repository"], cwd=ROOT, **QUIETLY).stdout != "false\n":
+    if (
+        subprocess.run(["git", "rev-parse", "--is-shallow-repository"], cwd=ROOT, **QUIETLY).stdout
+        != "false\n"
+    ):
         pytest.skip("the repository has not its whole history")
-    named = {c for path in rows.glob("*/*.json") for c in json.loads(path.read_text())["commit"].split(", ")}
+    named = {
+        c
+        for path in rows.glob("*/*.json")
+        for c in json.loads(path.read_text())["commit"].split(", ")
+    }
     for commit in named:
-        found = subprocess.run(["git", "merge-base", "--is-ancestor", commit, "HEAD"], cwd=ROOT, **QUIETLY)
+        found = subprocess.run(
+            ["git", "merge-base", "--is-ancestor", commit, "HEAD"], cwd=ROOT, **QUIETLY
+        )
         assert found.returncode == 0, f"{commit} is no commit before this one"
 
 
@@ -267,4 +344,9 @@ def test_what_is_published_is_what_its_rows_say():
     if not (ROOT / "results/rows").is_dir():
         pytest.skip("no results are published yet")
     readme = ROOT / "README.md"
-    assert differences(Results(ROOT / "results"), readme if "<!-- headline -->" in readme.read_text() else None) == []
+    assert (
+        differences(
+            Results(ROOT / "results"), readme if "<!-- headline -->" in readme.read_text() else None
+        )
+        == []
+    )

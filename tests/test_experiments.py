@@ -17,17 +17,25 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.experiments.added import ENCODERS, PARSERS, SUITE_JOBS
-from drrn.experiments.beyond import BEYOND
-from drrn.experiments.folder import Results, difference
-from drrn.experiments.plan import BEST, EXPERIMENTS, TABLE, VARIANTS, Scale, settings_of, variants_of
-from drrn.experiments.rows import EVALUATIONS
-from drrn.experiments.running import Work, hashes_of, is_done, run
-from drrn.experiments.trace import plane
-from drrn.experiments.workers import side_by_side
-from drrn.reports import figures
-from drrn.reports.document import Figure
-from drrn.training.tensor_file import write_whole
+from drrn.files import write_atomically
+from drrn.lab.experiments.added import ENCODERS, PARSERS, SUITE_JOBS
+from drrn.lab.experiments.beyond import BEYOND
+from drrn.lab.experiments.folder import Results, difference
+from drrn.lab.experiments.plan import (
+    BEST,
+    EXPERIMENTS,
+    TABLE,
+    VARIANTS,
+    Scale,
+    settings_of,
+    variants_of,
+)
+from drrn.lab.experiments.rows import EVALUATIONS
+from drrn.lab.experiments.running import Work, hashes_of, is_done, run
+from drrn.lab.experiments.trace import plane
+from drrn.lab.experiments.workers import side_by_side
+from drrn.lab.reports import figures
+from drrn.lab.reports.document import Figure
 from tests.jobs_here import JobsHere
 
 ROOT = Path(drrn.__file__).parent.parent
@@ -42,11 +50,16 @@ def work_for(root, variant=BEST, **more):
     game = drrn.make("long-watch")
     settings = settings_of("long-watch", variant, game, Scale(seeds=1, given={**TINY, **more}))
     final = {"softmax": 100, "greedy": 50}
-    return Work(root, "long-watch", "long-watch", variant, settings, final, hashes_of(game), "a commit")
+    return Work(
+        root, "long-watch", "long-watch", variant, settings, final, hashes_of(game), "a commit"
+    )
 
 
 def texts(root, name="drrn-2x100"):
-    return {path.name: path.read_text() for path in sorted((root / "rows/long-watch").glob(f"{name}*.csv"))}
+    return {
+        path.name: path.read_text()
+        for path in sorted((root / "rows/long-watch").glob(f"{name}*.csv"))
+    }
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +87,10 @@ def test_one_command_leaves_a_row_for_each_seed_round_and_policy_and_a_report(ma
         (str(number), policy) for number in (1, 2, 3) for policy in ("softmax", "greedy")
     ]
     final = [row for row in rows if row["final"] == "yes"]
-    assert [(row["policy"], row["episodes"]) for row in final] == [("softmax", "100"), ("greedy", "50")]
+    assert [(row["policy"], row["episodes"]) for row in final] == [
+        ("softmax", "100"),
+        ("greedy", "50"),
+    ]
     assert all(row["exact"] for row in final) and rows[0]["seed"] == "0"
     record = json.loads((made / "rows/long-watch/drrn-2x100.json").read_text())
     assert record["wanted"]["rounds"] == 3 and record["commit"] and record["seconds"]["whole"] > 0
@@ -95,7 +111,11 @@ def test_rows_of_other_settings_are_never_mixed_in_and_again_puts_them_aside(res
     other = ["--only", "table", "--out", str(results), "--first-seed", "7"]
     assert main([*COMMAND, *other]) == 2
     error = capsys.readouterr().err
-    assert "table.csv" in error and "seed is 0 there, and 7 in the plan" in error and "--again" in error
+    assert (
+        "table.csv" in error
+        and "seed is 0 there, and 7 in the plan" in error
+        and "--again" in error
+    )
     assert main([*COMMAND, *other, "--again"]) == 0
     assert ",7," in (results / "rows/long-watch/table.csv").read_text()
     aside = results / "work/aside/1/long-watch/table"
@@ -109,10 +129,15 @@ def test_two_at_once_in_one_folder_are_refused(results, capsys):
 
 
 def test_an_unknown_experiment_or_setting_is_named(tmp_path, capsys):
-    assert main(["reproduce", "--only", "score", "--games", "built-in", "--out", str(tmp_path)]) == 2
+    assert (
+        main(["reproduce", "--only", "score", "--games", "built-in", "--out", str(tmp_path)]) == 2
+    )
     assert 'Did you mean "scores"?' in capsys.readouterr().err
     assert main(["reproduce", "--set", "epochs=many", "--out", str(tmp_path)]) == 2
-    assert '--set "epochs=many": epochs is "many"; it must be a whole number' in capsys.readouterr().err
+    assert (
+        '--set "epochs=many": epochs is "many"; it must be a whole number'
+        in capsys.readouterr().err
+    )
     assert main(["reproduce", "--set", "hidden=7", "--out", str(tmp_path)]) == 2
     assert "hidden is what the jobs differ in" in capsys.readouterr().err
 
@@ -145,8 +170,13 @@ def test_a_run_stopped_by_ctrl_c_leaves_no_process_and_goes_on_to_the_same_rows(
     values = [f"{name}={value}" for name, value in {**TINY, **many}.items()]
     command = [*COMMAND[: -len(SET)], *values, "--only", "table", "--out", str(cut)]
     started = {"env": {**os.environ, "PYTHONPATH": str(ROOT)}, "start_new_session": True}
-    process = subprocess.Popen([sys.executable, "-m", "drrn", *command], stderr=subprocess.PIPE, text=True, **started)
-    while process.poll() is None and not (cut / "work/long-watch/table/checkpoint.safetensors").exists():
+    process = subprocess.Popen(
+        [sys.executable, "-m", "drrn", *command], stderr=subprocess.PIPE, text=True, **started
+    )
+    while (
+        process.poll() is None
+        and not (cut / "work/long-watch/table/checkpoint.safetensors").exists()
+    ):
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGINT)  # as the terminal does, to all of them
     error = process.communicate()[1]
@@ -202,14 +232,16 @@ def test_a_job_gone_on_with_at_another_commit_names_both(tmp_path):
 
 def test_a_disk_that_fills_leaves_the_rows_that_were_there(results, monkeypatch):
     before = texts(results)
-    write = write_whole
+    write = write_atomically
 
     def full(path, parts):
         if path.name == "linear.csv":
-            raise InputError(f"{path}: cannot be written: No space left on device; what was there before stays")
+            raise InputError(
+                f"{path}: cannot be written: No space left on device; what was there before stays"
+            )
         write(path, parts)
 
-    monkeypatch.setattr("drrn.experiments.folder.write_whole", full)
+    monkeypatch.setattr("drrn.lab.experiments.folder.write_atomically", full)
     work = work_for(results, VARIANTS["linear"])
     with pytest.raises(InputError, match="No space left"):
         for _ in run(work):
@@ -223,7 +255,9 @@ def test_a_disk_that_fills_leaves_the_rows_that_were_there(results, monkeypatch)
 
 def test_a_job_that_fails_does_not_lose_the_others(tmp_path):
     good = work_for(tmp_path, TABLE, rounds=1)
-    bad = replace(good, variant=VARIANTS["linear"], hashes={**good.hashes, "sha256": "another story"})
+    bad = replace(
+        good, variant=VARIANTS["linear"], hashes={**good.hashes, "sha256": "another story"}
+    )
     with JobsHere(1) as crew:
         events = list(side_by_side([bad, good], crew))
     assert [(event.work.name, event.kind) for event in events if event.kind != "round"] == [
@@ -298,7 +332,9 @@ def test_a_file_that_no_job_wrote_is_to_be_removed(results, capsys):
 
 
 @pytest.mark.parametrize(("name", "text"), [("config.json", "{}"), ("evaluations.csv", "a,b\n")])
-def test_a_run_half_way_whose_files_are_foreign_is_named_and_again_begins_anew(tmp_path, name, text, capsys):
+def test_a_run_half_way_whose_files_are_foreign_is_named_and_again_begins_anew(
+    tmp_path, name, text, capsys
+):
     next(run(work_for(tmp_path, TABLE)))
     (tmp_path / "work/long-watch/table" / name).write_text(text)
     command = [*COMMAND, "--only", "table", "--out", str(tmp_path)]
@@ -307,7 +343,10 @@ def test_a_run_half_way_whose_files_are_foreign_is_named_and_again_begins_anew(t
 
 
 def test_what_a_kill_left_half_written_is_swept_out(results):
-    left = [results / "rows/long-watch/.table.csv.123", results / "work/long-watch/table/.model.safetensors.123"]
+    left = [
+        results / "rows/long-watch/.table.csv.123",
+        results / "work/long-watch/table/.model.safetensors.123",
+    ]
     for path in left:
         path.write_text("half")
     with Results(results).locked():
@@ -316,7 +355,10 @@ def test_what_a_kill_left_half_written_is_swept_out(results):
 
 def test_a_setting_younger_than_the_rows_had_its_default_then():
     assert difference({"epochs": 2}, {"epochs": 2, "double": False}) is None
-    assert difference({"epochs": 2}, {"epochs": 2, "double": True}) == "double is False there, and True in the plan"
+    assert (
+        difference({"epochs": 2}, {"epochs": 2, "double": True})
+        == "double is False there, and True in the plan"
+    )
 
 
 def test_rows_count_whatever_number_of_workers_made_them():
@@ -344,7 +386,9 @@ def test_check_names_a_figure_that_shows_other_rows(results, capsys):
     assert "curves-long-watch.svg: it shows other rows" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("alter", [lambda text: text.replace("#2166ac", "#000000"), lambda text: text[:400]])
+@pytest.mark.parametrize(
+    "alter", [lambda text: text.replace("#2166ac", "#000000"), lambda text: text[:400]]
+)
 def test_check_names_a_drawing_that_was_altered_or_cut(results, alter, capsys):
     path = results / "figures/curves-long-watch.svg"
     path.write_text(alter(path.read_text()))
@@ -360,7 +404,12 @@ def test_check_sees_a_figure_of_the_page_that_is_not_the_one_drawn(results, caps
 
 
 def test_the_report_is_the_same_to_the_byte_whenever_it_is_made(results):
-    names = ["RESULTS.md", "report.html", "figures/curves-long-watch.svg", "figures/embeddings-long-watch.svg"]
+    names = [
+        "RESULTS.md",
+        "report.html",
+        "figures/curves-long-watch.svg",
+        "figures/embeddings-long-watch.svg",
+    ]
     before = {name: (results / name).read_bytes() for name in names}
     assert main(["report", "--out", str(results)]) == 0
     assert {name: (results / name).read_bytes() for name in names} == before
@@ -378,9 +427,11 @@ def test_without_matplotlib_one_sentence_says_what_to_install(results, monkeypat
 
 def test_rows_without_a_report_are_no_success(results, monkeypatch, capsys):
     def full(path, parts):
-        raise InputError(f"{path}: cannot be written: No space left on device; what was there before stays")
+        raise InputError(
+            f"{path}: cannot be written: No space left on device; what was there before stays"
+        )
 
-    monkeypatch.setattr("drrn.reports.report.write_whole", full)
+    monkeypatch.setattr("drrn.lab.reports.report.write_atomically", full)
     assert main([*COMMAND, "--only", "table", "--out", str(results)]) == 2
     assert "no report was made" in capsys.readouterr().err
 

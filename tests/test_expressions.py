@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drrn.games.stories import values as js
-from drrn.games.stories.lots import EveryLot, outcome_of
-from drrn.games.stories.page import Page
-from drrn.games.stories.twine1.expressions import DEFAULT_ANSWER, Facts, parse
-from drrn.games.stories.twine1.tokens import LONGEST, ExpressionError
+from drrn.stories.twine import values as js
+from drrn.stories.twine.lots import EveryLot, outcome_of
+from drrn.stories.twine.page import Page
+from drrn.stories.twine.twine1.expressions import DEFAULT_ANSWER, Facts, parse
+from drrn.stories.twine.twine1.tokens import LONGEST, ExpressionError
 
 TAGS = {"Cave": ("dark", "wet"), "Cellar": ("dark",), "Field": ()}
 
@@ -84,7 +84,9 @@ def test_words_inside_strings_are_no_operators():
 
 def test_is_not_compares_with_the_opposite_as_the_classic_formats_do():
     assert value("5 is not 5") is False  # 5 == !5
-    assert value("5 is not 4") is False  # 5 == !4, which surprises authors, and is what they tested against
+    assert (
+        value("5 is not 4") is False
+    )  # 5 == !4, which surprises authors, and is what they tested against
     assert value("0 is not 1") is True
 
 
@@ -132,7 +134,16 @@ def test_loose_equality_looks_past_the_kind(source):
 
 @pytest.mark.parametrize(
     "source",
-    ["'5' === 5", "true === 1", "null == 0", "NaN == NaN", "'a' == 0", "'١' == 1", "'1_0' == 10", "'nan' == 0"],
+    [
+        "'5' === 5",
+        "true === 1",
+        "null == 0",
+        "NaN == NaN",
+        "'a' == 0",
+        "'١' == 1",
+        "'1_0' == 10",
+        "'nan' == 0",
+    ],
 )
 def test_these_are_not_equal(source):
     assert value(source) is False
@@ -164,7 +175,14 @@ def test_a_string_keeps_its_escapes():
 
 @pytest.mark.parametrize(
     ("number", "printed"),
-    [(2.0, "2"), (0.5, "0.5"), (1e21, "1e+21"), (1e-7, "1e-7"), (0.00001, "0.00001"), (2.0**60, "1152921504606847000")],
+    [
+        (2.0, "2"),
+        (0.5, "0.5"),
+        (1e21, "1e+21"),
+        (1e-7, "1e-7"),
+        (0.00001, "0.00001"),
+        (2.0**60, "1152921504606847000"),
+    ],
 )
 def test_numbers_are_printed_as_javascript_prints_them(number, printed):
     assert js.string(js.number(number)) == printed
@@ -277,7 +295,9 @@ def test_equal_odds_are_one_lot_of_so_many_outcomes():
 
 
 def test_a_lot_of_a_million_equal_outcomes_is_drawn_and_one_of_unequal_ones_is_refused():
-    assert value("Math.floor(Math.random() * 1000000)", lot=lambda outcomes: outcomes - 1) == 999_999
+    assert (
+        value("Math.floor(Math.random() * 1000000)", lot=lambda outcomes: outcomes - 1) == 999_999
+    )
     with pytest.raises(js.GrowthError, match="odds differ"):
         value("Math.floor(Math.random() * 1000000.5)")
 
@@ -386,7 +406,10 @@ def test_facts_tell_what_an_expression_touches():
         ("1 2", "did not expect '2'"),
         ("foo", "'foo' is not known"),
         ("eval('1')", "eval() is not supported"),
-        ("Math.random()", "Math.random() is supported only where it is rounded to a whole number or compared"),
+        (
+            "Math.random()",
+            "Math.random() is supported only where it is rounded to a whole number or compared",
+        ),
         ("$x = Math.random() * 6", "since its odds are exact only there"),
         ("[Math.random()][0]", "Math.random() is supported only"),
         ("!Math.random()", "Math.random() is supported only"),
@@ -395,7 +418,10 @@ def test_facts_tell_what_an_expression_touches():
         ("Math.floor(Math.random() * 10 % 3)", "Math.random() is supported only"),
         ("Math.floor(Math.random() + Math.random())", "two of them in one sum"),
         ("Math.floor(Math.random()" + " + 1" * 50 + ")", "more than 10 operators in a row"),
-        ("Math.floor(" + "(" * 12 + "Math.random()" + " + 1)" * 12 + ")", "more than 10 operators on one"),
+        (
+            "Math.floor(" + "(" * 12 + "Math.random()" + " + 1)" * 12 + ")",
+            "more than 10 operators on one",
+        ),
         ("$x.constructor", ".constructor is not supported"),
         ("$x.__class__()", ".__class__ is not supported"),
         ("'open", "cannot read"),
@@ -461,9 +487,19 @@ def test_numbers_grow_to_infinity_and_no_further():
 
 NUMBERS = st.integers(-9, 9)
 ARITHMETIC = {"+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b}
-COMPARISON = {"<": lambda a, b: a < b, ">": lambda a, b: a > b, "<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b}
+COMPARISON = {
+    "<": lambda a, b: a < b,
+    ">": lambda a, b: a > b,
+    "<=": lambda a, b: a <= b,
+    ">=": lambda a, b: a >= b,
+}
 EQUALITY = {"==": lambda a, b: a == b, "!=": lambda a, b: a != b}
-LEVELS = [{**EQUALITY}, {**COMPARISON}, {"+": ARITHMETIC["+"], "-": ARITHMETIC["-"]}, {"*": ARITHMETIC["*"]}]
+LEVELS = [
+    {**EQUALITY},
+    {**COMPARISON},
+    {"+": ARITHMETIC["+"], "-": ARITHMETIC["-"]},
+    {"*": ARITHMETIC["*"]},
+]
 
 
 def by_hand(tokens, level=0):
@@ -472,12 +508,19 @@ def by_hand(tokens, level=0):
         return int(tokens[0])
     for at in range(len(tokens) - 2, 0, -2):
         if tokens[at] in LEVELS[level]:
-            return LEVELS[level][tokens[at]](by_hand(tokens[:at], level), by_hand(tokens[at + 1 :], level + 1))
+            return LEVELS[level][tokens[at]](
+                by_hand(tokens[:at], level), by_hand(tokens[at + 1 :], level + 1)
+            )
     return by_hand(tokens, level + 1)
 
 
 @settings(derandomize=True, deadline=None, max_examples=300)
-@given(st.lists(st.tuples(st.sampled_from([s for level in LEVELS for s in level]), NUMBERS), max_size=8), NUMBERS)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([s for level in LEVELS for s in level]), NUMBERS), max_size=8
+    ),
+    NUMBERS,
+)
 def test_arithmetic_and_comparison_agree_with_a_second_evaluator(pairs, first):
     tokens = [str(first), *(text for sign, number in pairs for text in (sign, str(number)))]
     assert value(" ".join(tokens)) == by_hand(tokens)
@@ -485,7 +528,9 @@ def test_arithmetic_and_comparison_agree_with_a_second_evaluator(pairs, first):
 
 ATOMS = st.one_of(
     NUMBERS.map(str),
-    st.sampled_from(["true", "false", "null", "''", "'a'", "'b'", "'7'", "' 3 '", "'0'", "'1e2'", "2.5"]),
+    st.sampled_from(
+        ["true", "false", "null", "''", "'a'", "'b'", "'7'", "' 3 '", "'0'", "'1e2'", "2.5"]
+    ),
 )
 SIGNS = st.sampled_from("+ - * / % == != === !== < > <= >= && ||".split())
 SOURCES = st.recursive(
@@ -511,14 +556,18 @@ def test_expressions_agree_with_javascript():
         sources.append(source)
 
     gather()
-    program = (
-        "const s = JSON.parse(require('fs').readFileSync(0)); console.log(JSON.stringify(s.map(x => String(eval(x)))))"
-    )
+    program = "const s = JSON.parse(require('fs').readFileSync(0)); console.log(JSON.stringify(s.map(x => String(eval(x)))))"
     told = subprocess.run(
-        ["node", "-e", program], input=json.dumps(sources), capture_output=True, text=True, check=True
+        ["node", "-e", program],
+        input=json.dumps(sources),
+        capture_output=True,
+        text=True,
+        check=True,
     )
     ours = [js.string(value(source)) for source in sources]
-    differing = [row for row in zip(sources, ours, json.loads(told.stdout), strict=True) if row[1] != row[2]]
+    differing = [
+        row for row in zip(sources, ours, json.loads(told.stdout), strict=True) if row[1] != row[2]
+    ]
     assert differing == []
     assert len(sources) > 300
 

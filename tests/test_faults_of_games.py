@@ -7,8 +7,8 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.games import ContractError, Observation
-from drrn.games.stories.teller import Teller
+from drrn.game.contract import ContractError, Observation
+from drrn.stories.twine.teller import Teller
 from tests.runs import resuming, train
 from tests.sample_games import Walk
 
@@ -26,7 +26,9 @@ def test_a_page_that_speaks_of_a_tag_keeps_the_contract():
     drrn.check_game(Teaches())
 
 
-@pytest.mark.parametrize("shown", ["<b>Stone</b>", "a<br>b", "<B class='x'>Stone</B>", "[[on]]", "<<set $x>>", "&amp;"])
+@pytest.mark.parametrize(
+    "shown", ["<b>Stone</b>", "a<br>b", "<B class='x'>Stone</B>", "[[on]]", "<<set $x>>", "&amp;"]
+)
 def test_markup_breaks_the_contract_unless_the_game_shows_it_on_purpose(shown, monkeypatch):
     monkeypatch.setattr(Teaches, "shown", shown)
     with pytest.raises(ContractError, match="on purpose"):
@@ -36,7 +38,9 @@ def test_markup_breaks_the_contract_unless_the_game_shows_it_on_purpose(shown, m
 
 def test_a_compilation_does_no_more_than_its_limit(monkeypatch, tmp_path):
     told, outcomes = [], Teller.outcomes
-    monkeypatch.setattr(Teller, "outcomes", lambda *arguments: told.append(1) or outcomes(*arguments))
+    monkeypatch.setattr(
+        Teller, "outcomes", lambda *arguments: told.append(1) or outcomes(*arguments)
+    )
     with pytest.raises(InputError, match="more than 200 states"):
         drrn.compile_game(drrn.make("night-market"), limit=200, cache=tmp_path)
     assert len(told) < 10 * 200  # of about 100,000
@@ -74,7 +78,9 @@ def test_a_toml_names_files_outside_its_folder_only_when_asked(key, tale, tmp_pa
     command = ["play", str(toml), "--policy", "random", "--episodes", "1"]
     assert main(command) == 2
     error = capsys.readouterr().err
-    assert str(toml) in error and "outside the folder of the TOML" in error and error.count("\n") == 1
+    assert (
+        str(toml) in error and "outside the folder of the TOML" in error and error.count("\n") == 1
+    )
     assert main([*command, "--outside"]) == 0
     assert drrn.make(toml, outside=True).reset(0).actions
 
@@ -97,7 +103,9 @@ class Hall(Walk):
     def look_around(self):
         seen = super().look_around()
         doors = tuple(f"door {number % 10} of row {number // 10}" for number in range(self.doors))
-        return Observation(seen.text + " so on" * self.more, doors if seen.actions else (), seen.reward)
+        return Observation(
+            seen.text + " so on" * self.more, doors if seen.actions else (), seen.reward
+        )
 
     def step(self, index):
         if not 0 <= index < self.doors:
@@ -111,7 +119,15 @@ def test_a_page_of_2000_links_or_of_a_megabyte_takes_the_memory_that_it_needs(do
     hall = Hall()
     hall.doors, hall.more = doors, more
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    few = {"rounds": 1, "episodes_per_round": 5, "replicas": 2, "hidden": 20, "evaluation_episodes": 2}
+    few = {
+        "rounds": 1,
+        "episodes_per_round": 5,
+        "replicas": 2,
+        "hidden": 20,
+        "evaluation_episodes": 2,
+    }
     (done,) = drrn.trainer(hall, paper=paper, **few, **({} if paper else {"updates": 10})).train()
     assert done.transitions >= 10
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # kB; it was 8,400,000
+    assert (
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000
+    )  # kB; it was 8,400,000

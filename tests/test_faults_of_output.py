@@ -11,8 +11,8 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.reports.document import Cell, Document, Section, Table
-from drrn.reports.markdown import markdown
+from drrn.lab.reports.document import Cell, Document, Section, Table
+from drrn.lab.reports.markdown import markdown
 from drrn.writing import visible
 from tests.runs import train
 
@@ -40,7 +40,9 @@ In.
 def evil(tmp_path):
     path = tmp_path / "tale.twee"
     path.write_text(STORY, encoding="utf-8")
-    path.with_suffix(".toml").write_text('story = "tale.twee"\n[[ending]]\npassage = "Out"\nreward = 5\n')
+    path.with_suffix(".toml").write_text(
+        'story = "tale.twee"\n[[ending]]\npassage = "Out"\nreward = 5\n'
+    )
     return path.with_suffix(".toml")
 
 
@@ -58,19 +60,36 @@ COMMANDS = {
 def test_a_story_steers_no_terminal(evil, command, capsys):
     assert main([command[0], str(evil), *command[1:]]) == 0
     told = capsys.readouterr()
-    assert not STEERING.search(told.out + told.err) and ("reversed" in told.out or "Out" in told.out)
+    assert not STEERING.search(told.out + told.err) and (
+        "reversed" in told.out or "Out" in told.out
+    )
 
 
 def test_json_says_the_same_as_the_story(evil, capsys):
     main(["inspect", str(evil), "--walkthrough", "--json"])
-    assert json.loads(capsys.readouterr().out)[0]["text"] == drrn.make(evil, shuffle=False).reset(0).text
+    assert (
+        json.loads(capsys.readouterr().out)[0]["text"]
+        == drrn.make(evil, shuffle=False).reset(0).text
+    )
 
 
 def test_a_person_and_an_agent_see_plain_pages(evil, tmp_path, capsys, monkeypatch, drawn_curves):
     train(evil, tmp_path / "run", "--rounds", "1")
     answers = iter(["nonsense", "1", "n"])
     monkeypatch.setattr("builtins.input", lambda *_: next(answers))
-    assert main(["play", str(evil), "--agent", str(tmp_path / "run"), "--scores", str(tmp_path / "scores.csv")]) == 0
+    assert (
+        main(
+            [
+                "play",
+                str(evil),
+                "--agent",
+                str(tmp_path / "run"),
+                "--scores",
+                str(tmp_path / "scores.csv"),
+            ]
+        )
+        == 0
+    )
     for command in (
         ["ask", "--examples", "3"],
         ["evaluate", "--episodes", "2"],
@@ -82,7 +101,9 @@ def test_a_person_and_an_agent_see_plain_pages(evil, tmp_path, capsys, monkeypat
 
 
 def test_an_error_steers_no_terminal(evil, capsys):
-    evil.with_suffix(".twee").write_text(STORY.replace("[[Stay|In]]", f"<<wild{CLEAR} {EVIL}>> [[Stay|In]]"))
+    evil.with_suffix(".twee").write_text(
+        STORY.replace("[[Stay|In]]", f"<<wild{CLEAR} {EVIL}>> [[Stay|In]]")
+    )
     assert main(["play", str(evil), "--engine", "native", "--policy", "random"]) == 2
     error = capsys.readouterr().err
     assert "wild" in error and not STEERING.search(error)
@@ -96,7 +117,11 @@ def test_a_title_is_no_markup_in_a_report():
     title = "[x](http://x) <img src=x> a|b"
     table = Table(title, ["game", title], [[title, Cell("1.0")]], [f"`a < b` of {title}"])
     found = markdown(Document("Results", [title], [Section("a", "A", [table, title])]))
-    assert "[x]" not in found.replace("\\[x]", "") and "<img" not in found.replace("\\<img", "") and "`a < b`" in found
+    assert (
+        "[x]" not in found.replace("\\[x]", "")
+        and "<img" not in found.replace("\\<img", "")
+        and "`a < b`" in found
+    )
 
 
 def test_a_reader_who_goes_away_ends_the_command_with_the_code_of_a_broken_pipe(tmp_path):
@@ -104,7 +129,10 @@ def test_a_reader_who_goes_away_ends_the_command_with_the_code_of_a_broken_pipe(
     read, write = os.pipe()
     os.close(read)
     process = subprocess.Popen(
-        [sys.executable, "-m", "drrn", "games"], stdout=write, stderr=subprocess.PIPE, env=environment
+        [sys.executable, "-m", "drrn", "games"],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        env=environment,
     )
     os.close(write)
     _, error = process.communicate(timeout=60)
@@ -121,6 +149,8 @@ def test_ctrl_c_while_the_command_is_loaded_is_quiet(monkeypatch, capsys):
     module.__getattr__ = interrupted
     monkeypatch.setitem(sys.modules, "drrn.cli", module)
     assert start() == 130 and capsys.readouterr().err == ""
-    asked = "import drrn, sys; assert not {'numpy', 'torch', 'drrn.games'} & set(sys.modules)"
+    asked = "import drrn, sys; assert not {'numpy', 'torch', 'drrn.game'} & set(sys.modules)"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run([sys.executable, "-c", asked], env=environment, check=True)  # before it, nothing takes long
+    subprocess.run(
+        [sys.executable, "-c", asked], env=environment, check=True
+    )  # before it, nothing takes long

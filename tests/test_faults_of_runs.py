@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from drrn.cli import main
-from drrn.training import tensor_file
+from drrn.runs import tensor_file
 from tests.runs import numbers, resuming, same, train
 
 
@@ -87,7 +87,9 @@ ROWS = {
     "an extra row": line(3, lambda row: [row, row]),
     "an extra cell": line(3, lambda row: [row + ",1"]),
     "a short row": line(3, lambda row: ["0,0,1"]),
-    "words for a number": line(3, lambda row: [",".join([*row.split(",")[:4], "high", *row.split(",")[5:]])]),
+    "words for a number": line(
+        3, lambda row: [",".join([*row.split(",")[:4], "high", *row.split(",")[5:]])]
+    ),
     "a nan": line(3, lambda row: [",".join([*row.split(",")[:4], "nan", *row.split(",")[5:]])]),
     "a negative round": line(3, lambda row: [row.replace(",1,", ",-1,", 1)]),
     "endings that are none": line(3, lambda row: [row[: row.index('"')] + "5"]),
@@ -112,8 +114,12 @@ DAMAGES = [
 ]
 
 
-@pytest.mark.parametrize("vouched", [True, False], ids=["with hashes", "as before there were hashes"])
-@pytest.mark.parametrize(("name", "what", "change"), DAMAGES, ids=[f"{name}: {what}" for name, what, _ in DAMAGES])
+@pytest.mark.parametrize(
+    "vouched", [True, False], ids=["with hashes", "as before there were hashes"]
+)
+@pytest.mark.parametrize(
+    ("name", "what", "change"), DAMAGES, ids=[f"{name}: {what}" for name, what, _ in DAMAGES]
+)
 def test_a_damage_is_one_sentence_that_names_the_file(run, name, what, change, vouched, capsys):
     if not vouched:
         (run / "hashes.json").unlink()
@@ -146,8 +152,14 @@ def test_one_flipped_bit_anywhere_is_seen(run, name, command, capsys):
 
 def test_what_was_damaged_of_the_weights_is_made_anew_by_going_on(run, finished, capsys):
     (run / "model.safetensors").write_bytes(b"")
-    assert main(asking(run)) == 2 and f"drrn train --resume {run} makes it anew" in capsys.readouterr().err
-    assert main(resuming(run)) == 0 and (run / "model.safetensors").read_bytes() == finished["model.safetensors"]
+    assert (
+        main(asking(run)) == 2
+        and f"drrn train --resume {run} makes it anew" in capsys.readouterr().err
+    )
+    assert (
+        main(resuming(run)) == 0
+        and (run / "model.safetensors").read_bytes() == finished["model.safetensors"]
+    )
 
 
 def test_more_rounds_may_be_written_into_the_config_of_a_run(run):
@@ -158,18 +170,20 @@ def test_more_rounds_may_be_written_into_the_config_of_a_run(run):
 
 
 @pytest.mark.parametrize("last", ["hashes.json", "config.json"])
-def test_a_run_killed_as_it_was_first_written_can_be_begun_again(last, tale, tmp_path, monkeypatch, capsys):
-    write_whole = tensor_file.write_whole
+def test_a_run_killed_as_it_was_first_written_can_be_begun_again(
+    last, tale, tmp_path, monkeypatch, capsys
+):
+    write_atomically = tensor_file.write_atomically
 
     def die(path, parts):
         if path.name != last:
-            return write_whole(path, parts)
+            return write_atomically(path, parts)
         path.with_name(f".{path.name}.123").write_bytes(parts[0][:10])
         raise KeyboardInterrupt
 
     train(tale, tmp_path / "whole", "--rounds", "1")
     with monkeypatch.context() as patch:
-        patch.setattr(tensor_file, "write_whole", die)
+        patch.setattr(tensor_file, "write_atomically", die)
         assert train(tale, tmp_path / "cut", "--rounds", "1") == 130
     assert (tmp_path / f"cut/.{last}.123").exists() and not (tmp_path / "cut/config.json").exists()
     capsys.readouterr()
@@ -179,9 +193,14 @@ def test_a_run_killed_as_it_was_first_written_can_be_begun_again(last, tale, tmp
 
 
 def test_going_on_clears_what_killed_runs_left_half_written_and_nothing_else(run):
-    left, others = [".config.json.77", ".model.safetensors.4242"], [".model.safetensors.bak", ".notes.7", "mine.txt"]
+    left, others = (
+        [".config.json.77", ".model.safetensors.4242"],
+        [".model.safetensors.bak", ".notes.7", "mine.txt"],
+    )
     for name in (*left, *others):
         (run / name).write_text("x")
     assert main(resuming(run)) == 0
-    assert not any((run / name).exists() for name in left) and all((run / name).exists() for name in others)
+    assert not any((run / name).exists() for name in left) and all(
+        (run / name).exists() for name in others
+    )
     assert not (run / ".lock").exists()

@@ -8,8 +8,8 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
+from drrn.runs.limits import check_memory, memory_needed
 from drrn.settings import Settings
-from drrn.training.limits import check_memory, memory_needed
 from tests.small_trainings import SMALL
 
 
@@ -29,10 +29,16 @@ from tests.small_trainings import SMALL
     ],
     ids=lambda asked: asked[-2],
 )
-def test_a_size_that_no_memory_holds_is_refused_with_what_it_would_take(asked, capsys, own_folder, tmp_path):
+def test_a_size_that_no_memory_holds_is_refused_with_what_it_would_take(
+    asked, capsys, own_folder, tmp_path
+):
     assert main(["train", "long-watch", *asked]) == 2
     error = capsys.readouterr().err
-    assert "would take about" in error and "B of memory, and this machine has" in error and error.count("\n") == 1
+    assert (
+        "would take about" in error
+        and "B of memory, and this machine has" in error
+        and error.count("\n") == 1
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -45,7 +51,9 @@ def test_a_wider_model_takes_more():
     assert memory_needed(Settings(), 1000) < memory_needed(Settings(hidden=200), 1000) < 10**9
 
 
-@pytest.mark.parametrize("name", ["alpha", "bag_norm", "learning_rate", "optimism", "clip", "vectors_scale"])
+@pytest.mark.parametrize(
+    "name", ["alpha", "bag_norm", "learning_rate", "optimism", "clip", "vectors_scale"]
+)
 @pytest.mark.parametrize("value", ["inf", "nan", "1e999"])
 def test_a_number_without_end_is_refused(name, value, capsys):
     assert main(["train", "long-watch", f"--{name.replace('_', '-')}", value]) == 2
@@ -62,7 +70,9 @@ def test_a_number_that_no_sum_could_hold_is_refused_by_its_own_name(name, capsys
 @pytest.mark.parametrize("paper", [True, False])
 def test_a_learning_rate_that_saturates_every_unit_is_said_once(paper, caplog):
     settings = {name: value for name, value in SMALL.items() if paper or name != "epochs"}
-    trainer = drrn.trainer("long-watch", paper=paper, **{**settings, "rounds": 2, "learning_rate": 1e6})
+    trainer = drrn.trainer(
+        "long-watch", paper=paper, **{**settings, "rounds": 2, "learning_rate": 1e6}
+    )
     with caplog.at_level(logging.WARNING):
         list(trainer.train())
     said = [record.getMessage() for record in caplog.records if "saturated" in record.getMessage()]
@@ -72,6 +82,10 @@ def test_a_learning_rate_that_saturates_every_unit_is_said_once(paper, caplog):
 def test_learning_that_has_lost_its_numbers_ends_with_a_sentence(monkeypatch):
     trainer = drrn.trainer("long-watch", paper=True, **SMALL)
     state = trainer.model.state()
-    monkeypatch.setattr(trainer.model, "state", lambda: {**state, "weight W": np.array([np.nan], np.float32)})
-    with pytest.raises(InputError, match='in round 1 learning diverged: the weights "weight W" are no numbers'):
+    monkeypatch.setattr(
+        trainer.model, "state", lambda: {**state, "weight W": np.array([np.nan], np.float32)}
+    )
+    with pytest.raises(
+        InputError, match='in round 1 learning diverged: the weights "weight W" are no numbers'
+    ):
         next(trainer.train())

@@ -7,15 +7,21 @@ import pytest
 
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.games.formats import format_file, kept
-from drrn.games.formats.archive import with_engine
-from drrn.games.formats.format_file import StoryFormat, format_in, read_format
-from drrn.games.formats.kept import add_formats, format_for, formats_folder, kept_formats, wanted_format
-from drrn.games.formats.publishing import ifid, publish, story_data
-from drrn.games.stories.reading import read_story
-from drrn.games.stories.rules import read_rules
-from drrn.games.stories.twee import read_twee
-from drrn.games.stories.twine_html import read_twine_html
+from drrn.stories.formats import format_file, kept
+from drrn.stories.formats.archive import with_engine
+from drrn.stories.formats.format_file import StoryFormat, format_in, read_format
+from drrn.stories.formats.kept import (
+    add_formats,
+    format_for,
+    formats_folder,
+    kept_formats,
+    wanted_format,
+)
+from drrn.stories.formats.publishing import ifid, publish, story_data
+from drrn.stories.twine.reading import read_story
+from drrn.stories.twine.rules import read_rules
+from drrn.stories.twine.twee import read_twee
+from drrn.stories.twine.twine_html import read_twine_html
 from tests.small_formats import PAGE, REAL_FORMATS, SHARED_FORMATS, format_js, write_format
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
@@ -86,7 +92,10 @@ def test_escapes_that_json_does_not_have_are_read_as_javascript_reads_them():
         ("", "not a story format of Twine 2"),
         ("console.log('storyFormat')", "not a story format of Twine 2"),
         (format_js()[:60], "damaged story format: it is cut short"),
-        ('window.storyFormat({"name": "A", [1]: 2})', "damaged story format: '\\[' stands where a name should"),
+        (
+            'window.storyFormat({"name": "A", [1]: 2})',
+            "damaged story format: '\\[' stands where a name should",
+        ),
         ('window.storyFormat({"name"; 2})', "damaged story format: ';' follows 'name'"),
         (format_js(version="new"), "Harlowe has the version 'new'"),
         (format_js(name="../../etc/passwd"), "a story format with the name '../../etc/passwd'"),
@@ -122,10 +131,15 @@ def test_a_file_of_brackets_without_end_is_given_up(monkeypatch):
 @pytest.mark.skipif(not REAL_FORMATS, reason=f"{SHARED_FORMATS} has no story formats")
 def test_the_real_formats_are_read_and_kept():
     additions = add_formats(SHARED_FORMATS)
-    assert {addition.what for addition in additions} == {"added"} and len(additions) == len(REAL_FORMATS)
+    assert {addition.what for addition in additions} == {"added"} and len(additions) == len(
+        REAL_FORMATS
+    )
     for one in kept_formats():
         found = one.read()
-        assert found.source.lstrip().lower().startswith("<!doctype html>") and "{{STORY_NAME}}" in found.source
+        assert (
+            found.source.lstrip().lower().startswith("<!doctype html>")
+            and "{{STORY_NAME}}" in found.source
+        )
         page = publish(read_twee(TWEE, "tale.twee"), found)
         assert read_twine_html(page, "page.html").pages.keys() == {"Kitchen", "Hall"}
 
@@ -147,7 +161,10 @@ def test_versions_are_kept_side_by_side_and_listed(tmp_path, capsys):
 
 def test_without_formats_the_list_says_where_twine_has_them(capsys):
     assert main(["formats"]) == 0
-    assert "drrn formats add FILE_OR_FOLDER (Twine has its formats as files format.js" in capsys.readouterr().out
+    assert (
+        "drrn formats add FILE_OR_FOLDER (Twine has its formats as files format.js"
+        in capsys.readouterr().out
+    )
 
 
 def test_a_folder_is_searched_and_what_is_no_format_is_left_out_by_name(tmp_path, capsys):
@@ -168,7 +185,9 @@ def test_a_folder_without_a_format_to_keep_is_an_error(tmp_path, capsys, proofin
     (tmp_path / "in").mkdir(exist_ok=True)
     assert main(["formats", "add", str(tmp_path / "in")]) == 2
     last = capsys.readouterr().err.splitlines()[-1]
-    assert last.startswith(f"drrn: {tmp_path / 'in'}: ") and ("none of its" in last or "no format.js" in last)
+    assert last.startswith(f"drrn: {tmp_path / 'in'}: ") and (
+        "none of its" in last or "no format.js" in last
+    )
 
 
 def test_a_folder_of_very_many_folders_is_not_searched_to_the_end(tmp_path, monkeypatch):
@@ -181,7 +200,10 @@ def test_a_folder_of_very_many_folders_is_not_searched_to_the_end(tmp_path, monk
 def test_another_file_of_the_same_version_replaces_nothing_unasked(tmp_path, capsys):
     first = write_format(tmp_path / "one")
     second = write_format(tmp_path / "two", source=f"<p>other</p>{PAGE}")
-    assert [addition.what for addition in add_formats(first) + add_formats(first)] == ["added", "already kept"]
+    assert [addition.what for addition in add_formats(first) + add_formats(first)] == [
+        "added",
+        "already kept",
+    ]
     assert main(["formats", "add", str(second)]) == 2
     assert "another file of Harlowe 3.3.9 is kept as" in capsys.readouterr().err
     assert kept_formats()[0].read().source == PAGE
@@ -216,7 +238,9 @@ def test_a_kept_file_that_was_damaged_is_told_and_the_others_are_listed(tmp_path
         ("Harlowe 3.x", "", "3.10.0"),
     ],
 )
-def test_a_story_gets_its_own_version_or_the_newest_of_the_same_major_version(tmp_path, named, version, found):
+def test_a_story_gets_its_own_version_or_the_newest_of_the_same_major_version(
+    tmp_path, named, version, found
+):
     for kept_version in ("1.2.4", "3.1.0", "3.9.0", "3.10.0", "3.10.0-beta"):
         add_formats(write_format(tmp_path, version=kept_version))
     assert format_for(story_in(named, version)).version == found
@@ -224,7 +248,8 @@ def test_a_story_gets_its_own_version_or_the_newest_of_the_same_major_version(tm
 
 def test_a_missing_format_is_named_with_those_kept_and_where_to_get_it(tmp_path):
     with pytest.raises(
-        InputError, match=r"tale\.twee: its story format, SugarCube 2\.30\.0, is not here: add it by drrn"
+        InputError,
+        match=r"tale\.twee: its story format, SugarCube 2\.30\.0, is not here: add it by drrn",
     ):
         format_for(story_in("SugarCube", "2.30.0"))
     add_formats(write_format(tmp_path, "SugarCube", "1.0.35"))
@@ -246,7 +271,9 @@ def test_a_story_that_names_no_format_gets_the_one_its_code_looks_like(text, key
 
 
 def test_plain_text_without_a_format_asks_for_one():
-    with pytest.raises(InputError, match='names no story format: add to its passage StoryData "format"'):
+    with pytest.raises(
+        InputError, match='names no story format: add to its passage StoryData "format"'
+    ):
         wanted_format(story_in(text="(Well: maybe.) Yes."))
 
 
@@ -267,12 +294,22 @@ def test_the_published_page_has_what_twine_writes():
     page = publish(read_twee(TWEE, "tale.twee"), StoryFormat("Harlowe", "3.3.9", PAGE))
     assert "<title>Salt &amp; &quot;Pepper&quot;</title>" in page
     root = re.search("<tw-storydata[^>]*>", page)[0]
-    for part in ('startnode="2"', 'ifid="AAAA-1"', 'format-version="3.3.9"', 'format="Harlowe"', 'zoom="2"', " hidden"):
+    for part in (
+        'startnode="2"',
+        'ifid="AAAA-1"',
+        'format-version="3.3.9"',
+        'format="Harlowe"',
+        'zoom="2"',
+        " hidden",
+    ):
         assert part in root
     assert '<tw-passagedata pid="1" name="Kitchen" tags="warm dark"' in page
     assert "A &lt;b&gt;pot&lt;/b&gt; &amp; a pan. {{STORY_NAME}}</tw-passagedata>" in page
     assert '<tw-tag name="a" color="red"></tw-tag>' in page
-    assert 'type="text/twine-javascript">window.say = "<\\/script>";\nwindow.more = 1 && 2;</script>' in page
+    assert (
+        'type="text/twine-javascript">window.say = "<\\/script>";\nwindow.more = 1 && 2;</script>'
+        in page
+    )
     assert 'type="text/twine-css">body > p { color: red } /* <\\/style> */</style>' in page
     assert "StoryData" not in page and page.count("</script>") == page.count("</style>") == 1
 
@@ -284,13 +321,24 @@ def test_a_story_without_an_identifier_gets_the_same_one_each_time():
 
 def test_an_archive_is_published_and_a_page_with_an_engine_stays_as_it_is(tmp_path):
     data = story_data(read_twee(TWEE, "tale.twee"), StoryFormat("Harlowe", "3.1.0", PAGE))
-    with pytest.raises(InputError, match=r"archive\.html: its story format, Harlowe 3\.1\.0, is not here"):
+    with pytest.raises(
+        InputError, match=r"archive\.html: its story format, Harlowe 3\.1\.0, is not here"
+    ):
         with_engine(data, "archive.html")
     add_formats(write_format(tmp_path, version="3.3.9", source=f"{PAGE}<script>run()</script>"))
     page = with_engine(f"{data}\n", "archive.html")
-    assert page.startswith("<html><head><title>Salt &amp;") and data in page and page.endswith("<script>run()</script>")
-    assert with_engine(page, "page.html") == page and with_engine("<p>none</p>", "x.html") == "<p>none</p>"
-    assert with_engine(data + data.replace("Kitchen", "Cellar"), "archive.html") == page  # of several, the first
+    assert (
+        page.startswith("<html><head><title>Salt &amp;")
+        and data in page
+        and page.endswith("<script>run()</script>")
+    )
+    assert (
+        with_engine(page, "page.html") == page
+        and with_engine("<p>none</p>", "x.html") == "<p>none</p>"
+    )
+    assert (
+        with_engine(data + data.replace("Kitchen", "Cellar"), "archive.html") == page
+    )  # of several, the first
 
 
 # --- a folder of files
@@ -335,7 +383,10 @@ def test_our_stories_have_several_endings_and_a_reward_for_each(name):
     endings = {passage.name for passage in story.pages.values() if "ending" in passage.tags}
     assert {rule.condition.passage for rule in rules.endings} == endings and len(endings) >= 5
     assert len({rule.reward for rule in rules.endings}) >= 4
-    assert all(f"${variable}" in "".join(p.text for p in story.passages.values()) for variable in rules.inputs)
+    assert all(
+        f"${variable}" in "".join(p.text for p in story.passages.values())
+        for variable in rules.inputs
+    )
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -345,7 +396,9 @@ def test_our_stories_link_only_to_passages_that_are_there(name):
     for passage in story.pages.values():
         linked |= {
             target or other
-            for target, other in re.findall(r"\[\[[^\]]*(?:->|\|)([^\]]*)\]|\[\[([^\]|>]*)\]\]", passage.text)
+            for target, other in re.findall(
+                r"\[\[[^\]]*(?:->|\|)([^\]]*)\]|\[\[([^\]|>]*)\]\]", passage.text
+            )
         }
         linked |= set(re.findall(r'(?:goto: |goto |link-goto: "[^"]*", )"([^"]*)"', passage.text))
         linked |= set(re.findall(r'<<(?:link|button) "[^"]*" "([^"]*)">>', passage.text))
@@ -357,6 +410,10 @@ def test_our_stories_link_only_to_passages_that_are_there(name):
 def test_our_stories_are_published_with_the_format_that_they_name(name, tmp_path):
     story = read_story(EXAMPLES / f"{name}.twee")
     key, version = wanted_format(story)
-    add_formats(write_format(tmp_path, {"harlowe": "Harlowe", "sugarcube": "SugarCube"}[key], version))
+    add_formats(
+        write_format(tmp_path, {"harlowe": "Harlowe", "sugarcube": "SugarCube"}[key], version)
+    )
     back = read_twine_html(publish(story, format_for(story)), "page.html")
-    assert {p.name: p.text for p in back.pages.values()} == {p.name: p.text for p in story.pages.values()}
+    assert {p.name: p.text for p in back.pages.values()} == {
+        p.name: p.text for p in story.pages.values()
+    }

@@ -20,7 +20,11 @@ fuzz = settings(
 )
 
 CUTS = st.lists(
-    st.tuples(st.floats(0, 1), st.integers(0, 30), st.lists(st.sampled_from(SNIPPETS), max_size=4).map("".join)),
+    st.tuples(
+        st.floats(0, 1),
+        st.integers(0, 30),
+        st.lists(st.sampled_from(SNIPPETS), max_size=4).map("".join),
+    ),
     min_size=1,
     max_size=5,
 )
@@ -46,7 +50,8 @@ def test_a_mutated_twine_page_plays_or_says_why_not(tmp_path, good, cuts):
 
 
 @pytest.mark.parametrize(
-    ("good", "name"), [(GOOD_TWEE, "tale.twee"), (GOOD_HTML, "tale.html"), (GOOD_TWINE_2, "tale.html")]
+    ("good", "name"),
+    [(GOOD_TWEE, "tale.twee"), (GOOD_HTML, "tale.html"), (GOOD_TWINE_2, "tale.html")],
 )
 @fuzz
 @given(flips=FLIPS)
@@ -60,7 +65,9 @@ def test_a_file_with_flipped_bytes_plays_or_says_why_not(tmp_path, good, name, f
 @given(st.lists(st.sampled_from(SNIPPETS), max_size=40).map("".join))
 def test_a_passage_of_snippets_plays_or_says_why_not(tmp_path, text):
     path = tmp_path / "tale.twee"
-    path.write_text(f":: Start\n{text}\n\n:: End\nThe end.\n\n:: Wall\n[[Start]]\n", encoding="utf-8")
+    path.write_text(
+        f":: Start\n{text}\n\n:: End\nThe end.\n\n:: Wall\n[[Start]]\n", encoding="utf-8"
+    )
     play(path, lenient=True)
 
 

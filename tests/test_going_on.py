@@ -7,8 +7,8 @@ import pytest
 
 import drrn
 from drrn.cli import main
+from drrn.runs.loading import rescheduled
 from drrn.settings import Settings
-from drrn.training.loading import rescheduled
 from tests.runs import FEW, resuming, train
 
 MADE = ("evaluations.csv", "metrics.jsonl", "model.safetensors", "vocabulary.json", "checkpoint.safetensors",
@@ -16,19 +16,25 @@ MADE = ("evaluations.csv", "metrics.jsonl", "model.safetensors", "vocabulary.jso
 
 
 @pytest.mark.usefixtures("drawn_curves")
-def test_a_finished_run_that_goes_on_has_every_byte_of_one_that_was_told_so_many_rounds_at_once(tale, tmp_path, capsys):
+def test_a_finished_run_that_goes_on_has_every_byte_of_one_that_was_told_so_many_rounds_at_once(
+    tale, tmp_path, capsys
+):
     train(tale, tmp_path / "whole", "--rounds", "4")
     train(tale, tmp_path / "run", "--rounds", "2")
     assert main([*resuming(tmp_path / "run"), "--rounds", "4"]) == 0
     assert capsys.readouterr().err == ""
     for name in MADE:
-        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), (
+            name
+        )
     assert main([*resuming(tmp_path / "run"), "--rounds", "3"]) == 2
     assert "the run has finished 4 rounds: go on with more" in capsys.readouterr().err
 
 
-def test_more_rounds_are_kept_at_once_so_that_a_kill_does_not_undo_them(tale, tmp_path, monkeypatch):
-    from drrn.training.record import Run
+def test_more_rounds_are_kept_at_once_so_that_a_kill_does_not_undo_them(
+    tale, tmp_path, monkeypatch
+):
+    from drrn.runs.record import Run
 
     def die(*_):
         raise KeyboardInterrupt
@@ -38,26 +44,52 @@ def test_more_rounds_are_kept_at_once_so_that_a_kill_does_not_undo_them(tale, tm
         patch.setattr(Run, "keep", die)
         assert main([*resuming(tmp_path / "run"), "--rounds", "2"]) == 130
     assert main(resuming(tmp_path / "run")) == 0
-    assert [json.loads(line)["round"] for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()] == [1, 2]
+    assert [
+        json.loads(line)["round"]
+        for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()
+    ] == [1, 2]
 
 
 def test_schedules_that_follow_the_number_of_rounds_are_named(tale, tmp_path, caplog):
-    strong = ["train", str(tale), "--out", str(tmp_path / "run"), "--updates", "2", "--batch-size", "4", *FEW]
+    strong = [
+        "train",
+        str(tale),
+        "--out",
+        str(tmp_path / "run"),
+        "--updates",
+        "2",
+        "--batch-size",
+        "4",
+        *FEW,
+    ]
     assert main(strong) == 0
     assert main([*resuming(tmp_path / "run"), "--rounds", "6"]) == 0
     (said,) = [record.getMessage() for record in caplog.records]
     assert "alpha_start, rate_end, optimism_share depend on the number of rounds, which was" in said
-    assert "which was 3 until now: the results will differ from those of a run that has 6 rounds" in said
+    assert (
+        "which was 3 until now: the results will differ from those of a run that has 6 rounds"
+        in said
+    )
 
 
 def test_a_schedule_counts_only_where_it_was_another_in_a_round_that_is_done():
-    short, long = (Settings(rounds=rounds, exploration="optimism", optimism_share=0.5) for rounds in (4, 8))
-    assert rescheduled(short, long, done=2) == [] and rescheduled(short, long, done=3) == ["optimism_share"]
+    short, long = (
+        Settings(rounds=rounds, exploration="optimism", optimism_share=0.5) for rounds in (4, 8)
+    )
+    assert rescheduled(short, long, done=2) == [] and rescheduled(short, long, done=3) == [
+        "optimism_share"
+    ]
     assert rescheduled(Settings(rounds=4), Settings(rounds=8), done=4) == []
 
 
 def test_a_run_saved_from_python_is_gone_on_with_from_python(tale, tmp_path):
-    settings = {"paper": True, "hidden": 6, "episodes_per_round": 8, "evaluation_episodes": 4, "replicas": 2}
+    settings = {
+        "paper": True,
+        "hidden": 6,
+        "episodes_per_round": 8,
+        "evaluation_episodes": 4,
+        "replicas": 2,
+    }
     trainer = drrn.trainer(str(tale), rounds=1, **settings)
     list(trainer.train())
     trainer.save(tmp_path / "run")
@@ -68,7 +100,9 @@ def test_a_run_saved_from_python_is_gone_on_with_from_python(tale, tmp_path):
     list(whole.train())
     whole.save(tmp_path / "whole")
     for name in ("evaluations.csv", "metrics.jsonl", "checkpoint.safetensors", "README.md"):
-        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+        assert (tmp_path / "run" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), (
+            name
+        )
     with pytest.raises(drrn.InputError, match="the run has finished 2 rounds"):
         drrn.resume(tmp_path / "run", rounds=1)
 
@@ -77,7 +111,14 @@ def test_a_run_saved_from_python_is_gone_on_with_from_python(tale, tmp_path):
 def test_an_agent_that_was_saved_answers_as_before_and_is_no_run(tale, tmp_path, more, capsys):
     size = {} if "model" in more else {"hidden": 6}
     trainer = drrn.trainer(
-        str(tale), paper=True, rounds=1, episodes_per_round=8, evaluation_episodes=4, replicas=2, **size, **more
+        str(tale),
+        paper=True,
+        rounds=1,
+        episodes_per_round=8,
+        evaluation_episodes=4,
+        replicas=2,
+        **size,
+        **more,
     )
     list(trainer.train())
     question = ("The sea is grey.", ["Go out.", "Stay in."])
@@ -86,7 +127,10 @@ def test_an_agent_that_was_saved_answers_as_before_and_is_no_run(tale, tmp_path,
     assert np.array_equal(loaded.ask(*question), trainer.agent.ask(*question))
     loaded.save(tmp_path / "again")
     names = ("config.json", "model.safetensors", "vocabulary.json", "hashes.json")
-    assert all((tmp_path / "again" / n).read_bytes() == (tmp_path / "agent" / n).read_bytes() for n in names)
+    assert all(
+        (tmp_path / "again" / n).read_bytes() == (tmp_path / "agent" / n).read_bytes()
+        for n in names
+    )
     with pytest.raises(drrn.InputError, match="it exists"):
         loaded.save(tmp_path / "agent")
     assert main(resuming(tmp_path / "agent")) == 2
@@ -117,7 +161,12 @@ def test_metrics_that_were_damaged_are_made_anew_by_going_on(tale, tmp_path):
 def test_a_card_that_a_person_has_written_is_left_as_it_is(tale, tmp_path):
     train(tale, tmp_path / "run", "--rounds", "1")
     card = tmp_path / "run/README.md"
-    assert "library_name: drrn" in card.read_text() and "After round 1 (8 episodes" in card.read_text()
-    assert main([*resuming(tmp_path / "run"), "--rounds", "2"]) == 0 and "After round 2" in card.read_text()
+    assert (
+        "library_name: drrn" in card.read_text() and "After round 1 (8 episodes" in card.read_text()
+    )
+    assert (
+        main([*resuming(tmp_path / "run"), "--rounds", "2"]) == 0
+        and "After round 2" in card.read_text()
+    )
     card.write_text("Mine.")
     assert main([*resuming(tmp_path / "run"), "--rounds", "3"]) == 0 and card.read_text() == "Mine."

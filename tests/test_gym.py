@@ -7,8 +7,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import drrn.gym
-from drrn.games import BUILT_IN
-from drrn.games.stories.explore import explore
+from drrn.game.make import BUILT_IN
+from drrn.stories.twine.explore import explore
 
 IDS = [f"drrn/{name.title().replace('-', '')}-v0" for name in BUILT_IN]
 
@@ -53,7 +53,9 @@ LOOP = ":: Start\nRound and round.\n\n[[Again.|Start]]\n[[Out.|End]]\n\n:: End\n
 
 @pytest.fixture
 def loop(story):
-    return story(LOOP, "step_reward = -0.5\nmax_steps = 3\n[[ending]]\npassage = 'End'\nreward = 7\n")
+    return story(
+        LOOP, "step_reward = -0.5\nmax_steps = 3\n[[ending]]\npassage = 'End'\nreward = 7\n"
+    )
 
 
 def test_the_step_limit_truncates_and_an_ending_terminates(loop):
@@ -92,7 +94,9 @@ def test_a_step_after_the_end_is_refused(loop):
         env.step(0)
 
 
-@pytest.mark.parametrize("how", [{}, {"vectorization_mode": "async", "vector_kwargs": {"shared_memory": False}}])
+@pytest.mark.parametrize(
+    "how", [{}, {"vectorization_mode": "async", "vector_kwargs": {"shared_memory": False}}]
+)
 def test_a_vector_of_games_returns_real_texts(how):
     first = gymnasium.make(IDS[0]).reset(seed=5)[0]
     games = gymnasium.make_vec(IDS[0], num_envs=2, **how)

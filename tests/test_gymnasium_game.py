@@ -10,12 +10,9 @@ import pytest
 
 import drrn
 import drrn.gym
-from drrn.games import (
-    BUILT_IN,
-    GymnasiumGame,
-    make,
-)
-from drrn.games.optional import (
+from drrn.game.gymnasium_game import GymnasiumGame
+from drrn.game.make import BUILT_IN, make
+from drrn.game.optional import (
     THE_END,
     another,
     ending_of,
@@ -53,7 +50,11 @@ def test_an_environment_that_wants_words_gets_them_and_ends_where_it_terminates(
         game.reset(1)
         if "take the lamp" in (shown := game.step(first.actions.index(place))).actions:
             last = game.step(shown.actions.index("take the lamp"))
-    assert (last.text, last.actions, last.reward) == ("You have the lamp.", (), 5.0) and not game.stopped
+    assert (last.text, last.actions, last.reward) == (
+        "You have the lamp.",
+        (),
+        5.0,
+    ) and not game.stopped
     assert ending_of(game, last) == THE_END
     with pytest.raises(RuntimeError, match="has ended"):
         game.step(0)
@@ -82,26 +83,42 @@ def test_a_truncated_episode_without_commands_keeps_those_before():
 
 
 def test_an_environment_with_a_fixed_list_is_stepped_by_number():
-    for game in (GymnasiumGame(FixedEnv()), GymnasiumGame(FixedEnv(), ["count on", "begin again"], "counting")):
+    for game in (
+        GymnasiumGame(FixedEnv()),
+        GymnasiumGame(FixedEnv(), ["count on", "begin again"], "counting"),
+    ):
         assert game.reset(0).actions == ("count on", "begin again")
-        assert [game.step(i).text for i in (0, 1, 0, 0, 0)] == ["One.", "Zero.", "One.", "Two.", "Three."]
+        assert [game.step(i).text for i in (0, 1, 0, 0, 0)] == [
+            "One.",
+            "Zero.",
+            "One.",
+            "Two.",
+            "Three.",
+        ]
     assert game.name == "counting"
 
 
 def test_a_registered_environment_has_its_limit_and_copies():
     with contextlib.suppress(gymnasium.error.Error):
-        gymnasium.register("tests/Commands-v0", entry_point="tests.sample_games:CommandsEnv", max_episode_steps=7)
+        gymnasium.register(
+            "tests/Commands-v0", entry_point="tests.sample_games:CommandsEnv", max_episode_steps=7
+        )
     game = GymnasiumGame(gymnasium.make("tests/Commands-v0", disable_env_checker=True))
     assert (game.name, step_limit_of(game)) == ("Commands-v0", 7)
     twin = another(game)
     assert twin.reset(5) == game.reset(5) and fingerprint_of(twin) == fingerprint_of(game)
-    assert step_limit_of(GymnasiumGame(CommandsEnv())) == 500 and another(GymnasiumGame(CommandsEnv())) is None
+    assert (
+        step_limit_of(GymnasiumGame(CommandsEnv())) == 500
+        and another(GymnasiumGame(CommandsEnv())) is None
+    )
 
 
 def test_environments_around_two_stories_have_two_fingerprints():
     by_name = [GymnasiumGame(drrn.gym.StoryEnv(name)) for name in BUILT_IN]
     assert fingerprint_of(by_name[0]) != fingerprint_of(by_name[1])
-    made = [GymnasiumGame(gymnasium.make("drrn/Story-v0", game=make("long-watch"))) for _ in range(2)]
+    made = [
+        GymnasiumGame(gymnasium.make("drrn/Story-v0", game=make("long-watch"))) for _ in range(2)
+    ]
     assert fingerprint_of(made[0]) == fingerprint_of(made[1])
 
 
@@ -123,14 +140,18 @@ def test_an_environment_that_shows_no_texts_or_lists_no_actions_is_told_so():
 
     with pytest.raises(drrn.InputError, match="an observation is a ndarray, not a text"):
         GymnasiumGame(Numbers()).reset(0)
-    with pytest.raises(drrn.InputError, match=r'lists no info\["admissible_commands"\]: give its actions'):
+    with pytest.raises(
+        drrn.InputError, match=r'lists no info\["admissible_commands"\]: give its actions'
+    ):
         GymnasiumGame(Silent()).reset(0)
     with pytest.raises(drrn.InputError, match="must be a list of words"):
         GymnasiumGame(FixedEnv(), "one")
 
 
 def test_the_core_does_not_import_gymnasium():
-    code = "import sys, drrn; drrn.make('long-watch').reset(0); assert 'gymnasium' not in sys.modules"
+    code = (
+        "import sys, drrn; drrn.make('long-watch').reset(0); assert 'gymnasium' not in sys.modules"
+    )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

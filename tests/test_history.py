@@ -6,8 +6,11 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.games import Observation, check_game, check_outcomes, compile_game, recipe_for
-from drrn.games.history import PageHistory, with_history
+from drrn.compiled.compile import compile_game
+from drrn.compiled.history import PageHistory, with_history
+from drrn.game.contract import Observation, check_game
+from drrn.game.enumerable import check_outcomes
+from drrn.game.make import spec_for
 from drrn.playing.evaluation import mean_and_deviation
 from tests.sample_games import Dice, Doors, Walk
 
@@ -38,10 +41,14 @@ class Echo:
             return Observation(f"The way is {state[1]}.", ("on",))
         if state[0] == "asked":
             return Observation("Which way?", ("north", "south"))
-        return Observation("There.", (), 10.0 if ("north", "south")[state[2]] == state[1] else -10.0)
+        return Observation(
+            "There.", (), 10.0 if ("north", "south")[state[2]] == state[1] else -10.0
+        )
 
     def reset(self, seed=None):
-        self.seed = (self.seed + 1 if seed is None else seed) if hasattr(self, "seed") else seed or 0
+        self.seed = (
+            (self.seed + 1 if seed is None else seed) if hasattr(self, "seed") else seed or 0
+        )
         self.state = self.opening()[self.seed % 2][1]
         return self.look(self.state)
 
@@ -58,8 +65,14 @@ class Echo:
 def test_the_text_tells_the_last_pages_and_the_actions_taken_there_in_their_order():
     game = with_history(Doors(), 1)
     assert game.reset(0).text == "Room 0: two doors."
-    assert game.step(0).text == "Earlier: Room 0: two doors.\n> Open the red door.\nNow: Room 1: two doors."
-    assert game.step(1).text == "Earlier: Room 1: two doors.\n> Open the blue door.\nNow: Room 2: two doors."
+    assert (
+        game.step(0).text
+        == "Earlier: Room 0: two doors.\n> Open the red door.\nNow: Room 1: two doors."
+    )
+    assert (
+        game.step(1).text
+        == "Earlier: Room 1: two doors.\n> Open the blue door.\nNow: Room 2: two doors."
+    )
     assert game.reset(0).text == "Room 0: two doors."
 
 
@@ -73,7 +86,9 @@ def test_no_history_is_the_game_itself():
 def test_a_game_with_history_keeps_the_contract_and_says_what_the_game_says(made, length):
     game = with_history(made(), length)
     check_game(game)
-    assert game.name == made().name and getattr(game, "max_steps", 0) == getattr(made(), "max_steps", 0)
+    assert game.name == made().name and getattr(game, "max_steps", 0) == getattr(
+        made(), "max_steps", 0
+    )
     other = game.another()
     assert other is None or other.reset(3) == game.reset(3)
 
@@ -85,7 +100,9 @@ def test_a_game_that_lists_its_outcomes_lists_them_with_its_history(made):
     plain, compiled = compile_game(made(), cache=False), compile_game(game, cache=False)
     assert len(compiled) > len(plain)
     assert drrn.best(compiled).score == pytest.approx(drrn.best(plain).score)
-    assert {place.passage for place in compiled.endings} == {place.passage for place in plain.endings}
+    assert {place.passage for place in compiled.endings} == {
+        place.passage for place in plain.endings
+    }
 
 
 def test_a_game_that_lists_none_is_stepped_with_its_history():
@@ -108,7 +125,10 @@ def test_a_trained_player_and_an_evaluation_use_the_history_that_was_learned_wit
     agent = drrn.load(tmp_path / "run")
     played = list(drrn.play_episodes(Echo(), agent.policy("best"), 10, 0))
     assert [episode.final_reward for episode in played] == [10.0] * 10
-    assert all(e.summary.mean_final_reward == 10.0 for e in agent.evaluate(Echo(), policies=["best"], episodes=10))
+    assert all(
+        e.summary.mean_final_reward == 10.0
+        for e in agent.evaluate(Echo(), policies=["best"], episodes=10)
+    )
     assert agent.exact(Echo(), "greedy")[1][0].final_reward == 10.0
     resumed = drrn.resume(tmp_path / "run", Echo(), rounds=6)
     assert [done.number for done in resumed.train()] == [6]
@@ -116,7 +136,9 @@ def test_a_trained_player_and_an_evaluation_use_the_history_that_was_learned_wit
 
 def test_the_command_line_trains_evaluates_and_resumes_with_history(tmp_path, capsys):
     run = str(tmp_path / "run")
-    few = "--rounds 1 --episodes-per-round 6 --evaluation-episodes 4 --replicas 1 --hidden 4".split()
+    few = (
+        "--rounds 1 --episodes-per-round 6 --evaluation-episodes 4 --replicas 1 --hidden 4".split()
+    )
     assert main(["train", "long-watch", "--history", "2", "--out", run, "--no-compile", *few]) == 0
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert config["settings"]["history"] == 2 and config["game"]["history"] == 0
@@ -129,7 +151,7 @@ def test_the_command_line_trains_evaluates_and_resumes_with_history(tmp_path, ca
 
 
 def test_a_recipe_with_history_opens_the_game_with_it():
-    recipe = recipe_for("long-watch", history=1)
+    recipe = spec_for("long-watch", history=1)
     assert recipe.open().reset(0) == with_history(drrn.make("long-watch"), 1).reset(0)
 
 

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.exact.chain import uniform
-from drrn.exact.solve import best, one_slot, policy_score, random_play
-from drrn.games import check_game, check_outcomes, compile_game
-from drrn.games.worlds.home_world import DIRECTIONS, DONE, MOST_COMMANDS, OUT_OF_TIME, HomeState
+from drrn.compiled.chain import uniform
+from drrn.compiled.compile import compile_game
+from drrn.compiled.solve import best, one_slot, policy_score, random_play
+from drrn.game.contract import check_game
+from drrn.game.enumerable import check_outcomes
 from drrn.text import words
+from drrn.worlds.home_world import DIRECTIONS, DONE, MOST_COMMANDS, OUT_OF_TIME, HomeState
 
 VERBS = ("eat", "sleep", "watch", "exercise", "go")
 THINGS = ("tv", "bike", "apple", "bed")
@@ -28,7 +30,11 @@ def compiled(world):
 
 def done(compiled, score):
     """The share of quests done."""
-    return sum(share for place, share in zip(compiled.endings, score.endings, strict=True) if place.passage == DONE)
+    return sum(
+        share
+        for place, share in zip(compiled.endings, score.endings, strict=True)
+        if place.passage == DONE
+    )
 
 
 def best_for_a_bag(world, needs, alike):
@@ -37,11 +43,15 @@ def best_for_a_bag(world, needs, alike):
     rooms, options = world.home.rooms, []
     for number, room in enumerate(rooms):
         commands = [f"go {direction}" for direction in room.exits]
-        commands += [f"{room.verb} {room.thing}"] if number in needs else []  # elsewhere it is of no use
+        commands += (
+            [f"{room.verb} {room.thing}"] if number in needs else []
+        )  # elsewhere it is of no use
         mixed = itertools.combinations_with_replacement(commands, len(room.descriptions))
         options.append([some for some in mixed if len(set(some)) == 1 or not alike])
     policies = list(itertools.product(*options))
-    go, use = (np.stack(part) for part in zip(*(shares(world, policy) for policy in policies), strict=True))
+    go, use = (
+        np.stack(part) for part in zip(*(shares(world, policy) for policy in policies), strict=True)
+    )
     total = sum(values(go, use, need) for need in needs)
     return policies[int(total.argmax())]
 
@@ -90,12 +100,18 @@ def test_the_best_play_with_a_twentieth_of_chance_returns_0_981(compiled):
 
 
 @pytest.mark.parametrize(
-    ("alike", "returned", "share"), [(False, 0.935, 0.979), (True, 0.398, 0.5)], ids=["descriptions", "rooms alone"]
+    ("alike", "returned", "share"),
+    [(False, 0.935, 0.979), (True, 0.398, 0.5)],
+    ids=["descriptions", "rooms alone"],
 )
 def test_what_a_bag_of_words_can_reach(world, compiled, alike, returned, share):
-    policy = {needs: best_for_a_bag(world, needs, alike) for needs in itertools.combinations(range(4), 2)}
+    policy = {
+        needs: best_for_a_bag(world, needs, alike) for needs in itertools.combinations(range(4), 2)
+    }
     wanted = {}  # the command of each text
-    for room, description, (need, other) in itertools.product(range(4), range(3), itertools.permutations(range(4), 2)):
+    for room, description, (need, other) in itertools.product(
+        range(4), range(3), itertools.permutations(range(4), 2)
+    ):
         text = world.look(HomeState(room, description, need, other, 0, 0.0)).text
         wanted[text] = policy[tuple(sorted((need, other)))][room][description]
     at = compiled.slot_state
@@ -117,13 +133,19 @@ def test_it_keeps_the_contract_and_lists_what_it_does():
 
 
 def test_every_page_offers_five_verbs_times_eight_objects(compiled):
-    commands = {f"{verb} {thing}" for verb, thing in itertools.product(VERBS, (*DIRECTIONS, *THINGS))}
+    commands = {
+        f"{verb} {thing}" for verb, thing in itertools.product(VERBS, (*DIRECTIONS, *THINGS))
+    }
     assert len(commands) == 40
     assert all(set(page) == commands for page in menus(compiled))
 
 
 def menus(compiled):
-    return [[compiled.actions[a] for a in page if a >= 0] for page in compiled.page_actions if page[0] >= 0]
+    return [
+        [compiled.actions[a] for a in page if a >= 0]
+        for page in compiled.page_actions
+        if page[0] >= 0
+    ]
 
 
 def test_shuffled_commands_come_in_a_new_order_and_do_the_same():
@@ -137,7 +159,12 @@ def test_shuffled_commands_come_in_a_new_order_and_do_the_same():
 def test_144_texts_are_72_bags_of_words(world):
     quests = [world.quest(*pair) for pair in itertools.permutations(range(4), 2)]
     assert len(set(quests)) == 12 and len({tuple(sorted(words(quest))) for quest in quests}) == 6
-    texts = {f"{text} {quest}" for room in world.home.rooms for text in room.descriptions for quest in quests}
+    texts = {
+        f"{text} {quest}"
+        for room in world.home.rooms
+        for text in room.descriptions
+        for quest in quests
+    }
     assert len(texts) == 144 and len({tuple(sorted(words(text))) for text in texts}) == 72
 
 
@@ -197,7 +224,12 @@ def test_after_twenty_commands_the_day_is_over_unless_the_last_one_does_it(world
     ):
         [(chance, after)] = world.outcomes(last, world.commands.index(command))
         shown = world.look(after)
-        assert (chance, shown.ended, shown.reward, world.ending_at(after)) == (1, True, pays, ending)
+        assert (chance, shown.ended, shown.reward, world.ending_at(after)) == (
+            1,
+            True,
+            pays,
+            ending,
+        )
 
 
 def test_stories_alone_have_paraphrases_and_engines():

@@ -7,11 +7,12 @@ import pytest
 
 import drrn
 from drrn.cli import main
+from drrn.compiled.compile import compile_game
+from drrn.compiled.solve import best, random_play
 from drrn.errors import InputError
-from drrn.exact.solve import best, random_play
-from drrn.games import check_game, compile_game
-from drrn.games.authors import text_world
-from drrn.games.authors.text_world import BUILD, ORIGINAL, add_home_world, read_build
+from drrn.game.contract import check_game
+from drrn.lab.authors import text_world
+from drrn.lab.authors.text_world import BUILD, ORIGINAL, add_home_world, read_build
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -84,7 +85,10 @@ def test_the_rooms_of_a_batch_file_are_read_with_their_ways():
         "galley": {"north": "upper deck", "west": "cabin"},
         "cabin": {"east": "galley", "north": "saloon"},
     }
-    assert rooms["saloon"]["descriptions"] == ["A piano with water in it.", "You are in the saloon."]
+    assert rooms["saloon"]["descriptions"] == [
+        "A piano with water in it.",
+        "You are in the saloon.",
+    ]
     assert [room["thing"] for room in rooms.values()] == ["screen", "oars", "bun", "bunk"]
 
 
@@ -108,7 +112,9 @@ def test_the_command_adds_it_once_and_lists_it(barge, capsys, known_games):
 
 
 def test_before_it_is_added_a_sentence_tells_how(capsys, known_games):
-    with pytest.raises(InputError, match=r"not yet here: git clone https://github\.com/mrkulk/text-world"):
+    with pytest.raises(
+        InputError, match=r"not yet here: git clone https://github\.com/mrkulk/text-world"
+    ):
         drrn.make(ORIGINAL)
     assert main(["games"]) == 0
     assert "home-world-original: not yet here" in capsys.readouterr().out
@@ -130,9 +136,17 @@ def test_what_is_installed_stays_when_a_file_makes_no_world(barge):
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        ("@desc screen = A sail", "@py import os; os.remove", r"line 17: '@py import os; os.remove on which"),
+        (
+            "@desc screen = A sail",
+            "@py import os; os.remove",
+            r"line 17: '@py import os; os.remove on which",
+        ),
         ("@detail desc1 = Onions swing to and fro.", "#", "the galley has no description"),
-        ("@open north;go north = tut#01", "@open north;go north = tut#09", "line 46: 'north' builds nothing"),
+        (
+            "@open north;go north = tut#01",
+            "@open north;go north = tut#09",
+            "line 46: 'north' builds nothing",
+        ),
         ("@create/drop bunk:text_sims.objects.Sleepable", "#", "the cabin has no thing"),
         ("@dig/teleport Cabin", "@dig/teleport Cabin;x y", "line"),
     ],
@@ -161,4 +175,6 @@ def test_the_published_file_makes_144_texts_of_64_words():
         pytest.skip("a clone of mrkulk/text-world is not at hand: name one by TEXT_WORLD")
     add_home_world(clone)
     pages = [text for text in compile_game(drrn.make(ORIGINAL)).texts if "You are not" in text]
-    assert len(pages) == 144 and len({word for text in pages for word in drrn.text.words(text)}) == 64
+    assert (
+        len(pages) == 144 and len({word for text in pages for word in drrn.text.words(text)}) == 64
+    )

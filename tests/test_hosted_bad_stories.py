@@ -11,7 +11,7 @@ pytest.importorskip("py_mini_racer")
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.games.hosted import session, source
+from drrn.stories.hosted import session, source
 from tests.tiny_engine import tiny_story
 
 WALK = {"Hall": "A hall.<p>[[go on->Cave]]</p>", "Cave": "A cave.<p>[[go back->Hall]]</p>"}
@@ -87,7 +87,9 @@ def test_a_story_that_loops_at_its_start_is_refused(hasty, opened, script):
     assert "tale.html, at its start: the story " in said and said.endswith(LOOP.replace("\\", ""))
 
 
-@pytest.mark.parametrize("click", ["for (;;);", "(async () => { for (;;) await 0; })()", "setTimeout('for (;;);')"])
+@pytest.mark.parametrize(
+    "click", ["for (;;);", "(async () => { for (;;) await 0; })()", "setTimeout('for (;;);')"]
+)
 def test_a_click_that_loops_names_its_passage(hasty, opened, click):
     game = opened(tiny_story({"Hall": f'A hall. <button onclick="{escape(click)}">press</button>'}))
     with pytest.raises(InputError, match=rf'tale\.html, after passage "Hall": the story {LOOP}'):
@@ -178,16 +180,28 @@ def test_a_page_of_more_than_16_mb_is_not_read(opened):
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        ("for (const name of Object.getOwnPropertyNames(__drrn)) delete __drrn[name]", "cannot be played"),
+        (
+            "for (const name of Object.getOwnPropertyNames(__drrn)) delete __drrn[name]",
+            "cannot be played",
+        ),
         ("Object.defineProperty(__drrn, 'result', { get: () => '{}', set() {} })", CHANGED),
-        ("Object.defineProperty(__drrn, 'result', { get: () => '[['.repeat(1e5), set() {} })", CHANGED),
-        ("Object.defineProperty(__drrn, 'result', { get: () => '{\"failed\":', set() {} })", CHANGED),
+        (
+            "Object.defineProperty(__drrn, 'result', { get: () => '[['.repeat(1e5), set() {} })",
+            CHANGED,
+        ),
+        (
+            "Object.defineProperty(__drrn, 'result', { get: () => '{\"failed\":', set() {} })",
+            CHANGED,
+        ),
         ("JSON.stringify = () => '{}'", CHANGED),
         ("JSON.stringify = () => '{\"passage\": 7}'", CHANGED),
         ("window.JSON = null", "never settled"),
         ("Array.prototype.push = () => { throw new Error('mine') }", "mine"),
         ("Array.prototype[Symbol.iterator] = function* () {}", "cannot be read"),
-        ("document.querySelector = () => { throw new Error('mine') }", "Error: mine: the page cannot be read"),
+        (
+            "document.querySelector = () => { throw new Error('mine') }",
+            "Error: mine: the page cannot be read",
+        ),
         ("window.getComputedStyle = null", "cannot be read"),
         ("document.documentElement.remove()", "cannot be read"),
         ("story.state = new Proxy({}, { ownKeys() { throw new Error('mine') } })", "mine"),
@@ -211,7 +225,10 @@ def test_scripts_without_end_are_stopped(hasty, opened):
             tiny_story(WALK).replace("const data", "nothing.here(); const data"),
             f"{NOTHING} (its script threw: Reference",
         ),
-        (tiny_story(WALK).replace("const data", "const const"), f"{NOTHING} (its script threw: SyntaxError: "),
+        (
+            tiny_story(WALK).replace("const data", "const const"),
+            f"{NOTHING} (its script threw: SyntaxError: ",
+        ),
         (tiny_story(WALK)[:-400], f"{NOTHING} (its script threw: SyntaxError: "),
         (tiny_story({"Hall": "", "Cave": ""}), NOTHING),
         (
@@ -240,9 +257,15 @@ def test_a_page_without_passages_is_refused(opened, page):
         opened(page)
 
 
-@pytest.mark.parametrize("command", [["inspect"], ["play", "--policy", "random"], ["train", "--no-compile"]])
-@pytest.mark.parametrize(("script", "said"), [("for (;;);", "it loops"), ("location.reload()", "loaded anew")])
-def test_every_command_says_one_sentence(hasty, tmp_path, capsys, monkeypatch, command, script, said):
+@pytest.mark.parametrize(
+    "command", [["inspect"], ["play", "--policy", "random"], ["train", "--no-compile"]]
+)
+@pytest.mark.parametrize(
+    ("script", "said"), [("for (;;);", "it loops"), ("location.reload()", "loaded anew")]
+)
+def test_every_command_says_one_sentence(
+    hasty, tmp_path, capsys, monkeypatch, command, script, said
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tale.html").write_text(hostile(script), encoding="utf-8")
     assert main([command[0], "tale.html", *command[1:]]) == 2
@@ -282,7 +305,8 @@ PICTURE = "data:image/png;base64," + "iVBORw0KGgo" * 100_000
         tiny_story({**WALK, "Hall": WALK["Hall"] + f'<img src="{PICTURE}">'}),
         tiny_story({**WALK, "Song": PICTURE.replace("image/png", "audio/mpeg;codecs=mp3")}),
         tiny_story(
-            WALK, script=f'const font = "{PICTURE.replace("image/png", "application/x-font-woff;charset=utf-8")}"'
+            WALK,
+            script=f'const font = "{PICTURE.replace("image/png", "application/x-font-woff;charset=utf-8")}"',
         ),
     ],
 )
@@ -295,12 +319,15 @@ def test_embedded_pictures_sounds_and_fonts_do_not_count(opened, monkeypatch, pa
 
 def test_a_page_that_is_too_large_is_refused_before_it_is_read(opened, monkeypatch):
     monkeypatch.setattr(source, "MOST_CHARACTERS", 2**20)
-    with pytest.raises(InputError, match=r"tale\.html: 3 MB of text and scripts, .* the most .* is 1 MB"):
+    with pytest.raises(
+        InputError, match=r"tale\.html: 3 MB of text and scripts, .* the most .* is 1 MB"
+    ):
         opened(tiny_story(WALK, body="word " * 700_000))
 
 
 @pytest.mark.parametrize(
-    "part", ["<script ", "<script src= ", "<link rel= ", "a$", "data:image/png;", "<", "random()*", " "]
+    "part",
+    ["<script ", "<script src= ", "<link rel= ", "a$", "data:image/png;", "<", "random()*", " "],
 )
 def test_preparing_a_page_takes_no_time_that_grows_with_its_square(part):
     assert "<body>" in source.prepared("<body>" + part * 200_000)

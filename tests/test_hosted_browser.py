@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("py_mini_racer")
 
-from drrn.games.hosted.isolate import Isolate
-from drrn.games.hosted.source import add_browser, load, prepared
+from drrn.stories.hosted.isolate import Isolate
+from drrn.stories.hosted.source import add_browser, load, prepared
 
 PAGE = """<!doctype html><html><head><title>A  page</title><style>
   .secret { display: none } #ghost { visibility: hidden } @media (max-width: 600px) { .wide { display: none } }
@@ -29,7 +29,9 @@ def isolate():
 def run(isolate):
     """Evaluate an expression on a page whose body holds nothing yet."""
     isolate.evaluate("document.body.innerHTML = ''")
-    return lambda expression: json.loads(isolate.evaluate(f"JSON.stringify({expression})") or "null")
+    return lambda expression: json.loads(
+        isolate.evaluate(f"JSON.stringify({expression})") or "null"
+    )
 
 
 def page(run, markup):
@@ -43,19 +45,28 @@ MARKUP = [
     ("<b>bold<p>both</b>plain</p>", "<b>bold</b><p><b>both</b>plain</p>"),
     ("<a href=x>one<a href=y>two</a>", '<a href="x">one</a><a href="y">two</a>'),
     ("<table><tr><td>x</table>", "<table><tbody><tr><td>x</td></tr></tbody></table>"),
-    ("<table>stray<tr><td>x</td></tr></table>", "stray<table><tbody><tr><td>x</td></tr></tbody></table>"),
+    (
+        "<table>stray<tr><td>x</td></tr></table>",
+        "stray<table><tbody><tr><td>x</td></tr></tbody></table>",
+    ),
     (
         "<select><option>a<option selected>b</select>",
         '<select><option>a</option><option selected="">b</option></select>',
     ),
     ("<br/>text<img src=a.png alt='A&amp;B'>", '<br>text<img src="a.png" alt="A&amp;B">'),
-    ("&lt;&eacute;&#8212;&#x41;&nbsp;&unknown; &copy 1 < 2", "&lt;é—A&nbsp;&amp;unknown; © 1 &lt; 2"),
+    (
+        "&lt;&eacute;&#8212;&#x41;&nbsp;&unknown; &copy 1 < 2",
+        "&lt;é—A&nbsp;&amp;unknown; © 1 &lt; 2",
+    ),
     ("<script>if (1 < 2) '<p>'</script>", "<script>if (1 < 2) '<p>'</script>"),
     ("<textarea>\n<b>", "<textarea><b></textarea>"),
     ("<!-- a --><tw-link a=1 A=2>x</tw-link>", '<!-- a --><tw-link a="1">x</tw-link>'),
     ("</p>stray</div>", "<p></p>stray"),
     ("<div><span>open", "<div><span>open</span></div>"),
-    ("<svg viewBox='0 0 1 1'><path d='M0'/></svg>after", '<svg viewbox="0 0 1 1"><path d="M0"></path></svg>after'),
+    (
+        "<svg viewBox='0 0 1 1'><path d='M0'/></svg>after",
+        '<svg viewbox="0 0 1 1"><path d="M0"></path></svg>after',
+    ),
 ]
 
 
@@ -84,8 +95,14 @@ SELECTORS = [
 
 @pytest.mark.parametrize(("selector", "found"), SELECTORS)
 def test_selectors_find_elements_in_document_order(run, selector, found):
-    page(run, '<ul><li id=a class=odd>1<li id=b data-name="two words">2<li id=c class="x odd"><em>3</em></ul>')
-    assert run(f"[...document.querySelectorAll({json.dumps(selector)})].map((element) => element.id)") == found
+    page(
+        run,
+        '<ul><li id=a class=odd>1<li id=b data-name="two words">2<li id=c class="x odd"><em>3</em></ul>',
+    )
+    assert (
+        run(f"[...document.querySelectorAll({json.dumps(selector)})].map((element) => element.id)")
+        == found
+    )
 
 
 def test_a_selector_that_is_none_is_refused_so_that_jquery_takes_its_own_way(run):
@@ -138,7 +155,9 @@ def test_clicks_do_what_forms_and_links_do(run):
 
 def test_selects_have_the_value_of_the_option_chosen(run):
     page(run, "<select id=s><option value=1>one<option value=2 selected>two<option>three</select>")
-    assert run('(s = document.getElementById("s"), [s.value, s.selectedIndex, s.options.length])') == ["2", 1, 3]
+    assert run(
+        '(s = document.getElementById("s"), [s.value, s.selectedIndex, s.options.length])'
+    ) == ["2", 1, 3]
     assert run('(s.value = "three", [s.value, s.selectedIndex, s.options[2].selected, s.options[1].selected])') == [
         "three", 2, True, False,
     ]  # fmt: skip
@@ -167,32 +186,47 @@ def test_display_follows_the_page_s_style_sheets(run, markup, display):
 def test_visibility_is_inherited_and_hidden_parts_have_no_box(run):
     page(run, "<div id=ghost><i id=i></i></div><div class=secret><b id=b></b></div>")
     assert run('getComputedStyle(document.getElementById("i")).visibility') == "hidden"
-    assert run('["i", "b"].map((id) => document.getElementById(id).getClientRects().length)') == [1, 0]
+    assert run('["i", "b"].map((id) => document.getElementById(id).getClientRects().length)') == [
+        1,
+        0,
+    ]
 
 
 def test_a_style_sheet_that_a_script_adds_counts(run):
     page(run, "<p id=x>text</p>")
     assert run('getComputedStyle(document.getElementById("x")).display') == "block"
-    run('void (document.body.appendChild(document.createElement("style")).textContent = "#x { display: none }")')
+    run(
+        'void (document.body.appendChild(document.createElement("style")).textContent = "#x { display: none }")'
+    )
     assert run('getComputedStyle(document.getElementById("x")).display') == "none"
 
 
 def test_inline_style_and_attribute_are_one(run):
     page(run, "<p id=x style='color: red'>")
-    run('(x = document.getElementById("x"), x.style.marginTop = "2px", x.style.setProperty("--own", "1"), 0)')
+    run(
+        '(x = document.getElementById("x"), x.style.marginTop = "2px", x.style.setProperty("--own", "1"), 0)'
+    )
     assert run('x.getAttribute("style")') == "color: red; margin-top: 2px; --own: 1;"
-    assert run("""(x.setAttribute("style", "display: none"), [x.style.display, x.style.color])""") == ["none", ""]
+    assert run(
+        """(x.setAttribute("style", "display: none"), [x.style.display, x.style.color])"""
+    ) == ["none", ""]
 
 
 def test_lists_of_nodes_are_live(run):
     page(run, "<i></i><i></i>")
-    run("void (kept = document.getElementsByTagName('i'), children = document.body.childNodes, children[0].remove())")
-    assert run("[kept.length, children.length, kept[0] === children[0], kept[1] === undefined]") == [1, 1, True, True]
+    run(
+        "void (kept = document.getElementsByTagName('i'), children = document.body.childNodes, children[0].remove())"
+    )
+    assert run(
+        "[kept.length, children.length, kept[0] === children[0], kept[1] === undefined]"
+    ) == [1, 1, True, True]
 
 
 def test_classes_and_data_mirror_their_attributes(run):
     page(run, "<p id=x class='one two' data-first-word=hello>")
-    run('(x = document.getElementById("x"), x.classList.toggle("two"), x.classList.add("three"), x.dataset.next = 5)')
+    run(
+        '(x = document.getElementById("x"), x.classList.toggle("two"), x.classList.add("three"), x.dataset.next = 5)'
+    )
     assert run("""([x.className, x.dataset.firstWord, x.getAttribute("data-next"), Object.keys(x.dataset)])""") == [
         "one three", "hello", "5", ["firstWord", "next"],
     ]  # fmt: skip
@@ -201,7 +235,9 @@ def test_classes_and_data_mirror_their_attributes(run):
 def test_scripts_run_when_they_are_inserted_but_not_out_of_markup(run):
     page(run, "<script>globalThis.told = 'markup'</script>")
     assert run("globalThis.told === 'markup'") is False
-    run('void (s = document.createElement("script"), s.text = "globalThis.told = 7", document.head.appendChild(s))')
+    run(
+        'void (s = document.createElement("script"), s.text = "globalThis.told = 7", document.head.appendChild(s))'
+    )
     assert run("told") == 7
 
 
@@ -225,7 +261,9 @@ def test_mutation_observers_are_told_between_scripts(run, isolate):
 def test_storage_history_and_addresses_are_there(run):
     run('(localStorage.setItem("a", 1), localStorage.b = 2)')
     assert run('[localStorage.getItem("a"), localStorage.length, localStorage.b]') == ["1", 2, "2"]
-    assert run("""(history.pushState({ page: 1 }, "", "#one"), [location.hash, history.state.page])""") == ["#one", 1]
+    assert run(
+        """(history.pushState({ page: 1 }, "", "#one"), [location.hash, history.state.page])"""
+    ) == ["#one", 1]
     assert run('new URL("../x?y=1#z", "https://a.b/c/d/e").href') == "https://a.b/c/x?y=1#z"
     assert run('[new URLSearchParams("a=1&b=c+d").get("b"), atob(btoa("Hi!"))]') == ["c d", "Hi!"]
 
@@ -235,7 +273,11 @@ def test_scripts_of_a_page_share_their_names_and_see_only_what_was_read_before_t
         <p><script>globalThis.sum = mine + count</script>"""
     with Isolate() as isolate:
         add_browser(isolate)
-        load(isolate, page + "<script>throw new Error('not so fast')</script><script>globalThis.last = true</script>")
+        load(
+            isolate,
+            page
+            + "<script>throw new Error('not so fast')</script><script>globalThis.last = true</script>",
+        )
         assert isolate.evaluate("[sum, last, document.readyState].join()") == "1,true,complete"
 
 

@@ -7,10 +7,10 @@ import pytest
 
 import drrn
 from drrn.cli import main
+from drrn.compiled.solve import best, random_play
 from drrn.errors import InputError
-from drrn.exact.solve import best, random_play
-from drrn.games.hosted.hosted_game import HostedGame
-from drrn.games.stories.story_game import StoryGame
+from drrn.stories.hosted.hosted_game import HostedGame
+from drrn.stories.twine.story_game import StoryGame
 from tests.tiny_engine import tiny_story
 
 FORK = {
@@ -64,7 +64,9 @@ def test_a_page_with_an_engine_of_its_own_is_hosted_and_keeps_the_contract(game)
 def test_rules_speak_of_passages_and_of_the_engines_variables(game):
     assert walked(game, "Climb the hill", "Go on") == drrn.Observation("The gate opens.", (), 10.0)
     assert game.ending == "Gate"
-    assert walked(game, "Go down to the lake", "Go on") == drrn.Observation("The gate stays shut.", (), -10.0)
+    assert walked(game, "Go down to the lake", "Go on") == drrn.Observation(
+        "The gate stays shut.", (), -10.0
+    )
     assert walked(game, "Go down to the lake").reward == -0.1
 
 
@@ -79,7 +81,7 @@ def test_the_engine_runs_once_for_a_story_in_the_cache(fork, tmp_path, monkeypat
     game = drrn.make(fork)
     first = drrn.compile_game(game, cache=tmp_path / "cache")
     game.close()
-    monkeypatch.setattr("drrn.games.hosted.session.Isolate", None)
+    monkeypatch.setattr("drrn.stories.hosted.session.Isolate", None)
     again = drrn.compile_game(drrn.make(fork), cache=tmp_path / "cache")
     assert again.texts == first.texts and np.array_equal(again.successor, first.successor)
 
@@ -95,7 +97,7 @@ def test_a_search_in_vain_is_not_made_twice(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="more lay ahead"):
         drrn.compile_game(game, cache=tmp_path / "cache")
     game.close()
-    monkeypatch.setattr("drrn.games.hosted.session.Isolate", None)
+    monkeypatch.setattr("drrn.stories.hosted.session.Isolate", None)
     again = drrn.make(tmp_path / "walk.html")
     again.search_seconds = 0.5
     with pytest.raises(InputError, match="more lay ahead"):
@@ -104,7 +106,13 @@ def test_a_search_in_vain_is_not_made_twice(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("no_compile", [False, True])
 def test_a_run_on_a_hosted_story_resumes_to_the_same_numbers(fork, tmp_path, no_compile):
-    settings = {"rounds": 2, "episodes_per_round": 10, "replicas": 2, "hidden": 8, "no_compile": no_compile}
+    settings = {
+        "rounds": 2,
+        "episodes_per_round": 10,
+        "replicas": 2,
+        "hidden": 8,
+        "no_compile": no_compile,
+    }
     whole = learned(fork, **settings)
     trainer = drrn.trainer(str(fork), **settings)
     next(iter(trainer.train()))
@@ -129,7 +137,11 @@ def weights(trainer):
 def test_a_link_that_loads_the_page_anew_leads_back_to_the_opening(tmp_path):
     again = '<p><button onclick="location.reload()">Once round</button></p>'
     page = tiny_story(
-        {"Start": "Here.<p>[[On->Next]]</p>", "Next": "There." + again + "<p>[[End->End]]</p>", "End": "Out."}
+        {
+            "Start": "Here.<p>[[On->Next]]</p>",
+            "Next": "There." + again + "<p>[[End->End]]</p>",
+            "End": "Out.",
+        }
     )
     (tmp_path / "tale.html").write_text(page, encoding="utf-8")
     game = drrn.make(tmp_path / "tale.html")
@@ -141,7 +153,9 @@ def test_a_link_that_loads_the_page_anew_leads_back_to_the_opening(tmp_path):
 def test_our_reading_is_chosen_where_it_understands_a_story_whole(tmp_path):
     page = '<tw-storydata format="SugarCube" startnode="1"><tw-passagedata pid="1" name="Start">{}</tw-passagedata>'
     (tmp_path / "plain.html").write_text(page.format("Here.") + ENGINE, encoding="utf-8")
-    (tmp_path / "odd.html").write_text(page.format("&lt;&lt;wobble&gt;&gt;") + ENGINE, encoding="utf-8")
+    (tmp_path / "odd.html").write_text(
+        page.format("&lt;&lt;wobble&gt;&gt;") + ENGINE, encoding="utf-8"
+    )
     assert isinstance(drrn.make(tmp_path / "plain.html"), StoryGame)
     assert isinstance(drrn.make(tmp_path / "odd.html"), HostedGame)
     with pytest.raises(InputError, match="wobble"):
@@ -151,7 +165,7 @@ def test_our_reading_is_chosen_where_it_understands_a_story_whole(tmp_path):
 
 
 def test_without_the_extra_one_sentence_names_the_cure(tmp_path, monkeypatch):
-    monkeypatch.setattr("drrn.games.open_story.has_mini_racer", lambda: False)
+    monkeypatch.setattr("drrn.stories.open_story.has_mini_racer", lambda: False)
     (tmp_path / "harlowe.html").write_text(
         tiny_story({"Start": "(set: $x to 1)"}).replace('"Tiny"', '"Harlowe"'), encoding="utf-8"
     )
@@ -175,7 +189,20 @@ def test_commands_work_on_a_hosted_story(fork, tmp_path, capsys, monkeypatch):
     found = json.loads(capsys.readouterr().out)
     assert found["play_test"]["best_final_reward"] == 10.0 and found["pages"] == 5
     run = str(tmp_path / "run")
-    main(["train", str(fork), "--rounds", "1", "--episodes-per-round", "20", "--replicas", "2", "--out", run])
+    main(
+        [
+            "train",
+            str(fork),
+            "--rounds",
+            "1",
+            "--episodes-per-round",
+            "20",
+            "--replicas",
+            "2",
+            "--out",
+            run,
+        ]
+    )
     main(["evaluate", run, "--episodes", "20"])
     assert "final reward" in capsys.readouterr().out
     (tmp_path / "fork.toml").unlink()

@@ -17,10 +17,10 @@ pytest.importorskip("py_mini_racer")
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.games.hosted import session, stage
-from drrn.games.hosted.isolate import OPEN_ISOLATES
-from drrn.games.hosted.shown import Shown
-from drrn.games.stories.page import Link
+from drrn.stories.hosted import session, stage
+from drrn.stories.hosted.isolate import OPEN_ISOLATES
+from drrn.stories.hosted.shown import Shown
+from drrn.stories.twine.page import Link
 from tests.tiny_engine import tiny_story
 
 WALK = {"Hall": "A hall.<p>[[go on->Cave]]</p>", "Cave": "A cave.<p>[[go back->Hall]]</p>"}
@@ -49,7 +49,12 @@ def told_by(program, tmp_path):
     (tmp_path / "loop.html").write_text(LOOPS, encoding="utf-8")
     where = {**os.environ, "PYTHONPATH": str(Path.cwd())}
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, env=where, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env=where,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
@@ -131,7 +136,10 @@ def test_a_game_that_was_never_closed_is_let_go_of(tmp_path):
 @pytest.mark.parametrize("engine", ["native", "hosted"])
 def test_a_game_that_is_gone_leaves_its_story_behind_no_more(tmp_path, engine):
     page = tiny_story(
-        {"Hall": "A hall.<p>[[go on->Last]]</p>", "Last": "THE END<p>[[oh->Hall]]</p><p>[[oh->Hall]]</p>"}
+        {
+            "Hall": "A hall.<p>[[go on->Last]]</p>",
+            "Last": "THE END<p>[[oh->Hall]]</p><p>[[oh->Hall]]</p>",
+        }
     )
     (tmp_path / "gone.html").write_text(page, encoding="utf-8")
     game = drrn.make(tmp_path / "gone.html", engine=engine)
@@ -221,7 +229,11 @@ def test_games_are_played_in_two_threads(opened):
 
 def test_worker_processes_play_a_hosted_story(tmp_path, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
-    fork = {"Hall": "A hall. [[go on->Cave]] [[leave->End]]", "Cave": "A cave. [[out->Hall]]", "End": "Out."}
+    fork = {
+        "Hall": "A hall. [[go on->Cave]] [[leave->End]]",
+        "Cave": "A cave. [[out->Hall]]",
+        "End": "Out.",
+    }
     (tmp_path / "tale.html").write_text(tiny_story(fork), encoding="utf-8")
     small = [
         "--rounds",

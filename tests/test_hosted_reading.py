@@ -9,14 +9,18 @@ import pytest
 from drrn.errors import InputError
 from tests.tiny_engine import tiny_story
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("py_mini_racer") is None, reason="needs drrn[twine]")
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("py_mini_racer") is None, reason="needs drrn[twine]"
+)
 
 
 def opened(passage: str, *, answers: dict[str, str] | None = None, seed: int = 1, **page: str):
     """The session and the first page of a story whose first passage is this."""
-    from drrn.games.hosted.session import Session
+    from drrn.stories.hosted.session import Session
 
-    session = Session(tiny_story({"Start": passage, "Next": "The next page."}, **page), answers=answers or {})
+    session = Session(
+        tiny_story({"Start": passage, "Next": "The next page."}, **page), answers=answers or {}
+    )
     return session, session.open(seed)
 
 
@@ -27,14 +31,14 @@ def page_of(passage: str, **settings: str) -> tuple[str, tuple[str, ...]]:
 
 
 def test_blocks_and_breaks_end_lines_and_white_space_collapses():
-    text, _ = page_of("<p>One\n  two.</p><p>Three<br>four <b>five</b>.</p><div>six</div>seven<div></div>")
+    text, _ = page_of(
+        "<p>One\n  two.</p><p>Three<br>four <b>five</b>.</p><div>six</div>seven<div></div>"
+    )
     assert text == "One two.\n\nThree\nfour five.\n\nsix\nseven"
 
 
 def test_what_is_hidden_is_not_read():
-    style = (
-        ".gone { display: none } #veiled { visibility: hidden } @media (max-width: 500px) { .wide { display: none } }"
-    )
+    style = ".gone { display: none } #veiled { visibility: hidden } @media (max-width: 500px) { .wide { display: none } }"
     text, actions = page_of(
         '<i class="gone">a</i><i id="veiled">b <a data-passage="Next">no</a><u style="visibility: visible">c</u></i>'
         '<i style="display: none">d</i><i hidden>e</i><i class="wide">f</i><script>g</script><style>h</style>',
@@ -67,9 +71,7 @@ def test_a_link_inside_a_sentence_stays_in_the_text_as_hypertext():
 
 
 def test_a_link_that_is_a_picture_shows_its_alternative_text_or_the_name_of_its_file():
-    pictures = (
-        '<a data-passage="Next"><img src="x.png" alt="A key"></a><br><a data-passage="Next"><img src="old_map.png"></a>'
-    )
+    pictures = '<a data-passage="Next"><img src="x.png" alt="A key"></a><br><a data-passage="Next"><img src="old_map.png"></a>'
     assert page_of(pictures)[1] == ("A key", "old map")
 
 
@@ -80,7 +82,9 @@ def test_the_side_bar_of_a_format_is_not_read():
 
 def test_the_options_of_a_select_are_actions_except_the_one_that_is_chosen():
     options = "<option>red</option><option selected>green</option><option>blue</option>"
-    session, shown = opened(f'<select onchange="story.state.colour = this.value">{options}</select> [[on->Next]]')
+    session, shown = opened(
+        f'<select onchange="story.state.colour = this.value">{options}</select> [[on->Next]]'
+    )
     assert shown.page[1] == ("red", "blue", "on")
     shown = session.press(1)
     assert shown.page[1] == ("red", "green", "on")
@@ -89,7 +93,9 @@ def test_the_options_of_a_select_are_actions_except_the_one_that_is_chosen():
 
 
 def test_a_check_box_is_an_action_that_shows_whether_it_is_ticked():
-    session, shown = opened('<label><input type="checkbox" onchange="story.state.lamp = this.checked"> lamp</label>')
+    session, shown = opened(
+        '<label><input type="checkbox" onchange="story.state.lamp = this.checked"> lamp</label>'
+    )
     assert shown.page[1] == ("[ ] lamp",)
     shown = session.press(0)
     assert (shown.page[1], shown.variables) == (("[x] lamp",), {"lamp": True})
@@ -109,7 +115,10 @@ def test_a_check_box_is_an_action_that_shows_whether_it_is_ticked():
     ],
 )
 def test_the_words_beside_a_check_box_are_its_action_and_are_read_once(boxes: str):
-    assert page_of(f"Wear {boxes} or [[go->Next]].") == ("Wear [ ] hat red blue or go.", ("[ ] hat", "red", "go"))
+    assert page_of(f"Wear {boxes} or [[go->Next]].") == (
+        "Wear [ ] hat red blue or go.",
+        ("[ ] hat", "red", "go"),
+    )
 
 
 def test_the_label_of_a_select_is_read_once():
@@ -129,14 +138,18 @@ def test_what_is_folded_away_is_read_when_it_is_unfolded():
 
 
 def test_a_text_box_takes_the_answer_of_its_name_and_else_a_name():
-    box = '<input type="text" name="{name}" onchange="story.state.{name} = this.value"> [[on->Next]]'
+    box = (
+        '<input type="text" name="{name}" onchange="story.state.{name} = this.value"> [[on->Next]]'
+    )
     for answers, wanted in (({"hero": "Ada"}, "Ada"), ({}, "Alex")):
         session, shown = opened(box.format(name="hero"), answers=answers)
         assert shown.variables == {"hero": wanted}
         session.close()
 
 
-@pytest.mark.parametrize("written", ['id="textbox-hero"', 'name="$Hero"', 'data-varname="hero"', 'id="numberbox-HERO"'])
+@pytest.mark.parametrize(
+    "written", ['id="textbox-hero"', 'name="$Hero"', 'data-varname="hero"', 'id="numberbox-HERO"']
+)
 def test_a_text_box_takes_the_answer_of_its_variable_whatever_its_default_text(written: str):
     box = f'<input {written} value="Bob" onchange="story.state.hero = this.value"> [[on->Next]]'
     for answers, wanted in (
@@ -150,7 +163,9 @@ def test_a_text_box_takes_the_answer_of_its_variable_whatever_its_default_text(w
 
 
 def test_a_nameless_text_box_takes_the_answer_of_the_variable_that_it_sets():
-    session, shown = opened('<input oninput="story.state.hero = this.value"> [[on->Next]]', answers={"hero": "Ada"})
+    session, shown = opened(
+        '<input oninput="story.state.hero = this.value"> [[on->Next]]', answers={"hero": "Ada"}
+    )
     assert shown.variables == {"hero": "Ada"}
     session.close()
 
@@ -164,7 +179,9 @@ def test_a_lone_text_box_is_answered_by_pressing_enter():
 
 
 def test_prompts_are_answered_and_confirmed_and_alerts_dismissed():
-    told = "{{confirm('Sure?')}} {{prompt('Your name?')}} {{prompt('Colour?', 'red')}} {{alert('!')}}"
+    told = (
+        "{{confirm('Sure?')}} {{prompt('Your name?')}} {{prompt('Colour?', 'red')}} {{alert('!')}}"
+    )
     assert page_of(told, answers={"name": "Ada"})[0] == "true Ada red"
 
 
@@ -176,14 +193,14 @@ def test_timed_text_and_promises_settle_before_the_page_is_read():
         "setTimeout(async () => { await null; setTimeout(() => page.append(' last'), 20000); }, 5000);"
     )
     session, shown = opened("", script=f"addEventListener('load', () => {{ {script} }});")
-    assert shown.page[0] == "abc then last"  # nothing can be pressed, so the last word is waited for
+    assert (
+        shown.page[0] == "abc then last"
+    )  # nothing can be pressed, so the last word is waited for
     session.close()
 
 
 def test_an_endless_timer_does_not_keep_a_page_from_being_read():
-    script = (
-        "let n = 0; setInterval(() => { story.state.n = ++n; }, 1); (function again() { setTimeout(again, 0); })();"
-    )
+    script = "let n = 0; setInterval(() => { story.state.n = ++n; }, 1); (function again() { setTimeout(again, 0); })();"
     session, shown = opened("Here. [[on->Next]]", script=script)
     assert shown.page == ("Here. on", ("on",))
     session.close()

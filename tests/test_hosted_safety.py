@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("py_mini_racer")
 
-from drrn.games.hosted.isolate import Isolate, IsolateError, OutOfMemoryError, TimedOutError
-from drrn.games.hosted.source import add_browser, load
+from drrn.stories.hosted.isolate import Isolate, IsolateError, OutOfMemoryError, TimedOutError
+from drrn.stories.hosted.source import add_browser, load
 
 
 def opened(page, **limits):
@@ -48,11 +48,19 @@ def test_a_string_that_doubles_without_end_is_an_error_of_the_story():
 
 
 @pytest.mark.parametrize(
-    "make", ["new Uint8Array(1e7)", "new ArrayBuffer(1e7)", "kept[0].slice()", "Float64Array.from(kept[0])"]
+    "make",
+    [
+        "new Uint8Array(1e7)",
+        "new ArrayBuffer(1e7)",
+        "kept[0].slice()",
+        "Float64Array.from(kept[0])",
+    ],
 )
 def test_binary_buffers_without_end_are_an_error_of_the_story(make):
     with opened("<body>") as isolate, pytest.raises(IsolateError, match="allocation failed"):
-        isolate.evaluate(f"const kept = [new Uint8Array(1e6)]; for (;;) kept.push({make})", seconds=10)
+        isolate.evaluate(
+            f"const kept = [new Uint8Array(1e6)]; for (;;) kept.push({make})", seconds=10
+        )
 
 
 def test_promises_without_end_are_stopped():
@@ -126,7 +134,17 @@ def test_dialogs_leaving_and_reloading_do_not_stop_a_page():
 
 
 @pytest.mark.parametrize(
-    "page", ["", "<", "<html", "<!--", "<script>", "<p>cut in ha", "\0\0", "<table><td><table><a><p><a>" * 50]
+    "page",
+    [
+        "",
+        "<",
+        "<html",
+        "<!--",
+        "<script>",
+        "<p>cut in ha",
+        "\0\0",
+        "<table><td><table><a><p><a>" * 50,
+    ],
 )
 def test_a_page_that_is_cut_or_broken_still_loads(page):
     with opened(page) as isolate:
@@ -151,7 +169,7 @@ def test_without_mini_racer_one_sentence_names_the_cure(monkeypatch):
 
 MANY = """
 import resource, threading
-from drrn.games.hosted.isolate import Isolate
+from drrn.stories.hosted.isolate import Isolate
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

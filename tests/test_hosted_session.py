@@ -13,7 +13,9 @@ import pytest
 from drrn.errors import InputError
 from tests.tiny_engine import tiny_story
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("py_mini_racer") is None, reason="needs drrn[twine]")
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("py_mini_racer") is None, reason="needs drrn[twine]"
+)
 
 FORMATS = Path(__file__).parents[2] / "shared" / "formats"
 STORIES = {  # the same little story in each format: a coin, a lamp that is counted, an ending
@@ -44,7 +46,7 @@ NAMES = ["/".join(path.parts[-3:-1]) for path in PUBLISHED]
 
 
 def session_of(html: str, **settings: dict[str, str]):
-    from drrn.games.hosted.session import Session
+    from drrn.stories.hosted.session import Session
 
     return Session(html, **{"answers": {}, **settings})
 
@@ -81,7 +83,12 @@ ASKING = {  # a passage that asks for names, some with a default text, one that 
         "End": "$Name",
     },
 }
-ASKED = [path for path in PUBLISHED for version in ASKING if "/".join(path.parts[-3:-1]).startswith(version)]
+ASKED = [
+    path
+    for path in PUBLISHED
+    for version in ASKING
+    if "/".join(path.parts[-3:-1]).startswith(version)
+]
 PROMPTING = [path for path in PUBLISHED if path.parts[-3] == "harlowe" and path.parts[-2] >= "2"]
 ANSWERS = {"name": "Ines", "first_pet": "Mog", "age": "7", "other": "no"}
 
@@ -106,7 +113,11 @@ def test_every_format_plays_the_little_story(path: Path):
 
 
 def asked(path: Path) -> dict[str, str]:
-    return next(story for version, story in ASKING.items() if "/".join(path.parts[-3:-1]).startswith(version))
+    return next(
+        story
+        for version, story in ASKING.items()
+        if "/".join(path.parts[-3:-1]).startswith(version)
+    )
 
 
 @pytest.mark.skipif(not ASKED, reason="the story formats are not there (../shared/formats)")
@@ -139,7 +150,11 @@ def test_an_episode_begun_again_is_as_good_as_a_fresh_one(path: Path):
     first = session.open(1)
     pressed(session, pressed(session, first, "Take the lamp"), "Again")
     again = session.open(1)
-    assert (again.page, again.variables, again.passage) == (first.page, first.variables, first.passage)
+    assert (again.page, again.variables, again.passage) == (
+        first.page,
+        first.variables,
+        first.passage,
+    )
     assert pressed(session, again, "Take the lamp").variables["lamps"] == 1
     session.close()
 
@@ -155,7 +170,11 @@ def test_a_state_is_saved_and_restored_by_the_engines_own_means_where_it_has_the
     else:
         pressed(session, pressed(session, shown, "Again"), "Leave")
         back = session.restore(saved)
-        assert (back.page, back.variables, back.passage) == (shown.page, shown.variables, shown.passage)
+        assert (back.page, back.variables, back.passage) == (
+            shown.page,
+            shown.variables,
+            shown.passage,
+        )
         assert pressed(session, back, "Again").variables["lamps"] == 3
     session.close()
 
@@ -174,7 +193,9 @@ def test_clicks_within_a_passage_are_part_of_what_is_saved(kind: str):
 
 
 def test_the_tiny_engine_plays_and_begins_again():
-    session = session_of(tiny_story({"Start": "{{s.n = 1}} [[on->Next]]", "Next": "{{s.n += 1}} [[on->Next]]"}))
+    session = session_of(
+        tiny_story({"Start": "{{s.n = 1}} [[on->Next]]", "Next": "{{s.n += 1}} [[on->Next]]"})
+    )
     first = session.open(3)
     assert (first.passage, first.page, first.variables) == ("Start", ("1 on", ("on",)), {"n": 1})
     session.press(0)
@@ -194,7 +215,11 @@ def test_a_story_without_code_of_its_own_is_rewound_in_the_same_isolate(kind: st
     pressed(session, session.open(2), "Take the lamp")
     rewound, fresh = session.open(3), other.open(3)
     assert session.isolate is isolate
-    assert (rewound.page, rewound.variables, rewound.draws) == (fresh.page, fresh.variables, fresh.draws)
+    assert (rewound.page, rewound.variables, rewound.draws) == (
+        fresh.page,
+        fresh.variables,
+        fresh.draws,
+    )
     session.close()
     other.close()
 
@@ -208,7 +233,9 @@ def test_an_action_that_the_page_does_not_have_is_an_index_error():
 
 
 def test_a_press_that_never_ends_is_one_sentence():
-    session = session_of(tiny_story({"Start": '<button onclick="for (;;);">go</button>'}), seconds=0.5)
+    session = session_of(
+        tiny_story({"Start": '<button onclick="for (;;);">go</button>'}), seconds=0.5
+    )
     session.open(1)
     with pytest.raises(InputError, match=r"passage \"Start\""):
         session.press(0)

@@ -12,27 +12,31 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.authoring.sampled_games import sampled_play
-from drrn.authoring.shares import share_error
 from drrn.cli import main
+from drrn.compiled.solve import random_play
 from drrn.errors import InputError
-from drrn.exact.solve import random_play
-from drrn.games.enumerable import check_outcomes
-from drrn.games.hosted.ahead import Lookahead
-from drrn.games.hosted.assignments import variable_uses
-from drrn.games.hosted.counters import counters
-from drrn.games.hosted.matters import Matters
-from drrn.games.hosted.past import Past
-from drrn.games.hosted.session import Session
-from drrn.games.hosted.stage import LostError, UnlistedError
-from drrn.games.stories.story import Passage, Story
+from drrn.game.enumerable import check_outcomes
+from drrn.stories.hosted.ahead import Lookahead
+from drrn.stories.hosted.assignments import variable_uses
+from drrn.stories.hosted.counters import counters
+from drrn.stories.hosted.matters import Matters
+from drrn.stories.hosted.past import Past
+from drrn.stories.hosted.session import Session
+from drrn.stories.hosted.stage import LostError, UnlistedError
+from drrn.stories.playtest.sampled_games import sampled_play
+from drrn.stories.playtest.shares import share_error
+from drrn.stories.twine.story import Passage, Story
 from tests.small_trainings import SMALL, alike
 from tests.tiny_engine import tiny_story
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("py_mini_racer") is None, reason="needs drrn[twine]")
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("py_mini_racer") is None, reason="needs drrn[twine]"
+)
 
 FORMATS = Path(__file__).parents[2] / "shared" / "formats"
-needs_formats = pytest.mark.skipif(not FORMATS.is_dir(), reason="the story formats are not there (../shared/formats)")
+needs_formats = pytest.mark.skipif(
+    not FORMATS.is_dir(), reason="the story formats are not there (../shared/formats)"
+)
 DICE = {  # one throw of a die: 1 wins, 2 and 3 throw again, the rest loses
     "harlowe": (
         "3.3.9",
@@ -65,11 +69,19 @@ def opened(tmp_path):
 def odds(game):
     """The exact odds of each ending in random play."""
     compiled = drrn.compile_game(game, cache=False)
-    return dict(zip((ending.passage for ending in compiled.endings), random_play(compiled).endings, strict=True))
+    return dict(
+        zip(
+            (ending.passage for ending in compiled.endings),
+            random_play(compiled).endings,
+            strict=True,
+        )
+    )
 
 
 def story(passages, form="sugarcube"):
-    return Story("test", {name: Passage(name, text) for name, text in passages.items()}, format=form)
+    return Story(
+        "test", {name: Passage(name, text) for name, text in passages.items()}, format=form
+    )
 
 
 def test_a_whole_number_that_is_drawn_has_exact_odds(opened):
@@ -83,24 +95,39 @@ def test_a_whole_number_that_is_drawn_has_exact_odds(opened):
             "Lose": "Lost.",
         }
     )
-    assert odds(game) == {"Win": pytest.approx(1 / 4), "Lose": pytest.approx(3 / 4)}  # p = 1/6 + p/3
+    assert odds(game) == {
+        "Win": pytest.approx(1 / 4),
+        "Lose": pytest.approx(3 / 4),
+    }  # p = 1/6 + p/3
 
 
 def test_a_lot_drawn_on_the_first_page_has_exact_odds(opened):
-    game = opened({"Start": "{{Math.floor(Math.random() * 4) ? '[[go->B]]' : '[[go->A]]'}}", "A": "A.", "B": "B."})
+    game = opened(
+        {
+            "Start": "{{Math.floor(Math.random() * 4) ? '[[go->B]]' : '[[go->A]]'}}",
+            "A": "A.",
+            "B": "B.",
+        }
+    )
     assert odds(game) == {"A": pytest.approx(1 / 4), "B": pytest.approx(3 / 4)}
 
 
 def test_a_number_drawn_otherwise_is_refused_with_its_passage(opened):
     game = opened(
-        {"Start": "[[go->Dice]]", "Dice": "{{Math.random() < 0.3 ? 'low' : 'high'}} [[on->End]]", "End": "End."}
+        {
+            "Start": "[[go->Dice]]",
+            "Dice": "{{Math.random() < 0.3 ? 'low' : 'high'}} [[on->End]]",
+            "End": "End.",
+        }
     )
     with pytest.raises(InputError, match=r'"Dice" draws a number by Math\.random\(\)'):
         drrn.compile_game(game, cache=False)
 
 
 def test_an_undo_cannot_be_enumerated_and_says_so(opened):
-    game = opened({"Start": "[[go->End]] [[look->Look]]", "Look": "<<back>> [[on->End]]", "End": "End."})
+    game = opened(
+        {"Start": "[[go->End]] [[look->Look]]", "Look": "<<back>> [[on->End]]", "End": "End."}
+    )
     with pytest.raises(InputError, match="goes back in its history"):
         drrn.compile_game(game, cache=False)
 
@@ -127,7 +154,9 @@ def test_what_a_script_keeps_in_a_global_tells_states_apart(opened):
         script="window.times = 0;",
     )
     compiled = drrn.compile_game(game, cache=False)
-    assert sorted(compiled.texts[compiled.text[state]] for state in np.flatnonzero(compiled.ended)) == ["early", "late"]
+    assert sorted(
+        compiled.texts[compiled.text[state]] for state in np.flatnonzero(compiled.ended)
+    ) == ["early", "late"]
 
 
 def test_a_link_that_loads_the_page_anew_leads_back_to_the_opening(opened):
@@ -143,7 +172,12 @@ def test_a_link_that_loads_the_page_anew_leads_back_to_the_opening(opened):
 
 def test_sampled_odds_come_with_their_standard_error(opened):
     game = opened(
-        {"Start": "[[go->Dice]]", "Dice": "{{Math.random() < 0.25 ? '[[on->A]]' : '[[on->B]]'}}", "A": "A.", "B": "B."}
+        {
+            "Start": "[[go->Dice]]",
+            "Dice": "{{Math.random() < 0.25 ? '[[on->A]]' : '[[on->B]]'}}",
+            "A": "A.",
+            "B": "B.",
+        }
     )
     play = sampled_play(game, 40, seconds=600.0)
     shares = {ending.name: share for ending, share in play.endings.items()}
@@ -152,12 +186,22 @@ def test_sampled_odds_come_with_their_standard_error(opened):
     assert abs(shares["A"].mean - 0.25) < 5 * 0.0685
 
 
-def test_inspect_says_why_it_is_not_compiled_and_samples_instead(opened, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("drrn.authoring.survey.sampled_play", partial(sampled_play, games=5, seconds=600.0))
-    opened({"Start": "[[go->Dice]]", "Dice": "{{Math.random()}} [[on->End]]", "End": "The end of it."})
+def test_inspect_says_why_it_is_not_compiled_and_samples_instead(
+    opened, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(
+        "drrn.stories.playtest.survey.sampled_play", partial(sampled_play, games=5, seconds=600.0)
+    )
+    opened(
+        {"Start": "[[go->Dice]]", "Dice": "{{Math.random()}} [[on->End]]", "End": "The end of it."}
+    )
     main(["inspect", str(tmp_path / "story0.html"), "--engine", "hosted"])
     told = capsys.readouterr().out
-    assert "draws a number by Math.random()" in told and "Random play (5 games" in told and "100 % ± 15.6 %" in told
+    assert (
+        "draws a number by Math.random()" in told
+        and "Random play (5 games" in told
+        and "100 % ± 15.6 %" in told
+    )
     main(["inspect", str(tmp_path / "story0.html"), "--engine", "hosted", "--json"])
     assert json.loads(capsys.readouterr().out)["sampled_play"]["games"] == 5
 
@@ -168,7 +212,9 @@ def test_the_formats_own_draws_have_exact_odds(kind, tmp_path, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     main(["formats", "add", str(FORMATS / kind)])
     version, throw, links = DICE[kind]
-    data = json.dumps({"ifid": "A7F0B8B2-6D0E-4E0C-8C1B-7C1E0D3F9A52", "format": kind, "format-version": version})
+    data = json.dumps(
+        {"ifid": "A7F0B8B2-6D0E-4E0C-8C1B-7C1E0D3F9A52", "format": kind, "format-version": version}
+    )
     path = tmp_path / "dice.twee"
     path.write_text(
         f":: StoryData\n{data}\n\n:: Start\n[[Go->Throw]]\n\n:: Throw\n{throw}{links}\n\n:: Win\nOK\n\n:: Lose\nNo.\n",
@@ -181,7 +227,9 @@ def test_the_formats_own_draws_have_exact_odds(kind, tmp_path, monkeypatch):
 
 def published(passages, kind, version, folder):
     """A Twee file of a format, played by that format's own engine."""
-    data = json.dumps({"ifid": "A7F0B8B2-6D0E-4E0C-8C1B-7C1E0D3F9A52", "format": kind, "format-version": version})
+    data = json.dumps(
+        {"ifid": "A7F0B8B2-6D0E-4E0C-8C1B-7C1E0D3F9A52", "format": kind, "format-version": version}
+    )
     told = "".join(f"\n\n:: {name}\n{text}" for name, text in passages.items())
     path = folder / "told.twee"
     path.write_text(f":: StoryData\n{data}{told}\n", encoding="utf-8")
@@ -199,7 +247,8 @@ def sugarcube_takes(first, much, little, last):
 
 def harlowe_takes(first, last):
     much, little = (
-        f'(link-reveal-goto: "{label}", "Road")[(set: $gold to {gold})]' for label, gold in (("Much", 7), ("Little", 2))
+        f'(link-reveal-goto: "{label}", "Road")[(set: $gold to {gold})]'
+        for label, gold in (("Much", 7), ("Little", 2))
     )
     return {
         "Start": f"(set: $gold to 0){first}Hello.\n\n{much}\n{little}",
@@ -210,12 +259,23 @@ def harlowe_takes(first, last):
 
 SET = ("<<set $gold to 7>>", "<<set $gold to 2>>")
 KEPT = {  # gold that is told two pages later, by something other than its name there
-    "text": sugarcube_takes('<<set $gold to 0>><<set $desc to "$gold coins.">>', *SET, "<<print $desc>>"),
-    "text in a list": sugarcube_takes('<<set $gold to 0, $all to ["$gold coins."]>>', *SET, "<<print $all[0]>>"),
-    "text by code": sugarcube_takes('<<set $all to []>><<run $all.push("$gold coins.")>>', *SET, "<<= $all[0]>>"),
-    "function": sugarcube_takes('<<set setup.told to () => $gold + " coins.">>', *SET, "<<= setup.told()>>"),
+    "text": sugarcube_takes(
+        '<<set $gold to 0>><<set $desc to "$gold coins.">>', *SET, "<<print $desc>>"
+    ),
+    "text in a list": sugarcube_takes(
+        '<<set $gold to 0, $all to ["$gold coins."]>>', *SET, "<<print $all[0]>>"
+    ),
+    "text by code": sugarcube_takes(
+        '<<set $all to []>><<run $all.push("$gold coins.")>>', *SET, "<<= $all[0]>>"
+    ),
+    "function": sugarcube_takes(
+        '<<set setup.told to () => $gold + " coins.">>', *SET, "<<= setup.told()>>"
+    ),
     "memory": sugarcube_takes(
-        "", '<<run memorize("gold", 7)>>', '<<run memorize("gold", 2)>>', '<<= recall("gold", 0)>> coins.'
+        "",
+        '<<run memorize("gold", 7)>>',
+        '<<run memorize("gold", 2)>>',
+        '<<= recall("gold", 0)>> coins.',
     ),
     "storage": sugarcube_takes(
         "",
@@ -225,7 +285,9 @@ KEPT = {  # gold that is told two pages later, by something other than its name 
     ),
     "macro": harlowe_takes("(set: $purse to (macro: [(output:)[$gold coins.]]))", "($purse:)"),
     "text in Harlowe": harlowe_takes('(set: $purse to "$gold coins.")', "$purse"),
-    "lambda": harlowe_takes("(set: $few to each _n where _n <= $gold)", "(print: (find: $few, 2, 7)'s last) coins."),
+    "lambda": harlowe_takes(
+        "(set: $few to each _n where _n <= $gold)", "(print: (find: $few, 2, 7)'s last) coins."
+    ),
 }
 
 
@@ -236,14 +298,18 @@ def test_what_is_told_by_something_kept_tells_states_apart(how, tmp_path, monkey
     kind, version = ("sugarcube", "2.36.1") if "<<" in KEPT[how]["Start"] else ("harlowe", "3.3.9")
     game = published(KEPT[how], kind, version, tmp_path)
     compiled = drrn.compile_game(game, cache=False)
-    endings = sorted(compiled.texts[compiled.text[state]] for state in np.flatnonzero(compiled.ended))
+    endings = sorted(
+        compiled.texts[compiled.text[state]] for state in np.flatnonzero(compiled.ended)
+    )
     assert endings == ["2 coins.", "7 coins."] and len(compiled) == 5
     game.close()
 
 
 @needs_formats
 @pytest.mark.parametrize("condition", ["$x > 2 and it < 6", "$x > 2 and < 6", "$x is 3 or 4 or 5"])
-def test_a_variable_that_is_compared_again_without_its_name_has_exact_odds(condition, tmp_path, monkeypatch):
+def test_a_variable_that_is_compared_again_without_its_name_has_exact_odds(
+    condition, tmp_path, monkeypatch
+):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     halls = {
         f"Hall {n}": f"(set: $x to it + 1)A hall. {f'[[On->Hall {n + 1}]]' if n < 7 else ''} [[Out->Gate]]"
@@ -258,7 +324,10 @@ def test_a_variable_that_is_compared_again_without_its_name_has_exact_odds(condi
         "Bad": "At the wrong time.",
     }
     game = published(passages, "harlowe", "3.3.9", tmp_path)
-    assert odds(game) == {"Good": pytest.approx(7 / 32), "Bad": pytest.approx(25 / 32)}  # 1/8 + 1/16 + 1/32
+    assert odds(game) == {
+        "Good": pytest.approx(7 / 32),
+        "Bad": pytest.approx(25 / 32),
+    }  # 1/8 + 1/16 + 1/32
     game.close()
 
 
@@ -275,13 +344,19 @@ def test_storage_that_grows_with_every_page_is_brought_back_as_it_was(tmp_path, 
     }
     game = published(passages, "sugarcube", "2.36.1", tmp_path)
     compiled = drrn.compile_game(game, cache=False)
-    assert sorted(compiled.texts[compiled.text[s]] for s in np.flatnonzero(compiled.ended)) == ["0", "1", "2"]
+    assert sorted(compiled.texts[compiled.text[s]] for s in np.flatnonzero(compiled.ended)) == [
+        "0",
+        "1",
+        "2",
+    ]
     game.close()
 
 
 @needs_formats
 @pytest.mark.parametrize("name", ["last-tram", "lighthouse-garden"])
-def test_every_step_of_our_own_examples_is_among_the_outcomes_that_are_listed(name, tmp_path, monkeypatch):
+def test_every_step_of_our_own_examples_is_among_the_outcomes_that_are_listed(
+    name, tmp_path, monkeypatch
+):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     main(["formats", "add", str(FORMATS)])
     game = drrn.make(Path(__file__).parents[1] / "examples" / f"{name}.twee", engine="hosted")
@@ -291,10 +366,20 @@ def test_every_step_of_our_own_examples_is_among_the_outcomes_that_are_listed(na
 
 def test_a_variable_matters_until_its_last_reader():
     ahead = Lookahead(
-        story({"A": "<<set $x to 1>>[[B]]", "B": "<<if $x is 1>>yes<</if>>[[C]]", "C": "[[D]]", "D": "End."}), True
+        story(
+            {
+                "A": "<<set $x to 1>>[[B]]",
+                "B": "<<if $x is 1>>yes<</if>>[[C]]",
+                "C": "[[D]]",
+                "D": "End.",
+            }
+        ),
+        True,
     )
     assert ahead.may_be_read("A", "x")
-    assert not ahead.may_be_read("B", "x") and not ahead.may_be_read("C", "x")  # B has read it, and is done
+    assert not ahead.may_be_read("B", "x") and not ahead.may_be_read(
+        "C", "x"
+    )  # B has read it, and is done
 
 
 def test_a_variable_that_only_sets_itself_never_matters():
@@ -307,14 +392,18 @@ def test_a_variable_that_only_sets_itself_never_matters():
 def test_a_variable_that_is_set_before_it_is_read_does_not_matter():
     ahead = Lookahead(story({"A": "[[B]]", "B": "(set: $x to 1)It is $x. [[A]]"}, "harlowe"), True)
     assert not ahead.may_be_read("A", "x")
-    in_a_hook = Lookahead(story({"A": "[[B]]", "B": "(if: $y)[(set: $x to 1)]It is $x. [[A]]"}, "harlowe"), True)
+    in_a_hook = Lookahead(
+        story({"A": "[[B]]", "B": "(if: $y)[(set: $x to 1)]It is $x. [[A]]"}, "harlowe"), True
+    )
     assert in_a_hook.may_be_read("A", "x")
 
 
 def test_a_variable_in_what_a_widget_keeps_matters_everywhere():
     widgets = '<<widget "note">><<set $log to _args[0]>><</widget>><<widget "keep" container>><<set $log to _contents>>'
     for call in ('<<note "You have $gold.">>', "<<keep>>You have $gold.<</keep>>"):
-        told = story({"W": widgets, "A": f"{call}<<set $x to 1>>$x[[B]]", "B": "[[C]]", "C": "$log"})
+        told = story(
+            {"W": widgets, "A": f"{call}<<set $x to 1>>$x[[B]]", "B": "[[C]]", "C": "$log"}
+        )
         ahead = Lookahead(told, True)
         assert ahead.may_be_read("B", "gold") and not ahead.may_be_read("B", "x")
 
@@ -329,7 +418,9 @@ def test_a_counter_counts_as_far_as_it_is_compared():
     assert counters(["<<set $c += 1>><<if $c gte 5>>$c<</if>>"]) == {}  # it is shown
     assert counters(["<<set $c -= 1>><<if $c gte 5>>late<</if>>"]) == {}  # it falls
     assert counters(["(set: $c to it + 1)(if: $c > 2 and $d < 4)[late]"]) == {"c": 3.0, "d": 5.0}
-    assert counters(["(set: $c to it + 1)(if: $c > 2 and it < 6)[late]"]) == {}  # compared without its name
+    assert (
+        counters(["(set: $c to it + 1)(if: $c > 2 and it < 6)[late]"]) == {}
+    )  # compared without its name
     assert counters(["(set: $c to it + 1)(if: 10 - $c > 2)[early]"]) == {}  # part of a sum
 
 
@@ -345,7 +436,9 @@ def test_an_unknown_formats_variables_all_matter():
     assert not matters.reads_names and matters.ahead.may_be_read("B", "anything")
 
 
-def test_worker_processes_play_a_story_that_cannot_be_compiled_to_the_same_numbers(opened, tmp_path):
+def test_worker_processes_play_a_story_that_cannot_be_compiled_to_the_same_numbers(
+    opened, tmp_path
+):
     opened(
         {
             "Start": "{{Math.random() < 0.5 ? 'Heads' : 'Tails'}}.<p>[[Left->A]]</p><p>[[Right->B]]</p>",
@@ -380,12 +473,12 @@ def test_what_a_library_of_sounds_keeps_tells_no_states_apart(opened):
 def test_a_page_that_draws_very_many_lots_is_come_back_to_by_few_attempts(tmp_path, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     main(["formats", "add", str(FORMATS / "sugarcube")])
-    noise = (
-        "<<for _i = 0; _i lt 60; _i++>><<= random(0, 1)>><</for>><<run window.n = (window.n || 0) + 1>><<= window.n>>"
-    )
+    noise = "<<for _i = 0; _i lt 60; _i++>><<= random(0, 1)>><</for>><<run window.n = (window.n || 0) + 1>><<= window.n>>"
     pages = {"Start": "[[Go->Noise]]", "Noise": f"{noise} [[On->End]]", "End": "End."}
     game, attempts, restore = published(pages, "sugarcube", "2.37.3", tmp_path), [], Session.restore
-    monkeypatch.setattr(Session, "restore", lambda self, saved: attempts.append(saved) or restore(self, saved))
+    monkeypatch.setattr(
+        Session, "restore", lambda self, saved: attempts.append(saved) or restore(self, saved)
+    )
     start = next(iter(game.opening()))[1]
     for page in [game.after(start, 0, key) for key in range(7)]:  # more than there are engines
         with suppress(LostError, UnlistedError):

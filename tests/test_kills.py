@@ -6,7 +6,9 @@ from tests.kills import COMMANDS, KillTest, is_of_an_orphan
 
 
 @pytest.mark.parametrize("what", COMMANDS, ids=lambda what: what.name)
-def test_a_command_killed_at_a_random_moment_leaves_the_same_bytes(what, tmp_path, jobs_here, drawn_curves):
+def test_a_command_killed_at_a_random_moment_leaves_the_same_bytes(
+    what, tmp_path, jobs_here, drawn_curves
+):
     KillTest(tmp_path, seed=1).test(what, 1)
 
 
@@ -18,7 +20,10 @@ SPAWN += '  File "/usr/lib/python3.11/multiprocessing/spawn.py", line 122, in sp
     ("error", "expected"),
     [
         (f"{SPAWN}EOFError: Ran out of input\n", True),
-        (f"{SPAWN}{SPAWN}BrokenPipeError: [Errno 32] Broken pipe\nEOFError\n", True),  # two at once, line by line
+        (
+            f"{SPAWN}{SPAWN}BrokenPipeError: [Errno 32] Broken pipe\nEOFError\n",
+            True,
+        ),  # two at once, line by line
         (f"{SPAWN}ValueError: of a worker\n", False),
         (f'{SPAWN}  File "/drrn/training/record.py", line 1, in keep\nEOFError\n', False),
         (f"{SPAWN}EOFError\n{SPAWN}KeyError: 1\n", False),

@@ -67,7 +67,11 @@ def test_a_link_after_words_told_by_a_condition_is_hypertext(see):
 
 
 def test_empty_lines_come_one_at_a_time_and_blanks_are_tidied(see):
-    assert see("  One.  \n\n\n[[Go|A]]\n\n\n\nTwo   three.\t\n") == ("One.\n\nTwo three.", ("Go",), False)
+    assert see("  One.  \n\n\n[[Go|A]]\n\n\n\nTwo   three.\t\n") == (
+        "One.\n\nTwo three.",
+        ("Go",),
+        False,
+    )
 
 
 def test_the_same_way_offered_twice_is_one_action(see):

@@ -10,8 +10,8 @@ from drrn.learning.menus import Menus
 from drrn.learning.replay import Priorities, ReplayBuffer, Transitions, batches_of
 from drrn.learning.steps import n_step_rewards
 from drrn.playing.trajectory import Moments, Trajectory
+from drrn.runs.train import Trainer
 from drrn.settings import Settings
-from drrn.training.train import Trainer
 
 
 def test_an_ending_bootstraps_nothing():
@@ -63,12 +63,16 @@ def test_one_step_transitions_tell_an_ending_from_a_stop():
     ended = Moments([(trajectory([1.0, 2.0], ended=True), t) for t in (0, 1)]).transitions(0.5, 1)
     assert ended.rewards.tolist() == [1.0, 2.0] and ended.discounts.tolist() == [0.5, 0.5]
     assert ended.next_actions.padded().tolist() == [[0, 1], [-1, -1]]
-    stopped = Moments([(trajectory([1.0, 2.0], ended=False), t) for t in (0, 1)]).transitions(0.5, 1)
+    stopped = Moments([(trajectory([1.0, 2.0], ended=False), t) for t in (0, 1)]).transitions(
+        0.5, 1
+    )
     assert stopped.next_actions.padded().tolist() == [[0, 1], [0, 1]]
 
 
 def test_n_step_rewards_are_discounted_and_cut_at_the_end():
-    found = Moments([(trajectory([1.0, 2.0, 4.0], ended=False), t) for t in range(3)]).transitions(0.5, 2)
+    found = Moments([(trajectory([1.0, 2.0, 4.0], ended=False), t) for t in range(3)]).transitions(
+        0.5, 2
+    )
     assert found.rewards.tolist() == [2.0, 4.0, 4.0]
     assert found.discounts.tolist() == [0.25, 0.25, 0.5]
     assert found.next_states.tolist() == [2, 3, 3]
@@ -78,7 +82,9 @@ def some(count, width=2, start=0):
     ids = np.arange(start, start + count)
     menu = Menus.of_padded(np.tile(np.arange(width), (count, 1)))
     numbers = ids.astype(np.float32)
-    return Transitions(ids, menu, np.zeros(count, np.int64), numbers, np.ones(count, np.float32), ids + 1, menu)
+    return Transitions(
+        ids, menu, np.zeros(count, np.int64), numbers, np.ones(count, np.float32), ids + 1, menu
+    )
 
 
 def test_a_full_replay_buffer_overwrites_the_oldest():
@@ -104,7 +110,13 @@ def test_priorities_draw_in_proportion():
     drawn_places = tree.draw((np.arange(800) + 0.5) / 800)
     assert np.bincount(drawn_places, minlength=5).tolist() == [100, 0, 300, 0, 400]
     tree.set(np.array([2]), np.array([0.0]))
-    assert np.bincount(tree.draw((np.arange(500) + 0.5) / 500), minlength=5).tolist() == [100, 0, 0, 0, 400]
+    assert np.bincount(tree.draw((np.arange(500) + 0.5) / 500), minlength=5).tolist() == [
+        100,
+        0,
+        0,
+        0,
+        400,
+    ]
     assert tree.share(np.array([0, 4])).tolist() == [0.2, 0.8]
 
 
@@ -120,9 +132,15 @@ def test_a_prioritised_replay_buffer_draws_what_surprised_it_and_counts_it_less(
 
 def test_the_online_form_learns_after_every_step_the_last_one_of_a_round_too(story):
     game = story(":: Start\nA door.\n\n[[Go in.|In]]\n\n:: In\nA room.\n")
-    settings = Settings(form="online", episodes_per_round=1, rounds=3, replicas=1, hidden=4, batch_size=2)
+    settings = Settings(
+        form="online", episodes_per_round=1, rounds=3, replicas=1, hidden=4, batch_size=2
+    )
     trainer = Trainer(game, settings, torch.device("cpu"))
-    assert [done.transitions for done in trainer.train()] == [2, 2, 2]  # a step a round, a mini-batch a step
+    assert [done.transitions for done in trainer.train()] == [
+        2,
+        2,
+        2,
+    ]  # a step a round, a mini-batch a step
     assert trainer.learner.updates == [3]
 
 

@@ -10,7 +10,7 @@ import drrn
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.processes import locked, temporary_folder
-from drrn.training.record import Run
+from drrn.runs.record import Run
 from tests.runs import numbers, resuming, same, train
 
 HOLD = """
@@ -26,7 +26,10 @@ def test_a_run_that_another_process_is_at_work_on_is_left_alone(tale, tmp_path, 
     train(tale, tmp_path / "run", "--rounds", "1")
     before = numbers(tmp_path / "run")
     with Run(tmp_path / "run").locked():
-        for second in (resuming(tmp_path / "run"), ["train", str(tale), "--out", str(tmp_path / "run")]):
+        for second in (
+            resuming(tmp_path / "run"),
+            ["train", str(tale), "--out", str(tmp_path / "run")],
+        ):
             capsys.readouterr()
             assert main(second) == 2
             error = capsys.readouterr().err

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import drrn
-from drrn.games import Observation
+from drrn.game.contract import Observation
 from drrn.learning import menus as ragged
 from drrn.learning.episode_memory import EpisodeMemory
 from drrn.learning.equations import q_targets, values_of_pairs
@@ -23,7 +23,7 @@ def narrow(monkeypatch, most):
     for module in ("drrn.models.base", "drrn.learning.menus", "drrn.learning.replay", "drrn.learning.return_learning",
                    "drrn.playing.stepped_rollouts"):  # fmt: skip
         monkeypatch.setattr(f"{module}.NARROW", most)
-    monkeypatch.setattr("drrn.games.compiled.lockstep.WIDE", most)
+    monkeypatch.setattr("drrn.compiled.lockstep.WIDE", most)
 
 
 class Hall:
@@ -44,8 +44,14 @@ class Hall:
         if state == "room":
             return Observation("A room.", ("enter the hall", "go home"))
         if state == "hall":
-            return Observation("A hall.", tuple(f"door {n % 10} of row {n // 10}" for n in range(self.doors)))
-        return Observation("Home.", (), 1.0) if state == "out" else Observation("Inside.", (), 9.0 * (state % 10 == 3))
+            return Observation(
+                "A hall.", tuple(f"door {n % 10} of row {n // 10}" for n in range(self.doors))
+            )
+        return (
+            Observation("Home.", (), 1.0)
+            if state == "out"
+            else Observation("Inside.", (), 9.0 * (state % 10 == 3))
+        )
 
     def reset(self, seed=None):
         self.state = "room"
@@ -86,10 +92,14 @@ def test_a_store_keeps_a_wide_menu_once_and_lets_go_of_what_is_not_used():
 
 def transitions(count, wide, start=0):
     """So many, of which every tenth page is wide; each small one has an action of its own."""
-    lists = [list(range(wide)) if n % 10 == 0 else [n % 50, 1] for n in range(start, start + count + 1)]
+    lists = [
+        list(range(wide)) if n % 10 == 0 else [n % 50, 1] for n in range(start, start + count + 1)
+    ]
     menus, numbers = Menus.of(lists), np.zeros(count, np.float32)
     ids = np.arange(start, start + count)
-    return Transitions(ids, menus[:count], np.zeros(count, np.int64), numbers, numbers, ids + 1, menus[1:])
+    return Transitions(
+        ids, menus[:count], np.zeros(count, np.int64), numbers, numbers, ids + 1, menus[1:]
+    )
 
 
 def test_memory_follows_the_links_not_the_widest_menu():
@@ -108,14 +118,18 @@ def test_a_full_buffer_forgets_the_menus_of_what_it_overwrote():
     assert [row[row >= 0].tolist() for row in here.actions.padded(100)] == expected
     other = ReplayBuffer(capacity=50)
     other.restore(buffer.state())
-    assert np.array_equal(other.at(np.arange(50)).next_actions, buffer.at(np.arange(50)).next_actions)
+    assert np.array_equal(
+        other.at(np.arange(50)).next_actions, buffer.at(np.arange(50)).next_actions
+    )
 
 
 def test_the_state_of_a_buffer_that_kept_menus_side_by_side_is_still_read():
     old = {"states": [1, 2], "actions": [[5, 6], [7, -1]], "taken": [1, 0], "rewards": [0.5, 1.0], "discounts": [1, 1],
            "next_states": [2, 3], "next_actions": [[7, -1], [-1, -1]]}  # fmt: skip
     buffer = ReplayBuffer(capacity=9)
-    buffer.restore({**{name: np.array(values) for name, values in old.items()}, "count": 2, "largest": 1.0})
+    buffer.restore(
+        {**{name: np.array(values) for name, values in old.items()}, "count": 2, "largest": 1.0}
+    )
     found = buffer.at(np.arange(2))
     assert found.actions.padded(2).tolist() == old["actions"]
     assert found.next_actions.padded(2).tolist() == old["next_actions"]
@@ -131,11 +145,15 @@ def test_a_model_scores_wide_pages_in_pieces_as_it_does_whole(monkeypatch):
     whole = built.q(pages)
     narrow(monkeypatch, 4)
     monkeypatch.setattr(base, "PAIRS_AT_ONCE", 6)
-    assert torch.allclose(built.q(pages)[torch.from_numpy(pages.mask)], whole[torch.from_numpy(pages.mask)])
+    assert torch.allclose(
+        built.q(pages)[torch.from_numpy(pages.mask)], whole[torch.from_numpy(pages.mask)]
+    )
 
 
 @pytest.mark.parametrize("name", ["drrn", "per-action", "table"])
-@pytest.mark.parametrize("settings", [{}, {"target_every": 2, "double": True}], ids=["plain", "double"])
+@pytest.mark.parametrize(
+    "settings", [{}, {"target_every": 2, "double": True}], ids=["plain", "double"]
+)
 def test_learning_from_ragged_menus_is_learning_from_padded_ones(monkeypatch, name, settings):
     def taught():
         built = model(name, seeds=(0, 1))
@@ -148,7 +166,9 @@ def test_learning_from_ragged_menus_is_learning_from_padded_ones(monkeypatch, na
             taken = np.array([int(chance.integers(len(menu))) for menu in shown])
             states, after = chance.integers(3, size=60), chance.integers(3, size=60)
             discounts = np.full(60, 0.9, np.float32)
-            buffer.add(Transitions(states, menus[:60], taken, rewards, discounts, after, menus[60:]))
+            buffer.add(
+                Transitions(states, menus[:60], taken, rewards, discounts, after, menus[60:])
+            )
         learning.learn([np.random.default_rng(r) for r in range(2)])
         return built.state()
 
@@ -171,7 +191,10 @@ def test_the_best_of_pairs_is_the_best_of_each_page():
 
 
 def test_a_memory_of_episodes_is_valued_alike_however_its_pages_are_laid_out(monkeypatch):
-    episodes = [([(n % 3, list(range(n + 1)), n, float(n)), (5, [1, 2], 1, 1.0)], (9, [])) for n in range(12)]
+    episodes = [
+        ([(n % 3, list(range(n + 1)), n, float(n)), (5, [1, 2], 1, 1.0)], (9, []))
+        for n in range(12)
+    ]
 
     def means():
         memory = EpisodeMemory(1000)
@@ -216,6 +239,8 @@ def test_groups_of_pages_waste_less_than_they_hold():
 def test_pages_with_the_taken_action_alone_are_enough_for_models_that_do_not_see_the_menu():
     buffer = ReplayBuffer(capacity=99)
     buffer.add(transitions(30, 20))
-    whole, alone = (batches_of([buffer], [np.arange(30)], 10, menus=menus) for menus in (True, False))
+    whole, alone = (
+        batches_of([buffer], [np.arange(30)], 10, menus=menus) for menus in (True, False)
+    )
     assert np.array_equal(whole.chosen, alone.chosen) and alone.pages.actions.shape[-1] == 1
     assert np.array_equal(whole.next_pages.actions, alone.next_pages.actions)

@@ -27,7 +27,10 @@ def tower(built, side, text, layers):
     w1 = table.weight[0, : len(table.vocabulary)].numpy()
     hidden = [np.tanh(bag(texts, text) @ w1 + built.weights[f"{side} b1"][0, 0].numpy())]
     for layer in range(2, layers + 1):
-        w, b = built.weights[f"{side} W{layer}"][0].numpy(), built.weights[f"{side} b{layer}"][0, 0].numpy()
+        w, b = (
+            built.weights[f"{side} W{layer}"][0].numpy(),
+            built.weights[f"{side} b{layer}"][0, 0].numpy(),
+        )
         hidden.append(np.tanh(hidden[-1] @ w + b))
     return hidden
 
@@ -76,7 +79,9 @@ def batches(built, reward=1.0, taken=(1, 0, 0, 2)):
     wide = Pages(now.states[None], now.actions[None])
     ending = Pages(now.states[None], np.full_like(now.actions[None], -1))
     ones = np.ones((1, replicas, 4), np.float32)
-    return Batches(wide, np.tile(np.array(taken), (1, replicas, 1)), reward * ones, ones, ending, ones)
+    return Batches(
+        wide, np.tile(np.array(taken), (1, replicas, 1)), reward * ones, ones, ending, ones
+    )
 
 
 def state_of(built):
@@ -111,7 +116,9 @@ def test_one_update_follows_the_back_propagation_of_the_papers_appendix():
     after = state_of(built)
     for name, gradient in expected.items():
         moved = (before[name] - after[name])[0].numpy() / rate
-        assert np.allclose(moved[: len(gradient)] if moved.shape[0] > 1 else moved[0], gradient, atol=2e-4), name
+        assert np.allclose(
+            moved[: len(gradient)] if moved.shape[0] > 1 else moved[0], gradient, atol=2e-4
+        ), name
 
 
 @pytest.mark.parametrize(
@@ -129,10 +136,16 @@ def test_every_models_update_agrees_with_finite_differences(name, interaction):
     whole = batches(built)
 
     def loss():
-        q = built.q(shown(built)).gather(2, torch.from_numpy(whole.taken[0]).unsqueeze(2)).squeeze(2)
+        q = (
+            built.q(shown(built))
+            .gather(2, torch.from_numpy(whole.taken[0]).unsqueeze(2))
+            .squeeze(2)
+        )
         return 0.5 * ((1.0 - q.double()) ** 2).sum().item()
 
-    tensors = dict(built.weights) | {f"table {key}": table.weight for key, table in built.tables.items()}
+    tensors = dict(built.weights) | {
+        f"table {key}": table.weight for key, table in built.tables.items()
+    }
     numeric = {}
     generator = np.random.default_rng(0)
     for key, tensor in tensors.items():
@@ -175,7 +188,11 @@ def test_the_linear_model_is_linear_in_the_counts():
     w = {key: table.weight[0].numpy() for key, table in built.tables.items()}
     x = bag(built.store.states, STATES[1]) @ w["state"][: len(built.store.states.vocabulary)]
     for place, action in enumerate(["turn", "wait"]):
-        x = x + bag(built.store.actions, action) @ w[f"action {place}"][: len(built.store.actions.vocabulary)]
+        x = (
+            x
+            + bag(built.store.actions, action)
+            @ w[f"action {place}"][: len(built.store.actions.vocabulary)]
+        )
     assert np.allclose(built.q(page)[0, 1].numpy(), x, atol=1e-5)
 
 
@@ -188,7 +205,9 @@ def test_a_replica_among_five_learns_the_same_as_alone(name):
             learn.update(batches(built))
     assert torch.allclose(together.q(shown(together))[3], alone.q(shown(alone))[0], atol=1e-6)
     if name != "table":
-        assert not torch.allclose(together.q(shown(together))[2], alone.q(shown(alone))[0], atol=1e-3)
+        assert not torch.allclose(
+            together.q(shown(together))[2], alone.q(shown(alone))[0], atol=1e-3
+        )
 
 
 def test_first_weights_are_small_and_depend_on_word_and_seed_only():
@@ -212,7 +231,9 @@ def test_a_word_that_a_replica_never_met_counts_for_nothing():
     built = model(seeds=(0, 1))
     new = built.store.states.id("the sea is grey zeppelin")
     built.meet(0, np.array([new]), np.arange(0))
-    page = Pages(np.array([[built.store.states.id(STATES[0]), new]] * 2), np.zeros((2, 2, 1), np.int64))
+    page = Pages(
+        np.array([[built.store.states.id(STATES[0]), new]] * 2), np.zeros((2, 2, 1), np.int64)
+    )
     q = built.q(page)[:, :, 0]
     assert q[0, 0] != q[0, 1] and q[1, 0] == q[1, 1]
 
@@ -235,7 +256,9 @@ def test_the_model_in_the_docs_learns(monkeypatch, tmp_path):
     from pathlib import Path
 
     text = (Path(__file__).parents[1] / "docs/training.md").read_text(encoding="utf-8")
-    code = next(block for block in text.split("```python\n") if "class Additive" in block).split("```")[0]
+    code = next(block for block in text.split("```python\n") if "class Additive" in block).split(
+        "```"
+    )[0]
     (tmp_path / "additive.py").write_text(code, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     built = model("additive:Additive")
@@ -272,14 +295,19 @@ def learned(way, size, monkeypatch, *, by_texts, by_hand):
         built = model(**{"seeds": (3, 4), **WAYS[way]})
         learn = learner(built, 0.05)
         errors = learn.update(random_batches(built, size))
-        assert learn.updates == [6, 6 if size > 1 else 5]  # the last batch of one has none of the last replica
+        assert learn.updates == [
+            6,
+            6 if size > 1 else 5,
+        ]  # the last batch of one has none of the last replica
         tables = {name: table.weight for name, table in built.tables.items()}
         return {"errors": torch.from_numpy(errors), **built.weights, **tables}
 
 
 @pytest.mark.parametrize("size", [1, 8])
 @pytest.mark.parametrize("way", WAYS)
-def test_words_moved_by_their_texts_or_by_hand_end_where_words_moved_one_by_one_do(way, size, monkeypatch):
+def test_words_moved_by_their_texts_or_by_hand_end_where_words_moved_one_by_one_do(
+    way, size, monkeypatch
+):
     plain = learned(way, size, monkeypatch, by_texts=False, by_hand=False)
     by_texts = learned(way, size, monkeypatch, by_texts=True, by_hand=False)
     by_hand = learned(way, size, monkeypatch, by_texts=True, by_hand=True)
@@ -312,11 +340,15 @@ def test_texts_without_a_word_are_learned_from_too(name, monkeypatch):
 
 
 def test_a_place_of_the_menu_that_no_page_of_the_batches_fills_is_learned_from_too():
-    built = model("max-action", most_actions=4)  # as the widest page of a story, which few episodes come to
+    built = model(
+        "max-action", most_actions=4
+    )  # as the widest page of a story, which few episodes come to
     some = random_batches(built, 4)
 
     def wider(pages):
-        return Pages(pages.states, np.pad(pages.actions, [(0, 0)] * 3 + [(0, 1)], constant_values=-1))
+        return Pages(
+            pages.states, np.pad(pages.actions, [(0, 0)] * 3 + [(0, 1)], constant_values=-1)
+        )
 
     some = dataclasses.replace(some, pages=wider(some.pages), next_pages=wider(some.next_pages))
     assert np.isfinite(learner(built, 0.05).update(some)).all()
@@ -326,22 +358,33 @@ def test_a_place_of_the_menu_that_no_page_of_the_batches_fills_is_learned_from_t
 def test_q_values_that_grow_beyond_all_bounds_are_no_result(name):
     built = model(name)
     learn = learner(built, 1e9)
-    with pytest.raises(InputError, match="beyond all bounds at η = 1e\\+09: give a smaller learning rate"):
+    with pytest.raises(
+        InputError, match="beyond all bounds at η = 1e\\+09: give a smaller learning rate"
+    ):
         for _ in range(5):
             learn.update(random_batches(built, 8))
 
 
 @pytest.mark.parametrize("way", ["drrn", "bilinear", "per-action", "max-action"])
-def test_learning_that_is_interrupted_leaves_the_words_moved_as_far_as_the_other_weights(way, monkeypatch):
+def test_learning_that_is_interrupted_leaves_the_words_moved_as_far_as_the_other_weights(
+    way, monkeypatch
+):
     from drrn.learning.fast import by_hand
 
     interrupted, few = model(**WAYS[way]), model(**WAYS[way])
     some = random_batches(interrupted, 8)
     learner(few, 0.05).update(
-        dataclasses.replace(some, **{f.name: getattr(some, f.name)[:3] for f in dataclasses.fields(some)})
+        dataclasses.replace(
+            some, **{f.name: getattr(some, f.name)[:3] for f in dataclasses.fields(some)}
+        )
     )
-    place, name, times = (by_hand.Side, "forward", 6) if way == "drrn" else (type(interrupted), "forward", 7)
-    usual, calls = getattr(place, name), []  # forward: for the next page and for this one at each update
+    place, name, times = (
+        (by_hand.Side, "forward", 6) if way == "drrn" else (type(interrupted), "forward", 7)
+    )
+    usual, calls = (
+        getattr(place, name),
+        [],
+    )  # forward: for the next page and for this one at each update
 
     def interrupt(*arguments):
         calls.append(name)
@@ -356,4 +399,6 @@ def test_learning_that_is_interrupted_leaves_the_words_moved_as_far_as_the_other
             learn.update(some)
     assert not learn.views
     assert not any(weight.requires_grad for weight in interrupted.weights.values())
-    torch.testing.assert_close(interrupted.q(shown(interrupted)), few.q(shown(few)), rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(
+        interrupted.q(shown(interrupted)), few.q(shown(few)), rtol=1e-4, atol=1e-6
+    )

@@ -7,16 +7,25 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.experiments.added import ADDED, BAG_VECTORS, BOW_DQN, DRRN_BAG, DRRN_LSTM, ENCODERS, LSTM, SUITE_GRU
-from drrn.experiments.folder import Results
-from drrn.experiments.games import SuiteFiles, experiment_games, suite_games
-from drrn.experiments.plan import BEST, ON_REQUEST, Scale, settings_of, variants_of
-from drrn.experiments.quests import PLAYED, keep_played, share_done
-from drrn.experiments.running import Work, hashes_of
-from drrn.reports.encoders import encoder_verdicts
-from drrn.reports.parser import nearly_all, on_par
-from drrn.reports.result_set import ResultSet
-from drrn.training.record import Run
+from drrn.lab.experiments.added import (
+    ADDED,
+    BAG_VECTORS,
+    BOW_DQN,
+    DRRN_BAG,
+    DRRN_LSTM,
+    ENCODERS,
+    LSTM,
+    SUITE_GRU,
+)
+from drrn.lab.experiments.folder import Results
+from drrn.lab.experiments.games import SuiteFiles, experiment_games, suite_games
+from drrn.lab.experiments.plan import BEST, ON_REQUEST, Scale, settings_of, variants_of
+from drrn.lab.experiments.quests import PLAYED, keep_played, share_done
+from drrn.lab.experiments.running import Work, hashes_of
+from drrn.lab.reports.encoders import encoder_verdicts
+from drrn.lab.reports.parser import nearly_all, on_par
+from drrn.lab.reports.result_set import ResultSet
+from drrn.runs.record import Run
 from tests.cut_jobs import assert_cut_job_ends_alike
 from tests.suite_files import game_file
 
@@ -30,8 +39,20 @@ def read(tmp_path_factory):
     """Results of all encoders on a small game."""
     folder = tmp_path_factory.mktemp("encoders")
     vectors = folder / "small.txt"
-    vectors.write_text("".join(f"{word} {number}.5 1\n" for number, word in enumerate(("the", "a", "to", "wait"))))
-    command = [*COMMAND, "--only", "encoders", "--games", "long-watch", "--seeds", "2", "--vectors", str(vectors)]
+    vectors.write_text(
+        "".join(f"{word} {number}.5 1\n" for number, word in enumerate(("the", "a", "to", "wait")))
+    )
+    command = [
+        *COMMAND,
+        "--only",
+        "encoders",
+        "--games",
+        "long-watch",
+        "--seeds",
+        "2",
+        "--vectors",
+        str(vectors),
+    ]
     assert main([*command, "--out", str(folder / "results")]) == 0
     return folder / "results"
 
@@ -40,7 +61,22 @@ def read(tmp_path_factory):
 def parsed(tmp_path_factory):
     """Results of the agents in Home World."""
     out = tmp_path_factory.mktemp("parser") / "results"
-    assert main([*COMMAND, "--only", "parser", "--games", "home-world", "--seeds", "2", "--out", str(out)]) == 0
+    assert (
+        main(
+            [
+                *COMMAND,
+                "--only",
+                "parser",
+                "--games",
+                "home-world",
+                "--seeds",
+                "2",
+                "--out",
+                str(out),
+            ]
+        )
+        == 0
+    )
     return out
 
 
@@ -55,7 +91,10 @@ def section(results, title):
 
 def opened(only, tmp_path, asked=()):
     said = []
-    found = [one.source for one in experiment_games(asked, only, SuiteFiles(made_in=tmp_path), said.append)]
+    found = [
+        one.source
+        for one in experiment_games(asked, only, SuiteFiles(made_in=tmp_path), said.append)
+    ]
     return found, said
 
 
@@ -63,7 +102,9 @@ def opened(only, tmp_path, asked=()):
 
 
 def test_what_was_added_must_be_asked_for():
-    jobs = [job for name in ON_REQUEST for job in variants_of([name], paraphrases=True) if job != BEST]
+    jobs = [
+        job for name in ON_REQUEST for job in variants_of([name], paraphrases=True) if job != BEST
+    ]
     assert set(ON_REQUEST) == {"encoders", *ADDED} and len(jobs) == 4 + 4 + 2
     assert not set(jobs) & set(variants_of([], paraphrases=True))
 
@@ -89,8 +130,13 @@ def test_each_experiment_brings_its_own_games(tmp_path, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path))
     assert opened(["parser"], tmp_path) == (["home-world", "comet-house"], [])
     assert opened(["parser-bow-dqn"], tmp_path)[0] == ["home-world", "comet-house"]
-    assert opened(["scores"], tmp_path)[0] == opened([], tmp_path)[0] == ["long-watch", "night-market"]
-    assert opened(["encoders"], tmp_path)[0] == [] and "encoders are left out: " in opened(["encoders"], tmp_path)[1][0]
+    assert (
+        opened(["scores"], tmp_path)[0] == opened([], tmp_path)[0] == ["long-watch", "night-market"]
+    )
+    assert (
+        opened(["encoders"], tmp_path)[0] == []
+        and "encoders are left out: " in opened(["encoders"], tmp_path)[1][0]
+    )
     assert opened(["parser"], tmp_path, ["long-watch"])[0] == ["long-watch"]
 
 
@@ -103,9 +149,18 @@ def test_quests_done_are_the_episodes_with_an_ending_that_a_player_is_after():
 
 def test_encoders_stand_in_one_table_beside_the_bag_with_a_verdict_and_curves(read):
     text = section(read, "Encoders")
-    for name in ("bag of words, the paper's", "LSTM", "GRU", "attention", "bag and word vectors, added"):
+    for name in (
+        "bag of words, the paper's",
+        "LSTM",
+        "GRU",
+        "attention",
+        "bag and word vectors, added",
+    ):
         assert f"| {name} | " in text
-    assert "we did not find LSTMs to give improved performance" in text and "figures/encoders.svg" in text
+    assert (
+        "we did not find LSTMs to give improved performance" in text
+        and "figures/encoders.svg" in text
+    )
     assert "The Long Watch: LSTM " in text and "Rows are missing" not in text
     assert main(["report", "--out", str(read), "--check"]) == 0
 
@@ -115,20 +170,46 @@ def test_the_verdict_on_the_remark_follows_from_the_rows(read):
 
     def verdict(lstm, bag):
         for job, scores in ((LSTM, lstm), (BEST, bag)):
-            final = [row for row in results.rows("long-watch", job) if row["final"] and row["policy"] == "softmax"]
+            final = [
+                row
+                for row in results.rows("long-watch", job)
+                if row["final"] and row["policy"] == "softmax"
+            ]
             for row, score in zip(final, scores, strict=True):
                 row["exact"] = score
         return encoder_verdicts(results, "long-watch")[0]
 
-    assert "less by 5.0. The remark holds here: it does not give more." in verdict([1.0, 1.1], [6.0, 6.1])
-    assert "apart by 0.5, within twice the joint deviation. The remark holds" in verdict([6.0, 7.0], [5.5, 6.5])
+    assert "less by 5.0. The remark holds here: it does not give more." in verdict(
+        [1.0, 1.1], [6.0, 6.1]
+    )
+    assert "apart by 0.5, within twice the joint deviation. The remark holds" in verdict(
+        [6.0, 7.0], [5.5, 6.5]
+    )
     assert "more by 5.0. The remark does not hold here." in verdict([6.0, 6.1], [1.0, 1.1])
 
 
 def test_without_vectors_the_encoders_that_need_them_are_left_out_with_a_sentence(read, capsys):
-    assert main([*COMMAND, "--only", "encoders", "--games", "long-watch", "--seeds", "2", "--out", str(read)]) == 0
+    assert (
+        main(
+            [
+                *COMMAND,
+                "--only",
+                "encoders",
+                "--games",
+                "long-watch",
+                "--seeds",
+                "2",
+                "--out",
+                str(read),
+            ]
+        )
+        == 0
+    )
     said = capsys.readouterr()
-    assert "5 of 5 jobs are done" in said.out and f"{BAG_VECTORS.name} is left out: give a file" in said.err
+    assert (
+        "5 of 5 jobs are done" in said.out
+        and f"{BAG_VECTORS.name} is left out: give a file" in said.err
+    )
 
 
 # --- parser games
@@ -142,27 +223,43 @@ def test_agents_leave_the_share_of_quests_done_and_the_steps_that_they_played(pa
         ("0", "2", "yes", "greedy"), ("1", "2", "yes", "greedy"),
     ]  # fmt: skip
     assert 0 < int(rows[0]["played"]) < int(rows[2]["played"]) == int(rows[4]["played"]) <= 12 * 20
-    assert all(0 <= float(row["exact_done"]) <= 1 and float(row["exact_return"]) < 1 for row in rows[4:])
+    assert all(
+        0 <= float(row["exact_done"]) <= 1 and float(row["exact_return"]) < 1 for row in rows[4:]
+    )
 
 
 def test_steps_are_counted_though_the_replay_buffer_is_full(tmp_path):
-    settings = {"rounds": 1, "episodes_per_round": 2, "evaluation_episodes": 1, "replicas": 1, "capacity": 3}
+    settings = {
+        "rounds": 1,
+        "episodes_per_round": 2,
+        "evaluation_episodes": 1,
+        "replicas": 1,
+        "capacity": 3,
+    }
     trainer = drrn.trainer("home-world", paper=True, hidden=4, seed=5, **settings)
     list(trainer.train())
     trainer.save(tmp_path / "run")
     keep_played(Run(tmp_path / "run"), trainer)
-    assert 20 < json.loads((tmp_path / "run" / PLAYED).read_text())["1"][0] <= 40  # not 3, of two days of 20
+    assert (
+        20 < json.loads((tmp_path / "run" / PLAYED).read_text())["1"][0] <= 40
+    )  # not 3, of two days of 20
 
 
 def test_worlds_stand_in_a_section_of_their_own_between_random_play_and_the_best(parsed):
     text = section(parsed, "Parser games")
     lines = [line for line in text.splitlines() if line.startswith("| ")]
     assert lines[2].startswith("| random play | 10.5 % |  | -1.58 |")
-    assert lines[3].startswith("| BOW-DQN | ") and "about 46 %, inferred" in lines[3] and "100 %" in lines[4]
+    assert (
+        lines[3].startswith("| BOW-DQN | ")
+        and "about 46 %, inferred" in lines[3]
+        and "100 %" in lines[4]
+    )
     assert lines[-2].startswith("| most that a bag of words can reach | 97.9 % |  | 0.94 |")
     assert lines[-1].startswith("| best possible | 100.0 % |  | 0.99 |")
     whole = (parsed / "RESULTS.md").read_text()
-    assert "Final average reward on Home World" not in whole and "Statistics of the games" not in whole
+    assert (
+        "Final average reward on Home World" not in whole and "Statistics of the games" not in whole
+    )
     assert main(["report", "--out", str(parsed), "--check"]) == 0
 
 
@@ -172,7 +269,9 @@ def test_on_par_is_what_the_rows_say(parsed):
     def verdict(ours, theirs):
         for job, scores in ((DRRN_BAG, ours), (BOW_DQN, theirs)):
             final = [row for row in results.rows("home-world", job, ".quests") if row["final"]]
-            for row, score in zip((row for row in final if row["policy"] == "softmax"), scores, strict=True):
+            for row, score in zip(
+                (row for row in final if row["policy"] == "softmax"), scores, strict=True
+            ):
                 row["exact_return"] = score
         return on_par(results, "home-world")[0]
 
@@ -196,20 +295,49 @@ def test_a_parser_job_cut_after_a_round_ends_with_the_same_rows(tmp_path):
     def work(root):
         found = settings_of("home-world", DRRN_BAG, game, Scale(seeds=1, given=few))
         final = {"softmax": 5, "greedy": 5}
-        return Work(tmp_path / root, "home-world", "home-world", DRRN_BAG, found, final, hashes_of(game), "a commit")
+        return Work(
+            tmp_path / root,
+            "home-world",
+            "home-world",
+            DRRN_BAG,
+            found,
+            final,
+            hashes_of(game),
+            "a commit",
+        )
 
     assert_cut_job_ends_alike(
-        work, lambda root: tmp_path / root / "rows/home-world", ("parser-drrn-bag.csv", "parser-drrn-bag.quests.csv")
+        work,
+        lambda root: tmp_path / root / "rows/home-world",
+        ("parser-drrn-bag.csv", "parser-drrn-bag.quests.csv"),
     )
 
 
 # --- suites
 
 
-def test_suites_are_played_and_the_one_that_fails_leaves_the_rest_going(stand_ins, tmp_path, capsys):
+def test_suites_are_played_and_the_one_that_fails_leaves_the_rest_going(
+    stand_ins, tmp_path, capsys
+):
     out, tale = tmp_path / "results", game_file(tmp_path)
     games = ["twx:coin?max_steps=5&copies=2", f"textworld:{tale}?max_steps=5&copies=2"]
-    assert main(["reproduce", "--quick", "--only", "suites", "--games", *games, "--jobs", "1", "--out", str(out)]) == 0
+    assert (
+        main(
+            [
+                "reproduce",
+                "--quick",
+                "--only",
+                "suites",
+                "--games",
+                *games,
+                "--jobs",
+                "1",
+                "--out",
+                str(out),
+            ]
+        )
+        == 0
+    )
     text = section(out, "Games of suites")
     assert "| TextWorldExpress: coin" in text and "| TextWorld: tale" in text
     assert "--games 'textworld:tale.z8?max_steps=5&copies=2'" in text and str(tmp_path) not in text
@@ -221,12 +349,17 @@ def test_suites_are_played_and_the_one_that_fails_leaves_the_rest_going(stand_in
 
 
 def test_a_suite_that_is_not_installed_is_left_out_with_one_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr("drrn.games.suites.suite.Suite.installed", False)
+    monkeypatch.setattr("drrn.suites.suite.Suite.installed", False)
     said = []
     assert list(suite_games(SuiteFiles(made_in=tmp_path), said.append)) == [] and len(said) == 6
-    assert "twx:coin" in said[0] and "TextWorldExpress is not installed: pip install 'drrn[twx]'" in said[0]
+    assert (
+        "twx:coin" in said[0]
+        and "TextWorldExpress is not installed: pip install 'drrn[twx]'" in said[0]
+    )
     assert "TextWorld's coin collector is left out: pip install 'drrn[textworld]'" in said[3]
-    assert said[-1] == "Jericho is left out: name the file of a game that it knows by --jericho FILE"
+    assert (
+        said[-1] == "Jericho is left out: name the file of a game that it knows by --jericho FILE"
+    )
 
 
 def test_few_episodes_are_played_of_a_suites_game(stand_ins):

@@ -5,7 +5,7 @@ import torch
 
 from drrn.cli import main
 from drrn.learning.optimisers import Adam, Momentum, Slotted
-from drrn.training.record import Run
+from drrn.runs.record import Run
 from tests.runs import numbers, same, small
 from tests.small_models import model
 from tests.small_readers import reader
@@ -23,7 +23,9 @@ TWEE = "".join(
 
 @pytest.mark.parametrize("optimiser", ["adam", "momentum"])
 @pytest.mark.parametrize("name", ["drrn", "per-action", "table"])
-def test_a_growing_run_that_was_cut_ends_with_the_numbers_of_one_that_was_not(name, optimiser, tmp_path, monkeypatch):
+def test_a_growing_run_that_was_cut_ends_with_the_numbers_of_one_that_was_not(
+    name, optimiser, tmp_path, monkeypatch
+):
     (tmp_path / "tale.twee").write_text(f"{TWEE}:: Out\nOut.\n")
     more = ["--model", name, "--optimiser", optimiser, "--grow", "--target-every", "3"]
     more += ["--rounds", "4", "--episodes-per-round", "2"]
@@ -54,12 +56,24 @@ def test_a_slot_takes_the_room_of_its_weight_whether_larger_or_smaller():
 def test_adam_of_a_model_that_reads_in_order_makes_the_same_steps_in_one_operation():
     plain, fused = (Adam(reader("gru", seeds=(0, 1, 2)), 0.01) for _ in range(2))
     chance = torch.Generator().manual_seed(0)
-    for active in ([True, True, True], [True, False, True], [False, False, True], [True, True, True]):
+    for active in (
+        [True, True, True],
+        [True, False, True],
+        [False, False, True],
+        [True, True, True],
+    ):
         for optimiser, move in ((plain, Slotted.move_all), (fused, Adam.move_all)):
             chance.manual_seed(len(active) + sum(active))
             weights = optimiser.model.weights
-            full = {name: (weight, torch.randn(weight.shape, generator=chance)) for name, weight in weights.items()}
+            full = {
+                name: (weight, torch.randn(weight.shape, generator=chance))
+                for name, weight in weights.items()
+            }
             move(optimiser, full, torch.tensor(active))
-    assert plain.slots["state in t"].view(-1).tolist() == fused.slots["state in t"].view(-1).tolist() == [3, 2, 4]
+    assert (
+        plain.slots["state in t"].view(-1).tolist()
+        == fused.slots["state in t"].view(-1).tolist()
+        == [3, 2, 4]
+    )
     for name, weight in plain.model.weights.items():
         assert torch.allclose(weight, fused.model.weights[name], atol=1e-6), name

@@ -21,7 +21,8 @@ NO_Q = np.zeros((1, 3), np.float32)
 
 def explorer(store=None, **settings):
     return Optimism(
-        Settings(exploration="optimism", alpha=5.0, **{"replicas": 1, **settings}), store or Store.of_words()
+        Settings(exploration="optimism", alpha=5.0, **{"replicas": 1, **settings}),
+        store or Store.of_words(),
     )
 
 
@@ -68,7 +69,10 @@ def test_a_way_that_leads_to_something_untried_is_worth_going():
 def test_each_replica_explores_by_what_it_played_itself():
     played = explorer(replicas=2)
     played.tell(0, taken(0, 1.0, times=20))
-    assert played.first(1, NO_Q, PAGE).tolist() == [[1 / 3] * 3] and played.first(0, NO_Q, PAGE)[0, 0] < 0.1
+    assert (
+        played.first(1, NO_Q, PAGE).tolist() == [[1 / 3] * 3]
+        and played.first(0, NO_Q, PAGE)[0, 0] < 0.1
+    )
 
 
 def test_a_restored_explorer_chooses_as_the_one_it_was_taken_from_and_one_that_forgot_as_a_new_one():
@@ -97,7 +101,13 @@ def test_a_round_that_begins_again_was_told_nothing_yet():
 
 # --- a prize that is far away
 
-SMALL = {"hidden": 16, "rounds": 10, "episodes_per_round": 20, "evaluation_episodes": 20, "replicas": 3}
+SMALL = {
+    "hidden": 16,
+    "rounds": 10,
+    "episodes_per_round": 20,
+    "evaluation_episodes": 20,
+    "replicas": 3,
+}
 
 
 def trained(game, exploration, **settings):
@@ -106,27 +116,45 @@ def trained(game, exploration, **settings):
     return trainer, list(trainer.train())[-1]
 
 
-@pytest.mark.parametrize("learner", [{"updates": 20, "batch_size": 64}, {"learner": "q-learning"}], ids=str)
+@pytest.mark.parametrize(
+    "learner", [{"updates": 20, "batch_size": 64}, {"learner": "q-learning"}], ids=str
+)
 def test_optimism_finds_the_far_prize_with_either_learner_and_softmax_does_not(learner):
     _, by_softmax = trained(Corridor(), "softmax", **learner)
     trainer, by_optimism = trained(Corridor(), "optimism", **learner)
     assert mean_and_deviation(by_softmax.evaluations, "softmax") == (5.0, 0.0)
     assert mean_and_deviation(by_optimism.evaluations, "greedy") == (20.0, 0.0)
-    assert [len(memory) for memory in trainer.explorer.memories] == [0] * 3  # exploring is over, nothing is kept for it
+    assert [len(memory) for memory in trainer.explorer.memories] == [
+        0
+    ] * 3  # exploring is over, nothing is kept for it
 
 
 def test_the_explorer_remembers_until_its_rounds_are_over():
-    trainer = drrn.trainer(Corridor(), **{**SMALL, "rounds": 4}, optimism_share=0.5, updates=1, batch_size=4)
+    trainer = drrn.trainer(
+        Corridor(), **{**SMALL, "rounds": 4}, optimism_share=0.5, updates=1, batch_size=4
+    )
     kept = [bool(len(trainer.explorer.memories[0])) for _ in trainer.train()]
     assert kept == [True, True, False, False]
 
 
-def test_where_no_page_is_shown_twice_texts_are_forgotten_on_the_way_and_exploring_goes_on(monkeypatch):
-    monkeypatch.setattr("drrn.training.train.FEW_TEXTS", 50)
-    settings = {**SMALL, "rounds": 4, "optimism_share": 1.0, "capacity": 100, "updates": 2, "batch_size": 8}
+def test_where_no_page_is_shown_twice_texts_are_forgotten_on_the_way_and_exploring_goes_on(
+    monkeypatch,
+):
+    monkeypatch.setattr("drrn.runs.train.FEW_TEXTS", 50)
+    settings = {
+        **SMALL,
+        "rounds": 4,
+        "optimism_share": 1.0,
+        "capacity": 100,
+        "updates": 2,
+        "batch_size": 8,
+    }
     trainer = drrn.trainer(Unrepeated(), **settings)
     for _ in trainer.train():
-        assert not any(recurs(memory) for memory in trainer.learner.memories) and len(trainer.store.states) < 700
+        assert (
+            not any(recurs(memory) for memory in trainer.learner.memories)
+            and len(trainer.store.states) < 700
+        )
     memory = trainer.learner.memories[0]
     doors = memory.menus[memory.steps["page"]].at(memory.steps["taken"])
     assert len(memory) <= 100 and set(doors.tolist()) == {0, 1, 2}
@@ -142,7 +170,9 @@ def sentences(count, words, seed=0):
     drawn = chance.choice(2000, (count, words + 1), p=shares / shares.sum())
     other = drawn[:, :words].copy()
     other[np.arange(count), chance.integers(words, size=count)] = drawn[:, words]
-    return [[" ".join(f"w{word}" for word in row) for row in each] for each in (drawn[:, :words], other)]
+    return [
+        [" ".join(f"w{word}" for word in row) for row in each] for each in (drawn[:, :words], other)
+    ]
 
 
 def test_texts_that_differ_in_one_of_many_words_mostly_share_their_bits_and_others_do_not():
@@ -164,7 +194,12 @@ def known_texts():
     """A store of a page in three forms, of which one word differs and the bits do not; another page; three actions."""
     store = Store.of_words()
     page = "the rain falls on the old roof and the cat sleeps by the stove while someone reads"
-    for text in (f"{page} one", f"{page} two", f"{page} three", "Market day, with many stalls and much noise."):
+    for text in (
+        f"{page} one",
+        f"{page} two",
+        f"{page} three",
+        "Market day, with many stalls and much noise.",
+    ):
         store.states.id(text)
     for text in ("wait here", "go out", "sing"):
         store.actions.id(text)
@@ -178,7 +213,9 @@ def test_an_action_is_counted_and_valued_on_all_pages_that_are_alike():
     steps = told(([(0, [0, 1], 0, 1.0), (1, [0, 1], 0, 1.0), (1, [1, 0], 0, 1.0)], (3, [])))
     memory.add(likeness.of_steps(steps))
     memory.value(np.zeros(len(memory.links)), 1.0, 1.0, None)
-    counts, means = memory.known(likeness.of_pages(Pages(np.array([2, 3]), np.array([[0, 1, 2], [1, 0, -1]]))))
+    counts, means = memory.known(
+        likeness.of_pages(Pages(np.array([2, 3]), np.array([[0, 1, 2], [1, 0, -1]])))
+    )
     assert counts.tolist() == [[2.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
     assert means[0].tolist() == [2.5, 1.0, 0.0]  # what followed the action on either page: 3 and 2
 
@@ -205,6 +242,10 @@ def test_what_was_met_on_pages_alike_stays_when_texts_are_forgotten_and_have_new
 def test_optimism_finds_a_far_prize_where_no_page_is_shown_twice_and_softmax_does_not():
     found = {}
     for exploration in ("softmax", "optimism"):
-        trainer, _ = trained(Unrepeated(), exploration, updates=20, batch_size=64, alpha_relative=False)
-        found[exploration] = sum(int((memory.steps["reward"] == 20).sum()) for memory in trainer.learner.memories)
+        trainer, _ = trained(
+            Unrepeated(), exploration, updates=20, batch_size=64, alpha_relative=False
+        )
+        found[exploration] = sum(
+            int((memory.steps["reward"] == 20).sum()) for memory in trainer.learner.memories
+        )
     assert found["softmax"] == 0 < found["optimism"]

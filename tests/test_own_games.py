@@ -13,16 +13,13 @@ import pytest
 import drrn
 import drrn.gym
 from drrn.cli import main
-from drrn.games import (
-    as_game,
-    compile_game,
-    make,
-    recipe_of,
-)
-from drrn.games.make import Recipe, lasting_name
+from drrn.compiled.compile import compile_game
+from drrn.game.make import GameSpec, absolute_name, as_game, make, spec_of
 from tests.sample_games import Doors, FixedEnv, Walk
 
-MINE = "from tests.sample_games import Doors\n\nclass Mine(Doors):\n    name = 'mine'\n\nthing = 3\n"
+MINE = (
+    "from tests.sample_games import Doors\n\nclass Mine(Doors):\n    name = 'mine'\n\nthing = 3\n"
+)
 
 
 @pytest.fixture
@@ -34,32 +31,45 @@ def folder(own_modules):
 
 def test_a_game_of_ones_own_is_opened_by_module_and_factory(folder):
     game = make("mygames:Mine")
-    assert game.name == "mine" and recipe_of(game) == Recipe("mygames:Mine", folder=str(folder))
+    assert game.name == "mine" and spec_of(game) == GameSpec("mygames:Mine", folder=str(folder))
     assert make("tests.sample_games:fixed_env").reset(0).actions == FixedEnv.actions
 
 
-def test_a_recipe_opens_its_game_from_another_folder_and_another_process(folder, monkeypatch, tmp_path_factory):
+def test_a_recipe_opens_its_game_from_another_folder_and_another_process(
+    folder, monkeypatch, tmp_path_factory
+):
     (folder / "tale.twee").write_text(":: Start\nHere.\n\n[[On.|End]]\n\n:: End\nThere.\n")
-    made = [make("mygames:Mine"), make("tale.twee", shuffle=False), make("night-market", paraphrased=True)]
-    recipes = [recipe_of(game) for game in made]
+    made = [
+        make("mygames:Mine"),
+        make("tale.twee", shuffle=False),
+        make("night-market", paraphrased=True),
+    ]
+    recipes = [spec_of(game) for game in made]
     assert pickle.loads(pickle.dumps(recipes)) == recipes
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     asked = json.dumps([dataclasses.asdict(recipe) for recipe in recipes])
-    code = "import sys, json; sys.path.append({!r})\nfrom drrn.games import Recipe\n"
-    code += "print([Recipe(**r).open().name for r in json.loads(sys.argv[1])])"
+    code = "import sys, json; sys.path.append({!r})\nfrom drrn.game import GameSpec\n"
+    code += "print([GameSpec(**r).open().name for r in json.loads(sys.argv[1])])"
     root = str(Path(__file__).parents[1])
     run = subprocess.run(
-        [sys.executable, "-c", code.format(root), asked], cwd=elsewhere, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code.format(root), asked],
+        cwd=elsewhere,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert run.stdout.strip() == "['mine', 'tale', 'night-market']"
-    assert recipes[1].open().reset(0).text == "Here." and recipe_of(recipes[1].open()) == recipes[1]
-    assert recipe_of(Walk()) is None
+    assert recipes[1].open().reset(0).text == "Here." and spec_of(recipes[1].open()) == recipes[1]
+    assert spec_of(Walk()) is None
 
 
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("nowhere_here:Doors", "there is no module nowhere_here, neither in this folder nor installed"),
+        (
+            "nowhere_here:Doors",
+            "there is no module nowhere_here, neither in this folder nor installed",
+        ),
         ("mygames:Nine", r'there is no Nine in mygames\. Did you mean "Mine"\?'),
         ("mygames:thing", "it is a int: name a class or a function that returns a game"),
         ("mygames.py:Mine", "name the module without .py: mygames:Mine"),
@@ -77,26 +87,40 @@ def test_every_failure_to_open_a_game_of_ones_own_is_one_sentence(folder, capsys
     with pytest.raises(drrn.InputError, match=why) as error:
         make(name)
     assert "\n" not in str(error.value)
-    assert main(["play", name, "--policy", "random"]) == 2 and "Traceback" not in capsys.readouterr().err
+    assert (
+        main(["play", name, "--policy", "random"]) == 2
+        and "Traceback" not in capsys.readouterr().err
+    )
 
 
-@pytest.mark.parametrize("option", [{"paraphrased": True}, {"encoding": "cp1252"}, {"shuffle": False}])
+@pytest.mark.parametrize(
+    "option", [{"paraphrased": True}, {"encoding": "cp1252"}, {"shuffle": False}]
+)
 def test_what_only_stories_take_is_refused_for_others(option):
-    with pytest.raises(drrn.InputError, match="is for stories, and this game is made by Python code: leave it out"):
+    with pytest.raises(
+        drrn.InputError, match="is for stories, and this game is made by Python code: leave it out"
+    ):
         make("tests.sample_games:Doors", **option)
 
 
 @pytest.fixture
 def package(monkeypatch):
     """A package that registers two games, one of them broken."""
-    found = [metadata.EntryPoint(name, f"tests.sample_games:{name.title()}", "drrn.games") for name in ("dice", "gone")]
-    monkeypatch.setattr(metadata, "entry_points", lambda group: found if group == "drrn.games" else [])
-    monkeypatch.syspath_prepend("a-path-not-seen-before")  # what is registered is kept for each path
+    found = [
+        metadata.EntryPoint(name, f"tests.sample_games:{name.title()}", "drrn.game")
+        for name in ("dice", "gone")
+    ]
+    monkeypatch.setattr(
+        metadata, "entry_points", lambda group: found if group == "drrn.game" else []
+    )
+    monkeypatch.syspath_prepend(
+        "a-path-not-seen-before"
+    )  # what is registered is kept for each path
 
 
 def test_a_registered_name_is_a_game_like_any_other(package, capsys, known_games):
-    assert make("dice").name == "dice" and recipe_of(make("dice")) == Recipe("dice")
-    assert lasting_name("dice") == "dice" and recipe_of(make("dice")).open().name == "dice"
+    assert make("dice").name == "dice" and spec_of(make("dice")) == GameSpec("dice")
+    assert absolute_name("dice") == "dice" and spec_of(make("dice")).open().name == "dice"
     with pytest.raises(drrn.InputError, match='game "gone": there is no Gone in tests'):
         make("gone")
     with pytest.raises(drrn.InputError, match=r'no game is named "dic"\. Did you mean "dice"'):
@@ -108,8 +132,8 @@ def test_a_registered_name_is_a_game_like_any_other(package, capsys, known_games
 
 def test_names_that_open_everywhere_are_kept_and_paths_made_whole(folder):
     names = ["long-watch", "saving-john", "mygames:Mine", "package.module:thing.of"]
-    assert [lasting_name(name) for name in names] == names
-    assert lasting_name("tale.twee") == str(folder / "tale.twee")
+    assert [absolute_name(name) for name in names] == names
+    assert absolute_name("tale.twee") == str(folder / "tale.twee")
 
 
 def test_anything_that_can_be_a_game_becomes_one(folder):
@@ -125,7 +149,10 @@ def test_anything_that_can_be_a_game_becomes_one(folder):
     [
         (Doors, r"Doors is a class: give an object of it, Doors\(\)"),
         (FixedEnv, "FixedEnv is a class"),
-        (7, "a int is no game: give a name, a path, a Gymnasium environment, or an object with a name, reset"),
+        (
+            7,
+            "a int is no game: give a name, a path, a Gymnasium environment, or an object with a name, reset",
+        ),
     ],
 )
 def test_what_is_no_game_is_told_so(thing, why):

@@ -9,15 +9,15 @@ from html.parser import HTMLParser
 import pytest
 
 import drrn.pages
-from drrn.authoring.clicks import ClickPath
-from drrn.authoring.report_page import report_fragment, report_page
-from drrn.authoring.story_report import Thrown
-from drrn.authoring.testing import StoryTest
 from drrn.cli import main
 from drrn.errors import InputError
+from drrn.lab.reports.document import Document, Section, Table
+from drrn.lab.reports.html import page
 from drrn.pages import rendered
-from drrn.reports.document import Document, Section, Table
-from drrn.reports.html import page
+from drrn.stories.playtest.clicks import ClickPath
+from drrn.stories.playtest.report_page import report_fragment, report_page
+from drrn.stories.playtest.story_report import Thrown
+from drrn.stories.playtest.testing import StoryTest
 from tests.small_stories import FORK, REWARDS
 
 EXPECTED = '[[expect]]\nbest = ">= 20"\n[[expect]]\nreachable = "Island"\n'
@@ -70,14 +70,21 @@ def test_a_play_test_as_a_page_begins_with_what_it_is_about_and_what_failed(stor
 def test_what_a_story_says_is_text_and_never_markup(story):
     plain = report_of(story)
     endings = [
-        replace(ending, name=HOSTILE, last_words=HOSTILE, path=ClickPath((HOSTILE,))) for ending in plain.endings
+        replace(ending, name=HOSTILE, last_words=HOSTILE, path=ClickPath((HOSTILE,)))
+        for ending in plain.endings
     ]
-    report = replace(plain, title=HOSTILE, endings=endings, errors=[Thrown(HOSTILE, HOSTILE, 1, ClickPath())])
+    report = replace(
+        plain, title=HOSTILE, endings=endings, errors=[Thrown(HOSTILE, HOSTILE, 1, ClickPath())]
+    )
     for text in (report_page(report, "<b>tale</b>"), report_fragment(report)):
         tags = Tags(text)
         assert not {"script", "img"} & set(tags.names) and "onerror" not in tags.attributes
-        assert "&lt;script&gt;alert(1)" in text and not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e]", text)
-    assert "style" not in Tags(report_fragment(report)).attributes  # the server's policy allows none
+        assert "&lt;script&gt;alert(1)" in text and not re.search(
+            "[\x00-\x08\x0b-\x1f\u202a-\u202e]", text
+        )
+    assert (
+        "style" not in Tags(report_fragment(report)).attributes
+    )  # the server's policy allows none
 
 
 def test_the_command_prints_the_page_and_fails_as_in_other_formats(tmp_path, capsys):
@@ -85,15 +92,28 @@ def test_the_command_prints_the_page_and_fails_as_in_other_formats(tmp_path, cap
     (tmp_path / "tale.toml").write_text(f'story = "tale.twee"\n{REWARDS}{EXPECTED}')
     assert main(["test", str(tmp_path / "tale.toml"), "--seconds", "5", "--format", "html"]) == 1
     text = capsys.readouterr().out
-    assert text.startswith("<!doctype html>") and text.count("</html>") == 1 and 'data-page="Island"' in text
+    assert (
+        text.startswith("<!doctype html>")
+        and text.count("</html>") == 1
+        and 'data-page="Island"' in text
+    )
 
 
 def test_a_report_opens_with_its_headline_and_figures_before_how_to_read_it():
     table = Table("Scores, as **measured**", ["", "ours", "the paper"], [["DRRN", "1.0", "<2>"]])
-    document = Document("Results", ["How to read."], [Section("a", "A & B", [table])], "What it is.", ["A headline."])
+    document = Document(
+        "Results",
+        ["How to read."],
+        [Section("a", "A & B", [table])],
+        "What it is.",
+        ["A headline."],
+    )
     text = page(document, {})
     body = text[text.index("<main>") :]
-    places = [body.index(words) for words in ("What it is.", "<h1>", "A headline.", "How to read.", "A &amp; B</h2>")]
+    places = [
+        body.index(words)
+        for words in ("What it is.", "<h1>", "A headline.", "How to read.", "A &amp; B</h2>")
+    ]
     assert places == sorted(places) and Tags(text).open == []
     assert (
         "<caption><span>Scores, as <b>measured</b></span></caption>" in text
@@ -115,9 +135,11 @@ def test_without_jinja2_one_sentence_says_what_to_install(monkeypatch):
 def test_scripts_and_styles_load_nothing_from_elsewhere_and_stay_short():
     for file in drrn.pages.STATIC.iterdir():
         text = file.read_text(encoding="utf-8")
-        assert not re.search(r"""(?:https?:)?//[\w-]+\.\w""", text.replace("//www.w3.org", "")), file.name
+        assert not re.search(r"""(?:https?:)?//[\w-]+\.\w""", text.replace("//www.w3.org", "")), (
+            file.name
+        )
         assert len(text.splitlines()) <= 350, file.name
         if file.name.endswith(".js"):
-            assert not re.search(r"innerHTML|outerHTML\s*=|insertAdjacentHTML|\beval\(|document\.write", text), (
-                file.name
-            )
+            assert not re.search(
+                r"innerHTML|outerHTML\s*=|insertAdjacentHTML|\beval\(|document\.write", text
+            ), file.name

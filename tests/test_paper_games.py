@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.exact.fixed_point import fixed_point
-from drrn.exact.memoryless import best_memoryless
-from drrn.exact.solve import best, random_play
-from drrn.games.stories.explore import explore
-from drrn.games.stories.paraphrases import read_paraphrases
-from drrn.playing.episodes import play_episodes, random_policy, summarise
+from drrn.compiled.fixed_point import fixed_point
+from drrn.compiled.memoryless import best_memoryless
+from drrn.compiled.solve import best, random_play
+from drrn.game.episodes import play_episodes, random_policy, summarise
+from drrn.stories.twine.explore import explore
+from drrn.stories.twine.paraphrases import read_paraphrases
 
 
 @cache
@@ -58,16 +58,28 @@ def test_the_page_of_the_mall_shows_its_five_links_inside_the_text(shared_games)
     game = drrn.make(shared_games / "machineofdeath.toml", shuffle=False)
     found = explore(game, limit=300)
     mall = next(s for s in found.scenes if "Peak hour ended" in s.text and s.hypertext)
-    assert mall.actions == ("fast food restaurant", "UFO catcher", "poster", "mall's exits", "the Machine")
+    assert mall.actions == (
+        "fast food restaurant",
+        "UFO catcher",
+        "poster",
+        "mall's exits",
+        "the Machine",
+    )
     assert all(action in mall.text for action in mall.actions)
 
 
 def test_every_published_paraphrase_is_of_an_action_that_the_game_shows(shared_games):
-    actions = {action for scene in explored(shared_games, "machineofdeath").scenes for action in scene.actions}
+    actions = {
+        action
+        for scene in explored(shared_games, "machineofdeath").scenes
+        for action in scene.actions
+    }
     pairs = read_paraphrases(shared_games / "machineofdeath.paraphrases.tsv")
     unused = [original for original in pairs if original not in actions]
     assert len(pairs) == 152
-    assert len(unused) == 5  # two stand on the pages of endings, three on a page that only a second life would show
+    assert (
+        len(unused) == 5
+    )  # two stand on the pages of endings, three on a page that only a second life would show
 
 
 def test_paraphrased_machine_of_death_plays_by_the_same_chances(shared_games):
@@ -78,7 +90,10 @@ def test_paraphrased_machine_of_death_plays_by_the_same_chances(shared_games):
 
 @pytest.mark.parametrize(
     ("name", "best_scores", "random_scores"),
-    [("savingjohn", (20.00, 19.40), (-7.05, -8.09)), ("machineofdeath", (23.33, 21.50), (-7.91, -11.08))],
+    [
+        ("savingjohn", (20.00, 19.40), (-7.05, -8.09)),
+        ("machineofdeath", (23.33, 21.50), (-7.91, -11.08)),
+    ],
 )
 def test_the_best_and_the_random_score_are_those_of_the_authors_simulators(
     shared_games, name, best_scores, random_scores
@@ -104,7 +119,7 @@ def test_machine_of_death_can_be_played_best_without_memory(shared_games):
 def test_one_step_targets_come_to_rest_far_below_four_wherever_they_begin(
     shared_games, n_steps, score, still, monkeypatch
 ):
-    monkeypatch.setattr("drrn.exact.fixed_point.STILL", still)  # near enough for the score
+    monkeypatch.setattr("drrn.compiled.fixed_point.STILL", still)  # near enough for the score
     game = drrn.compile_game(drrn.make(shared_games / "machineofdeath.toml"))
     found = fixed_point(game, 1.0, 0.9, 500, n_steps=n_steps, start=np.random.default_rng(n_steps))
     assert found.final_reward == pytest.approx(score, abs=0.01)

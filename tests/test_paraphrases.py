@@ -9,12 +9,12 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.experiments.running import hashes_of
-from drrn.games import BUILT_IN, recipe_for
-from drrn.games.stories.authored import paraphrases_of
-from drrn.games.stories.paraphrases import distance
-from drrn.training.loading import game_of, recipe_of_run
-from drrn.training.record import game_entry
+from drrn.game.make import BUILT_IN, spec_for
+from drrn.lab.experiments.running import hashes_of
+from drrn.runs.loading import game_of, recipe_of_run
+from drrn.runs.record import game_entry
+from drrn.stories.twine.authored import paraphrases_of
+from drrn.stories.twine.paraphrases import distance
 from tests.runs import train
 from tests.small_stories import FORK, REWARDS
 
@@ -44,8 +44,12 @@ def tale(tmp_path):
 
 def write_sets(folder):
     for name, actions in (("first", FIRST), ("second", SECOND)):
-        lines = [f"{original}\t{paraphrase}" for original, paraphrase in zip(PLAIN, actions, strict=True)]
-        (folder / f"{name}.tsv").write_text("\n".join(["original\tparaphrase", *lines]), encoding="utf-8")
+        lines = [
+            f"{original}\t{paraphrase}" for original, paraphrase in zip(PLAIN, actions, strict=True)
+        ]
+        (folder / f"{name}.tsv").write_text(
+            "\n".join(["original\tparaphrase", *lines]), encoding="utf-8"
+        )
 
 
 @pytest.mark.parametrize(
@@ -57,20 +61,30 @@ def write_sets(folder):
         ('[paraphrases]\nreworded = "second.tsv"\n', "reworded", SECOND),
     ],
 )  # fmt: skip
-def test_a_set_is_chosen_by_its_name_and_true_is_the_default_or_the_only_one(said, toml, asked, actions):
+def test_a_set_is_chosen_by_its_name_and_true_is_the_default_or_the_only_one(
+    said, toml, asked, actions
+):
     assert said(toml, asked) == actions
 
 
 @pytest.mark.parametrize(
     ("toml", "asked", "message"),
     [
-        (TWO, "reword", 'no paraphrases named "reword". Did you mean "reworded"? It has: paraphrased, reworded'),
+        (
+            TWO,
+            "reword",
+            'no paraphrases named "reword". Did you mean "reworded"? It has: paraphrased, reworded',
+        ),
         (TWO, "", 'no paraphrases named "". It has: paraphrased, reworded'),
         (ONE, "reworded", 'no paraphrases named "reworded". It has: paraphrased'),
         (OTHERS, True, 'no paraphrases named "paraphrased". It has: reworded, old'),
         ("", "reworded", "it has no paraphrases: name a TSV"),
         ("[paraphrases]\n", True, "it has no paraphrases: name a TSV"),
-        ('paraphrases = { reworded = "none.tsv" }\n', False, 'paraphrases.reworded names "none.tsv", but there is no'),
+        (
+            'paraphrases = { reworded = "none.tsv" }\n',
+            False,
+            'paraphrases.reworded names "none.tsv", but there is no',
+        ),
         ("paraphrases = { reworded = 3 }\n", False, "[paraphrases]: reworded must be str, not int"),
         ("paraphrases = 3\n", False, "paraphrases must be dict or str, not int"),
     ],
@@ -78,7 +92,11 @@ def test_a_set_is_chosen_by_its_name_and_true_is_the_default_or_the_only_one(sai
 def test_a_set_that_is_not_there_is_one_sentence_with_those_that_are(said, toml, asked, message):
     with pytest.raises(InputError) as error:
         said(toml, asked)
-    assert message in str(error.value) and "tale.toml" in str(error.value) and "\n" not in str(error.value)
+    assert (
+        message in str(error.value)
+        and "tale.toml" in str(error.value)
+        and "\n" not in str(error.value)
+    )
 
 
 def test_results_are_of_the_default_set_whatever_else_there_is():
@@ -89,7 +107,9 @@ def test_results_are_of_the_default_set_whatever_else_there_is():
 
 
 def test_a_set_by_name_plays_by_the_same_chances():
-    plain, other = (drrn.compile_game(drrn.make("long-watch", paraphrased=p)) for p in (False, "reworded"))
+    plain, other = (
+        drrn.compile_game(drrn.make("long-watch", paraphrased=p)) for p in (False, "reworded")
+    )
     reworded = paraphrases_of(drrn.make("long-watch"), "reworded")
     assert other.texts == plain.texts and np.array_equal(other.page_action, plain.page_action)
     assert tuple(other.actions) == tuple(reworded[action] for action in plain.actions)
@@ -109,7 +129,9 @@ def test_more_than_two_words_in_five_of_a_rewording_are_new(name):
     assert reworded_distance(name).oov_rate > 0.4
 
 
-@pytest.mark.skipif(find_spec("sacrebleu") is None, reason="BLEU needs sacrebleu: pip install 'drrn[paper]'")
+@pytest.mark.skipif(
+    find_spec("sacrebleu") is None, reason="BLEU needs sacrebleu: pip install 'drrn[paper]'"
+)
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_a_rewording_shares_hardly_a_phrase_with_the_originals(name):
     assert reworded_distance(name).bleu < 0.05
@@ -125,7 +147,9 @@ def reworded_distance(name):
     [([], PLAIN), (["--paraphrased"], FIRST), (["--paraphrased", "reworded"], SECOND)],
 )
 def test_play_shows_the_set_that_is_named(tale, capsys, options, shown):
-    assert main(["play", str(tale), *options, "--policy", "random", "--episodes", "1", "--show"]) == 0
+    assert (
+        main(["play", str(tale), *options, "--policy", "random", "--episodes", "1", "--show"]) == 0
+    )
     out = capsys.readouterr().out
     assert tuple(action for action in (*PLAIN, *FIRST, *SECOND) if action in out) == shown
 
@@ -137,8 +161,12 @@ def test_evaluate_plays_the_set_that_is_named(tale, tmp_path, capsys):
     found, by_name = [], ["--paraphrased", "reworded"]
     for options in ([], ["--paraphrased"], by_name, [*by_name, "--game", str(tale)]):
         assert main([*evaluate, *options]) == 0
-        found.append([row["final_reward"] for row in json.loads(capsys.readouterr().out)["replicas"]])
-    assert found[0] != found[1] != found[2] != found[0]  # other words, other Q-values, other chances
+        found.append(
+            [row["final_reward"] for row in json.loads(capsys.readouterr().out)["replicas"]]
+        )
+    assert (
+        found[0] != found[1] != found[2] != found[0]
+    )  # other words, other Q-values, other chances
     assert found[2] == found[3]
     assert main([*evaluate, "--paraphrased", "reword"]) == 2
     assert 'Did you mean "reworded"? It has: paraphrased, reworded' in capsys.readouterr().err
@@ -156,7 +184,7 @@ def test_a_run_that_was_kept_before_sets_had_names_opens_still(tale, tmp_path, c
 
 
 def test_a_run_remembers_the_set_that_it_learned(tale, tmp_path):
-    recipe = recipe_for(tale, paraphrased="reworded")
+    recipe = spec_for(tale, paraphrased="reworded")
     kept = json.loads(json.dumps({"game": game_entry(recipe.open(), recipe)}))
     assert recipe_of_run(tmp_path, kept) == recipe
 

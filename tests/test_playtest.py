@@ -3,9 +3,9 @@
 import pytest
 
 import drrn
-from drrn.authoring.playtest import play_test, shortest_ways, walkthrough
-from drrn.authoring.story_map import draw, story_map
-from drrn.authoring.survey import full_survey, last_words, survey
+from drrn.stories.map.story_map import draw, story_map
+from drrn.stories.playtest.playtest import play_test, shortest_ways, walkthrough
+from drrn.stories.playtest.survey import full_survey, last_words, survey
 
 TALE = """\
 :: Start
@@ -44,9 +44,16 @@ def compiled(game):
 def test_odds_ways_and_traps_are_those_worked_out_by_hand(compiled):
     test = play_test(compiled)
     # From the start: 1/2 to the door, and so home; 1/2 to the wall, from there 1/2 into the pit, 1/2 back.
-    assert test.endings[0].random == pytest.approx(2 / 3) and test.random_trapped == pytest.approx(1 / 3)
-    assert test.endings[0].best == pytest.approx(1) and test.endings[0].shortest == ["Knock.", "Enter."]
-    assert test.best_final_reward == pytest.approx(9) and test.random_final_reward == pytest.approx(6)
+    assert test.endings[0].random == pytest.approx(2 / 3) and test.random_trapped == pytest.approx(
+        1 / 3
+    )
+    assert test.endings[0].best == pytest.approx(1) and test.endings[0].shortest == [
+        "Knock.",
+        "Enter.",
+    ]
+    assert test.best_final_reward == pytest.approx(9) and test.random_final_reward == pytest.approx(
+        6
+    )
     assert test.best_return == pytest.approx(9 - 4)  # four visits to the door on average
     assert test.best_steps == pytest.approx(1 + 4)
     assert test.random_return is None and test.random_steps is None
@@ -55,7 +62,11 @@ def test_odds_ways_and_traps_are_those_worked_out_by_hand(compiled):
 
 def test_the_walkthrough_is_the_likeliest_course_of_the_best_play(compiled):
     steps = walkthrough(compiled)
-    assert [(step.passage, step.action) for step in steps] == [("Start", "Knock."), ("Door", "Enter."), ("Hall", None)]
+    assert [(step.passage, step.action) for step in steps] == [
+        ("Start", "Knock."),
+        ("Door", "Enter."),
+        ("Hall", None),
+    ]
     assert [step.chance for step in steps] == [0.25, 1, 1]
 
 
@@ -67,13 +78,22 @@ def test_where_it_is_best_never_to_end_the_walkthrough_says_how_to_stay(story):
 
 def test_a_survey_of_a_compiled_game_counts_what_exploring_counts(game, compiled):
     full, explored = full_survey(game, compiled), survey(game)
-    same = ("kind", "state_vocabulary", "pages", "actions", "most_actions", "transitions", "unreachable", "states")
+    same = (
+        "kind",
+        "state_vocabulary",
+        "pages",
+        "actions",
+        "most_actions",
+        "transitions",
+        "unreachable",
+        "states",
+    )
     assert all(getattr(full, key) == getattr(explored, key) for key in same)
     assert full.complete and full.unreachable == ["Attic"]
     assert [(e.passage, e.reward, e.rule) for e in full.endings] == [("Hall", 9, 1)]
 
 
-@pytest.mark.parametrize("name", drrn.games.BUILT_IN)
+@pytest.mark.parametrize("name", drrn.game.BUILT_IN)
 def test_every_ending_of_a_built_in_story_can_be_reached_and_nothing_is_a_trap(name):
     game = drrn.make(name)
     compiled = drrn.compile_game(game)
@@ -87,11 +107,17 @@ def test_every_ending_of_a_built_in_story_can_be_reached_and_nothing_is_a_trap(n
     ("text", "last"),
     [
         ("You go in.\n\nThe table is laid for two.", "The table is laid for two."),
-        ("He nods. You look round the room. There is cake.", "You look round the room. There is cake."),
+        (
+            "He nods. You look round the room. There is cake.",
+            "You look round the room. There is cake.",
+        ),
         ('It is late. She says: "Is there any cake?"', 'She says: "Is there any cake?"'),
         ("“Go now!” You run as you never ran.", "You run as you never ran."),
         ('It is late. "Is there cake?" he asks.', '"Is there cake?" he asks.'),
-        ("It is late. You wake up at Dr. Moss and Mrs. Hill.", "You wake up at Dr. Moss and Mrs. Hill."),
+        (
+            "It is late. You wake up at Dr. Moss and Mrs. Hill.",
+            "You wake up at Dr. Moss and Mrs. Hill.",
+        ),
         ("You swim home.\n\nTHE END", "You swim home."),
         ("The end.", "The end."),
         ("* * *", "* * *"),
@@ -106,7 +132,11 @@ def test_the_map_has_a_place_for_each_passage_and_ending(compiled):
     drawn = story_map(compiled)
     place = {label: number for number, label in enumerate(drawn.labels)}
     assert set(place) == {"Start", "Wall", "Door", "Pit", "Hall"}
-    assert drawn.reward[place["Hall"]] == 9 and drawn.reward[place["Pit"]] is None and drawn.trap[place["Pit"]]
+    assert (
+        drawn.reward[place["Hall"]] == 9
+        and drawn.reward[place["Pit"]] is None
+        and drawn.trap[place["Pit"]]
+    )
     assert drawn.distance[place["Hall"]] == 2
     assert drawn.visits[place["Start"]] == pytest.approx(4 / 3)
     assert drawn.ways[place["Start"], place["Door"]] == pytest.approx(2 / 3)

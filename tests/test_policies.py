@@ -6,19 +6,24 @@ import torch
 
 import drrn
 from drrn.cli import show
-from drrn.games.compiled import lockstep
+from drrn.compiled import lockstep
+from drrn.game.episodes import summarise
 from drrn.learning.exploration import greedy, softmax
 from drrn.models import Pages
-from drrn.playing.episodes import summarise
 from drrn.playing.evaluation import evaluate
 from drrn.playing.policies import POLICIES, EpsilonGreedy, chances, policy_of
 from drrn.playing.stepped_rollouts import SteppedRollouts
+from drrn.runs.train import Trainer
 from drrn.settings import Settings
-from drrn.training.train import Trainer
 from tests.small_stories import FORK, REWARDS
 from tests.small_trainings import CPU, SMALL
 
-CIRCLE = {"Go out.": 1.0, "Stay in.": 0.0, "Row on.": 0.0, "Turn back.": 1.0}  # the best actions lead round and round
+CIRCLE = {
+    "Go out.": 1.0,
+    "Stay in.": 0.0,
+    "Row on.": 0.0,
+    "Turn back.": 1.0,
+}  # the best actions lead round and round
 AWAY = 1 / (1 + np.e)  # how probable softmax with α = 1 finds the other action
 LEFT = 1 - (1 - AWAY) ** 10  # of 12 steps, 10 are on pages that were shown before
 WAYS = ["compiled", "menu", "stepped"]
@@ -37,7 +42,9 @@ def fix_q(model, worth=CIRCLE):
 
 
 def rollouts_of(game, way, worth=CIRCLE):
-    trainer = Trainer(game, Settings(**{**SMALL, "model": "max-action" if way == "menu" else "drrn"}), CPU)
+    trainer = Trainer(
+        game, Settings(**{**SMALL, "model": "max-action" if way == "menu" else "drrn"}), CPU
+    )
     fix_q(trainer.model, worth)
     return SteppedRollouts(trainer.game, trainer.model) if way == "stepped" else trainer.rollouts
 
@@ -94,9 +101,13 @@ def test_steps_are_whole_episodes_that_lead_from_page_to_page(fork, way):
     rollouts = rollouts_of(fork, way)
     rollout = played(rollouts, policy_of("best", 1.0), 200)[1]
     steps, episodes = rollout.steps(), rollout.episodes
-    assert np.diff(np.flatnonzero(steps.last), prepend=-1).tolist() == [episode.steps for episode in episodes]
+    assert np.diff(np.flatnonzero(steps.last), prepend=-1).tolist() == [
+        episode.steps for episode in episodes
+    ]
     assert len(steps.end_states) == len(steps.end_actions) == 200
-    assert (steps.end_actions.counts > 0).tolist() == [episode.ending is None for episode in episodes]
+    assert (steps.end_actions.counts > 0).tolist() == [
+        episode.ending is None for episode in episodes
+    ]
     totals = np.add.reduceat(steps.rewards, np.flatnonzero(np.append(True, steps.last[:-1])))
     assert totals == pytest.approx([episode.total for episode in episodes])
     transitions = rollout.transitions(0.9, 1)
@@ -124,8 +135,15 @@ def test_an_episode_of_one_step_and_one_of_none(story, way):
     assert 10 < len(steps) < 50 and len(rollout.episodes) == 60
     assert steps.last.all() and (steps.probabilities == 1).all() and (steps.rewards == 10).all()
     assert (steps.end_actions.counts == 0).all() and len(steps.end_states) == len(steps)
-    nothing = played(rollouts_of(story(":: Start\nAll is over.\n", ""), way, {}), policy_of("best", 1.0), 5)[0]
-    assert len(nothing.steps()) == len(nothing.steps().end_states) == len(nothing.transitions(0.9, 2)) == 0
+    nothing = played(
+        rollouts_of(story(":: Start\nAll is over.\n", ""), way, {}), policy_of("best", 1.0), 5
+    )[0]
+    assert (
+        len(nothing.steps())
+        == len(nothing.steps().end_states)
+        == len(nothing.transitions(0.9, 2))
+        == 0
+    )
 
 
 def test_lanes_that_play_one_episode_after_another_forget_what_was_shown(fork, monkeypatch):
@@ -137,14 +155,18 @@ def test_lanes_that_play_one_episode_after_another_forget_what_was_shown(fork, m
     for episode in range(300):
         mine = taken.episode == episode
         texts = game.text[taken.state[mine]].tolist()
-        assert taken.again[mine].tolist() == [text in texts[:place] for place, text in enumerate(texts)]
+        assert taken.again[mine].tolist() == [
+            text in texts[:place] for place, text in enumerate(texts)
+        ]
 
 
 def test_a_table_for_pages_shown_before_that_says_the_same_changes_no_draw(fork):
     rollouts = rollouts_of(fork, "compiled")
     ((shares, again), _) = rollouts.tables(policy_of("softmax", 1.0))
     assert again is None
-    plain, twice = (rollouts.game.play(shares, 500, seed=1, again=table) for table in (None, shares))
+    plain, twice = (
+        rollouts.game.play(shares, 500, seed=1, again=table) for table in (None, shares)
+    )
     assert np.array_equal(plain.total, twice.total) and np.array_equal(plain.ending, twice.ending)
     with pytest.raises(TypeError, match="probabilities of slots only"):
         rollouts.game.play(None, 5, seed=1, again=shares)
@@ -176,8 +198,15 @@ def test_softmax_and_greedy_are_measured_as_if_best_were_not(fork):
 def test_an_agent_that_plays_by_itself_remembers_the_pages_of_one_episode_only(fork):
     agent = Trainer(fork, Settings(**SMALL), CPU).agent
     fix_q(agent.model)
-    assert all(episode.steps > 2 for episode in drrn.play_episodes(fork, agent.policy(), 200, seed=1))  # best
-    home = summarise(drrn.play_episodes(fork, agent.policy("best", seed=2), 1500, seed=1)).endings["Home"] / 1500
+    assert all(
+        episode.steps > 2 for episode in drrn.play_episodes(fork, agent.policy(), 200, seed=1)
+    )  # best
+    home = (
+        summarise(drrn.play_episodes(fork, agent.policy("best", seed=2), 1500, seed=1)).endings[
+            "Home"
+        ]
+        / 1500
+    )
     assert home == pytest.approx(LEFT / (2 - AWAY), abs=0.04)
     assert summarise(drrn.play_episodes(fork, agent.policy("greedy"), 5, seed=1)).endings == {}
     with pytest.raises(drrn.InputError, match="can only be sampled"):
@@ -195,15 +224,21 @@ def test_play_episodes_tells_a_policy_that_has_a_begin_of_each_episode(fork):
             return observation.actions.index("Stay in.")
 
     policy = Counting()
-    assert [episode.steps for episode in drrn.play_episodes(fork, policy, 4, seed=0)] == [1] * 4 and policy.begun == 4
+    assert [episode.steps for episode in drrn.play_episodes(fork, policy, 4, seed=0)] == [
+        1
+    ] * 4 and policy.begun == 4
 
 
 def test_stepped_and_compiled_play_by_best_agree_where_chance_and_circles_meet(story):
     twee = FORK.replace(
-        "You are out on the water.", "You are out on <<if random(0, 2)>>the water<<else>>a wave<<endif>>."
+        "You are out on the water.",
+        "You are out on <<if random(0, 2)>>the water<<else>>a wave<<endif>>.",
     )
     found = [
-        summarise(played(rollouts_of(story(twee, REWARDS), way), policy_of("best", 1.0))[0].episodes) for way in WAYS
+        summarise(
+            played(rollouts_of(story(twee, REWARDS), way), policy_of("best", 1.0))[0].episodes
+        )
+        for way in WAYS
     ]
     for one in found[1:]:
         assert one.mean_steps == pytest.approx(found[0].mean_steps, abs=0.3)

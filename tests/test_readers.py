@@ -8,19 +8,27 @@ import html
 import pytest
 
 import drrn
-from drrn.games.stories.reading import read_story
+from drrn.stories.twine.reading import read_story
 
 PASSAGES = {
     "StoryTitle": ("Tiny", ()),
-    "Start": ("Café “Ünder”, 5 < 6 & \\o/.\n\n<<set $x = 'a\"b'>>[[Go on|The end]]\n[[Stay|Start]]", ()),
+    "Start": (
+        "Café “Ünder”, 5 < 6 & \\o/.\n\n<<set $x = 'a\"b'>>[[Go on|The end]]\n[[Stay|Start]]",
+        (),
+    ),
     "The end": ("You said <<$x>>.\tDone.", ("dark", "wet")),
 }
 
 TWEE_1 = "\n\n".join(
-    f":: {name}{' [' + ' '.join(tags) + ']' if tags else ''}\n{text}" for name, (text, tags) in PASSAGES.items()
+    f":: {name}{' [' + ' '.join(tags) + ']' if tags else ''}\n{text}"
+    for name, (text, tags) in PASSAGES.items()
 )
-TWEE_3 = ':: StoryData\n{"ifid": "D674C58C", "format": "Sugarcane", "start": "Start"}\n\n' + "\n\n".join(
-    f':: {name} [{" ".join(tags)}] {{"position":"1,2"}}\n{text}' for name, (text, tags) in PASSAGES.items()
+TWEE_3 = (
+    ':: StoryData\n{"ifid": "D674C58C", "format": "Sugarcane", "start": "Start"}\n\n'
+    + "\n\n".join(
+        f':: {name} [{" ".join(tags)}] {{"position":"1,2"}}\n{text}'
+        for name, (text, tags) in PASSAGES.items()
+    )
 )
 
 
@@ -78,7 +86,12 @@ def played(game):
         (codecs.BOM_UTF8 + TWEE_1.encode(), "tale.twee"),
         (TWEE_1.encode("utf-16"), "tale.twee"),
         (codecs.BOM_UTF16_BE + TWEE_1.encode("utf-16-be"), "tale.twee"),
-        (twine_1(PASSAGES).replace("<head>", '<head><meta charset="windows-1252">').encode("cp1252"), "tale.html"),
+        (
+            twine_1(PASSAGES)
+            .replace("<head>", '<head><meta charset="windows-1252">')
+            .encode("cp1252"),
+            "tale.html",
+        ),
         (twine_2(PASSAGES).replace("tw-", "TW-"), "tale.html"),
     ],
 )
@@ -94,14 +107,19 @@ def test_an_encoding_can_be_named(opened):
     assert played(opened(TWEE_1.encode("cp1252"), encoding="cp1252"))[1].text.startswith("Café “")
 
 
-@pytest.mark.parametrize("encoding", ["nonsense", "idna", "punycode", "unicode_escape", "rot13", "undefined", "a b\0"])
+@pytest.mark.parametrize(
+    "encoding", ["nonsense", "idna", "punycode", "unicode_escape", "rot13", "undefined", "a b\0"]
+)
 def test_what_is_no_encoding_of_a_text_is_refused(opened, encoding):
     with pytest.raises(drrn.InputError, match=r"tale\.twee: the encoding .* is not known"):
         opened(TWEE_1, encoding=encoding)
 
 
 ROT13 = {
-    codecs.encode(name, "rot13"): (codecs.encode(text, "rot13"), tuple(codecs.encode(tag, "rot13") for tag in tags))
+    codecs.encode(name, "rot13"): (
+        codecs.encode(text, "rot13"),
+        tuple(codecs.encode(tag, "rot13") for tag in tags),
+    )
     for name, (text, tags) in PASSAGES.items()
 }
 
@@ -110,11 +128,15 @@ def swapped(text):
     return text.translate(str.maketrans("abcdABCD", "badcBADC"))
 
 
-SWAPPED = {swapped(name): (swapped(text), tuple(map(swapped, tags))) for name, (text, tags) in PASSAGES.items()}
+SWAPPED = {
+    swapped(name): (swapped(text), tuple(map(swapped, tags)))
+    for name, (text, tags) in PASSAGES.items()
+}
 
 
 @pytest.mark.parametrize(
-    ("passages", "settings"), [(ROT13, "Obfuscate: ROT13"), (SWAPPED, "obfuscate:swap\nobfuscatekey:abcd")]
+    ("passages", "settings"),
+    [(ROT13, "Obfuscate: ROT13"), (SWAPPED, "obfuscate:swap\nobfuscatekey:abcd")],
 )
 def test_a_hidden_story_is_revealed(opened, passages, settings):
     title, first, second, tags = played(opened(twine_1(passages, settings), "tale.html"))
@@ -162,11 +184,15 @@ def test_the_start_node_begins_a_twine_2_story(opened):
 def test_of_two_passages_with_one_name_the_later_counts(opened):
     game = opened(":: Start\nFirst.\n\n:: Start\nSecond.\n")
     assert game.reset(0).text == "Second."
-    assert game.script.story.notes == ('line 5: passage "Start" stands twice; the later one counts',)
+    assert game.script.story.notes == (
+        'line 5: passage "Start" stands twice; the later one counts',
+    )
 
 
 def test_scripts_and_style_sheets_are_no_pages(opened):
-    game = opened(":: Start\nHere.\n\n:: Code [script]\nif (a << b) {}\n\n:: Look [stylesheet]\na {}\n")
+    game = opened(
+        ":: Start\nHere.\n\n:: Code [script]\nif (a << b) {}\n\n:: Look [stylesheet]\na {}\n"
+    )
     assert set(game.script.nodes) == {"Start"}
 
 
@@ -187,11 +213,18 @@ def test_a_published_story_may_name_the_files_it_was_made_of(tmp_path):
 
 @pytest.mark.parametrize(
     ("style", "code"),
-    [("SugarCube", "Hello $name."), ("Harlowe", "(set: $x to 1)"), ("Chapbook", "x: 1"), ("Snowman", "<% x %>")],
+    [
+        ("SugarCube", "Hello $name."),
+        ("Harlowe", "(set: $x to 1)"),
+        ("Chapbook", "x: 1"),
+        ("Snowman", "<% x %>"),
+    ],
 )
 def test_code_of_another_format_is_never_read_aloud(tmp_path, style, code):
     path = tmp_path / "tale.twee"
     code = f"{code}\n--\nText" if style == "Chapbook" else code
-    path.write_text(f':: StoryData\n{{"format": "{style}"}}\n\n:: Start\n{code}\n', encoding="utf-8")
+    path.write_text(
+        f':: StoryData\n{{"format": "{style}"}}\n\n:: Start\n{code}\n', encoding="utf-8"
+    )
     with pytest.raises(drrn.InputError, match=style):
         drrn.make(path)

@@ -21,7 +21,9 @@ SMALL = {"hidden": 16, "rounds": 8, "episodes_per_round": 20, "evaluation_episod
 def greedy_play(game):
     """How each replica plays after training: its summaries, by greedy choice."""
     finished = list(drrn.trainer(game, **SMALL).train())[-1]
-    return [evaluation.summary for evaluation in finished.evaluations if evaluation.policy == "greedy"]
+    return [
+        evaluation.summary for evaluation in finished.evaluations if evaluation.policy == "greedy"
+    ]
 
 
 def finds_the_far_prize() -> bool:
@@ -76,11 +78,15 @@ def optimism_hopes_for_nothing(patch):
 
 
 def counts_are_all_one(patch):
-    patch.setattr(EpisodeMemory, "counts", property(lambda self: np.ones(len(self.pair_keys), np.int64)))
+    patch.setattr(
+        EpisodeMemory, "counts", property(lambda self: np.ones(len(self.pair_keys), np.int64))
+    )
 
 
 def counts_are_all_zero(patch):
-    patch.setattr(EpisodeMemory, "counts", property(lambda self: np.zeros(len(self.pair_keys), np.int64)))
+    patch.setattr(
+        EpisodeMemory, "counts", property(lambda self: np.zeros(len(self.pair_keys), np.int64))
+    )
 
 
 def noise_leaves_out_every_word(patch):

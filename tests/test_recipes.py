@@ -8,13 +8,19 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.experiments.tuned import suiting
+from drrn.lab.experiments.tuned import suiting
 from drrn.recipes import STRONG, recipe
 from drrn.settings import LEARNERS, MODELS, Settings, settings_for
 from tests.runs import FEW, SMALL, SMALL_STRONG, numbers, resuming, same
 from tests.sample_games import Doors
 
-FEW_IN_PYTHON = {"hidden": 6, "rounds": 1, "episodes_per_round": 6, "evaluation_episodes": 2, "replicas": 1}
+FEW_IN_PYTHON = {
+    "hidden": 6,
+    "rounds": 1,
+    "episodes_per_round": 6,
+    "evaluation_episodes": 2,
+    "replicas": 1,
+}
 
 
 def strong(**given):
@@ -30,7 +36,13 @@ def test_the_recipe_is_the_strong_one_unless_the_papers_is_asked_for(tale, tmp_p
     assert main(["train", str(tale), "--out", str(tmp_path / "paper"), *SMALL]) == 0
     one, two = config_of(tmp_path / "strong"), config_of(tmp_path / "paper")
     assert (one["recipe"], two["recipe"]) == ("strong", "paper")
-    given = {**FEW_IN_PYTHON, "rounds": 3, "episodes_per_round": 8, "evaluation_episodes": 4, "replicas": 2}
+    given = {
+        **FEW_IN_PYTHON,
+        "rounds": 3,
+        "episodes_per_round": 8,
+        "evaluation_episodes": 4,
+        "replicas": 2,
+    }
     assert two["settings"] == asdict(Settings(**suiting(drrn.make(tale)), **given, epochs=2))
     kept = {name: value for name, value in STRONG.items() if name not in ("updates", "batch_size")}
     assert kept.items() <= one["settings"].items()
@@ -68,7 +80,12 @@ OFF = [
 
 @pytest.mark.parametrize(("words", "name", "value"), OFF, ids=[words for words, *_ in OFF])
 def test_each_part_of_the_strong_recipe_can_be_switched_off(tale, tmp_path, words, name, value):
-    small = [*FEW, "--rounds", "2", *([] if "q-learning" in words else ["--updates", "2", "--batch-size", "4"])]
+    small = [
+        *FEW,
+        "--rounds",
+        "2",
+        *([] if "q-learning" in words else ["--updates", "2", "--batch-size", "4"]),
+    ]
     assert main(["train", str(tale), "--out", str(tmp_path / "run"), *small, *words.split()]) == 0
     assert config_of(tmp_path / "run")["settings"][name] == value
     assert strong(**{name: value}) == drrn.trainer(Doors(), **{name: value}).settings
@@ -106,7 +123,9 @@ def test_without_adam_the_rate_is_one_that_does_not_diverge():
 
 
 def test_alpha_begins_at_the_same_share_of_any_alpha():
-    assert strong(alpha=3.0).alpha_start == pytest.approx(3.0 * STRONG["alpha_start"] / STRONG["alpha"])
+    assert strong(alpha=3.0).alpha_start == pytest.approx(
+        3.0 * STRONG["alpha_start"] / STRONG["alpha"]
+    )
     assert strong(alpha=STRONG["alpha"]).alpha_start == pytest.approx(STRONG["alpha_start"])
     assert strong(alpha=3.0, alpha_start=0.1).alpha_start == 0.1
     assert strong(alpha=0).alpha_start is None
@@ -116,9 +135,15 @@ def test_the_online_form_needs_the_papers_recipe_or_q_learning(tale, tmp_path, c
     small = "--form online --hidden 4 --rounds 1 --episodes-per-round 2 --evaluation-episodes 2 --replicas 1".split()
     assert main(["train", str(tale), "--out", str(tmp_path / "a"), *small]) == 2
     error = capsys.readouterr().err
-    assert "add --paper (in Python: paper=True), or choose the learner q-learning" in error and error.count("\n") == 1
+    assert (
+        "add --paper (in Python: paper=True), or choose the learner q-learning" in error
+        and error.count("\n") == 1
+    )
     assert main(["train", str(tale), "--out", str(tmp_path / "b"), *small, "--paper"]) == 0
-    assert main(["train", str(tale), "--out", str(tmp_path / "c"), *small, "--learner", "q-learning"]) == 0
+    assert (
+        main(["train", str(tale), "--out", str(tmp_path / "c"), *small, "--learner", "q-learning"])
+        == 0
+    )
     assert config_of(tmp_path / "c")["settings"]["exploration"] == "softmax"
     with pytest.raises(InputError, match="exploration optimism needs whole episodes"):
         strong(form="online", learner="q-learning", exploration="optimism")
@@ -129,22 +154,64 @@ def test_what_only_the_papers_learner_counts_is_refused_with_the_cure():
         with pytest.raises(InputError, match="--paper, in Python paper=True"):
             strong(**given)
         assert strong(**given, learner="q-learning")
-    assert strong(learner="q-learning", state_dropout=0.0, keep=False, average=None).learner == "q-learning"
+    assert (
+        strong(learner="q-learning", state_dropout=0.0, keep=False, average=None).learner
+        == "q-learning"
+    )
 
 
 def test_config_of_a_run_brings_its_recipe_and_loose_settings_do_not(tale, tmp_path, capsys):
     for name, small in (("strong", SMALL_STRONG), ("paper", SMALL)):
-        assert main(["train", str(tale), "--out", str(tmp_path / name), *small, "--rounds", "1"]) == 0
-        again = ["train", str(tale), "--config", str(tmp_path / name), "--out", str(tmp_path / f"{name} again")]
+        assert (
+            main(["train", str(tale), "--out", str(tmp_path / name), *small, "--rounds", "1"]) == 0
+        )
+        again = [
+            "train",
+            str(tale),
+            "--config",
+            str(tmp_path / name),
+            "--out",
+            str(tmp_path / f"{name} again"),
+        ]
         assert main(again) == 0
         assert config_of(tmp_path / f"{name} again") == config_of(tmp_path / name)
     old = config_of(tmp_path / "paper")
-    older = {name: value for name, value in old["settings"].items() if name not in ("learner", "keep", "average")}
-    (tmp_path / "old.json").write_text(json.dumps({"settings": older}))  # of a run before there were recipes
-    assert main(["train", str(tale), "--config", str(tmp_path / "old.json"), "--out", str(tmp_path / "old")]) == 0
+    older = {
+        name: value
+        for name, value in old["settings"].items()
+        if name not in ("learner", "keep", "average")
+    }
+    (tmp_path / "old.json").write_text(
+        json.dumps({"settings": older})
+    )  # of a run before there were recipes
+    assert (
+        main(
+            [
+                "train",
+                str(tale),
+                "--config",
+                str(tmp_path / "old.json"),
+                "--out",
+                str(tmp_path / "old"),
+            ]
+        )
+        == 0
+    )
     assert config_of(tmp_path / "old") == old
     (tmp_path / "loose.json").write_text(json.dumps({**FEW_IN_PYTHON, "updates": 2}))
-    assert main(["train", str(tale), "--config", str(tmp_path / "loose.json"), "--out", str(tmp_path / "loose")]) == 0
+    assert (
+        main(
+            [
+                "train",
+                str(tale),
+                "--config",
+                str(tmp_path / "loose.json"),
+                "--out",
+                str(tmp_path / "loose"),
+            ]
+        )
+        == 0
+    )
     assert config_of(tmp_path / "loose")["settings"]["learner"] == "returns"
     capsys.readouterr()
     assert main(["train", str(tale), "--paper", "--config", str(tmp_path / "strong")]) == 2
@@ -156,7 +223,12 @@ def test_help_tells_of_both_recipes_and_shows_both_values_where_they_differ(caps
         main(["train", "--help"])
     told = " ".join(capsys.readouterr().out.split())
     assert told.index("drrn train GAME --paper the paper's settings") < told.index("options:")
-    for words in ("γ (strong: 0.98; paper: 0.9)", "(strong: on; paper: off)", "--keep, --no-keep", "(default: 100)"):
+    for words in (
+        "γ (strong: 0.98; paper: 0.9)",
+        "(strong: on; paper: off)",
+        "--keep, --no-keep",
+        "(default: 100)",
+    ):
         assert words in told
 
 

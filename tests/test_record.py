@@ -7,15 +7,21 @@ import pytest
 import torch
 
 from drrn.cli import main
-from drrn.training import tensor_file
+from drrn.runs import tensor_file
 from tests.runs import SMALL, numbers, resuming, same, train
 
 
 def test_a_story_without_rewards_is_trained_with_a_word_of_warning(tale, tmp_path, capsys):
-    assert train(tale, tmp_path / "run") == 0 and "give the endings their rewards" not in capsys.readouterr().err
+    assert (
+        train(tale, tmp_path / "run") == 0
+        and "give the endings their rewards" not in capsys.readouterr().err
+    )
     tale.unlink()
     assert train(tale.with_suffix(".twee"), tmp_path / "bare") == 0
-    assert "random play scores as much as the best: give the endings their rewards" in capsys.readouterr().err
+    assert (
+        "random play scores as much as the best: give the endings their rewards"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_run_leaves_settings_rows_weights_words_and_a_curve(tale, tmp_path, capsys, drawn_curves):
@@ -23,12 +29,20 @@ def test_a_run_leaves_settings_rows_weights_words_and_a_curve(tale, tmp_path, ca
     out = capsys.readouterr().out
     assert out.count("round ") == 3 and "random play" in out and "curve.png" in out
     names = {path.name for path in (tmp_path / "run").iterdir()}
-    assert {"config.json", "evaluations.csv", "model.safetensors", "vocabulary.json", "curve.png"} <= names
+    assert {
+        "config.json",
+        "evaluations.csv",
+        "model.safetensors",
+        "vocabulary.json",
+        "curve.png",
+    } <= names
     config = json.loads((tmp_path / "run/config.json").read_text())
     assert config["settings"]["hidden"] == 6 and config["versions"]["torch"] == torch.__version__
     with (tmp_path / "run/evaluations.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert [(row["replica"], row["round"]) for row in rows] == [(str(r), str(n)) for n in (1, 2, 3) for r in (0, 1)]
+    assert [(row["replica"], row["round"]) for row in rows] == [
+        (str(r), str(n)) for n in (1, 2, 3) for r in (0, 1)
+    ]
     assert sum(json.loads(rows[0]["endings"]).values()) <= 1
     assert (tmp_path / "run/curve.png").read_bytes()[:4] == b"\x89PNG"
 
@@ -48,7 +62,10 @@ def test_a_run_from_before_the_policy_best_is_loaded_and_goes_on(tale, tmp_path,
     (tmp_path / "run/hashes.json").unlink()  # it is older than they are, too
     path = tmp_path / "run/evaluations.csv"
     with path.open(newline="") as file:
-        rows = [{name: value for name, value in row.items() if "best" not in name} for row in csv.DictReader(file)]
+        rows = [
+            {name: value for name, value in row.items() if "best" not in name}
+            for row in csv.DictReader(file)
+        ]
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, rows[0], lineterminator="\n")
         writer.writeheader()
@@ -82,9 +99,11 @@ def test_config_reads_the_settings_of_another_run(tale, tmp_path):
     ],
     ids=" ".join,
 )
-def test_a_run_stopped_after_any_round_and_resumed_ends_with_the_same_numbers(tale, tmp_path, more, monkeypatch):
+def test_a_run_stopped_after_any_round_and_resumed_ends_with_the_same_numbers(
+    tale, tmp_path, more, monkeypatch
+):
     train(tale, tmp_path / "whole", *more)
-    from drrn.training.record import Run
+    from drrn.runs.record import Run
 
     keep = Run.keep
 
@@ -101,20 +120,24 @@ def test_a_run_stopped_after_any_round_and_resumed_ends_with_the_same_numbers(ta
     assert same(numbers(tmp_path / "cut"), numbers(tmp_path / "whole"))
 
 
-@pytest.mark.parametrize("last", ["config.json", "evaluations.csv", "checkpoint.safetensors", "vocabulary.json"])
-def test_a_run_killed_right_after_any_file_ends_with_the_same_numbers(tale, tmp_path, last, monkeypatch):
+@pytest.mark.parametrize(
+    "last", ["config.json", "evaluations.csv", "checkpoint.safetensors", "vocabulary.json"]
+)
+def test_a_run_killed_right_after_any_file_ends_with_the_same_numbers(
+    tale, tmp_path, last, monkeypatch
+):
     """A kill may come between two files that belong together, after the last round, too."""
     train(tale, tmp_path / "whole", "--rounds", "1")
-    write_whole = tensor_file.write_whole
+    write_atomically = tensor_file.write_atomically
 
     def write_and_die(path, parts):
-        write_whole(path, parts)
+        write_atomically(path, parts)
         if path.name == last:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(tensor_file, "write_whole", write_and_die)
+    monkeypatch.setattr(tensor_file, "write_atomically", write_and_die)
     train(tale, tmp_path / "cut", "--rounds", "1")
-    monkeypatch.setattr(tensor_file, "write_whole", write_whole)
+    monkeypatch.setattr(tensor_file, "write_atomically", write_atomically)
     assert main(["train", "--resume", str(tmp_path / "cut")]) == 0
     assert same(numbers(tmp_path / "cut"), numbers(tmp_path / "whole"))
 
@@ -128,7 +151,7 @@ def test_a_folder_that_bears_the_name_of_a_game_is_not_its_source(tmp_path, monk
 
 
 def test_whoever_stops_a_run_is_told_how_to_go_on(tale, tmp_path, monkeypatch, capsys):
-    from drrn.training.record import Run
+    from drrn.runs.record import Run
 
     def stop(*_):
         raise KeyboardInterrupt
@@ -138,7 +161,9 @@ def test_whoever_stops_a_run_is_told_how_to_go_on(tale, tmp_path, monkeypatch, c
     assert f"go on with: drrn train --resume '{tmp_path / 'a run'}'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("text", ["5", '"x"', "null", "[]", '{"settings": 5}', '{"layers": "abc"}', '{"seed": null}'])
+@pytest.mark.parametrize(
+    "text", ["5", '"x"', "null", "[]", '{"settings": 5}', '{"layers": "abc"}', '{"seed": null}']
+)
 def test_a_config_that_holds_no_settings_is_one_sentence(tale, tmp_path, text, capsys):
     (tmp_path / "config.json").write_text(text)
     assert train(tale, tmp_path / "run", "--config", str(tmp_path / "config.json")) == 2
@@ -177,8 +202,14 @@ def test_help_names_the_choices_and_what_is_off(capsys):
         (["train", "long-watch", "--threads", "0"], "threads is 0; it must be from 1 to 1024"),
         (["train", "long-watch", "--threads", "-3"], "threads is -3"),
         (["train", "long-watch", "--threads", "100000000"], "threads is 100000000"),
-        (["train", "long-watch", "--shared", "--interaction", "network", "--action-hidden", "7"], "one size"),
-        (["train", "long-watch", "--resume", "nowhere"], "a resumed run keeps its game: leave out long-watch"),
+        (
+            ["train", "long-watch", "--shared", "--interaction", "network", "--action-hidden", "7"],
+            "one size",
+        ),
+        (
+            ["train", "long-watch", "--resume", "nowhere"],
+            "a resumed run keeps its game: leave out long-watch",
+        ),
         (["train", "--resume", "nowhere", "--out", "x"], "leave out --out"),
         (["train", "--resume", "nowhere", "--config", "x"], "leave out --config"),
         (["train", "--resume", "nowhere", "--lenient"], "leave out --lenient"),
@@ -191,7 +222,9 @@ def test_help_names_the_choices_and_what_is_off(capsys):
         (["train", "long-watch", "--interaction", "inner", "--action-hidden", "7"], "one size"),
     ],
 )
-def test_bad_input_to_training_is_one_sentence_and_exit_code_2(arguments, message, capsys, tmp_path, monkeypatch):
+def test_bad_input_to_training_is_one_sentence_and_exit_code_2(
+    arguments, message, capsys, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     assert main(arguments) == 2
     error = capsys.readouterr().err

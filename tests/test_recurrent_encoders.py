@@ -32,7 +32,9 @@ def torchs_own(model, encoder, replica):
     """PyTorch's module with the replica's weights."""
     w, width = {name: weight[replica].detach().clone() for name, weight in model.weights.items()}, 5
     order = np.concatenate([np.arange(width) + gate * width for gate in OURS_IN_THEIRS[encoder]])
-    module = (nn.GRU if encoder == "gru" else nn.LSTM)(w["state in"].shape[0], width, batch_first=True)
+    module = (nn.GRU if encoder == "gru" else nn.LSTM)(
+        w["state in"].shape[0], width, batch_first=True
+    )
     with torch.no_grad():
         module.weight_ih_l0.copy_(w["state in"].T[order])
         module.weight_hh_l0.copy_(w["state on"].T[order])
@@ -49,8 +51,12 @@ def their_vector(module, words):
 
 
 @pytest.mark.parametrize("encoder", ["lstm", "gru"])
-@pytest.mark.parametrize(("embedding", "seeds", "pieces"), [(None, (3, 4), False), (3, (3, 4), True), (3, (3,), True)])
-def test_vectors_and_gradients_are_those_of_pytorchs_own_modules(encoder, embedding, seeds, pieces, monkeypatch):
+@pytest.mark.parametrize(
+    ("embedding", "seeds", "pieces"), [(None, (3, 4), False), (3, (3, 4), True), (3, (3,), True)]
+)
+def test_vectors_and_gradients_are_those_of_pytorchs_own_modules(
+    encoder, embedding, seeds, pieces, monkeypatch
+):
     if pieces:  # the way back is gone in several, as with many words
         monkeypatch.setattr("drrn.models.encoders.passes.PIECE", 3)
         monkeypatch.setattr("drrn.models.encoders.workspace.ROWS", 3)
@@ -60,15 +66,24 @@ def test_vectors_and_gradients_are_those_of_pytorchs_own_modules(encoder, embedd
     leaves = Leaves()
     with differentiable(weights):
         found = vectors(model, ids, leaves)
-        ours = torch.autograd.grad((found * direction).sum(), [*weights, *leaves.vectors], allow_unused=True)
+        ours = torch.autograd.grad(
+            (found * direction).sum(), [*weights, *leaves.vectors], allow_unused=True
+        )
     ours = dict(zip([*model.weights, "words"], ours, strict=True))
     table, rows, values = leaves.kept[0][0].gradient(model, ours["words"])
-    to_words = torch.zeros_like(table.weight).view(-1, table.width).index_add(0, rows, values).view_as(table.weight)
+    to_words = (
+        torch.zeros_like(table.weight)
+        .view(-1, table.width)
+        .index_add(0, rows, values)
+        .view_as(table.weight)
+    )
     for replica in range(len(seeds)):
         module, order = torchs_own(model, encoder, replica)
         words = table.weight[replica].clone().requires_grad_()
         spelled = [model.store.states.words_of(np.array([text])) for text in ids[replica]]
-        expected = [their_vector(module, words[each]) if len(each) else torch.zeros(5) for each in spelled]
+        expected = [
+            their_vector(module, words[each]) if len(each) else torch.zeros(5) for each in spelled
+        ]
         assert torch.allclose(torch.stack(expected), found[replica], atol=1e-6)
         loss = (torch.stack(expected) * direction[replica]).sum()
         theirs = torch.autograd.grad(loss, [words, *module.parameters()])
@@ -100,7 +115,9 @@ def test_the_order_of_words_counts_and_an_empty_text_is_zero(encoder):
 @pytest.mark.parametrize("encoder", ["lstm", "gru"])
 def test_first_weights_depend_on_the_replicas_own_seed(encoder):
     both, alone = reader(encoder, seeds=(7, 8)), reader(encoder, seeds=(8,))
-    assert all(torch.equal(weight[1:], alone.weights[name]) for name, weight in both.weights.items())
+    assert all(
+        torch.equal(weight[1:], alone.weights[name]) for name, weight in both.weights.items()
+    )
     assert torch.equal(both.tables["state"].weight[1:], alone.tables["state"].weight)
     assert float(both.weights["state on"].abs().max()) <= 5**-0.5
 
@@ -124,7 +141,9 @@ def test_a_replica_learns_what_it_would_learn_alone(encoder, shape):
     QLearning(both, Settings(replicas=2, **settings)).update(batches)
     picked = {field.name: getattr(batches, field.name) for field in dataclasses.fields(batches)}
     picked = {
-        name: Pages(value.states[:, 1:], value.actions[:, 1:]) if isinstance(value, Pages) else value[:, 1:]
+        name: Pages(value.states[:, 1:], value.actions[:, 1:])
+        if isinstance(value, Pages)
+        else value[:, 1:]
         for name, value in picked.items()
     }
     QLearning(alone, Settings(replicas=1, **settings)).update(type(batches)(**picked))

@@ -60,7 +60,9 @@ def named(model):
     arrays = {name: np.array(array[0]) for name, array in model.state().items()}
     found = {}
     for side, texts in (("state", model.store.states), ("action", model.store.actions)):
-        found[side] = {"W1": dict(zip(texts.vocabulary.spelled, arrays[f"table {side}"], strict=True))}
+        found[side] = {
+            "W1": dict(zip(texts.vocabulary.spelled, arrays[f"table {side}"], strict=True))
+        }
         found[side] |= {name: arrays[f"weight {side} {name}"] for name in ("b1", "W2", "b2")}
     return found
 
@@ -71,7 +73,9 @@ def put(model, weights):
         for side, tower in (("state", model.state), ("action", model.action)):
             first, second = tower[0], tower[2]
             for word, vector in weights[side]["W1"].items():
-                first.weight[:, model.dictionary.setdefault(word, len(model.dictionary))] = torch.from_numpy(vector)
+                first.weight[:, model.dictionary.setdefault(word, len(model.dictionary))] = (
+                    torch.from_numpy(vector)
+                )
             first.bias.copy_(torch.from_numpy(weights[side]["b1"][0]))
             second.weight.copy_(torch.from_numpy(weights[side]["W2"].T))
             second.bias.copy_(torch.from_numpy(weights[side]["b2"][0]))
@@ -89,7 +93,9 @@ def test_our_learner_makes_the_updates_of_the_reference(monkeypatch):
     moved = []
     for side, tower in (("state", model.state), ("action", model.action)):
         ours, before, (one, _, two, _) = last[side], first[side], tower
-        pairs = [(one.weight[:, model.dictionary[word]], vector) for word, vector in ours["W1"].items()]
+        pairs = [
+            (one.weight[:, model.dictionary[word]], vector) for word, vector in ours["W1"].items()
+        ]
         pairs += [(one.bias, ours["b1"][0]), (two.weight.T, ours["W2"]), (two.bias, ours["b2"][0])]
         for theirs, mine in pairs:
             np.testing.assert_allclose(theirs.detach().numpy(), mine, rtol=0, atol=1e-5)
@@ -105,7 +111,9 @@ def test_the_reference_learns(tale):
 
 
 def test_the_reference_runs_as_a_program(tale, capsys, monkeypatch):
-    monkeypatch.setattr(torch, "set_num_threads", lambda count: None)  # of this process, which has other tests to run
+    monkeypatch.setattr(
+        torch, "set_num_threads", lambda count: None
+    )  # of this process, which has other tests to run
     reference.main(str(tale), "100")
     assert capsys.readouterr().out.startswith("100 episodes; mean score of the last 100: ")
 
@@ -113,7 +121,11 @@ def test_the_reference_runs_as_a_program(tale, capsys, monkeypatch):
 def test_a_bag_counts_the_words_of_a_text():
     model = reference.DRRN()
     bag = model.bag("The sea, the lamp; the sea.")
-    assert {word: bag[number].item() for word, number in model.dictionary.items()} == {"the": 3, "sea": 2, "lamp": 1}
+    assert {word: bag[number].item() for word, number in model.dictionary.items()} == {
+        "the": 3,
+        "sea": 2,
+        "lamp": 1,
+    }
     assert bag.sum() == 6 and model.bag("…").sum() == 0 and words("…") == []
 
 
@@ -122,14 +134,22 @@ def test_the_reference_needs_nothing_of_our_learner_and_is_short():
     tree = ast.parse(source)
     modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert {module for module in modules if module.startswith("drrn")} == {
-        "drrn.games", "drrn.games.optional", "drrn.text",
+        "drrn.game", "drrn.game.optional", "drrn.text",
     }  # fmt: skip
-    documented = [node for node in ast.walk(tree) if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))]
+    documented = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+    ]
     said = {
         line
         for node in documented
         if ast.get_docstring(node)
         for line in range(node.body[0].lineno, node.body[0].end_lineno + 1)
     }
-    code = [line for number, line in enumerate(source.splitlines(), 1) if line.strip() and number not in said]
+    code = [
+        line
+        for number, line in enumerate(source.splitlines(), 1)
+        if line.strip() and number not in said
+    ]
     assert len([line for line in code if not line.startswith(("from ", "import "))]) <= 60

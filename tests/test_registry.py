@@ -41,7 +41,10 @@ def test_module_and_attribute_are_found_in_the_current_folder(here):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("ton", 'model is "ton"; choose from one, two, or give your own as module:name. Did you mean "two"?'),
+        (
+            "ton",
+            'model is "ton"; choose from one, two, or give your own as module:name. Did you mean "two"?',
+        ),
         ("x:", "choose from one, two"),
         (":x", "choose from one, two"),
         ("a b:c", "choose from one, two"),
@@ -79,7 +82,11 @@ def test_an_installed_package_can_register_names(here, monkeypatch):
     with pytest.raises(InputError, match="choose from drrn"):
         Settings(model="own")
     (here / "mypackage.py").write_text("from drrn.models.drrn import DRRN\nclass Own(DRRN): pass\n")
-    register(here, "drrn.models", "own = mypackage:Own\nold = mypackage:gone\nodd = mypackage\ntable = mypackage:Own")
+    register(
+        here,
+        "drrn.models",
+        "own = mypackage:Own\nold = mypackage:gone\nodd = mypackage\ntable = mypackage:Own",
+    )
     monkeypatch.syspath_prepend(here)
     assert Settings(model="own").model == "own" and "mypackage" not in sys.modules
     assert model_class("own").__name__ == "Own"
@@ -88,17 +95,23 @@ def test_an_installed_package_can_register_names(here, monkeypatch):
         Settings(model="owm")
     with pytest.raises(InputError, match='model "old": there is no gone in mypackage'):
         model_class("old")
-    with pytest.raises(InputError, match='model "odd": a package registers it as mypackage, not module:name'):
+    with pytest.raises(
+        InputError, match='model "odd": a package registers it as mypackage, not module:name'
+    ):
         model_class("odd")
 
 
 def test_what_is_no_model_or_no_interaction_is_refused(here):
     (here / "things.py").write_text("number = 5\nclass Thing: pass\ndef build(*_): pass\n")
     for name in ("things:number", "things:Thing", "things:build"):
-        with pytest.raises(InputError, match=f'model "{name}": it must be a subclass of drrn.models.Model'):
+        with pytest.raises(
+            InputError, match=f'model "{name}": it must be a subclass of drrn.models.Model'
+        ):
             model_class(name)
     for name in ("things:number", "things:Thing"):
-        with pytest.raises(InputError, match=f'interaction "{name}": it must be an Interaction, or a function'):
+        with pytest.raises(
+            InputError, match=f'interaction "{name}": it must be an Interaction, or a function'
+        ):
             interaction_of(name)
     assert isinstance(interaction_of("things:build"), Interaction)
 
@@ -125,18 +138,32 @@ def _prepare(model):
 
 scaled = Interaction(lambda model, s, a: model.weights["own scale"] * inner(model, s, a), _prepare)
 '''
-ASK = ["--state", "The sea is grey and the wind is north.", "--action", "Go out.", "--action", "Stay in.", "--json"]
+ASK = [
+    "--state",
+    "The sea is grey and the wind is north.",
+    "--action",
+    "Go out.",
+    "--action",
+    "Stay in.",
+    "--json",
+]
 
 
 @pytest.mark.parametrize(
     "own",
-    [["--model", "own:Own"], ["--interaction", "own:halved"], ["--model", "own:Own", "--interaction", "own:scaled"]],
+    [
+        ["--model", "own:Own"],
+        ["--interaction", "own:halved"],
+        ["--model", "own:Own", "--interaction", "own:scaled"],
+    ],
     ids=" ".join,
 )
-def test_what_is_ones_own_is_trained_evaluated_asked_and_resumed(own, here, tale, capsys, monkeypatch):
+def test_what_is_ones_own_is_trained_evaluated_asked_and_resumed(
+    own, here, tale, capsys, monkeypatch
+):
     (here / "own.py").write_text(OWN)
     assert train(tale, here / "whole", *own) == 0
-    from drrn.training.record import Run
+    from drrn.runs.record import Run
 
     keep = Run.keep
 
@@ -161,7 +188,11 @@ def test_a_run_with_a_model_of_ones_own_opens_from_any_folder(here, tale, tmp_pa
     command = [sys.executable, "-m", "drrn", "ask", str(here / "run"), *ASK]
     root = {"PYTHONPATH": str(Path(__file__).parents[1])}
     asked = subprocess.run(
-        command, cwd=tmp_path_factory.mktemp("elsewhere"), env={**os.environ, **root}, capture_output=True, text=True
+        command,
+        cwd=tmp_path_factory.mktemp("elsewhere"),
+        env={**os.environ, **root},
+        capture_output=True,
+        text=True,
     )
     assert asked.returncode == 0, asked.stderr
 
@@ -171,7 +202,10 @@ def test_a_module_of_another_folder_is_not_taken_for_the_one_that_is_here(here, 
         (here / place).mkdir()
         (here / place / "twins.py").write_text(f"name = {place!r}\n")
     assert registry.resolve("model", "twins:name", {}, str(here / "one")) == "one"
-    with pytest.raises(InputError, match=r"twins was imported from .*one.twins.py, not from .*two: rename one of them"):
+    with pytest.raises(
+        InputError,
+        match=r"twins was imported from .*one.twins.py, not from .*two: rename one of them",
+    ):
         registry.resolve("model", "twins:name", {}, str(here / "two"))
 
 
@@ -188,9 +222,7 @@ def test_a_run_whose_module_is_not_there_any_more_is_one_sentence(here, tale, ca
 
 def test_the_default_folder_of_a_run_has_no_colon_in_its_name(here, tale):
     (here / "own.py").write_text(OWN)
-    small = (
-        "--model own:Own --updates 2 --rounds 1 --episodes-per-round 2 --evaluation-episodes 2 --replicas 1 --hidden 3"
-    )
+    small = "--model own:Own --updates 2 --rounds 1 --episodes-per-round 2 --evaluation-episodes 2 --replicas 1 --hidden 3"
     assert main(["train", str(tale), *small.split()]) == 0
     (folder,) = Path("runs").iterdir()
     assert folder.name.startswith("tale-own-Own-")
@@ -199,7 +231,13 @@ def test_the_default_folder_of_a_run_has_no_colon_in_its_name(here, tale):
 def test_a_model_of_ones_own_is_trained_from_python_too(here, tale):
     (here / "own.py").write_text(OWN)
     trainer = drrn.trainer(
-        drrn.make(tale), model="own:Own", interaction="own:halved", hidden=4, rounds=1, updates=2, replicas=1
+        drrn.make(tale),
+        model="own:Own",
+        interaction="own:halved",
+        hidden=4,
+        rounds=1,
+        updates=2,
+        replicas=1,
     )
     assert isinstance(trainer.model, Model) and type(trainer.model).__name__ == "Own"
     assert len(list(trainer.train())) == 1 and trainer.device == torch.device("cpu")

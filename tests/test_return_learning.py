@@ -9,7 +9,7 @@ from drrn.learning.fast import FastReturnLearning
 from drrn.learning.return_learning import ReturnLearning
 from drrn.models.encoders import BagAndVectors, BagOfWords, MeanOfVectors
 from drrn.models.encoders.text_vectors import TextVectors
-from drrn.training.train import threads_of_torch
+from drrn.runs.train import threads_of_torch
 from drrn.vectors import open_vectors
 from tests.sample_games import Doors
 from tests.small_episodes import RETURNS, return_learner, taught
@@ -23,7 +23,9 @@ FEW = {"updates": 5, "learning_rate": 0.001}
 
 
 def near(one, two, within=2e-6):
-    return one.keys() == two.keys() and all(np.allclose(one[name], two[name], atol=within) for name in one)
+    return one.keys() == two.keys() and all(
+        np.allclose(one[name], two[name], atol=within) for name in one
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -54,16 +56,22 @@ def test_the_fast_learner_has_the_gradients_of_the_plain_one(encoder, layers, ve
     for name in means:
         gradient = plain[name].numpy()
         assert (
-            np.allclose(gradient, fast[name].numpy(), rtol=1e-5, atol=1e-6 * np.abs(gradient).max()) and gradient.any()
+            np.allclose(gradient, fast[name].numpy(), rtol=1e-5, atol=1e-6 * np.abs(gradient).max())
+            and gradient.any()
         )
 
 
 @pytest.mark.parametrize("average", [None, 0.9])
 @pytest.mark.parametrize("layers", [1, 3])
 @pytest.mark.parametrize("encoder", ENCODERS)
-def test_the_fast_learner_moves_the_weights_as_the_plain_one_does(encoder, layers, average, vectors, monkeypatch):
+def test_the_fast_learner_moves_the_weights_as_the_plain_one_does(
+    encoder, layers, average, vectors, monkeypatch
+):
     """To rounding, which Adam enlarges where a gradient is near zero: so it is a few steps of a small rate."""
-    shape, given = {"layers": layers, "action_encoder": encoder, "vectors": vectors}, {"average": average, **FEW}
+    shape, given = (
+        {"layers": layers, "action_encoder": encoder, "vectors": vectors},
+        {"average": average, **FEW},
+    )
     plain = taught(return_learner(ReturnLearning, model(seeds=(0, 1), **shape), **given))
     first = model(seeds=(0, 1), **shape).state()
     monkeypatch.setattr(ReturnLearning, "step", None)  # the plain update is not asked for
@@ -97,7 +105,9 @@ def test_with_word_dropout_both_learn_the_same_once_they_leave_out_the_same_word
         )
         found.append(taught(learning, make=Masks))
     assert near(*found)
-    without = taught(return_learner(FastReturnLearning, model(seeds=(0, 1)), batch_size=300, **FEW), make=Masks)
+    without = taught(
+        return_learner(FastReturnLearning, model(seeds=(0, 1)), batch_size=300, **FEW), make=Masks
+    )
     assert not near(found[0], without, within=0.001)
 
 
@@ -114,7 +124,9 @@ def test_the_model_that_plays_is_the_moving_average_of_the_weights_that_learn(ki
     assert not np.allclose(average, student, atol=1e-4)
 
 
-@pytest.mark.parametrize("settings", [{}, {"state_dropout": 0.3, "action_dropout": 0.3, "average": 0.9}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"state_dropout": 0.3, "action_dropout": 0.3, "average": 0.9}], ids=str
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_replica_among_three_learns_what_it_learns_alone(kind, settings):
     together = taught(return_learner(kind, model(seeds=(5, 6, 7)), **settings))
@@ -132,7 +144,14 @@ MODELS = [
     {"model": "per-action"},
     {"model": "table", "learning_rate": 0.3},
 ]
-LEARNED = {**RETURNS, "learning_rate": 0.02, "rounds": 3, "episodes_per_round": 20, "updates": 60, "alpha": 4.0}
+LEARNED = {
+    **RETURNS,
+    "learning_rate": 0.02,
+    "rounds": 3,
+    "episodes_per_round": 20,
+    "updates": 60,
+    "alpha": 4.0,
+}
 NOISE = {"average": 0.9, "state_dropout": 0.1, "action_dropout": 0.1}
 
 
@@ -152,7 +171,13 @@ def test_every_model_learns_a_small_story_from_returns(small_fork, settings):
     assert min(greedy_returns(small_fork, **{**NOISE, **settings})) > 0.9
 
 
-BOUNDS = [{"discount": 1.0}, {"alpha": 0.0}, {"trace": 0.0}, {"returns": "monte-carlo"}, {"keep": False}]
+BOUNDS = [
+    {"discount": 1.0},
+    {"alpha": 0.0},
+    {"trace": 0.0},
+    {"returns": "monte-carlo"},
+    {"keep": False},
+]
 
 
 @pytest.mark.parametrize("settings", BOUNDS, ids=str)
@@ -187,8 +212,18 @@ WAYS = [
 
 @pytest.mark.parametrize("settings", WAYS, ids=str)
 def test_a_resumed_run_has_the_numbers_of_one_that_went_on(fork, settings, tmp_path, monkeypatch):
-    monkeypatch.setattr("drrn.training.train.FEW_TEXTS", 0)  # texts are forgotten and renumbered after every round
-    given = {**RETURNS, **NOISE, "rounds": 4, "exploration": "optimism", "replan": 5, "alpha_start": 0.5, **settings}
+    monkeypatch.setattr(
+        "drrn.runs.train.FEW_TEXTS", 0
+    )  # texts are forgotten and renumbered after every round
+    given = {
+        **RETURNS,
+        **NOISE,
+        "rounds": 4,
+        "exploration": "optimism",
+        "replan": 5,
+        "alpha_start": 0.5,
+        **settings,
+    }
     given |= {"episodes_per_round": 10, "evaluation_episodes": 3, "replicas": 2}
     given |= {} if settings.get("model") == "table" else {"hidden": 6}
     whole, again, cut = (drrn.trainer(fork.another(), **given) for _ in range(3))
@@ -204,7 +239,14 @@ def test_a_resumed_run_has_the_numbers_of_one_that_went_on(fork, settings, tmp_p
 
 @pytest.mark.parametrize("where", ["play", "learn"])
 def test_a_round_that_was_interrupted_is_told_once(fork, where, monkeypatch):
-    given = {**RETURNS, "exploration": "optimism", "replan": 4, "hidden": 6, "replicas": 2, "rounds": 3}
+    given = {
+        **RETURNS,
+        "exploration": "optimism",
+        "replan": 4,
+        "hidden": 6,
+        "replicas": 2,
+        "rounds": 3,
+    }
     given |= {"episodes_per_round": 12, "evaluation_episodes": 3}
     whole, cut = (drrn.trainer(fork.another(), **given) for _ in range(2))
     list(whole.train())
@@ -224,4 +266,6 @@ def test_a_round_that_was_interrupted_is_told_once(fork, where, monkeypatch):
         next(going)
     monkeypatch.setattr(owner, name, usual)
     list(cut.train())
-    assert alike(whole, cut) and [len(m) for m in cut.learner.memories] == [len(m) for m in whole.learner.memories]
+    assert alike(whole, cut) and [len(m) for m in cut.learner.memories] == [
+        len(m) for m in whole.learner.memories
+    ]

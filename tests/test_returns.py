@@ -26,7 +26,9 @@ def test_what_follows_an_ended_episode_is_its_rewards_discounted():
 def test_a_stopped_episode_bootstraps_from_the_page_it_stands_on():
     found = monte_carlo(episodes(2), floats(1, 2), floats(9, 8), discount=0.5)
     assert found.tolist() == [4.0, 6.0]  # 2 + ½ 8, and 1 + ½ of that; the 9 lies within the episode
-    found = retrace(episodes(2), floats(1, 2), floats(0, 8), floats(0, 0), floats(1, 1), discount=0.5)
+    found = retrace(
+        episodes(2), floats(1, 2), floats(0, 8), floats(0, 0), floats(1, 1), discount=0.5
+    )
     assert found.tolist() == [4.0, 6.0]
 
 
@@ -37,7 +39,12 @@ def test_an_episode_of_one_step_has_its_reward_and_what_it_came_to():
 
 
 def test_retrace_corrects_the_next_value_by_as_much_as_it_trusts_the_next_action():
-    rewards, value, q, trust = floats(1, 2, 4), floats(6, 10, 0), floats(99, 8, 2), floats(99, 0.5, 0.25)
+    rewards, value, q, trust = (
+        floats(1, 2, 4),
+        floats(6, 10, 0),
+        floats(99, 8, 2),
+        floats(99, 0.5, 0.25),
+    )
     found = retrace(episodes(3), rewards, value, q, trust, discount=0.5)
     # 4; then 2 + ½ (10 + ¼ (4 - 2)) = 7.25; then 1 + ½ (6 + ½ (7.25 - 8)) = 3.8125
     assert found.tolist() == [3.8125, 7.25, 4.0]
@@ -49,7 +56,11 @@ def test_the_cut_is_lambda_times_the_ratio_and_never_above_lambda():
 
 
 def test_an_action_whose_noted_probability_is_zero_is_trusted_unless_the_policy_never_takes_it():
-    assert trust_in(floats(0.3, 0.0, 0.0), floats(0.0, 0.0, 0.5), trace=0.5).tolist() == [0.5, 0.0, 0.0]
+    assert trust_in(floats(0.3, 0.0, 0.0), floats(0.0, 0.0, 0.5), trace=0.5).tolist() == [
+        0.5,
+        0.0,
+        0.0,
+    ]
     trust = trust_in(floats(1.0, 0.5), floats(1.0, 0.0), trace=1.0)
     found = retrace(episodes(2), floats(0, 4), floats(3, 0), floats(0, 1), trust, discount=1.0)
     assert found.tolist() == [6.0, 4.0]
@@ -65,13 +76,24 @@ def test_lambda_0_is_the_target_of_one_step_expected_sarsa():
 def test_on_policy_lambda_1_is_monte_carlo_once_the_value_is_that_of_the_action_taken():
     rewards, q = floats(1, 2, 4), floats(3, 5, 7)
     after = np.append(q[1:], 0)  # V(s') = Q(s', a') where only a' is ever taken
-    found = retrace(episodes(3), rewards, after, q, trust_in(floats(1, 1, 1), floats(1, 1, 1), 1.0), discount=0.5)
+    found = retrace(
+        episodes(3),
+        rewards,
+        after,
+        q,
+        trust_in(floats(1, 1, 1), floats(1, 1, 1), 1.0),
+        discount=0.5,
+    )
     assert found == pytest.approx(monte_carlo(episodes(3), rewards, floats(0, 0, 0), 0.5))
 
 
 def test_no_steps_have_no_returns():
     none = Backwards.of(np.zeros(0, bool))
-    assert len(monte_carlo(none, floats(), floats(), 0.9)) == len(retrace(none, *[floats()] * 4, 0.9)) == 0
+    assert (
+        len(monte_carlo(none, floats(), floats(), 0.9))
+        == len(retrace(none, *[floats()] * 4, 0.9))
+        == 0
+    )
 
 
 def one_by_one(rewards, value, q, trust, discount):

@@ -12,12 +12,14 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.games.stories.explore import explore
+from drrn.stories.twine.explore import explore
 
 
 def test_going_back_keeps_what_the_link_to_that_page_set(story):
     twee = ":: StoryInit\n<<set $g = 7>>\n\n:: Start\ng is <<$g>>.\n\n[[Go|A][$x = 5]]\n\n"
-    twee += ":: A\nx is <<$x>>.\n\n[[On|C][$x = 9]]\n<<back>>\n\n:: C\nHere x is <<$x>>.\n\n<<back>>\n"
+    twee += (
+        ":: A\nx is <<$x>>.\n\n[[On|C][$x = 9]]\n<<back>>\n\n:: C\nHere x is <<$x>>.\n\n<<back>>\n"
+    )
     game = story(twee)
     game.reset(0)
     game.step(0)
@@ -26,9 +28,13 @@ def test_going_back_keeps_what_the_link_to_that_page_set(story):
     assert game.step(1).text == "g is 7."
 
 
-@pytest.mark.parametrize("draws", ["random(1, 100000000)", "random(1, 1000) * random(1, 1000) * random(1, 1000)"])
+@pytest.mark.parametrize(
+    "draws", ["random(1, 100000000)", "random(1, 1000) * random(1, 1000) * random(1, 1000)"]
+)
 def test_a_huge_chance_stops_at_the_limit(story, draws):
-    found = explore(story(f":: Start\n<<set $x = {draws}>>Lot <<$x>>.\n\n[[Again|Start]]\n"), limit=10)
+    found = explore(
+        story(f":: Start\n<<set $x = {draws}>>Lot <<$x>>.\n\n[[Again|Start]]\n"), limit=10
+    )
     assert not found.complete and found.states < 30
 
 
@@ -57,21 +63,30 @@ def test_unseeded_games_differ(story):
 
 
 @pytest.mark.parametrize("name", ["<<if $w>>You win this time.<<else>>You lose it all.<<endif>>"])
-def test_annotate_lists_both_endings_of_one_passage_and_what_it_writes_can_be_played(tmp_path, name, capsys):
+def test_annotate_lists_both_endings_of_one_passage_and_what_it_writes_can_be_played(
+    tmp_path, name, capsys
+):
     path = tmp_path / "tale.twee"
     path.write_text(
-        f':: Start\n<<set $é = prompt("?")>>Go.\n\n[[a|E][$w = 1]]\n[[b|E]]\n\n:: E\n{name}\n', encoding="utf-8"
+        f':: Start\n<<set $é = prompt("?")>>Go.\n\n[[a|E][$w = 1]]\n[[b|E]]\n\n:: E\n{name}\n',
+        encoding="utf-8",
     )
     assert main(["annotate", str(path)]) == 0
     text = path.with_suffix(".toml").read_text(encoding="utf-8")
-    assert text.count("[[ending]]") == 2 and "You win this time." in text and "You lose it all." in text
+    assert (
+        text.count("[[ending]]") == 2
+        and "You win this time." in text
+        and "You lose it all." in text
+    )
     assert drrn.make(path.with_suffix(".toml")).reset(0).text == "Go."
 
 
 def test_an_ending_told_in_short_lines_is_annotated_whole_and_its_rule_holds(tmp_path, capsys):
     path = tmp_path / "tale.twee"
     ends = "<<if $w>>You come\nhome at last.<<else>>You are\nlost for good.<<endif>>"
-    path.write_text(f":: Start\nGo.\n\n[[a|E][$w = 1]]\n[[b|E]]\n\n:: E\n{ends}\n", encoding="utf-8")
+    path.write_text(
+        f":: Start\nGo.\n\n[[a|E][$w = 1]]\n[[b|E]]\n\n:: E\n{ends}\n", encoding="utf-8"
+    )
     assert main(["annotate", str(path)]) == 0
     toml = path.with_suffix(".toml")
     text = toml.read_text(encoding="utf-8")
@@ -84,7 +99,19 @@ def test_an_ending_told_in_short_lines_is_annotated_whole_and_its_rule_holds(tmp
 
 def test_annotate_of_machine_of_death_keeps_its_16_rules(shared_games, tmp_path):
     out = tmp_path / "mod.toml"
-    assert main(["annotate", str(shared_games / "machineofdeath.toml"), "--out", str(out), "--limit", "20000"]) == 0
+    assert (
+        main(
+            [
+                "annotate",
+                str(shared_games / "machineofdeath.toml"),
+                "--out",
+                str(out),
+                "--limit",
+                "20000",
+            ]
+        )
+        == 0
+    )
     assert len(drrn.make(out, outside=True).rules.endings) == 16
 
 
@@ -96,17 +123,26 @@ def test_a_computed_target_that_is_no_passage_is_words_in_lenient_play(story):
 
 
 def test_an_event_on_the_first_page_pays_nothing_until_it_is_reached_by_a_step(story):
-    game = story(":: Start\nHere.\n\n[[Round.|Start]]\n", "[[event]]\npassage = 'Start'\nreward = 5\n")
+    game = story(
+        ":: Start\nHere.\n\n[[Round.|Start]]\n", "[[event]]\npassage = 'Start'\nreward = 5\n"
+    )
     assert game.reset(0).reward == 0 and game.step(0).reward == 5 and game.step(0).reward == 0
 
 
 def test_a_passages_name_may_end_in_a_colon(story):
-    assert story(":: Start\n[[Chapter 1:]]\n\n:: Chapter 1:\nIt begins.\n").reset(0).actions == ("Chapter 1:",)
+    assert story(":: Start\n[[Chapter 1:]]\n\n:: Chapter 1:\nIt begins.\n").reset(0).actions == (
+        "Chapter 1:",
+    )
 
 
 @pytest.mark.parametrize(
     "toml",
-    ["step_reward = nan\n", "default_reward = inf\n", "step_reward = 1" + "0" * 400 + "\n", "x = " + "[" * 3000 + "\n"],
+    [
+        "step_reward = nan\n",
+        "default_reward = inf\n",
+        "step_reward = 1" + "0" * 400 + "\n",
+        "x = " + "[" * 3000 + "\n",
+    ],
     ids=["nan", "inf", "long", "deep"],
 )
 def test_numbers_that_are_none_and_tables_too_deep_are_one_sentence(story, toml):
@@ -160,7 +196,9 @@ def test_games_are_listed_without_the_optional_packages():
     blocked = "import sys; sys.modules.update(dict.fromkeys(['rich', 'gymnasium', 'sacrebleu', 'torch'])); "
     code = f"{blocked}from drrn.cli import main; sys.exit(main(['games']))"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment
+    )
     assert done.returncode == 0 and "night-market" in done.stdout
 
 
@@ -170,7 +208,7 @@ def observations_alive():
 
 
 def test_pages_that_never_repeat_do_not_fill_the_memory(story, monkeypatch):
-    monkeypatch.setattr("drrn.games.stories.story_game.MOST_VIEWS", 50)
+    monkeypatch.setattr("drrn.stories.twine.story_game.MOST_VIEWS", 50)
     game = story(":: Start\n<<set $n += 1>>Turn <<$n>>.\n\n[[On.|Start]]\n")
     game.reset(0)
     before = observations_alive()
@@ -185,10 +223,14 @@ def test_the_readme_is_filled_in():
 
 
 def test_the_readmes_scores_are_those_that_the_stories_have():
-    from drrn.exact.solve import best, random_play
+    from drrn.compiled.solve import best, random_play
 
     readme = (drrn_root() / "README.md").read_text(encoding="utf-8")
-    rows = {line.split("|")[1].strip(): line.split("|")[2:4] for line in readme.splitlines() if line.count("|") == 4}
+    rows = {
+        line.split("|")[1].strip(): line.split("|")[2:4]
+        for line in readme.splitlines()
+        if line.count("|") == 4
+    }
     for column, name in enumerate(("long-watch", "night-market")):
         compiled = drrn.compile_game(drrn.make(name), cache=False)
         scores = random_play(compiled)
@@ -207,11 +249,13 @@ def drrn_root():
 
 
 def test_csv_of_scores_has_the_columns_it_says(tmp_path):
-    from drrn.authoring import scores
+    from drrn.serve import scores
 
     path = tmp_path / "deep" / "scores.csv"
     for seed in (1, 2):
-        scores.append(path, scores.FinishedGame("now", "tale", 'a "b", c', seed, 0, 3, 1.5, 1.0, "End"))
+        scores.append(
+            path, scores.FinishedGame("now", "tale", 'a "b", c', seed, 0, 3, 1.5, 1.0, "End")
+        )
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["player"] for row in rows] == ['a "b", c'] * 2 and len(scores.read(path)) == 2

@@ -4,7 +4,7 @@ import pytest
 
 import drrn
 from drrn.errors import InputError
-from drrn.games.stories.script import MEANINGS
+from drrn.stories.twine.script import MEANINGS
 
 FORK = """\
 :: Start
@@ -90,8 +90,13 @@ def test_ends_stops_the_story_though_links_remain(story):
     assert game.step(0).ended
 
 
-def test_links_that_drop_or_restart_names_are_no_actions_and_a_page_of_them_alone_is_an_ending(story):
-    game = story(FORK, 'drop = ["credits"]\nrestart = ["start over"]\n[[ending]]\npassage = "Left"\nreward = 1\n')
+def test_links_that_drop_or_restart_names_are_no_actions_and_a_page_of_them_alone_is_an_ending(
+    story,
+):
+    game = story(
+        FORK,
+        'drop = ["credits"]\nrestart = ["start over"]\n[[ending]]\npassage = "Left"\nreward = 1\n',
+    )
     assert game.reset(0).actions == ("Left.", "Right.", "Rest.")
     game = story(FORK, 'restart = ["start over"]\n')
     game.reset(0)
@@ -112,22 +117,26 @@ def test_inputs_answer_what_a_story_asks(story):
 
 
 def test_macros_says_what_an_unknown_macro_means_however_it_is_written(story):
-    twee = (
-        ":: Start\n<<loadJS 'x.js'>>Hi.<<once>> There.<<endonce>>\n\n[[On]]\n\n:: On\n<<delayedgoto 'End' 40s>>On.\n\n"
-    )
+    twee = ":: Start\n<<loadJS 'x.js'>>Hi.<<once>> There.<<endonce>>\n\n[[On]]\n\n:: On\n<<delayedgoto 'End' 40s>>On.\n\n"
     twee += ":: End\n<<say 1 + 1>>\n"
-    meanings = '[macros]\nloadjs = "ignore"\n"<<Once>>" = "ignore"\ndelayedgoto = "goto"\nSAY = "print"\n'
+    meanings = (
+        '[macros]\nloadjs = "ignore"\n"<<Once>>" = "ignore"\ndelayedgoto = "goto"\nSAY = "print"\n'
+    )
     game = story(twee, meanings)
     assert (game.reset(0).text, game.step(0).text) == ("Hi. There.", "2")
 
 
 def test_what_macros_says_goes_before_what_the_dialect_knows(story):
-    assert story(":: Start\n<<print 1>>Hi.\n", '[macros]\nprint = "ignore"\n').reset(0).text == "Hi."
+    assert (
+        story(":: Start\n<<print 1>>Hi.\n", '[macros]\nprint = "ignore"\n').reset(0).text == "Hi."
+    )
 
 
 def test_every_meaning_that_macros_may_name_is_known_to_the_dialect(story):
     for meaning in set(MEANINGS) - {"ignore"}:
-        game = story(":: Start\n<<wobble 'Start'>>Hi.\n", f'[macros]\nwobble = "{meaning}"\n', lenient=True)
+        game = story(
+            ":: Start\n<<wobble 'Start'>>Hi.\n", f'[macros]\nwobble = "{meaning}"\n', lenient=True
+        )
         assert not [problem for problem in game.problems if "is not supported" in problem.what]
 
 
@@ -139,7 +148,9 @@ def test_a_story_without_macros_in_its_rules_keeps_its_fingerprint(story):
 
 
 def test_paraphrased_play_shows_other_words_and_leads_the_same_way(story, tmp_path):
-    (tmp_path / "other.tsv").write_text("original\tparaphrase\nLeft.\tTo the left hand.\n", encoding="utf-8")
+    (tmp_path / "other.tsv").write_text(
+        "original\tparaphrase\nLeft.\tTo the left hand.\n", encoding="utf-8"
+    )
     game = story(FORK, 'paraphrases = "other.tsv"\n', paraphrased=True)
     assert game.reset(0).actions == ("To the left hand.", "Right.", "Rest.", "Credits")
     assert game.step(0).text.startswith("You fall")
@@ -164,19 +175,37 @@ ENDING = '[[ending]]\npassage = "Left"\n'
         ("max_steps = true\n", "max_steps must be int, not bool"),
         ("title = \n", "not valid TOML"),
         ('[[ending]]\npassage = "Lefft"\nreward = 1\n', 'no passage "Lefft". Did you mean "Left"?'),
-        ('[[ending]]\ntag = "dooom"\nreward = 1\n', 'no passage has the tag "dooom". Did you mean "doom"?'),
-        ('[[ending]]\nwhere = "$glod is 1"\nreward = 1\n', "no passage sets $glod, so it can never match. Did you"),
+        (
+            '[[ending]]\ntag = "dooom"\nreward = 1\n',
+            'no passage has the tag "dooom". Did you mean "doom"?',
+        ),
+        (
+            '[[ending]]\nwhere = "$glod is 1"\nreward = 1\n',
+            "no passage sets $glod, so it can never match. Did you",
+        ),
         ('[[ending]]\nwhere = "$gold is ("\nreward = 1\n', "where = '$gold is (' cannot be read"),
         ('[[ending]]\nregex = "("\nreward = 1\n', "regex '(' cannot be read"),
-        ('[[ending]]\ncontains = "zeppelin"\nreward = 1\n', 'the word "zeppelin" stands nowhere in the story'),
+        (
+            '[[ending]]\ncontains = "zeppelin"\nreward = 1\n',
+            'the word "zeppelin" stands nowhere in the story',
+        ),
         ("[[ending]]\nreward = 1\n", "[[ending]] 1: name at least one of passage, contains"),
         (ENDING, "[[ending]] 1: it needs a reward that is a number"),
         (ENDING + 'reward = "ten"\n', "it needs a reward that is a number"),
-        (ENDING + "reward = 1\n" + ENDING + "reward = 2\n", "[[ending]] 2 can never match: [[ending]] 1 always comes"),
+        (
+            ENDING + "reward = 1\n" + ENDING + "reward = 2\n",
+            "[[ending]] 2 can never match: [[ending]] 1 always comes",
+        ),
         (ENDING + 'reward = 1\ncontain = "x"\n', 'unknown key "contain". Did you mean "contains"?'),
-        ('[macros]\nx = "gotoo"\n', "[macros]: x = 'gotoo' is no meaning. Did you mean \"goto\"? Known: ignore, goto"),
+        (
+            '[macros]\nx = "gotoo"\n',
+            "[macros]: x = 'gotoo' is no meaning. Did you mean \"goto\"? Known: ignore, goto",
+        ),
         ("[macros]\nx = 1\n", "[macros]: x = 1 is no meaning. Known: ignore"),
-        ('[macros]\nx = "ignore"\nX = "goto"\n', "[macros]: X stands twice, since capitals do not matter"),
+        (
+            '[macros]\nx = "ignore"\nX = "goto"\n',
+            "[macros]: X stands twice, since capitals do not matter",
+        ),
         ('[macros]\n"two words" = "ignore"\n', '"two words" is no name of a macro'),
         ('macros = "ignore"\n', "macros must be dict, not str"),
         ('drop = ["("]\n', "drop: the pattern '(' cannot be read"),
@@ -200,7 +229,10 @@ def test_a_toml_without_a_story_says_so(tmp_path):
     ("tsv", "message"),
     [
         ("Left.\tTo the left.\n", "line 1: the header must be"),
-        ("original\tparaphrase\nLeft. To the left.\n", "line 2: expected an original, a tab and a paraphrase"),
+        (
+            "original\tparaphrase\nLeft. To the left.\n",
+            "line 2: expected an original, a tab and a paraphrase",
+        ),
         ("original\tparaphrase\nLeft.\ta\nLeft.\tb\n", 'line 3: "Left." stands twice'),
     ],
 )

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from drrn.cli import main
-from drrn.training.comparison import difference_of
-from drrn.training.record import Run
+from drrn.runs.comparison import difference_of
+from drrn.runs.record import Run
 from tests.runs import train
 from tests.small_stories import FORK, REWARDS
 
@@ -19,7 +19,16 @@ def folder(tmp_path_factory):
         (folder / f"{name}.twee").write_text(text)
         (folder / f"{name}.toml").write_text(f'story = "{name}.twee"\n' + REWARDS)
     train(folder / "tale.toml", folder / "one", "--rounds", "2")
-    train(folder / "tale.toml", folder / "more/two", "--rounds", "1", "--seed", "7", "--model", "linear")
+    train(
+        folder / "tale.toml",
+        folder / "more/two",
+        "--rounds",
+        "1",
+        "--seed",
+        "7",
+        "--model",
+        "linear",
+    )
     train(folder / "other.toml", folder / "third", "--rounds", "1", "--replicas", "1")
     return folder
 
@@ -27,18 +36,29 @@ def folder(tmp_path_factory):
 def listed(folder, capsys):
     capsys.readouterr()
     assert main(["runs", str(folder), "--json"]) == 0
-    return {run["run"].removeprefix(f"{folder}/"): run for run in json.loads(capsys.readouterr().out)}
+    return {
+        run["run"].removeprefix(f"{folder}/"): run for run in json.loads(capsys.readouterr().out)
+    }
 
 
 def test_runs_are_listed_with_scores_rounds_and_state(folder, capsys):
     found = listed(folder, capsys)
     assert set(found) == {"one", "more/two", "third"}
     assert {run["state"] for run in found.values()} == {"finished"}
-    assert (found["more/two"]["model"], found["more/two"]["rounds_done"], found["one"]["rounds"]) == ("linear", 1, 2)
-    assert set(found["one"]["scores"]) == {"softmax", "greedy", "best"} and found["one"]["when"] > "20"
+    assert (
+        found["more/two"]["model"],
+        found["more/two"]["rounds_done"],
+        found["one"]["rounds"],
+    ) == ("linear", 1, 2)
+    assert (
+        set(found["one"]["scores"]) == {"softmax", "greedy", "best"} and found["one"]["when"] > "20"
+    )
     assert main(["runs", str(folder)]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == "run game model seeds rounds softmax greedy best when state".split() and len(lines) == 4
+    assert (
+        lines[0].split() == "run game model seeds rounds softmax greedy best when state".split()
+        and len(lines) == 4
+    )
 
 
 def test_a_run_is_running_while_it_is_locked_and_cut_where_rounds_are_missing(folder, capsys):
@@ -58,7 +78,10 @@ def test_a_run_is_running_while_it_is_locked_and_cut_where_rounds_are_missing(fo
 def test_a_folder_without_runs_is_said_to_be_one(tmp_path, capsys):
     assert main(["runs", str(tmp_path)]) == 0
     assert "no run is here; drrn train makes one" in capsys.readouterr().err
-    assert main(["runs", str(tmp_path / "nowhere")]) == 2 and "no such folder" in capsys.readouterr().err
+    assert (
+        main(["runs", str(tmp_path / "nowhere")]) == 2
+        and "no such folder" in capsys.readouterr().err
+    )
 
 
 def test_runs_are_compared_by_a_table_and_a_drawing(folder, tmp_path, capsys):
@@ -67,10 +90,20 @@ def test_runs_are_compared_by_a_table_and_a_drawing(folder, tmp_path, capsys):
     capsys.readouterr()
     assert main(["compare", *runs, "--out", str(drawn)]) == 0
     out, error = capsys.readouterr()
-    for words in ("random play", "best possible", "95 % interval", " to ", "linear", "both.svg", "both.png"):
+    for words in (
+        "random play",
+        "best possible",
+        "95 % interval",
+        " to ",
+        "linear",
+        "both.svg",
+        "both.png",
+    ):
         assert words in out
     assert "different numbers of episodes" in error
-    assert (tmp_path / "both.png").read_bytes()[:4] == b"\x89PNG" and "<svg" in (tmp_path / "both.svg").read_text()
+    assert (tmp_path / "both.png").read_bytes()[:4] == b"\x89PNG" and "<svg" in (
+        tmp_path / "both.svg"
+    ).read_text()
     assert main(["compare", *runs, "--out", str(drawn)]) == 2
     assert "it exists and is left as it is" in capsys.readouterr().err
     assert main(["compare", *runs, "--no-plot", "--json", "--round", "1", "--policy", "best"]) == 0
@@ -78,7 +111,10 @@ def test_runs_are_compared_by_a_table_and_a_drawing(folder, tmp_path, capsys):
     told = json.loads(out)
     first, second = told["runs"]
     assert error == "" and told["random"] < told["best"] and "difference" not in first
-    assert second["difference"] == pytest.approx(second["mean"] - first["mean"]) and second["seeds"] == 2
+    assert (
+        second["difference"] == pytest.approx(second["mean"] - first["mean"])
+        and second["seeds"] == 2
+    )
     assert second["low"] <= second["difference"] <= second["high"]
 
 
@@ -88,7 +124,9 @@ def test_a_second_comparison_is_drawn_beside_the_first(folder, tmp_path, monkeyp
     for number in ("2", "3"):
         assert main(["compare", str(folder / "one")]) == 0
         assert f"compare-{number}.svg\ncompare-{number}.png\n" in capsys.readouterr().out
-    assert (tmp_path / "compare.png").read_text() == "mine" and not (tmp_path / "compare.svg").exists()
+    assert (tmp_path / "compare.png").read_text() == "mine" and not (
+        tmp_path / "compare.svg"
+    ).exists()
 
 
 def test_runs_of_different_games_and_rounds_that_are_not_there_are_one_sentence(folder, capsys):
@@ -119,6 +157,8 @@ def test_the_interval_covers_a_true_difference_about_as_often_as_it_says():
     draw = np.random.default_rng(0)
     covered = 0
     for number in range(100):
-        found = difference_of(draw.normal(0, 1, 10).tolist(), draw.normal(2, 1, 10).tolist(), seed=number)
+        found = difference_of(
+            draw.normal(0, 1, 10).tolist(), draw.normal(2, 1, 10).tolist(), seed=number
+        )
         covered += found.low <= 2 <= found.high
     assert 88 <= covered <= 99

@@ -12,10 +12,11 @@ import torch
 
 import drrn
 from drrn.cli import main
-from drrn.games import Observation, compile_game
+from drrn.compiled.compile import compile_game
+from drrn.game.contract import Observation
 from drrn.learning.fast import FastQLearning
+from drrn.runs.train import Trainer
 from drrn.settings import Settings
-from drrn.training.train import Trainer
 from tests.runs import numbers, same
 from tests.sample_games import CommandsEnv, Dice, Doors, FixedEnv, Walk
 from tests.small_trainings import CPU, SMALL, alike, biases
@@ -50,7 +51,9 @@ class PlainDice:
 
 @pytest.mark.parametrize("form", ["rounds", "online"])
 @pytest.mark.parametrize("opened", GAMES.values(), ids=GAMES)
-def test_any_game_is_trained_evaluated_asked_played_saved_loaded_and_resumed(opened, form, tmp_path):
+def test_any_game_is_trained_evaluated_asked_played_saved_loaded_and_resumed(
+    opened, form, tmp_path
+):
     settings = {**SMALL, "form": form, "replicas": 1 if form == "online" else 2}
     if form == "online":
         del settings["epochs"]
@@ -79,9 +82,13 @@ def test_any_game_is_trained_evaluated_asked_played_saved_loaded_and_resumed(ope
     whole = drrn.trainer(opened(), paper=True, **settings)
     list(whole.train())
     assert alike(resumed, whole) and resumed.rows == whole.rows
-    assert not any(np.array_equal(a, b) for a, b in zip(first, biases(whole), strict=True))  # it has learned
+    assert not any(
+        np.array_equal(a, b) for a, b in zip(first, biases(whole), strict=True)
+    )  # it has learned
     resumed.save(tmp_path / "run")
-    rows = csv.DictReader((tmp_path / "run/evaluations.csv").read_text(encoding="utf-8").splitlines())
+    rows = csv.DictReader(
+        (tmp_path / "run/evaluations.csv").read_text(encoding="utf-8").splitlines()
+    )
     assert [int(row["round"]) for row in rows] == sorted([1, 2] * settings["replicas"])
 
 
@@ -102,7 +109,9 @@ def test_a_game_without_copies_is_used_alone_and_in_turn():
     trainer = drrn.trainer(Alone(), paper=True, **SMALL)
     rounds = list(trainer.train())
     assert len(rounds) == 2 and rounds[0].evaluations[0].summary.endings == {"the end": 6}
-    with pytest.raises(drrn.InputError, match=r"only one at a time can be played: give it an another\(\)"):
+    with pytest.raises(
+        drrn.InputError, match=r"only one at a time can be played: give it an another\(\)"
+    ):
         list(drrn.trainer(Alone(), paper=True, form="online", replicas=2, rounds=1).train())
 
 
@@ -113,15 +122,27 @@ def test_a_truncated_episode_is_stopped_and_bootstraps():
         def _commands(self):
             return [f"go to the {place}" for place in ("cellar", "attic") if place != self.place]
 
-    settings = {"model": "table", "rounds": 60, "episodes_per_round": 4, "discount": 0.5, "learning_rate": 0.3}
-    trainer = drrn.trainer(Circles(limit=5), paper=True, replicas=1, evaluation_episodes=3, epochs=5, **settings)
+    settings = {
+        "model": "table",
+        "rounds": 60,
+        "episodes_per_round": 4,
+        "discount": 0.5,
+        "learning_rate": 0.3,
+    }
+    trainer = drrn.trainer(
+        Circles(limit=5), paper=True, replicas=1, evaluation_episodes=3, epochs=5, **settings
+    )
     *_, last = trainer.train()
     assert all(e.stopped == 1 and e.summary.mean_steps == 5 for e in last.evaluations)
-    assert trainer.agent.ask("You are in the cellar.", ["go to the attic"]) == pytest.approx(-2.0, abs=0.05)
+    assert trainer.agent.ask("You are in the cellar.", ["go to the attic"]) == pytest.approx(
+        -2.0, abs=0.05
+    )
 
 
 def test_what_a_game_says_of_itself_is_heard():
-    trainer = drrn.trainer(Dice(), paper=True, **{name: value for name, value in SMALL.items() if name != "hidden"})
+    trainer = drrn.trainer(
+        Dice(), paper=True, **{name: value for name, value in SMALL.items() if name != "hidden"}
+    )
     assert trainer.settings.hidden == 8  # its own settings
     *_, last = trainer.train()
     assert set(last.evaluations[0].summary.endings) <= {"rich", "poor"}
@@ -132,10 +153,19 @@ def test_what_a_game_says_of_itself_is_heard():
     [
         ("a text", "reset and step must return a drrn.Observation, not str"),
         (Observation(None, ("on",)), "the text of an observation must be a str, not NoneType"),
-        (Observation("here", "go"), "the actions of an observation must be a tuple of str, not 'go'"),
+        (
+            Observation("here", "go"),
+            "the actions of an observation must be a tuple of str, not 'go'",
+        ),
         (Observation("here", (1, 2)), "the actions of an observation must be a tuple of str"),
-        (Observation("here", ("on",), None), "the reward of an observation must be a finite number, not None"),
-        (Observation("here", ("on",), float("nan")), "the reward of an observation must be a finite number, not nan"),
+        (
+            Observation("here", ("on",), None),
+            "the reward of an observation must be a finite number, not None",
+        ),
+        (
+            Observation("here", ("on",), float("nan")),
+            "the reward of an observation must be a finite number, not nan",
+        ),
     ],
 )
 def test_what_is_no_observation_is_one_sentence(shown, why):
@@ -143,7 +173,10 @@ def test_what_is_no_observation_is_one_sentence(shown, why):
         def reset(self, seed=None):
             return shown
 
-    for use in (lambda: list(drrn.trainer(Wrong(), paper=True, **SMALL).train()), lambda: list(played(Wrong()))):
+    for use in (
+        lambda: list(drrn.trainer(Wrong(), paper=True, **SMALL).train()),
+        lambda: list(played(Wrong())),
+    ):
         with pytest.raises(drrn.InputError, match=re.escape(f"walk: {why}")):
             use()
 
@@ -159,7 +192,9 @@ def test_numbers_of_numpy_and_lists_are_taken_for_what_they_are():
             return Observation(shown.text, list(shown.actions), np.float32(shown.reward))
 
     assert [type(episode.total) for episode in played(Arrays())] == [float, float]
-    assert [finished.number for finished in drrn.trainer(Arrays(), paper=True, **SMALL).train()] == [1, 2]
+    assert [
+        finished.number for finished in drrn.trainer(Arrays(), paper=True, **SMALL).train()
+    ] == [1, 2]
 
 
 def test_copies_that_are_the_same_game_are_refused():
@@ -193,13 +228,18 @@ def test_copies_are_bounded_and_closed():
 
 def test_an_object_that_was_changed_is_played_as_it_is():
     game = drrn.make("tests.sample_games:Walk")
-    game.look_around = lambda: Observation("Changed.", () if game.place == 3 else ("On.",), 7.0 * (game.place == 3))
+    game.look_around = lambda: Observation(
+        "Changed.", () if game.place == 3 else ("On.",), 7.0 * (game.place == 3)
+    )
     *_, last = drrn.trainer(game, paper=True, **SMALL).train()
     assert {e.summary.mean_final_reward for e in last.evaluations} == {7.0}
 
 
 def test_a_round_that_was_interrupted_is_learned_once(caplog):
-    trainer, whole = drrn.trainer("long-watch", paper=True, **SMALL), drrn.trainer("long-watch", paper=True, **SMALL)
+    trainer, whole = (
+        drrn.trainer("long-watch", paper=True, **SMALL),
+        drrn.trainer("long-watch", paper=True, **SMALL),
+    )
 
     def interrupt(*_):
         raise KeyboardInterrupt
@@ -210,7 +250,11 @@ def test_a_round_that_was_interrupted_is_learned_once(caplog):
     trainer.learner.learn = learn
     with caplog.at_level("WARNING"):
         assert [f.transitions for f in trainer.train()] == [f.transitions for f in whole.train()]
-    assert alike(trainer, whole) and "a round was interrupted while it learned" in caplog.text and not trainer.torn
+    assert (
+        alike(trainer, whole)
+        and "a round was interrupted while it learned" in caplog.text
+        and not trainer.torn
+    )
 
 
 def test_more_actions_than_a_model_has_outputs_are_a_setting_away():
@@ -220,14 +264,21 @@ def test_more_actions_than_a_model_has_outputs_are_a_setting_away():
 
         def look_around(self):
             shown = super().look_around()
-            return Observation(shown.text, tuple(f"Way {i}." for i in range(30)) if shown.actions else (), shown.reward)
+            return Observation(
+                shown.text,
+                tuple(f"Way {i}." for i in range(30)) if shown.actions else (),
+                shown.reward,
+            )
 
     with pytest.raises(
-        drrn.InputError, match="a page shows 30 actions, but the model has 20 outputs: set most_actions"
+        drrn.InputError,
+        match="a page shows 30 actions, but the model has 20 outputs: set most_actions",
     ):
         small = {name: value for name, value in SMALL.items() if name != "hidden"}
         list(drrn.trainer(Wide(), paper=True, model="linear", **small).train())
-    assert list(drrn.trainer(Wide(), paper=True, model="max-action", most_actions=30, **SMALL).train())
+    assert list(
+        drrn.trainer(Wide(), paper=True, model="max-action", most_actions=30, **SMALL).train()
+    )
 
 
 def test_a_policy_that_does_not_exist_is_refused():
@@ -288,7 +339,9 @@ def test_a_game_of_ones_own_goes_through_every_command(tmp_path, monkeypatch, ca
     small = "--updates 5 --rounds 2 --episodes-per-round 10 --evaluation-episodes 4 --replicas 2 --hidden 5".split()
     for name, workers in (("Walk", "2"), ("Doors", "1"), ("fixed_env", "1")):
         run = tmp_path / name
-        assert main(["train", f"mygames:{name}", "--out", str(run), "--workers", workers, *small]) == 0
+        assert (
+            main(["train", f"mygames:{name}", "--out", str(run), "--workers", workers, *small]) == 0
+        )
         assert main(["evaluate", str(run), "--episodes", "3"]) == 0
         assert main(["ask", str(run), "--examples", "3"]) == 0
         assert main(["play", f"mygames:{name}", "--policy", "random", "--episodes", "3"]) == 0
@@ -309,7 +362,9 @@ def test_more_rounds_are_kept_and_a_run_by_name_is_not_resumed_with_an_object(tm
     next(longer.train())
     longer.save(tmp_path / "run")
     assert drrn.resume(tmp_path / "run").settings.rounds == 4
-    with pytest.raises(drrn.InputError, match="opened its game by its name, in many copies: leave the game out"):
+    with pytest.raises(
+        drrn.InputError, match="opened its game by its name, in many copies: leave the game out"
+    ):
         drrn.resume(tmp_path / "run", Walk())
     assert drrn.resume(tmp_path / "run", "tests.sample_games:Walk").round == 2
 
@@ -320,7 +375,19 @@ def test_a_run_of_an_object_cannot_be_resumed_by_a_name_it_does_not_have(tmp_pat
     trainer.save(tmp_path / "run")
     assert main(["train", "--resume", str(tmp_path / "run")]) == 2
     assert "was given as an object, and no name opens it" in capsys.readouterr().err
-    assert main(["evaluate", str(tmp_path / "run"), "--game", "tests.sample_games:Walk", "--episodes", "2"]) == 0
+    assert (
+        main(
+            [
+                "evaluate",
+                str(tmp_path / "run"),
+                "--game",
+                "tests.sample_games:Walk",
+                "--episodes",
+                "2",
+            ]
+        )
+        == 0
+    )
 
 
 def test_a_run_is_not_saved_over_another(tmp_path):
@@ -342,7 +409,7 @@ def test_a_resumed_game_must_be_the_one_that_was_learned(tmp_path):
 
 
 def test_a_checkpoint_of_an_older_edition_is_refused_in_a_sentence(fork, tmp_path, monkeypatch):
-    from drrn.training import state_file
+    from drrn.runs import state_file
 
     trainer = drrn.trainer(fork, paper=True, **SMALL)
     list(trainer.train())
@@ -362,12 +429,17 @@ def test_the_examples_in_the_docs_run(tmp_path, monkeypatch, capsys):
     blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
     assert len(blocks) >= 4
     monkeypatch.chdir(tmp_path)
-    few = "\n".join(blocks).replace("rounds=6, episodes_per_round=100", "rounds=1, episodes_per_round=20")
+    few = "\n".join(blocks).replace(
+        "rounds=6, episodes_per_round=100", "rounds=1, episodes_per_round=20"
+    )
     code = compile(few, "docs/games.md", "exec")
     scope = {"__name__": "docs"}
     exec(code, scope)
     told = capsys.readouterr().out
-    assert "states; the best play scores" in told and (tmp_path / "runs/doors/model.safetensors").exists()
+    assert (
+        "states; the best play scores" in told
+        and (tmp_path / "runs/doors/model.safetensors").exists()
+    )
     assert scope["trainer"].round == 2
 
 

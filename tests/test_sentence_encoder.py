@@ -44,7 +44,11 @@ def failing(texts):
 
 def test_each_text_is_given_to_the_function_once(fork):
     CALLS.clear()
-    settings = {**SMALL_TRAINING, "encoder": "sentence", "sentences": "tests.test_sentence_encoder:counted"}
+    settings = {
+        **SMALL_TRAINING,
+        "encoder": "sentence",
+        "sentences": "tests.test_sentence_encoder:counted",
+    }
     trainer = drrn.trainer(fork, paper=True, **settings)
     list(trainer.train())
     trainer.agent.ask("A new text.", ["Go out."])
@@ -94,10 +98,16 @@ def test_the_encoder_and_its_source_are_asked_for_together(fork):
 
 
 def test_a_run_finds_the_function_again(tale, own_modules, capsys):
-    (own_modules / "mine.py").write_text("def read(texts):\n    return [[len(text), 1.0] for text in texts]\n")
-    assert train(tale, own_modules / "run", "--encoder", "sentence", "--sentences", "mine:read") == 0
+    (own_modules / "mine.py").write_text(
+        "def read(texts):\n    return [[len(text), 1.0] for text in texts]\n"
+    )
+    assert (
+        train(tale, own_modules / "run", "--encoder", "sentence", "--sentences", "mine:read") == 0
+    )
     assert main(resuming(own_modules / "run")) == 0
-    assert main(["ask", str(own_modules / "run"), "--state", "The sea.", "--action", "Go out."]) == 0
+    assert (
+        main(["ask", str(own_modules / "run"), "--state", "The sea.", "--action", "Go out."]) == 0
+    )
     assert "Go out." in capsys.readouterr().out
 
 
@@ -108,7 +118,9 @@ def unit(text):
     return vector / np.linalg.norm(vector)
 
 
-def test_a_store_of_more_texts_than_are_kept_beside_it_is_not_read_again_for_each_new_one(monkeypatch):
+def test_a_store_of_more_texts_than_are_kept_beside_it_is_not_read_again_for_each_new_one(
+    monkeypatch,
+):
     monkeypatch.setattr("drrn.models.encoders.sentence.MOST_TEXTS", 10)
     CALLS.clear()
     kept = SentenceTexts(open_sentences("tests.test_sentence_encoder:counted"))

@@ -2,10 +2,10 @@
 
 import pytest
 
-from drrn.authoring.scores import read, scores_file
 from drrn.serve import guard, sessions, uploads
 from drrn.serve.guard import shared_access
 from drrn.serve.library import uploads_folder
+from drrn.serve.scores import read, scores_file
 from tests.small_server import PORT, begun, client_of, stepped, uploaded
 from tests.small_stories import FORK, REWARDS
 
@@ -81,12 +81,20 @@ def test_from_the_network_only_the_whole_link_opens_the_page(home, tmp_path):
     with client_of(tmp_path, access, f"http://192.168.0.7:{PORT}") as client:
         for path in ("/", "/api/games", "/static/app.css", "/?token=guess", "/?token="):
             assert client.get(path).status_code == 403
-        assert client.get("/api/games", headers={"cookie": f"{access.cookie}=guess"}).status_code == 403
+        assert (
+            client.get("/api/games", headers={"cookie": f"{access.cookie}=guess"}).status_code
+            == 403
+        )
         opened = client.get(f"/?token={access.token}", follow_redirects=False)
         assert opened.headers["location"] == "/"  # the token leaves the address bar
         assert "HttpOnly" in opened.headers["set-cookie"]
         assert client.get("/api/games").status_code == 200  # by the cookie
-        assert client.post("/api/sessions", json={}, headers={"origin": "http://evil.example"}).status_code == 403
+        assert (
+            client.post(
+                "/api/sessions", json={}, headers={"origin": "http://evil.example"}
+            ).status_code
+            == 403
+        )
 
 
 # --- what is refused
@@ -119,7 +127,9 @@ def test_a_malformed_request_is_a_sentence(client, body, kind, status):
 
 def test_a_body_without_a_length_is_cut_off(client):
     chunks = (b"x" * 10_000 for _ in range(20))
-    answer = client.post("/api/sessions", content=chunks, headers={"content-type": "application/json"})
+    answer = client.post(
+        "/api/sessions", content=chunks, headers={"content-type": "application/json"}
+    )
     assert answer.status_code == 413
 
 
@@ -181,14 +191,24 @@ def test_a_toml_reaches_nothing_outside_its_folder(client, tmp_path):
         assert answer.status_code == 400, answer.text
 
 
-@pytest.mark.parametrize("name", ["../../../evil.twee", "..\\..\\evil.twee", "/etc/evil.twee", ".\x00evil.twee"])
+@pytest.mark.parametrize(
+    "name", ["../../../evil.twee", "..\\..\\evil.twee", "/etc/evil.twee", ".\x00evil.twee"]
+)
 def test_a_files_name_stays_in_its_folder(name):
     safe = uploads.safe_name(name)
-    assert safe.endswith("evil.twee") and not {"/", "\\", "\0"} & set(safe) and not safe.startswith(".")
+    assert (
+        safe.endswith("evil.twee")
+        and not {"/", "\\", "\0"} & set(safe)
+        and not safe.startswith(".")
+    )
 
 
 def test_a_story_that_is_named_like_what_is_kept_beside_it_gets_another_name():
-    assert uploads.safe_name("about.json") == uploads.safe_name("../About.json").lower() == "story-about.json"
+    assert (
+        uploads.safe_name("about.json")
+        == uploads.safe_name("../About.json").lower()
+        == "story-about.json"
+    )
 
 
 def test_too_large_an_upload_is_refused(client, monkeypatch):
@@ -225,9 +245,16 @@ def test_a_game_is_played_undone_and_begun_again(client, fork_id):
     page = stepped(client, page, "Go out.")
     assert (page["steps"], page["reward"], page["ended"]) == (1, -0.1, False)
     page = stepped(client, page, "Row on.")
-    assert (page["ended"], page["ending"], page["reward"], page["total"]) == (True, "Island", 10.0, 9.9)
+    assert (page["ended"], page["ending"], page["reward"], page["total"]) == (
+        True,
+        "Island",
+        10.0,
+        9.9,
+    )
     assert page["recorded"]
-    assert [(row.player, row.game, row.final_reward) for row in read(scores_file())] == [("Ann", fork_id, 10.0)]
+    assert [(row.player, row.game, row.final_reward) for row in read(scores_file())] == [
+        ("Ann", fork_id, 10.0)
+    ]
     people = client.get(f"/api/scores?game={fork_id}").json()
     assert (people["games"][0]["novice"], people["games"][0]["game"]) == (10.0, fork_id)
     back = client.post(f"/api/sessions/{page['session']}/undo").json()

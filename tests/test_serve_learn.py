@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from drrn.errors import InputError
-from drrn.games import make
+from drrn.game.make import make
 from drrn.serve.advice_process import Advisers
 from drrn.serve.answers import Refusal
 from drrn.serve.embeddings import told_embeddings
@@ -23,7 +23,14 @@ from drrn.settings import all_settings
 
 pytest.importorskip("starlette")
 
-SMALL = {"hidden": 8, "rounds": 400, "episodes_per_round": 12, "evaluation_episodes": 4, "replicas": 2, "updates": 5}
+SMALL = {
+    "hidden": 8,
+    "rounds": 400,
+    "episodes_per_round": 12,
+    "evaluation_episodes": 4,
+    "replicas": 2,
+    "updates": 5,
+}
 
 
 def test_the_form_has_every_setting_but_those_that_name_files():
@@ -65,7 +72,9 @@ def until(holds):
 def begun_server(folder):
     """A server in a process of its own: the process, and its link."""
     arguments = ["serve", "--no-browser", "--port", "0", "--runs", str(folder)]
-    server = subprocess.Popen([sys.executable, "-m", "drrn", *arguments], stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen(
+        [sys.executable, "-m", "drrn", *arguments], stdout=subprocess.PIPE, text=True
+    )
     return server, server.stdout.readline().strip()
 
 
@@ -113,7 +122,9 @@ def check_embeddings(run):
 def check_advice(folder):
     page = make("long-watch", shuffle=False).reset(0)
     thought = Advisers().advice(folder, "best", [], page.text, page.actions, False, True)
-    assert thought["choice"] == max(range(len(page.actions)), key=lambda i: thought["actions"][i]["q"])
+    assert thought["choice"] == max(
+        range(len(page.actions)), key=lambda i: thought["actions"][i]["q"]
+    )
     assert sum(action["share"] for action in thought["actions"]) == pytest.approx(1)
     assert all(len(action["replicas"]) == 2 for action in thought["actions"])
     word = thought["words"]["state"][0]

@@ -10,9 +10,42 @@ from tests.small_server import begun, client_of
 pytest.importorskip("starlette")
 
 WORDS = ["..", "%2e%2e%2f", "%00", "%ff", "-5", "1", "a" * 3000, "long-watch", "<script>", "best"]
-VALUES = [None, True, 0, -1, 2**63, 1e308, "", "../..", "\0", "é" * 300, [], [1], {}, {"a": 1}, {"rounds": 1e9}]
-NAMES = ["game", "seed", "action", "steps", "run", "policy", "seconds", "settings", "recipe", "player"]
-KINDS = ["application/json", "text/plain", "multipart/form-data; boundary=x", "multipart/form-data", "x"]
+VALUES = [
+    None,
+    True,
+    0,
+    -1,
+    2**63,
+    1e308,
+    "",
+    "../..",
+    "\0",
+    "é" * 300,
+    [],
+    [1],
+    {},
+    {"a": 1},
+    {"rounds": 1e9},
+]
+NAMES = [
+    "game",
+    "seed",
+    "action",
+    "steps",
+    "run",
+    "policy",
+    "seconds",
+    "settings",
+    "recipe",
+    "player",
+]
+KINDS = [
+    "application/json",
+    "text/plain",
+    "multipart/form-data; boundary=x",
+    "multipart/form-data",
+    "x",
+]
 METHODS = ["GET", "POST", "POST", "DELETE", "PUT", "HEAD", "OPTIONS"]
 
 
@@ -25,7 +58,11 @@ def request_of(draw, paths, session):
     query = f"?{draw.choice(NAMES)}={draw.choice(WORDS)}" if draw.random() < 0.5 else ""
     body = json.dumps({name: draw.choice(VALUES) for name in draw.sample(NAMES, 4)}).encode()
     content = draw.choice([body, body, draw.randbytes(40), b""])
-    return draw.choice(METHODS), path + query, {"content": content, "headers": {"content-type": draw.choice(KINDS)}}
+    return (
+        draw.choice(METHODS),
+        path + query,
+        {"content": content, "headers": {"content-type": draw.choice(KINDS)}},
+    )
 
 
 def test_nonsense_is_refused_with_a_sentence(tmp_path, monkeypatch):

@@ -7,17 +7,18 @@ from types import SimpleNamespace
 
 import pytest
 
-from drrn.authoring.story_map import story_map
-from drrn.authoring.testing import StoryTest
+from drrn.compiled.compile import compile_game
+from drrn.compiled.solve import best, random_play
 from drrn.errors import InputError
-from drrn.exact.solve import best, random_play
-from drrn.games import compile_game, make
-from drrn.playing.episodes import random_policy
+from drrn.game.episodes import random_policy
+from drrn.game.make import make
 from drrn.serve.answers import Refusal
 from drrn.serve.facts import ASKED_AGAIN, TOO_LONG, FactsTable
 from drrn.serve.places import CompiledPlaces, seen_places, told_map
 from drrn.serve.playtests import PlayTestJob
 from drrn.serve.sampled_odds import sampled_odds
+from drrn.stories.map.story_map import story_map
+from drrn.stories.playtest.testing import StoryTest
 from tests.small_server import client_of, uploaded
 from tests.small_stories import FORK, REWARDS
 
@@ -31,7 +32,10 @@ def test_the_odds_from_the_first_place_are_those_of_the_story(fork):
     assert start["label"] == "Start"
     assert start["odds"]["random"]["score"] == pytest.approx(random_play(compiled).final_reward)
     assert start["odds"]["best"]["score"] == pytest.approx(best(compiled).score)
-    assert [(one["label"], one["words"]) for one in start["to"]] == [("Grey", ["Go out."]), ("Home", ["Stay in."])]
+    assert [(one["label"], one["words"]) for one in start["to"]] == [
+        ("Grey", ["Go out."]),
+        ("Home", ["Stay in."]),
+    ]
     assert [one["label"] for one in start["from"]] == ["Grey"]
     assert start["way"]["actions"] == ()
 
@@ -41,7 +45,10 @@ def test_from_the_water_half_of_random_play_finds_the_island_at_once(fork):
     number = places.drawn.labels.index("Grey")
     grey = places.told_place(number, None)
     odds = {ending["name"]: ending["odds"] for ending in grey["odds"]["random"]["endings"]}
-    assert odds == {"Island": pytest.approx(2 / 3), "Home": pytest.approx(1 / 3)}  # x = 1/2 + 1/2 · (1/2 x)
+    assert odds == {
+        "Island": pytest.approx(2 / 3),
+        "Home": pytest.approx(1 / 3),
+    }  # x = 1/2 + 1/2 · (1/2 x)
     assert (grey["way"]["actions"], grey["texts"]) == (("Go out.",), ["You are out on the water."])
 
 
@@ -97,11 +104,17 @@ def test_a_story_is_tested_in_a_process_and_its_report_outlives_the_server(tmp_p
 
 def check_report(client, test):
     report = client.get(f"/api/tests/{test}").json()["report"]
-    assert (report["exact"], report["passages"], report["source"]) == (True, {"seen": 4, "total": 4}, "fork.twee")
+    assert (report["exact"], report["passages"], report["source"]) == (
+        True,
+        {"seen": 4, "total": 4},
+        "fork.twee",
+    )
     assert report["expectations"][0]["status"] == "passed"
     places = client.get(f"/api/tests/{test}/map").json()["places"]
     island = next(place["place"] for place in places if place["label"] == "Island")
-    assert client.get(f"/api/tests/{test}/places/{island}").json()["texts"] == ["An island, with figs."]
+    assert client.get(f"/api/tests/{test}/places/{island}").json()["texts"] == [
+        "An island, with figs."
+    ]
     assert client.get(f"/api/tests/{test}/places/99").status_code == 404
     assert client.get(f"/api/tests/{test}/places/-1").status_code == 404
     svg = client.get(f"/api/tests/{test}/map.svg")
@@ -128,7 +141,12 @@ def test_a_play_test_that_is_stopped_tells_what_it_found(tmp_path, monkeypatch):
 
 
 def test_a_time_out_is_asked_again_after_a_while_and_a_reason_in_the_story_is_kept(monkeypatch):
-    said = [Refusal(503, "This took longer."), {"pages": 3}, InputError("too many states"), {"pages": 4}]
+    said = [
+        Refusal(503, "This took longer."),
+        {"pages": 3},
+        InputError("too many states"),
+        {"pages": 4},
+    ]
     told, clock = [], [100.0]
 
     def ask(job, question, seconds):
@@ -143,7 +161,14 @@ def test_a_time_out_is_asked_again_after_a_while_and_a_reason_in_the_story_is_ke
         first = await asyncio.gather(table.of(slow), table.of(slow))
         soon = await table.of(slow)
         clock[0] += ASKED_AGAIN + 1
-        return first, soon, await table.of(slow), await table.of(large), await table.of(large), await table.of(slow)
+        return (
+            first,
+            soon,
+            await table.of(slow),
+            await table.of(large),
+            await table.of(large),
+            await table.of(slow),
+        )
 
     monkeypatch.setattr(PlayTestJob, "ask", ask)
     monkeypatch.setattr("drrn.serve.facts.time", SimpleNamespace(monotonic=lambda: clock[0]))

@@ -13,9 +13,9 @@ import torch
 import drrn
 from drrn.cli import main, parser
 from drrn.errors import InputError
-from drrn.experiments.folder import Results, difference
-from drrn.experiments.plan import VARIANTS, Scale, settings_of
-from drrn.experiments.tuned import suiting
+from drrn.lab.experiments.folder import Results, difference
+from drrn.lab.experiments.plan import VARIANTS, Scale, settings_of
+from drrn.lab.experiments.tuned import suiting
 from drrn.models import Shape, build_model
 from drrn.models.encoders.gru import GRUEncoder
 from drrn.settings import MODELS, Settings, all_settings, settings_for, uses
@@ -44,8 +44,12 @@ def test_the_papers_games_are_learned_with_the_papers_settings():
 
 
 def test_what_suits_a_game_can_be_turned_off_on_the_command_line(tale, tmp_path):
-    tale.write_text(tale.read_text().replace("[[ending]]", "[training]\nbag_norm = 2.0\n[[ending]]", 1))
-    for number, (words, norm) in enumerate([([], 2.0), (["--bag-norm", "3"], 3.0), (["--bag-norm", "none"], None)]):
+    tale.write_text(
+        tale.read_text().replace("[[ending]]", "[training]\nbag_norm = 2.0\n[[ending]]", 1)
+    )
+    for number, (words, norm) in enumerate(
+        [([], 2.0), (["--bag-norm", "3"], 3.0), (["--bag-norm", "none"], None)]
+    ):
         assert train(tale, tmp_path / str(number), "--rounds", "1", *words) == 0
         config = json.loads((tmp_path / str(number) / "config.json").read_text())
         assert config["settings"]["bag_norm"] == norm
@@ -80,7 +84,11 @@ def test_a_text_is_read_as_the_settings_type_says(name, text, value):
 
 @pytest.mark.parametrize(
     ("name", "text", "said"),
-    [("epochs", "none", "a whole number"), ("epochs", "2.5", "a whole number"), ("keep", "maybe", "yes or no")],
+    [
+        ("epochs", "none", "a whole number"),
+        ("epochs", "2.5", "a whole number"),
+        ("keep", "maybe", "yes or no"),
+    ],
 )
 def test_a_text_of_another_type_is_one_sentence(name, text, said):
     with pytest.raises(InputError, match=f'{name} is "{text}"; it must be {said}$'):
@@ -96,7 +104,10 @@ def test_a_text_of_another_type_is_one_sentence(name, text, said):
         ({"learning_rate": 0.0}, "learning_rate is 0.0; it must be above 0"),
         ({"discount": 1.5}, "it must lie between 0 and 1"),
         ({"double": True}, "set target_every"),
-        ({"shared": True, "interaction": "bilinear", "action_hidden": 5}, "shared embeddings have one size"),
+        (
+            {"shared": True, "interaction": "bilinear", "action_hidden": 5},
+            "shared embeddings have one size",
+        ),
         ({"hidden": "abc"}, 'hidden is "abc"; it must be a whole number'),
         ({"hidden": 10.5}, "hidden is 10.5; it must be a whole number"),
         ({"hidden": True}, "hidden is true; it must be a whole number"),
@@ -135,8 +146,14 @@ def test_a_whole_number_will_do_where_any_number_does():
 
 UNUSED = [
     ({"model": "linear", "layers": 3}, 'layers is given, but the model "linear" does not use it'),
-    ({"model": "table", "hidden": 5}, "leave it out, or choose from drrn, linear, max-action, per-action"),
-    ({"model": "table", "bag_norm": 2.0}, 'bag_norm is given, but the model "table" does not use it'),
+    (
+        {"model": "table", "hidden": 5},
+        "leave it out, or choose from drrn, linear, max-action, per-action",
+    ),
+    (
+        {"model": "table", "bag_norm": 2.0},
+        'bag_norm is given, but the model "table" does not use it',
+    ),
     ({"model": "per-action", "interaction": "bilinear"}, "leave it out, or choose from drrn"),
     ({"model": "max-action", "shared": True}, 'shared is given, but the model "max-action"'),
     ({"epsilon": 0.2}, "epsilon is given, but it counts only with exploration epsilon"),
@@ -151,7 +168,9 @@ def test_a_setting_that_would_not_count_is_refused_where_it_was_asked_for(given,
     with pytest.raises(InputError) as error:
         settings_for({}, given)
     assert message in str(error.value)
-    assert settings_for(given, {}) == Settings(**given)  # not where it comes from a game or another run
+    assert settings_for(given, {}) == Settings(
+        **given
+    )  # not where it comes from a game or another run
 
 
 @pytest.mark.parametrize(
@@ -172,14 +191,30 @@ def test_a_setting_that_counts_or_is_turned_off_is_not_refused(given):
     assert settings_for({}, given) == Settings(**given)
 
 
-def test_the_command_line_and_the_trainer_refuse_what_would_not_count_and_config_does_not(tale, tmp_path, capsys):
+def test_the_command_line_and_the_trainer_refuse_what_would_not_count_and_config_does_not(
+    tale, tmp_path, capsys
+):
     assert train(tale, tmp_path / "run", "--model", "linear", "--layers", "3") == 2
     assert capsys.readouterr().err.count("\n") == 1 and not (tmp_path / "run").exists()
     with pytest.raises(InputError, match="layers is given"):
         drrn.trainer(drrn.make(tale), paper=True, model="linear", layers=3)
     assert train(tale, tmp_path / "one", "--rounds", "1", "--layers", "3") == 0
     config = str(tmp_path / "one/config.json")
-    assert main(["train", str(tale), "--config", config, "--model", "linear", "--out", str(tmp_path / "two")]) == 0
+    assert (
+        main(
+            [
+                "train",
+                str(tale),
+                "--config",
+                config,
+                "--model",
+                "linear",
+                "--out",
+                str(tmp_path / "two"),
+            ]
+        )
+        == 0
+    )
 
 
 OTHER = {"hidden": 7, "layers": 3, "interaction": "network", "action_hidden": 4, "shared": True}
@@ -229,7 +264,9 @@ def test_published_rows_have_the_settings_of_the_plan(game, name):
 def test_a_setting_for_all_jobs_is_not_refused_for_the_models_that_do_not_use_it():
     game = drrn.make("long-watch")
     for variant in (each for each in VARIANTS.values() if not getattr(each, "vectors", False)):
-        assert settings_of("long-watch", variant, game, Scale(given={"bag_norm": 2.0})).bag_norm == 2.0
+        assert (
+            settings_of("long-watch", variant, game, Scale(given={"bag_norm": 2.0})).bag_norm == 2.0
+        )
     with pytest.raises(InputError, match="epsilon is given"):
         settings_of("long-watch", VARIANTS["table"], game, Scale(given={"epsilon": 0.2}))
 
@@ -244,4 +281,6 @@ def test_settings_are_checked_without_pytorch_and_without_the_users_module(tmp_p
     code = "import sys; from drrn.settings import Settings; Settings(model='loud:Model', interaction='a.b:c'); "
     code += "assert 'torch' not in sys.modules"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment).returncode == 0
+    assert (
+        subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment).returncode == 0
+    )

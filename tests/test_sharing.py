@@ -11,8 +11,8 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.training import hub
-from drrn.training.loading import read_config
+from drrn.runs import hub
+from drrn.runs.loading import read_config
 from tests.hub_server import running_hub
 from tests.runs import train
 from tests.small_stories import FORK, REWARDS
@@ -48,9 +48,13 @@ def test_a_run_that_was_pushed_and_pulled_plays_as_before(run, tmp_path, capsys,
         path.mkdir(parents=True)
     os.utime(killed.parent, (0, 0))
     assert main(["push", str(run), "ann/tale", "--private"]) == 0
-    assert capsys.readouterr().out == f"{server.address}/ann/tale\n" and server.private == {"ann/tale": True}
+    assert capsys.readouterr().out == f"{server.address}/ann/tale\n" and server.private == {
+        "ann/tale": True
+    }
     files = server.repositories["ann/tale"]
-    assert {"README.md", "config.json", "model.safetensors", "hashes.json", "metrics.jsonl"} < set(files)
+    assert {"README.md", "config.json", "model.safetensors", "hashes.json", "metrics.jsonl"} < set(
+        files
+    )
     assert "checkpoint.safetensors" not in files and all(
         str(run.parent).encode() not in data for data in files.values()
     )
@@ -61,11 +65,21 @@ def test_a_run_that_was_pushed_and_pulled_plays_as_before(run, tmp_path, capsys,
     assert np.array_equal(drrn.load(pulled).ask(*question), drrn.load(run).ask(*question))
     game = str(run.parent / "tale.toml")
     assert main(["watch", str(pulled), "--game", game, "--seconds", "0", "--seed", "0"]) == 0
-    assert main(["play", game, "--agent", str(pulled), "--policy", "greedy", "--episodes", "2"]) == 0
+    assert (
+        main(["play", game, "--agent", str(pulled), "--policy", "greedy", "--episodes", "2"]) == 0
+    )
     capsys.readouterr()
-    assert main(["watch", str(pulled), "--seconds", "0"]) == 2 and "tale.toml" in capsys.readouterr().err
-    assert main(["pull", "ann/tale"]) == 2 and "it exists and is left as it is" in capsys.readouterr().err
-    assert main(["train", "--resume", str(pulled)]) == 2 and "cannot go on" in capsys.readouterr().err
+    assert (
+        main(["watch", str(pulled), "--seconds", "0"]) == 2
+        and "tale.toml" in capsys.readouterr().err
+    )
+    assert (
+        main(["pull", "ann/tale"]) == 2
+        and "it exists and is left as it is" in capsys.readouterr().err
+    )
+    assert (
+        main(["train", "--resume", str(pulled)]) == 2 and "cannot go on" in capsys.readouterr().err
+    )
 
 
 def test_with_its_checkpoint_a_pulled_run_goes_on(run, tmp_path, monkeypatch, server):
@@ -96,7 +110,12 @@ def test_only_the_files_of_a_run_are_pulled_and_none_of_them_is_run(run, tmp_pat
     evil = {"evil.py": EVIL.encode(), "model.pkl": pickle.dumps(1), "sub/evil.py": EVIL.encode()}
     server.repositories["ann/tale"] |= evil
     assert main(["pull", "ann/tale", "--out", "mine"]) == 0
-    assert not {path.name for path in (tmp_path / "mine").iterdir()} & {"evil.py", "model.pkl", "sub", ".cache"}
+    assert not {path.name for path in (tmp_path / "mine").iterdir()} & {
+        "evil.py",
+        "model.pkl",
+        "sub",
+        ".cache",
+    }
 
 
 @pytest.mark.parametrize("place", ["model", "game"])
@@ -114,7 +133,12 @@ def test_a_module_in_a_runs_own_folder_is_never_imported(run, tmp_path, place, m
     config["folder"] = str(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps(config))
     monkeypatch.chdir(tmp_path)
-    for command in (["watch", "."], ["evaluate", "."], ["ask", ".", "--state", "x", "--action", "y"], ["runs", "."]):
+    for command in (
+        ["watch", "."],
+        ["evaluate", "."],
+        ["ask", ".", "--state", "x", "--action", "y"],
+        ["runs", "."],
+    ):
         capsys.readouterr()
         assert main(command) == (0 if command[0] == "runs" else 2)
         assert "nothing there is ever run" in capsys.readouterr().err
@@ -167,8 +191,14 @@ def test_a_run_that_names_modules_is_pulled_only_if_asked_for(run, tmp_path, cap
     [
         (lambda files: files.clear(), "no run of drrn is there: it has no config.json"),
         (lambda files: files.pop("model.safetensors"), "it has no model.safetensors"),
-        (lambda files: files.update({"model.safetensors": b"x"}), "ann/tale/model.safetensors: it was damaged"),
-        (lambda files: files.update({"config.json": b"{}"}), "ann/tale/config.json: not the settings of a run"),
+        (
+            lambda files: files.update({"model.safetensors": b"x"}),
+            "ann/tale/model.safetensors: it was damaged",
+        ),
+        (
+            lambda files: files.update({"config.json": b"{}"}),
+            "ann/tale/config.json: not the settings of a run",
+        ),
     ],
 )
 def test_what_is_no_whole_run_is_not_pulled(run, tmp_path, server, change, message, capsys):
@@ -201,7 +231,10 @@ def test_a_hub_that_nobody_answers_for_is_one_sentence(run, tmp_path, capsys, mo
     for command in (["push", str(run), "ann/tale"], ["pull", "ann/tale"]):
         assert main(command) == 2
         error = capsys.readouterr().err
-        assert error.startswith("drrn: ann/tale: the Hub cannot be reached: ") and error.count("\n") == 1
+        assert (
+            error.startswith("drrn: ann/tale: the Hub cannot be reached: ")
+            and error.count("\n") == 1
+        )
     assert not [*tmp_path.glob("runs/*")] and not [*tmp_path.glob("runs/.*")]
 
 

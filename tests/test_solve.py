@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import drrn
-from drrn.exact import linear
-from drrn.exact.chain import Chain, softmax_of_slots, uniform
-from drrn.exact.fixed_point import fixed_point
-from drrn.exact.linear import series, solved_by_components, strong_components
-from drrn.exact.memoryless import best_memoryless
-from drrn.exact.solve import best, one_slot, policy_score, policy_value, random_play
+from drrn.compiled import linear
+from drrn.compiled.chain import Chain, softmax_of_slots, uniform
+from drrn.compiled.fixed_point import fixed_point
+from drrn.compiled.linear import series, solved_by_components, strong_components
+from drrn.compiled.memoryless import best_memoryless
+from drrn.compiled.solve import best, one_slot, policy_score, policy_value, random_play
 
 
 def compiled(game):
@@ -23,7 +23,10 @@ def compiled(game):
 
 
 def rules(step=0.0, **rewards):
-    endings = (f'[[ending]]\npassage = "{passage}"\nreward = {reward}\n' for passage, reward in rewards.items())
+    endings = (
+        f'[[ending]]\npassage = "{passage}"\nreward = {reward}\n'
+        for passage, reward in rewards.items()
+    )
     return f"step_reward = {step}\n" + "".join(endings)
 
 
@@ -35,10 +38,17 @@ FORK = (
 
 def test_a_fork_is_worth_its_best_branch_and_on_average_the_mean(story):
     game = compiled(story(FORK, rules(step=-1, Good=8, Bad=-8)))
-    assert best(game).score == 8 and best(game, 1.0).score == 7 and best(game, 0.5).score == -1 + 0.5 * 8
+    assert (
+        best(game).score == 8
+        and best(game, 1.0).score == 7
+        and best(game, 0.5).score == -1 + 0.5 * 8
+    )
     chance = random_play(game)
     assert (chance.final_reward, chance.total, chance.steps) == (-4, -5, 2)
-    assert dict(zip((e.passage for e in game.endings), chance.endings, strict=True)) == {"Good": 0.25, "Bad": 0.75}
+    assert dict(zip((e.passage for e in game.endings), chance.endings, strict=True)) == {
+        "Good": 0.25,
+        "Bad": 0.75,
+    }
 
 
 LOTTERY = (
@@ -76,12 +86,18 @@ def test_with_each_step_costing_something_one_must_end_at_last(story):
     assert best(game, 1.0).score == pytest.approx(-1 + 10 / 2 + (-1 - 1 - 20) / 2)
 
 
-TRAP = ":: Start\n[[Out.|End]]\n[[Fall.|Pit]]\n\n:: Pit\nA pit.\n\n[[Shout.|Pit]]\n\n:: End\nOver.\n"
+TRAP = (
+    ":: Start\n[[Out.|End]]\n[[Fall.|Pit]]\n\n:: Pit\nA pit.\n\n[[Shout.|Pit]]\n\n:: End\nOver.\n"
+)
 
 
 def test_a_trap_pays_nothing_for_ever_or_costs_without_bound(story):
     free = compiled(story(TRAP, rules(End=6)))
-    assert (random_play(free).final_reward, random_play(free).total, random_play(free).trapped) == (3, 3, 0.5)
+    assert (random_play(free).final_reward, random_play(free).total, random_play(free).trapped) == (
+        3,
+        3,
+        0.5,
+    )
     assert best(free).score == 6 and random_play(free).steps == math.inf
     costly = compiled(story(TRAP, rules(step=-1, End=6)))
     assert random_play(costly).total == -math.inf and best(costly, 1.0).score == 6
@@ -91,7 +107,9 @@ def test_a_trap_pays_nothing_for_ever_or_costs_without_bound(story):
 
 
 def test_a_loop_that_pays_is_refused_without_a_discount(story):
-    game = compiled(story(":: Start\n[[Round.|Start]]\n[[Out.|End]]\n\n:: End\nOver.\n", rules(step=1, End=0)))
+    game = compiled(
+        story(":: Start\n[[Round.|Start]]\n[[Out.|End]]\n\n:: End\nOver.\n", rules(step=1, End=0))
+    )
     with pytest.raises(drrn.InputError, match="give a discount below 1"):
         best(game, 1.0)
     assert best(game, 0.5).score == pytest.approx(2)
@@ -119,7 +137,9 @@ GUN = (
 
 
 @pytest.mark.parametrize("start", [None, 1, 2])
-def test_one_step_targets_come_to_rest_where_nothing_tells_what_was_done_and_more_steps_see_it(story, start):
+def test_one_step_targets_come_to_rest_where_nothing_tells_what_was_done_and_more_steps_see_it(
+    story, start
+):
     game = compiled(story(GUN, rules(Good=10, Bad=-10)))
     begin = None if start is None else np.random.default_rng(start)
     one = fixed_point(game, 0.1, 0.9, 500, start=begin)
@@ -153,7 +173,7 @@ def test_where_texts_tell_all_q_learning_comes_to_the_true_values():
 
 
 def test_what_does_not_come_to_rest_in_time_has_none(monkeypatch):
-    monkeypatch.setattr("drrn.exact.fixed_point.MOST_SWEEPS", 3)
+    monkeypatch.setattr("drrn.compiled.fixed_point.MOST_SWEEPS", 3)
     assert fixed_point(compiled(drrn.make("long-watch")), 0.5, 0.9, 500) is None
 
 
@@ -161,13 +181,19 @@ def test_a_softmax_of_q_values_is_scored_without_noise(story):
     game = compiled(story(FORK, rules(Good=8, Bad=-8)))
     q = np.where(np.array(game.actions)[game.action] == "Good", math.log(3), 0.0)
     policy = softmax_of_slots(game, q)
-    assert policy_score(game, policy).final_reward == pytest.approx(0.5 * (8 * 0.75 - 8 * 0.25) + 0.5 * -8)
-    assert policy_value(game, policy) == pytest.approx(-2) and policy_value(game, policy, 0.5) == pytest.approx(-1)
+    assert policy_score(game, policy).final_reward == pytest.approx(
+        0.5 * (8 * 0.75 - 8 * 0.25) + 0.5 * -8
+    )
+    assert policy_value(game, policy) == pytest.approx(-2) and policy_value(
+        game, policy, 0.5
+    ) == pytest.approx(-1)
 
 
 def test_a_slow_loop_is_solved_where_its_series_would_take_for_ever():
     stay = 1 - 1e-7
-    total = series(np.array([1.0, 0.0]), np.array([0, 0]), np.array([0, 1]), np.array([stay, 1 - stay]))
+    total = series(
+        np.array([1.0, 0.0]), np.array([0, 0]), np.array([0, 1]), np.array([stay, 1 - stay])
+    )
     assert total == pytest.approx([1e7, 1.0], rel=1e-6)
 
 
@@ -191,11 +217,15 @@ def tales(draw):
     value = st.sampled_from(["0", "1", "either(0, 1)", "random(0, 2)", "1 - $x", "$y", "$x"])
     parts = []
     for name in ["Start", *names]:
-        code = "".join(f"<<set {draw(variable)} = {draw(value)}>>" for _ in range(draw(st.integers(0, 2))))
+        code = "".join(
+            f"<<set {draw(variable)} = {draw(value)}>>" for _ in range(draw(st.integers(0, 2)))
+        )
         said = draw(st.sampled_from([f"{name}.", "Somewhere.", f"{name} <<$x>>"]))
         links = []
         for _ in range(draw(st.integers(1, 3))):
-            link = f"[[{draw(st.sampled_from('abc'))}|{draw(st.sampled_from([*names, 'E1', 'E2']))}]]"
+            link = (
+                f"[[{draw(st.sampled_from('abc'))}|{draw(st.sampled_from([*names, 'E1', 'E2']))}]]"
+            )
             if draw(st.booleans()):
                 link = f"<<if {draw(variable)} eq {draw(st.integers(0, 2))}>>{link}<<endif>>"
             links.append(link)
@@ -207,7 +237,9 @@ def opened(tale):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "tale.twee"
         path.write_text(tale, encoding="utf-8")
-        path.with_suffix(".toml").write_text(f'story = "tale.twee"\n{rules(step=-0.5, E1=-3, E2=7)}', encoding="utf-8")
+        path.with_suffix(".toml").write_text(
+            f'story = "tale.twee"\n{rules(step=-0.5, E1=-3, E2=7)}', encoding="utf-8"
+        )
         return drrn.make(path, shuffle=False)
 
 
@@ -224,7 +256,10 @@ def brute_force(game, discount):
         return numbers[key]
 
     def outcomes(move, cells):
-        return [(p, number(scene, {**cells, **scene.writes})) for p, scene in game.teller.outcomes(move, cells)]
+        return [
+            (p, number(scene, {**cells, **scene.writes}))
+            for p, scene in game.teller.outcomes(move, cells)
+        ]
 
     start = outcomes(game.teller.opening, {})
     while len(ahead) < len(todo):
@@ -235,7 +270,8 @@ def brute_force(game, discount):
         for state, actions in enumerate(ahead):
             if actions:
                 q = [
-                    [sum(p * (scenes[s].reward + discount * v[s]) for p, s in a) for a in actions] for v in (mean, most)
+                    [sum(p * (scenes[s].reward + discount * v[s]) for p, s in a) for a in actions]
+                    for v in (mean, most)
                 ]
                 mean[state], most[state] = sum(q[0]) / len(actions), max(q[1])
     return [sum(p * v[s] for p, s in start) for v in (mean, most)]
@@ -258,13 +294,17 @@ def test_no_policy_beats_the_best_and_the_best_policy_earns_it(tale, seed):
     other = softmax_of_slots(graph, np.random.default_rng(seed).normal(size=len(graph.row)), 1.0)
     for discount in (None, 1.0, 0.9):
         solution = best(graph, discount)
-        assert policy_value(graph, one_slot(graph, solution.slot), discount) == pytest.approx(solution.score, abs=1e-9)
+        assert policy_value(graph, one_slot(graph, solution.slot), discount) == pytest.approx(
+            solution.score, abs=1e-9
+        )
         assert policy_value(graph, other, discount) <= solution.score + 1e-9
         assert best_memoryless(graph, discount, starts=1).score <= solution.score + 1e-9
     chance = policy_score(graph, other)
     assert chance.endings.sum() + chance.trapped == pytest.approx(1)
     assert chance.total == pytest.approx(policy_value(graph, other, 1.0))
-    assert Chain(graph, other).visits(100_000) == pytest.approx(Chain(graph, other).visits(), abs=1e-6)
+    assert Chain(graph, other).visits(100_000) == pytest.approx(
+        Chain(graph, other).visits(), abs=1e-6
+    )
 
 
 def test_a_loop_that_is_left_once_in_twenty_thousand_tries_is_solved(story):

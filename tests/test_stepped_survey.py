@@ -5,8 +5,8 @@ import json
 import pytest
 
 import drrn
-from drrn.authoring.stepped_survey import stepped_survey
 from drrn.cli import main
+from drrn.stories.playtest.stepped_survey import stepped_survey
 from tests.sample_games import Walk
 
 
@@ -35,7 +35,13 @@ class Corridor:
 def test_random_games_tell_returns_endings_and_what_was_seen():
     found = stepped_survey(Corridor(), "it lists no outcomes", games=60, seconds=600)
     (out,) = found.endings
-    assert (found.games, found.pages, found.actions, found.menus.least, found.menus.most) == (60, 3, 3, 2, 3)
+    assert (found.games, found.pages, found.actions, found.menus.least, found.menus.most) == (
+        60,
+        3,
+        3,
+        2,
+        3,
+    )
     assert 2 * out.share.mean <= found.returns.mean < 2 and 0 < found.returns.error < 0.2
     assert out.share.mean + found.stopped.mean == pytest.approx(1)
     assert (out.name, out.returns.mean, out.fewest_steps, found.best_return) == ("out", 2, 2, 2)
@@ -43,7 +49,9 @@ def test_random_games_tell_returns_endings_and_what_was_seen():
 
 
 def test_what_was_found_before_ctrl_c_is_told():
-    found = stepped_survey(Corridor(interrupted_at=9), "it lists no outcomes", games=60, seconds=600)
+    found = stepped_survey(
+        Corridor(interrupted_at=9), "it lists no outcomes", games=60, seconds=600
+    )
     assert found.interrupted and 0 < found.games < 9 and found.steps_taken == 8
     with pytest.raises(KeyboardInterrupt):
         stepped_survey(Nothing(), "it lists no outcomes")
@@ -65,8 +73,18 @@ def test_inspect_samples_a_game_that_can_only_be_stepped(capsys, stand_ins):
     assert main(["inspect", "twx:coin?seed=0&copies=1&max_steps=6"]) == 0
     told = capsys.readouterr().out
     assert "cannot be compiled: it lists no outcomes" in told and "Random play (200 games" in told
-    assert "won" in told and "lost" in told and "Actions at once" in told and "a seed chooses the variation" in told
+    assert (
+        "won" in told
+        and "lost" in told
+        and "Actions at once" in told
+        and "a seed chooses the variation" in told
+    )
     assert main(["inspect", "tests.sample_games:Walk", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["games"], found["returns"]["mean"], found["steps"]["mean"], found["pages"]) == (200, 1, 3, 4)
+    assert (found["games"], found["returns"]["mean"], found["steps"]["mean"], found["pages"]) == (
+        200,
+        1,
+        3,
+        4,
+    )
     assert found["endings"][0]["share"]["error"] > 0  # 200 games of 200 are no proof

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.authoring.survey import survey
-from drrn.games import BUILT_IN
-from drrn.games.stories.authored import paraphrases_of
-from drrn.games.stories.explore import explore
-from drrn.games.stories.journey import Journey
-from drrn.playing.episodes import play_episodes, random_policy, summarise
+from drrn.game.episodes import play_episodes, random_policy, summarise
+from drrn.game.make import BUILT_IN
+from drrn.stories.playtest.survey import survey
+from drrn.stories.twine.authored import paraphrases_of
+from drrn.stories.twine.explore import explore
+from drrn.stories.twine.journey import Journey
 from drrn.text import words
 
 
@@ -34,7 +34,9 @@ def test_the_night_market_has_the_shape_of_the_papers_second_game(surveys):
     assert (found.kind, found.transitions) == ("choice & hypertext", "stochastic")
     assert found.pages >= 200 and 8 <= found.most_actions <= 9
     assert len(found.endings) >= 12
-    assert min(e.reward for e in found.endings) == -20 and max(e.reward for e in found.endings) == 30
+    assert (
+        min(e.reward for e in found.endings) == -20 and max(e.reward for e in found.endings) == 30
+    )
     assert 2000 <= found.state_vocabulary <= 2400
 
 
@@ -86,7 +88,12 @@ def distances(found, goals):
             before.setdefault(after, []).append(state)
     distance, border = dict.fromkeys(goals, 0), list(goals)
     while border:
-        fresh = {p: distance[state] + 1 for state in border for p in before.get(state, []) if p not in distance}
+        fresh = {
+            p: distance[state] + 1
+            for state in border
+            for p in before.get(state, [])
+            if p not in distance
+        }
         distance |= fresh
         border = list(fresh)
     return distance
@@ -99,7 +106,9 @@ def test_each_story_can_be_played_to_every_ending(name):
     assert set(endings) == set(range(len(game.rules.endings)))
     for rule, goals in endings.items():
         distance = distances(found, goals)
-        assert any(reached(game, found, distance, seed) for seed in range(3000)), f"[[ending]] {rule + 1}"
+        assert any(reached(game, found, distance, seed) for seed in range(3000)), (
+            f"[[ending]] {rule + 1}"
+        )
 
 
 def reached(game, found, distance, seed):
@@ -110,7 +119,9 @@ def reached(game, found, distance, seed):
         state = state_of(game.scene, cells)
         if observation.ended or state not in distance:
             return distance.get(state) == 0
-        near = [min((distance.get(to, 999) for to in action), default=999) for action in found[state]]
+        near = [
+            min((distance.get(to, 999) for to in action), default=999) for action in found[state]
+        ]
         observation = game.step(near.index(min(near)))
     return False
 
@@ -196,7 +207,9 @@ def test_in_the_long_watch_no_action_is_good_everywhere():
     x = np.array([[words(action).count(word) for word in vocabulary] for action, _ in rows])
     weights = np.linalg.lstsq(x, np.array([a for _, a in rows]), rcond=None)[0]
     by_word = dict(zip(vocabulary, weights, strict=True))
-    assert blind_score(pages, start, lambda action: sum(by_word[word] for word in words(action))) <= 3
+    assert (
+        blind_score(pages, start, lambda action: sum(by_word[word] for word in words(action))) <= 3
+    )
     assert max(value[to] for to in pages[start][1].values()) > 8  # reading pays: 20 is within reach
 
 

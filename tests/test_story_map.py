@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import drrn
-from drrn.authoring import map_dot
-from drrn.authoring.map_boxes import WIDTH, boxes_of, breadth, cut
-from drrn.authoring.map_layers import layered, strong_parts
-from drrn.authoring.map_layout import map_layout
-from drrn.authoring.map_svg import MAP_STYLE, story_map_svg
-from drrn.authoring.story_map import StoryMap, seen_map, story_map
-from drrn.authoring.testing import StoryTest
 from drrn.cli import main
+from drrn.stories.map import dot as map_dot
+from drrn.stories.map.boxes import WIDTH, boxes_of, breadth, cut
+from drrn.stories.map.layers import layered, strong_parts
+from drrn.stories.map.layout import map_layout
+from drrn.stories.map.story_map import StoryMap, seen_map, story_map
+from drrn.stories.map.svg import MAP_STYLE, story_map_svg
+from drrn.stories.playtest.testing import StoryTest
 from tests.sample_games import Doors
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -53,7 +53,10 @@ def maps(draw):
     count = draw(st.integers(1, 70))
     chance = random.Random(draw(st.integers(0, 10**6)))
     ways = [(chance.randrange(max(0, place - 6), place), place) for place in range(1, count)]
-    ways += [(chance.randrange(count), chance.randrange(count)) for _ in range(draw(st.integers(0, count)))]
+    ways += [
+        (chance.randrange(count), chance.randrange(count))
+        for _ in range(draw(st.integers(0, count)))
+    ]
     return a_map(count, sorted(set(ways)))
 
 
@@ -64,11 +67,17 @@ def on_the_curve(line, steps=12):
         for number in range(steps + 1):
             t = number / steps
             weights = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
-            yield tuple(sum(w * p[axis] for w, p in zip(weights, (a, b, c, d), strict=True)) for axis in (0, 1))
+            yield tuple(
+                sum(w * p[axis] for w, p in zip(weights, (a, b, c, d), strict=True))
+                for axis in (0, 1)
+            )
 
 
 def assert_can_be_read(drawn: StoryMap, layout) -> None:
-    frames = [(x, y, x + WIDTH, y + box.height) for box, (x, y) in zip(layout.boxes, layout.corners, strict=True)]
+    frames = [
+        (x, y, x + WIDTH, y + box.height)
+        for box, (x, y) in zip(layout.boxes, layout.corners, strict=True)
+    ]
     for number, (x0, y0, x1, y1) in enumerate(frames):
         assert x0 >= 0 and y0 >= 0 and x1 <= layout.width and y1 <= layout.height
         for a0, b0, a1, b1 in frames[:number]:
@@ -76,10 +85,14 @@ def assert_can_be_read(drawn: StoryMap, layout) -> None:
     for line in layout.lines:
         for x, y in on_the_curve(line):
             assert 0 <= x <= layout.width and 0 <= y <= layout.height
-            assert not any(x0 + 0.5 < x < x1 - 0.5 and y0 < y < y1 for x0, y0, x1, y1 in frames), "a line behind a box"
+            assert not any(x0 + 0.5 < x < x1 - 0.5 and y0 < y < y1 for x0, y0, x1, y1 in frames), (
+                "a line behind a box"
+            )
         assert all(drawn.reward[place] is None for place in line.sources), "an ending leads on"
     assert all(not page.rows for box in layout.boxes if box.ending for page in box.pages)
-    assert sorted(place for box in layout.boxes for place in box.places) == list(range(len(drawn.labels)))
+    assert sorted(place for box in layout.boxes for place in box.places) == list(
+        range(len(drawn.labels))
+    )
 
 
 @settings(max_examples=25, deadline=None)
@@ -88,9 +101,15 @@ def test_no_boxes_overlap_no_line_passes_behind_a_box_and_no_ending_leads_on(dra
     layout = map_layout(drawn, engine="own")
     assert_can_be_read(drawn, layout)
     shown = {(s, line.target) for line in layout.lines for s in line.sources}
-    named = {(place, target) for (place, _), targets in layout.references.items() for target in targets}
-    within = {pair for box in layout.boxes for pair in zip(box.places, box.places[1:], strict=False)}
-    assert set(drawn.ways) == shown | named | within, "every way is a line, a name, or within a chain"
+    named = {
+        (place, target) for (place, _), targets in layout.references.items() for target in targets
+    }
+    within = {
+        pair for box in layout.boxes for pair in zip(box.places, box.places[1:], strict=False)
+    }
+    assert set(drawn.ways) == shown | named | within, (
+        "every way is a line, a name, or within a chain"
+    )
 
 
 @pytest.mark.parametrize("count", [100, 500])
@@ -111,7 +130,9 @@ def test_a_map_that_dot_orders_can_be_read_as_well():
 
 
 def test_where_dot_fails_the_map_is_drawn_without_it(monkeypatch):
-    monkeypatch.setattr(map_dot.subprocess, "run", lambda *_, **__: (_ for _ in ()).throw(OSError("no dot")))
+    monkeypatch.setattr(
+        map_dot.subprocess, "run", lambda *_, **__: (_ for _ in ()).throw(OSError("no dot"))
+    )
     drawn = a_map(4, [(0, 1), (0, 2), (1, 3), (2, 3)])
     assert map_layout(drawn, "dot") == map_layout(drawn, "own")
 
@@ -122,7 +143,9 @@ def test_pages_of_which_each_leads_to_the_next_alone_share_a_box():
 
 
 def test_a_box_that_no_line_leads_to_names_what_leads_there():
-    ways = [(place, place + 1) for place in range(60)] + [(place, 61 + place % 3) for place in range(0, 60, 7)]
+    ways = [(place, place + 1) for place in range(60)] + [
+        (place, 61 + place % 3) for place in range(0, 60, 7)
+    ]
     drawn = a_map(64, ways)
     placed = layered(drawn, boxes_of(drawn))
     led_to = {link.target for link in placed.lines}
@@ -136,14 +159,23 @@ def test_parts_that_are_strongly_connected_are_found():
 
 
 def test_the_svg_has_a_group_for_each_place_and_is_markup_whatever_the_story_says():
-    evil = ['<script>alert("1")</script>', "\x1b[31mred\x00 & \ud800 ]]>", '" onload="x', "夜の市場" * 12]
+    evil = [
+        '<script>alert("1")</script>',
+        "\x1b[31mred\x00 & \ud800 ]]>",
+        '" onload="x',
+        "夜の市場" * 12,
+    ]
     drawn = a_map(4, [(0, 1), (0, 2), (1, 3), (2, 3)], labels=evil)
-    drawn = dataclasses.replace(drawn, name="A & B <b>", words={way: {evil[1]: 0.5} for way in drawn.ways})
+    drawn = dataclasses.replace(
+        drawn, name="A & B <b>", words={way: {evil[1]: 0.5} for way in drawn.ways}
+    )
     text = story_map_svg(drawn)
     text.encode("utf-8")
     root = ElementTree.fromstring(text)
     places = root.findall(f".//{SVG}g[@data-place]")
-    assert [place.get("id") for place in places] == [f"place-{place.get('data-place')}" for place in places]
+    assert [place.get("id") for place in places] == [
+        f"place-{place.get('data-place')}" for place in places
+    ]
     by_number = {int(place.get("data-place")): place for place in places}
     assert by_number[0].get("data-page") == evil[0] and len(places) == 4
     assert not root.findall(f".//{SVG}script") and "\x1b" not in text
@@ -158,8 +190,15 @@ def test_the_svg_has_a_group_for_each_place_and_is_markup_whatever_the_story_say
 def test_endings_are_coloured_from_the_worst_to_the_best():
     drawn = dataclasses.replace(a_map(4, [(0, 1), (0, 2), (0, 3)]), reward=[None, -10.0, 0.0, 10.0])
     root = ElementTree.fromstring(story_map_svg(drawn))
-    classes = {int(g.get("data-place")): g.get("class") for g in root.findall(f".//{SVG}g[@data-place]")}
-    assert classes == {0: "place start", 1: "place ending r0", 2: "place ending r4", 3: "place ending r8"}
+    classes = {
+        int(g.get("data-place")): g.get("class") for g in root.findall(f".//{SVG}g[@data-place]")
+    }
+    assert classes == {
+        0: "place start",
+        1: "place ending r0",
+        2: "place ending r4",
+        3: "place ending r8",
+    }
 
 
 def test_the_map_of_what_was_seen_agrees_with_that_of_all_states():

@@ -8,21 +8,21 @@ from pathlib import Path
 import pytest
 
 import drrn
-from drrn.authoring import agent_games
-from drrn.authoring.broken_links import broken_links
-from drrn.authoring.clicks import ClickPath, read_path, replayed, write_path
-from drrn.authoring.playtest import shortest_ways
-from drrn.authoring.shares import share
-from drrn.authoring.sightings import Sightings
-from drrn.authoring.testing import StoryTest
-from drrn.authoring.told import sureness
 from drrn.cli import main
 from drrn.cli.github_summary import annotated_lines
 from drrn.cli.told_report import told_report
+from drrn.compiled.solve import best, random_play
 from drrn.errors import InputError
-from drrn.exact.solve import best, random_play
-from drrn.games.contract import Observation
-from drrn.games.ink import open_ink
+from drrn.game.contract import Observation
+from drrn.stories.ink import open_ink
+from drrn.stories.playtest import agent_games
+from drrn.stories.playtest.broken_links import broken_links
+from drrn.stories.playtest.clicks import ClickPath, read_path, replayed, write_path
+from drrn.stories.playtest.playtest import shortest_ways
+from drrn.stories.playtest.shares import share
+from drrn.stories.playtest.sightings import Sightings
+from drrn.stories.playtest.testing import StoryTest
+from drrn.stories.playtest.told import sureness
 from tests.small_ink import STALL
 from tests.tiny_engine import tiny_story
 
@@ -64,8 +64,8 @@ RULES = 'step_reward = -1\nmax_steps = 60\n[[ending]]\npassage = "Hall"\nreward 
 @pytest.fixture(autouse=True)
 def few_games(monkeypatch):
     """A few hundred games tell enough, so that no clock needs to end them; little is added to what is exact already."""
-    monkeypatch.setattr("drrn.authoring.testing.MOST_GAMES", 400)
-    monkeypatch.setattr("drrn.authoring.testing.ADDED_SECONDS", 0.5)
+    monkeypatch.setattr("drrn.stories.playtest.testing.MOST_GAMES", 400)
+    monkeypatch.setattr("drrn.stories.playtest.testing.ADDED_SECONDS", 0.5)
 
 
 def report_of(game, seconds=20.0):
@@ -100,8 +100,12 @@ def test_the_odds_of_our_stories_are_the_exact_ones(name):
     report, chance = report_of(game, 60), random_play(compiled)
     assert report.exact and report.best_final_reward == pytest.approx(best(compiled).score)
     assert report.random_final_reward.mean == pytest.approx(chance.final_reward)
-    assert sorted(ending.random.mean for ending in report.endings) == pytest.approx(sorted(chance.endings))
-    assert sorted(len(ending.path) for ending in report.endings) == sorted(map(len, shortest_ways(compiled)))
+    assert sorted(ending.random.mean for ending in report.endings) == pytest.approx(
+        sorted(chance.endings)
+    )
+    assert sorted(len(ending.path) for ending in report.endings) == sorted(
+        map(len, shortest_ways(compiled))
+    )
     assert report.passages.seen == report.passages.total and not report.never_reached
     assert [checked.status for checked in report.expectations] == ["passed"] * 3
 
@@ -110,7 +114,11 @@ def test_a_story_that_compiles_is_told_exactly(story):
     report = report_of(story(TALE, RULES))
     (hall,) = report.endings
     assert report.exact and report.complete
-    assert hall.random.mean == pytest.approx(2 / 3) and hall.random.error == 0 and hall.best == pytest.approx(1)
+    assert (
+        hall.random.mean == pytest.approx(2 / 3)
+        and hall.random.error == 0
+        and hall.best == pytest.approx(1)
+    )
     assert hall.path.actions == ("Knock.", "Enter.") and hall.path.chances == (0.25, 1)
     assert (report.passages.seen, report.passages.total) == (5, 8)
     assert (report.links.seen, report.links.total) == (7, 9)
@@ -130,7 +138,9 @@ def test_a_loop_that_no_one_leaves_is_no_ending(story):
 
 def test_a_page_whose_choices_are_used_up_is_no_ending_either(story):
     tale = ":: Start\n[[Look.|Nook]]\n[[Leave.|Home]]\n:: Nook\n<<choice 'Start' 'Turn.'>>\n:: Home\nDone.\n"
-    (dead,) = report_of(story(tale, 'max_steps = 9\n[[ending]]\npassage = "Home"\nreward = 1\n')).dead_ends
+    (dead,) = report_of(
+        story(tale, 'max_steps = 9\n[[ending]]\npassage = "Home"\nreward = 1\n')
+    ).dead_ends
     assert (dead.kind, dead.passage) == ("choices used up", "Nook")
 
 
@@ -144,7 +154,9 @@ def test_links_that_are_never_taken_are_listed_with_where_they_would_lead(story)
     report = report_of(story(tale + ":: Garden\n[[Ladder.|Attic]]\n:: Attic\nThe end.\n"))
     (untaken,) = report.links_untaken
     assert (untaken.passage, untaken.targets, untaken.line) == ("Hall", ("Attic",), 4)
-    assert "Links whose condition never held (1)\n  Hall (line 4): to Attic" in told_report(report, "tale.twee")
+    assert "Links whose condition never held (1)\n  Hall (line 4): to Attic" in told_report(
+        report, "tale.twee"
+    )
 
 
 def test_without_an_ending_the_advice_fits(story):
@@ -178,7 +190,9 @@ def test_links_that_code_works_out_are_not_called_broken(tmp_path):
 
 
 def test_broken_links_have_their_line(story):
-    report = report_of(story(":: Start\n[[On.|Lats]]\n[[Off.|Last]]\n:: Last\nDone.\n", lenient=True))
+    report = report_of(
+        story(":: Start\n[[On.|Lats]]\n[[Off.|Last]]\n:: Last\nDone.\n", lenient=True)
+    )
     (broken,) = report.broken_links
     assert (broken.passage, broken.line) == ("Start", 2) and 'Did you mean "Last"?' in broken.what
 
@@ -196,7 +210,8 @@ def test_a_story_that_is_only_played_has_estimates_near_the_truth(story):
 def test_the_search_finds_what_random_play_does_not(story):
     """Twelve doors, of which one each time leads on: by random play the end has odds of one in sixteen million."""
     doors = "".join(
-        f":: {number}\nA room.\n[[Left.|{number + 1}]]\n" + "".join(f"[[Door {i}.|Out]]\n" for i in range(3))
+        f":: {number}\nA room.\n[[Left.|{number + 1}]]\n"
+        + "".join(f"[[Door {i}.|Out]]\n" for i in range(3))
         for number in range(1, 13)
     )
     tale = f":: Start\n[[In.|1]]\n{doors}:: 13\nTreasure.\n:: Out\nOutside.\n"
@@ -232,7 +247,17 @@ ending = "home"
 def test_expectations_are_checked_exactly(story):
     found = report_of(story(TALE, RULES + CHECKS)).expectations
     statuses = [checked.status for checked in found]
-    assert statuses == ["passed", "failed", "failed", "failed", "passed", "failed", "failed", "passed", "passed"]
+    assert statuses == [
+        "passed",
+        "failed",
+        "failed",
+        "failed",
+        "passed",
+        "failed",
+        "failed",
+        "passed",
+        "passed",
+    ]
     assert found[3].path.actions == ("Climb.",) and found[5].path.actions == ("Climb.", "Jump.")
     assert len(found[6].path) == 30
     assert "66.7 % in random play, exactly" in found[0].found
@@ -241,7 +266,16 @@ def test_expectations_are_checked_exactly(story):
 def test_expectations_are_checked_by_what_was_played(story):
     found = report_of(Uncompiled(story(TALE, RULES + CHECKS)), 4).expectations
     statuses = [checked.status for checked in found]
-    assert statuses[1:] == ["failed", "failed", "failed", "passed", "failed", "failed", "passed", "passed"]
+    assert statuses[1:] == [
+        "failed",
+        "failed",
+        "failed",
+        "passed",
+        "failed",
+        "failed",
+        "passed",
+        "passed",
+    ]
     assert found[3].path.seed is not None and found[3].path.actions[-1] == "Climb."
 
 
@@ -262,11 +296,18 @@ Sky.
 
 
 def test_odds_that_fail_show_the_shortest_way_and_the_step_that_decides(story):
-    seldom, never, named = "ending = 'Won'\nodds = '>= 90 %'", "ending = 'Sky'\nodds = '> 1 %'", "reachable = 'Sky'"
+    seldom, never, named = (
+        "ending = 'Won'\nodds = '>= 90 %'",
+        "ending = 'Sky'\nodds = '> 1 %'",
+        "reachable = 'Sky'",
+    )
     checks = "".join(f"[[expect]]\n{check}\n" for check in (seldom, never, named))
     odds, lost, unmet = report_of(story(SHELLS, checks)).expectations
     assert odds.path.actions == ("Left.", "Bow.") and odds.shows == "Shortest way there"
-    assert 'choice decides most at step 1, "Left.": random play gets there in 37.5 % before and 100 %' in odds.found
+    assert (
+        'choice decides most at step 1, "Left.": random play gets there in 37.5 % before and 100 %'
+        in odds.found
+    )
     assert lost.path is None and "no play reaches it" in lost.found
     assert unmet.path.actions == ("Middle.",) and '"Empty" names it' in unmet.found
     odds, lost, _ = report_of(Uncompiled(story(SHELLS, checks)), 3).expectations
@@ -306,14 +347,20 @@ def test_a_hosted_story_tells_the_error_and_the_clicks(tmp_path):
 
 def test_a_passage_that_was_never_written_is_a_dead_end_and_no_ending(story):
     blank = "Double-click this passage to edit it."
-    report = report_of(story(f":: Start\n[[On.|Two]]\n[[Off.|Home]]\n:: Two\n{blank}\n:: Home\nAt home.\n"))
+    report = report_of(
+        story(f":: Start\n[[On.|Two]]\n[[Off.|Home]]\n:: Two\n{blank}\n:: Home\nAt home.\n")
+    )
     assert [(dead.kind, dead.passage) for dead in report.dead_ends] == [("not written", "Two")]
     assert "Endings (1, and 1 dead end)" in told_report(report, "tale.twee")
 
 
 def test_macros_that_an_engine_has_no_use_for_are_said_to_have_no_effect(tmp_path):
-    (tmp_path / "tale.html").write_text(tiny_story({"Start": "[[On->End]]", "End": "The end."}), encoding="utf-8")
-    (tmp_path / "tale.toml").write_text('story = "tale.html"\n[macros]\nwobble = "ignore"\n', encoding="utf-8")
+    (tmp_path / "tale.html").write_text(
+        tiny_story({"Start": "[[On->End]]", "End": "The end."}), encoding="utf-8"
+    )
+    (tmp_path / "tale.toml").write_text(
+        'story = "tale.html"\n[macros]\nwobble = "ignore"\n', encoding="utf-8"
+    )
     report = report_of(drrn.make(tmp_path / "tale.toml", shuffle=False), seconds=3.0)
     assert any(said.startswith("[macros] in the TOML has no effect") for said in report.advice)
 
@@ -322,9 +369,15 @@ def test_an_ink_story_is_tested_like_any_other(tmp_path):
     path = tmp_path / "stall.json"
     path.write_text(json.dumps(STALL), encoding="utf-8")
     report = report_of(open_ink(path, shuffle=False))
-    assert report.exact and {ending.name for ending in report.endings} == {"home.attic", "home.shut"}
+    assert report.exact and {ending.name for ending in report.endings} == {
+        "home.attic",
+        "home.shut",
+    }
     assert {taken.variable: taken.values for taken in report.variables}["$coins"] == "0, 1, 2"
-    assert (report.links.seen, report.links.total) == (4, 4) and report.passages.seen == report.passages.total == 5
+    assert (report.links.seen, report.links.total) == (
+        4,
+        4,
+    ) and report.passages.seen == report.passages.total == 5
 
 
 class Coin:
@@ -363,8 +416,12 @@ def test_an_agent_whose_time_is_over_has_played_nothing():
 
 
 def test_where_no_ending_pays_more_there_is_nothing_for_an_agent_to_learn(story):
-    report = report_of(Uncompiled(story(":: Start\n[[Go.|A]]\n[[Stay.|B]]\n:: A\nOut.\n:: B\nIn.\n")), 1)
-    assert report.agent_games == 0 and report.agent_final_reward is None and len(report.endings) == 2
+    report = report_of(
+        Uncompiled(story(":: Start\n[[Go.|A]]\n[[Stay.|B]]\n:: A\nOut.\n:: B\nIn.\n")), 1
+    )
+    assert (
+        report.agent_games == 0 and report.agent_final_reward is None and len(report.endings) == 2
+    )
 
 
 AGAIN = """\
@@ -397,7 +454,9 @@ def test_where_the_story_ends_by_its_rules_what_stands_behind_is_told_so(story):
 def test_a_world_that_compiles_is_told_exactly():
     game = drrn.make("home-world", shuffle=False)
     report = report_of(game, 40)
-    assert report.exact and sum(ending.random.mean for ending in report.endings) == pytest.approx(1, abs=0.01)
+    assert report.exact and sum(ending.random.mean for ending in report.endings) == pytest.approx(
+        1, abs=0.01
+    )
 
 
 def test_ctrl_c_tells_what_was_found_so_far(story):
@@ -418,7 +477,14 @@ def test_ctrl_c_tells_what_was_found_so_far(story):
 
 @pytest.mark.parametrize(
     ("part", "said"),
-    [(0, "0 %"), (0.0004, "< 0.1 %"), (0.0006, "0.1 %"), (0.5, "50.0 %"), (0.99999, "> 99.9 %"), (1, "100 %")],
+    [
+        (0, "0 %"),
+        (0.0004, "< 0.1 %"),
+        (0.0006, "0.1 %"),
+        (0.5, "50.0 %"),
+        (0.99999, "> 99.9 %"),
+        (1, "100 %"),
+    ],
 )
 def test_small_shares_are_never_rounded_to_nothing(part, said):
     assert share(part) == said
@@ -439,11 +505,15 @@ def test_the_command_fails_where_an_expectation_does(file, capsys, monkeypatch):
     assert 'FAILED passage "Cellar" can be reached: no play reaches it: ' in " ".join(out.split())
     assert "Covered: 5 of 8 passages, 7 of 9 links" in out
     assert "Knock. [by chance, 25.0 %] → Enter." in out
-    assert max(len(line) for line in out.splitlines()) <= 70 + len(str(file))  # a path is never broken
+    assert max(len(line) for line in out.splitlines()) <= 70 + len(
+        str(file)
+    )  # a path is never broken
 
 
 def test_the_command_is_content_where_all_holds_and_says_what_it_cannot_open(file, capsys):
-    file.write_text('story = "tale.twee"\n' + RULES + "[[expect]]\nbest = '== 9'\n", encoding="utf-8")
+    file.write_text(
+        'story = "tale.twee"\n' + RULES + "[[expect]]\nbest = '== 9'\n", encoding="utf-8"
+    )
     assert main(["test", str(file)]) == 0
     assert main(["test", str(file), "--seconds", "0"]) == 2
     assert main(["test", "nosuch.twee"]) == 2
@@ -463,7 +533,9 @@ def test_github_gets_annotations_and_a_summary(file, capsys, tmp_path, monkeypat
     assert main(["test", str(file), "--format", "github"]) == 1
     out = capsys.readouterr().out
     assert f"::error file={file},line=11::" in out and "66.7 %25 in random play" in out
-    assert "| ❌ |" in summary.read_text(encoding="utf-8") and "Covered: 5 of 8 passages" in summary.read_text("utf-8")
+    assert "| ❌ |" in summary.read_text(
+        encoding="utf-8"
+    ) and "Covered: 5 of 8 passages" in summary.read_text("utf-8")
     monkeypatch.delenv("GITHUB_STEP_SUMMARY")
     main(["test", str(file), "--format", "github"])
     assert capsys.readouterr().out.startswith("## tale")
@@ -474,22 +546,32 @@ OURS = [Path(f"drrn/games/stories/built_in/{name}.toml") for name in ("long-watc
 
 def test_the_workflow_to_copy_holds_on_our_own_stories(capsys, tmp_path, monkeypatch):
     yaml = pytest.importorskip("yaml")
-    job = yaml.safe_load(Path("examples/ci/story-test.yml").read_text(encoding="utf-8"))["jobs"]["test"]
+    job = yaml.safe_load(Path("examples/ci/story-test.yml").read_text(encoding="utf-8"))["jobs"][
+        "test"
+    ]
     installed, *commands = [step["run"] for step in job["steps"] if "run" in step]
     extra = re.search(r"drrn\[(\w+)\]", installed)[1]
     assert f"\n{extra} = [" in Path("pyproject.toml").read_text(encoding="utf-8")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
     for story in OURS:
-        words = commands[0].replace("my-story.toml", str(story)).replace("found", str(tmp_path / story.stem))
+        words = (
+            commands[0]
+            .replace("my-story.toml", str(story))
+            .replace("found", str(tmp_path / story.stem))
+        )
         program, *arguments = shlex.split(words)
         assert program == "drrn" and main(arguments) == 0, capsys.readouterr().out
         assert any((tmp_path / story.stem).iterdir())
-    uploaded = next(step["with"]["path"] for step in job["steps"] if "upload-artifact" in step.get("uses", ""))
+    uploaded = next(
+        step["with"]["path"] for step in job["steps"] if "upload-artifact" in step.get("uses", "")
+    )
     assert uploaded in shlex.split(commands[0]) and "::error" not in capsys.readouterr().out
     assert (tmp_path / "summary.md").read_text(encoding="utf-8").count("## ") >= len(OURS)
 
 
-def test_a_report_of_a_story_read_without_its_engine_begins_with_that_and_names_the_cure(tmp_path, monkeypatch):
+def test_a_report_of_a_story_read_without_its_engine_begins_with_that_and_names_the_cure(
+    tmp_path, monkeypatch
+):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))  # where no format is
     data = '{"ifid": "A7F0B8B2-6D0E-4E0C-8C1B-7C1E0D3F9A52", "format": "SugarCube", "format-version": "2.37.3"}'
     file = tmp_path / "tale.twee"
@@ -498,14 +580,16 @@ def test_a_report_of_a_story_read_without_its_engine_begins_with_that_and_names_
     )
     report = StoryTest(drrn.make(str(file), lenient=True), 5).run()
     assert report.left_out and sureness(report).startswith("Played without parts")
-    assert "drrn formats add" in report.advice[0] and "SugarCube itself" in told_report(report, "tale").replace(
-        "\n", " "
-    )
+    assert "drrn formats add" in report.advice[0] and "SugarCube itself" in told_report(
+        report, "tale"
+    ).replace("\n", " ")
     warned = next(annotated_lines(report, "tale.toml"))
     assert warned.startswith("::warning") and "drrn formats add" in warned
 
 
-def test_a_folder_of_paths_that_is_not_empty_is_refused_before_the_test(file, capsys, tmp_path, monkeypatch):
+def test_a_folder_of_paths_that_is_not_empty_is_refused_before_the_test(
+    file, capsys, tmp_path, monkeypatch
+):
     monkeypatch.setattr(StoryTest, "run", lambda _: pytest.fail("it was tested first"))
     assert main(["test", str(file), "--paths", str(file.parent)]) == 2
     assert "name a new folder" in capsys.readouterr().err

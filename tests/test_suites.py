@@ -7,12 +7,12 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.games import recipe_for
-from drrn.games.optional import fingerprint_of
-from drrn.games.suites import SUITES, names_a_suite
-from drrn.games.suites.jericho import JerichoEnvironment
-from drrn.games.suites.naming import read_choice
-from drrn.games.suites.textworld import TextWorldEnvironment
+from drrn.game.make import spec_for
+from drrn.game.optional import fingerprint_of
+from drrn.suites import SUITES, names_a_suite
+from drrn.suites.jericho import JerichoEnvironment
+from drrn.suites.naming import read_choice
+from drrn.suites.textworld import TextWorldEnvironment
 from tests.small_trainings import SMALL, alike
 from tests.suite_files import game_file
 
@@ -63,7 +63,8 @@ def test_actions_are_sorted_and_copies_play_on_their_own(game, name):
 def test_a_game_of_a_suite_is_trained_and_other_processes_give_the_same_numbers(game, name):
     settings = {**SMALL, "rounds": 1, "episodes_per_round": 4, "replicas": 1}
     trainers = [
-        drrn.trainer(f"{name}?max_steps=5&copies=2", paper=True, workers=workers, **settings) for workers in (1, 2)
+        drrn.trainer(f"{name}?max_steps=5&copies=2", paper=True, workers=workers, **settings)
+        for workers in (1, 2)
     ]
     for trainer in trainers:
         list(trainer.train())
@@ -106,7 +107,9 @@ def test_a_limit_of_steps_is_no_ending(game):
     for name in NAMES:
         played = game(f"{name}?max_steps=3")
         quiet = next(a for a in ("look around", "look", "sing") if a in played.reset(0).actions)
-        episodes = drrn.play_episodes(played, lambda page, a=quiet: page.actions.index(a), episodes=1, seed=0)
+        episodes = drrn.play_episodes(
+            played, lambda page, a=quiet: page.actions.index(a), episodes=1, seed=0
+        )
         assert [(e.steps, e.ending) for e in episodes] == [(3, None)]
     played = game("twx:coin")
     played.reset(0)
@@ -120,7 +123,10 @@ def test_the_text_is_made_of_the_parts_that_are_asked_for(game):
         game("twx:coin?text=task,look&seed=1").reset(0).text
         == "Find the coin.\nYou are in the kitchen of house 1 (train)."
     )
-    assert game("textworld:tale.z8").reset(0).text == "-= Attic =-\nYou are in the attic.\nYou are carrying nothing."
+    assert (
+        game("textworld:tale.z8").reset(0).text
+        == "-= Attic =-\nYou are in the attic.\nYou are carrying nothing."
+    )
     told = walked(game("textworld:tale.z8?text=objective,feedback"), "look")[-1].text
     assert told == "Eat the apple.\nYou look."  # without the status line
 
@@ -131,7 +137,9 @@ def test_a_seed_chooses_the_variation(game):
     assert shown == {f"You are in the kitchen of house {house} (train)." for house in (0, 1)}
     assert "house 20" in game("twx:coin?text=look&fold=test").reset(0).text
     task = game("scienceworld:boil?fold=dev&text=look&simplifications=easy,openDoors")
-    assert {task.reset(seed).text for seed in range(20)} == {f"A workshop ({n}, easy,openDoors)." for n in (5, 6)}
+    assert {task.reset(seed).text for seed in range(20)} == {
+        f"A workshop ({n}, easy,openDoors)." for n in (5, 6)
+    }
 
 
 def test_options_can_stand_in_a_toml(game, tmp_path):
@@ -142,7 +150,11 @@ def test_options_can_stand_in_a_toml(game, tmp_path):
     )
     played = game("easy.toml")
     assert played.reset(0).text == "You are in the kitchen of house 4 (train)."
-    assert (played.title, played.training, played.name) == ("An easy coin", {"alpha": 2.0}, "twx-coin")
+    assert (played.title, played.training, played.name) == (
+        "An easy coin",
+        {"alpha": 2.0},
+        "twx-coin",
+    )
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "tale.toml").write_text('suite = "textworld"\ngame = "../tale.z8"\n')
     assert game(tmp_path / "folder" / "tale.toml").reset(0).text.startswith("-= Attic =-")
@@ -172,7 +184,9 @@ def test_options_can_stand_in_a_toml(game, tmp_path):
     ],
 )  # fmt: skip
 def test_a_mistake_is_told_in_one_sentence(game, tmp_path, name, sentence):
-    (tmp_path / "none.z5").write_text("Once upon a time there was a file that was no story of the Z-machine at all.")
+    (tmp_path / "none.z5").write_text(
+        "Once upon a time there was a file that was no story of the Z-machine at all."
+    )
     (tmp_path / "none.json").write_text("{}")
     game_file(tmp_path, "other.z5", known=False)
     whole = game_file(tmp_path, "cut.z5").read_bytes()
@@ -209,7 +223,8 @@ def test_a_suite_that_is_missing_is_named_with_its_cure(monkeypatch, tmp_path):
     for name in NAMES:
         suite = SUITES[name.partition(":")[0]]
         with pytest.raises(
-            drrn.InputError, match=rf"{suite.title} is not installed: pip install 'drrn\[{suite.name}\]'"
+            drrn.InputError,
+            match=rf"{suite.title} is not installed: pip install 'drrn\[{suite.name}\]'",
         ):
             drrn.make(name.replace("tale.z8", str(tmp_path / "tale.z8")))
 
@@ -218,24 +233,34 @@ def test_missing_java_is_told_with_its_cure(stand_ins, monkeypatch):
     monkeypatch.setenv("PATH", "")
     for name in ("twx:coin", "scienceworld:boil"):
         with pytest.raises(
-            drrn.InputError, match=r"needs Java, and there is no java on the path: (apt-get|brew) install"
+            drrn.InputError,
+            match=r"needs Java, and there is no java on the path: (apt-get|brew) install",
         ):
             drrn.make(name)
 
 
-def test_the_suites_are_listed_with_the_command_for_those_that_are_missing(stand_ins, capsys, monkeypatch):
+def test_the_suites_are_listed_with_the_command_for_those_that_are_missing(
+    stand_ins, capsys, monkeypatch
+):
     assert main(["games", "--suites"]) == 0
     told = capsys.readouterr().out
-    assert all(suite.title in told and f"{suite.name}:{suite.example}" in told for suite in SUITES.values())
+    assert all(
+        suite.title in told and f"{suite.name}:{suite.example}" in told for suite in SUITES.values()
+    )
     assert "All are installed." in told
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.setattr(shutil, "which", lambda name: None)
     assert main(["games", "--suites"]) == 0
-    assert "default-jre-headless && pip install 'drrn[suites]'" in capsys.readouterr().out or shutil.which("brew")
+    assert (
+        "default-jre-headless && pip install 'drrn[suites]'" in capsys.readouterr().out
+        or shutil.which("brew")
+    )
 
 
 def test_a_name_opens_from_every_folder(game, tmp_path, monkeypatch):
-    played = drrn.trainer("textworld:tale.z8?max_steps=4", paper=True, **{**SMALL, "rounds": 1, "replicas": 1})
+    played = drrn.trainer(
+        "textworld:tale.z8?max_steps=4", paper=True, **{**SMALL, "rounds": 1, "replicas": 1}
+    )
     list(played.train())
     played.save(tmp_path / "run")
     kept = json.loads((tmp_path / "run" / "config.json").read_text())["game"]
@@ -244,14 +269,15 @@ def test_a_name_opens_from_every_folder(game, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "elsewhere")
     again = drrn.resume(tmp_path / "run", rounds=2)
     assert len(list(again.train())) == 1
-    assert recipe_for("twx:coin").source == "twx:coin"
+    assert spec_for("twx:coin").source == "twx:coin"
     for trainer in (played, again):
         trainer.game.close()
 
 
 def test_the_fingerprint_is_of_all_that_play_depends_on(game, tmp_path):
     prints = [
-        fingerprint_of(game(f"twx:coin{options}")) for options in ("", "?seed=1", "?seconds=9&copies=3", "?seed=2")
+        fingerprint_of(game(f"twx:coin{options}"))
+        for options in ("", "?seed=1", "?seconds=9&copies=3", "?seed=2")
     ]
     assert prints[0] == prints[2] and len(set(prints)) == 3
     before = read_choice(f"jericho:{tmp_path / 'tale.z8'}").fingerprint
@@ -307,8 +333,12 @@ def test_jericho_is_never_given_the_seed_0_which_it_ignores(stand_ins, tmp_path)
     for seed in (0, 2**31 - 2, 2**31 - 1):
         played.reset(seed)
     assert all(1 <= seed < 2**31 for seed in played.env.seeds)
-    assert len({played.reset(seed).text for seed in range(4)}) == 1  # the first page does not depend on it
-    assert len({played.reset(seed) and played.step("sing").text for seed in range(20)}) == 3  # the second does
+    assert (
+        len({played.reset(seed).text for seed in range(4)}) == 1
+    )  # the first page does not depend on it
+    assert (
+        len({played.reset(seed) and played.step("sing").text for seed in range(20)}) == 3
+    )  # the second does
 
 
 def test_jericho_finds_objects_by_the_games_own_dictionary(stand_ins, tmp_path):

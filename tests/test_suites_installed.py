@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import drrn
-from drrn.games.suites import SUITES
+from drrn.suites import SUITES
 from tests.small_trainings import SMALL
 from tests.suite_files import children
 
@@ -23,8 +23,12 @@ def needs(name):
     """Skips where the suite, or the Java that it needs, is not there."""
     suite = SUITES[name]
     absent = importlib.util.find_spec(suite.module) is None
-    reason = f"{suite.title} is not installed: scripts/test --suites" if absent else "there is no Java"
-    return pytest.mark.skipif(absent or (suite.java and shutil.which("java") is None), reason=reason)
+    reason = (
+        f"{suite.title} is not installed: scripts/test --suites" if absent else "there is no Java"
+    )
+    return pytest.mark.skipif(
+        absent or (suite.java and shutil.which("java") is None), reason=reason
+    )
 
 
 @pytest.fixture(scope="session")
@@ -60,7 +64,9 @@ GAMES = [
     pytest.param("twx:commonsense?numLocations=1&numItemsToPutAway=1", marks=needs("twx")),
     pytest.param("textworld:{coin}", marks=needs("textworld")),
     pytest.param("jericho:{rom}?seed=3", marks=needs("jericho")),
-    pytest.param("scienceworld:lifespan-longest-lived?simplifications=easy", marks=needs("scienceworld")),
+    pytest.param(
+        "scienceworld:lifespan-longest-lived?simplifications=easy", marks=needs("scienceworld")
+    ),
 ]
 
 
@@ -101,7 +107,9 @@ def test_a_mistake_in_the_name_is_told_by_the_suite(name, sentence):
 def test_a_coin_that_lies_near_is_found(opened):
     """A pinned variation in two rooms is learned within a few rounds."""
     game = opened("twx:coin?numLocations=2&numDistractorItems=0&includeDoors=0&seed=2&max_steps=20")
-    trainer = drrn.trainer(game, rounds=3, episodes_per_round=20, evaluation_episodes=10, replicas=1, hidden=20)
+    trainer = drrn.trainer(
+        game, rounds=3, episodes_per_round=20, evaluation_episodes=10, replicas=1, hidden=20
+    )
     *_, last = trainer.train()
     assert max(evaluation.summary.mean_return for evaluation in last.evaluations) > 0.9
 
@@ -120,12 +128,22 @@ def test_a_java_machine_that_dies_costs_its_episode(opened, caplog):
 
 @needs("textworld")
 def test_a_trained_agent_plays_in_textworlds_own_loop(opened, coin_file, tmp_path):
-    trainer = drrn.trainer(f"textworld:{coin_file}?max_steps=20", paper=True, **{**SMALL, "rounds": 1, "replicas": 1})
+    trainer = drrn.trainer(
+        f"textworld:{coin_file}?max_steps=20", paper=True, **{**SMALL, "rounds": 1, "replicas": 1}
+    )
     list(trainer.train())
     trainer.save(tmp_path / "run")
     trainer.game.close()
-    program = [sys.executable, ROOT / "examples" / "textworld_loop.py", tmp_path / "run", coin_file, "2"]
-    told = subprocess.run(program, check=True, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ROOT})
+    program = [
+        sys.executable,
+        ROOT / "examples" / "textworld_loop.py",
+        tmp_path / "run",
+        coin_file,
+        "2",
+    ]
+    told = subprocess.run(
+        program, check=True, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": ROOT}
+    )
     assert told.stdout.count("episode") == 2 and "score" in told.stdout
 
 

@@ -11,11 +11,13 @@ from threading import Event
 import pytest
 
 import drrn
-from drrn.games.suites.pool import MOST_FAILURES
+from drrn.suites.pool import MOST_FAILURES
 from tests.small_trainings import SMALL
 from tests.suite_files import children, is_running
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are looked for in /proc")
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self").exists(), reason="processes are looked for in /proc"
+)
 
 
 @pytest.fixture
@@ -40,15 +42,24 @@ def does(game, words, seed=None):
 @pytest.mark.parametrize(
     ("action", "sentence"),
     [
-        ("hang", 'the step "hang" did not end within 1 seconds (more: seconds=2 in the game\'s name)'),
+        (
+            "hang",
+            'the step "hang" did not end within 1 seconds (more: seconds=2 in the game\'s name)',
+        ),
         ("die", 'its process was killed by SIGKILL, at the step "die"'),
         ("fail", 'the step "fail" failed: RuntimeError: the simulator is confused'),
     ],
 )
-def test_a_step_that_goes_wrong_stops_its_episode_and_the_next_one_goes_on(trouble, caplog, action, sentence):
+def test_a_step_that_goes_wrong_stops_its_episode_and_the_next_one_goes_on(
+    trouble, caplog, action, sentence
+):
     first = trouble.reset(0)
     page = does(trouble, action, seed=0)
-    assert trouble.stopped and (page.actions, page.text, page.reward) == (first.actions, first.text, 0)  # no ending
+    assert trouble.stopped and (page.actions, page.text, page.reward) == (
+        first.actions,
+        first.text,
+        0,
+    )  # no ending
     assert sentence in caplog.text and "\n" not in caplog.messages[0]
     with pytest.raises(RuntimeError, match="was stopped"):
         trouble.step(0)
@@ -59,7 +70,9 @@ def test_a_step_that_goes_wrong_stops_its_episode_and_the_next_one_goes_on(troub
 def test_what_goes_wrong_every_time_is_refused(trouble):
     for _ in range(MOST_FAILURES - 1):
         does(trouble, "die")
-    with pytest.raises(drrn.InputError, match=f"{MOST_FAILURES} times in a row: its process was killed"):
+    with pytest.raises(
+        drrn.InputError, match=f"{MOST_FAILURES} times in a row: its process was killed"
+    ):
         does(trouble, "die")
 
 
@@ -95,11 +108,15 @@ class Careless:
         return self._shown()
 
     def _shown(self):
-        kept = tuple(action for action in self.page.actions if action not in ("hang", "die", "fail"))
+        kept = tuple(
+            action for action in self.page.actions if action not in ("hang", "die", "fail")
+        )
         return drrn.Observation(self.page.text, kept, self.page.reward)
 
 
-def test_an_environment_that_was_killed_between_two_episodes_is_replaced(trouble, environments, caplog):
+def test_an_environment_that_was_killed_between_two_episodes_is_replaced(
+    trouble, environments, caplog
+):
     first = trouble.reset(0)
     for pid in environments():
         os.killpg(pid, signal.SIGKILL)
@@ -120,7 +137,9 @@ def test_copies_share_a_bounded_number_of_environments(trouble, environments):
     pages = [game.reset(seed) for seed, game in enumerate(games)]
     assert len(environments()) == 2
     assert games[-1].step(pages[-1].actions.index("take coin")).ended
-    with pytest.raises(drrn.InputError, match=r"more than 2 episodes go on at once.* say copies=4 in the name"):
+    with pytest.raises(
+        drrn.InputError, match=r"more than 2 episodes go on at once.* say copies=4 in the name"
+    ):
         games[0].step(0)
     assert games[0].reset(0) == pages[0]
 
@@ -161,7 +180,12 @@ print(game.choice.name, *children(), flush=True)
 
 @pytest.mark.parametrize(
     "ending",
-    ["", "raise SystemExit(3)", "os.kill(os.getpid(), signal.SIGKILL)", "game.step(page.actions.index('hang'))"],
+    [
+        "",
+        "raise SystemExit(3)",
+        "os.kill(os.getpid(), signal.SIGKILL)",
+        "game.step(page.actions.index('hang'))",
+    ],
 )
 def test_no_process_is_left_when_the_program_ends(stand_ins, ending):
     program = subprocess.Popen([sys.executable, "-c", SCRIPT + ending], stdout=subprocess.PIPE, text=True,

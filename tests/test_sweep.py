@@ -9,14 +9,25 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.experiments.folder import Results
-from drrn.experiments.grid import Grid, read_grid
-from drrn.experiments.sweep import Seeds, Sweep
-from drrn.experiments.variants import Swept
-from drrn.experiments.workers import Processes
+from drrn.lab.experiments.folder import Results
+from drrn.lab.experiments.grid import Grid, read_grid
+from drrn.lab.experiments.sweep import Seeds, Sweep
+from drrn.lab.experiments.variants import Swept
+from drrn.lab.experiments.workers import Processes
 
 SET = ["--set", "rounds=2", "episodes_per_round=8", "evaluation_episodes=4"]
-COMMAND = ["sweep", "long-watch", "--paper", "--seeds", "2", "--report-seeds", "1", "--jobs", "1", *SET]
+COMMAND = [
+    "sweep",
+    "long-watch",
+    "--paper",
+    "--seeds",
+    "2",
+    "--report-seeds",
+    "1",
+    "--jobs",
+    "1",
+    *SET,
+]
 TWO = ["--vary", "alpha=0.1,2", "learning_rate=log:1e-4..1e-2:3", "--budget", "2"]
 pytestmark = pytest.mark.usefixtures("jobs_here")
 
@@ -94,7 +105,10 @@ def test_what_cannot_be_varied_is_one_sentence(text, why, capsys, tmp_path):
 def test_every_combination_comes_once_in_either_order():
     grid = read_grid(["alpha=1,2", "hidden=10..30:10"])
     in_order = list(grid.in_order())
-    assert in_order[:2] == [(("alpha", 1.0), ("hidden", 10)), (("alpha", 1.0), ("hidden", 20))] and len(in_order) == 6
+    assert (
+        in_order[:2] == [(("alpha", 1.0), ("hidden", 10)), (("alpha", 1.0), ("hidden", 20))]
+        and len(in_order) == 6
+    )
     at_random = list(grid.at_random(1))
     assert at_random != in_order and sorted(at_random) == in_order
     assert list(grid.at_random(1)) == at_random != list(grid.at_random(2))
@@ -107,9 +121,14 @@ def test_a_grid_too_large_to_list_is_drawn_from():
 
 
 def test_names_of_jobs_are_names_of_files_and_differ():
-    alike = [Swept("drrn", changes=(("vectors", value),)).name for value in ("a/b.txt", "a_b.txt", "a b.txt")]
+    alike = [
+        Swept("drrn", changes=(("vectors", value),)).name
+        for value in ("a/b.txt", "a_b.txt", "a b.txt")
+    ]
     assert len(set(alike)) == 3 and not any(set(name) & set("/ .") for name in alike)
-    assert Swept("drrn", changes=(("alpha", 0.5), ("keep", True))).name == "tuning-alpha=0_5,keep=yes"
+    assert (
+        Swept("drrn", changes=(("alpha", 0.5), ("keep", True))).name == "tuning-alpha=0_5,keep=yes"
+    )
     assert len(Swept("drrn", changes=tuple((f"setting{n}", 1 / 7) for n in range(50))).name) < 130
 
 
@@ -124,30 +143,49 @@ def test_the_best_is_chosen_on_some_seeds_and_reported_on_others(made, capsys):
     header, *lines = (made / "sweep.csv").read_text().splitlines()
     assert header.startswith("alpha,learning_rate,tuning_mean,") and len(lines) == 2
     best, other = (line.split(",") for line in lines)
-    assert float(best[2]) >= float(other[2]) and best[4] == "2" and best[7] == "1" and other[7] == ""
+    assert (
+        float(best[2]) >= float(other[2]) and best[4] == "2" and best[7] == "1" and other[7] == ""
+    )
     tuning, report = (float(best[place]) for place in (2, 5))
-    assert f"which it was chosen on: {tuning:.2f}" in out and f"which it was not chosen on: {report:.2f}" in out
+    assert (
+        f"which it was chosen on: {tuning:.2f}" in out
+        and f"which it was not chosen on: {report:.2f}" in out
+    )
     assert "the recipe as it is" in out
     chosen = json.loads((made / "best.json").read_text())
     assert chosen["settings"] == {
         "rounds": 2, "episodes_per_round": 8, "evaluation_episodes": 4,
         "alpha": float(best[0]), "learning_rate": float(best[1]),
     }  # fmt: skip
-    seeds = {name: {line.split(",")[8] for line in text.splitlines()[1:]} for name, text in texts(made).items()}
+    seeds = {
+        name: {line.split(",")[8] for line in text.splitlines()[1:]}
+        for name, text in texts(made).items()
+    }
     assert [sorted(seeds[name]) for name in sorted(seeds)] == [["0"]] * 2 + [["1000", "1001"]] * 2
 
 
 def test_the_settings_of_the_best_are_a_config_to_train_with(made, tmp_path):
-    command = ["train", "long-watch", "--config", str(made / "best.json"), "--out", str(tmp_path / "run")]
+    command = [
+        "train",
+        "long-watch",
+        "--config",
+        str(made / "best.json"),
+        "--out",
+        str(tmp_path / "run"),
+    ]
     assert main([*command, "--replicas", "1"]) == 0
-    chosen, config = (json.loads(path.read_text()) for path in (made / "best.json", tmp_path / "run/config.json"))
+    chosen, config = (
+        json.loads(path.read_text()) for path in (made / "best.json", tmp_path / "run/config.json")
+    )
     assert chosen["recipe"] == config["recipe"] == "paper"
     assert chosen["settings"].items() <= config["settings"].items()
 
 
 def test_a_larger_budget_keeps_what_is_done_and_what_was_cut_ends_with_the_same_rows(swept, capsys):
     before = texts(swept)
-    (swept / f"rows/long-watch/{Path(max(before)).stem}.json").unlink()  # as a kill leaves it: rows without a record
+    (
+        swept / f"rows/long-watch/{Path(max(before)).stem}.json"
+    ).unlink()  # as a kill leaves it: rows without a record
     assert main([*COMMAND, *TWO, "--budget", "3", "--out", str(swept)]) == 0
     assert "1 of 3 jobs to choose by are done" in capsys.readouterr().out
     assert before.items() <= texts(swept).items() and len(texts(swept)) > len(before)
@@ -173,20 +211,28 @@ def test_minutes_end_the_choice_and_not_the_jobs(tmp_path, capsys, monkeypatch):
     grid = ["--vary", "alpha=0.1..2:0.1", "--budget", "1m"]
     assert main([*COMMAND, *grid, "--out", str(tmp_path)]) == 0
     out = capsys.readouterr().out
-    assert "0 of 20 jobs to choose by are done" in out and "[  2] long-watch tuning-" in out and "[  3]" not in out
+    assert (
+        "0 of 20 jobs to choose by are done" in out
+        and "[  2] long-watch tuning-" in out
+        and "[  3]" not in out
+    )
     assert len((tmp_path / "sweep.csv").read_text().splitlines()) == 3
 
 
 def test_combinations_that_make_no_sense_are_left_out_with_a_sentence(tmp_path):
     def tried(*vary):
         grid, seeds = read_grid(vary), (Seeds(1000, 2), Seeds(0, 1))
-        sweep = Sweep(tmp_path, "long-watch", drrn.make("long-watch"), grid, {}, True, *seeds, "a commit")
+        sweep = Sweep(
+            tmp_path, "long-watch", drrn.make("long-watch"), grid, {}, True, *seeds, "a commit"
+        )
         return sweep.tried(None, at_random=False, seed=0)
 
     works, refused = tried("model=drrn,table", "hidden=6")
     assert [work.name for work in works] == ["tuning-model=drrn,hidden=6"]
     assert refused[0].startswith("model=table hidden=6 is left out: hidden is given")
-    with pytest.raises(InputError, match="epsilon is given, but it counts only with exploration epsilon"):
+    with pytest.raises(
+        InputError, match="epsilon is given, but it counts only with exploration epsilon"
+    ):
         tried("epsilon=0.1,0.2")
 
 
@@ -200,7 +246,10 @@ def test_combinations_that_make_no_sense_are_left_out_with_a_sentence(tmp_path):
         (["--budget", "0m"], "neither a number of jobs"),
         (["--vary", "hidden=1..9999", "layers=1..9999"], "combinations: give a --budget"),
         (["--vary", "hidden=9000000000000"], "hidden 9000000000000: that would take about"),
-        (["--report-seeds", "100000000", "--first-report-seed", "5000"], "replicas 100000000: that would take about"),
+        (
+            ["--report-seeds", "100000000", "--first-report-seed", "5000"],
+            "replicas 100000000: that would take about",
+        ),
     ],
 )
 def test_what_a_sweep_cannot_do_is_one_sentence(more, why, tmp_path, capsys):
@@ -225,13 +274,19 @@ def test_without_a_job_that_came_to_its_end_nothing_is_chosen(tmp_path, own_modu
     )
     assert main(["sweep", "broken:Game", *COMMAND[2:], "--vary", "alpha=1"]) == 2
     captured = capsys.readouterr()
-    assert "FAILED: ArithmeticError: the reason" in captured.out and "nothing to choose from" in captured.err
+    assert (
+        "FAILED: ArithmeticError: the reason" in captured.out
+        and "nothing to choose from" in captured.err
+    )
     assert Path("sweeps/broken/sweep.json").exists()
 
 
 def test_what_a_killed_sweep_left_half_written_is_cleared_and_nothing_else(tmp_path):
     kept = [tmp_path / name for name in (".notes.txt", ".gitignore", "sweep.7")]
-    left = [tmp_path / name for name in (".sweep.json.77", ".best.json.4242", "rows/long-watch/.a=0_5.csv.9")]
+    left = [
+        tmp_path / name
+        for name in (".sweep.json.77", ".best.json.4242", "rows/long-watch/.a=0_5.csv.9")
+    ]
     for path in (*kept, *left):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x")
@@ -247,7 +302,9 @@ def test_any_number_of_seeds_is_compared_at_once():
 
 
 def sweep_of(tuning, report):
-    return Sweep(Path("out"), "g", None, read_grid(["alpha=1"]), {}, True, tuning, report, "a commit")
+    return Sweep(
+        Path("out"), "g", None, read_grid(["alpha=1"]), {}, True, tuning, report, "a commit"
+    )
 
 
 def test_a_crew_that_is_not_needed_is_not_begun():

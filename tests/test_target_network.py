@@ -8,13 +8,20 @@ from tests.small_models import learner, model, random_batches, shown
 from tests.small_trainings import trained
 
 
-@pytest.mark.parametrize("extra", [{}, {"double": True}, {"grow": True}, {"double": True, "grow": True}], ids=str)
+@pytest.mark.parametrize(
+    "extra", [{}, {"double": True}, {"grow": True}, {"double": True, "grow": True}], ids=str
+)
 def test_a_table_has_a_target_network_too(fork, extra):
     trainer, _ = trained(fork, model="table", target_every=3, rounds=4, **extra)
     row_on, turn_back = trainer.agent.ask("You are out on the water.", ["Row on.", "Turn back."]).T
     assert (row_on > turn_back).all()
-    learned, target = (model.weights["table"].amax(dim=(1, 2)) for model in (trainer.model, trainer.learner.target))
-    assert trainer.learner.updates == [8, 8]  # the target was renewed after the sixth: it moved, and lags behind
+    learned, target = (
+        model.weights["table"].amax(dim=(1, 2)) for model in (trainer.model, trainer.learner.target)
+    )
+    assert trainer.learner.updates == [
+        8,
+        8,
+    ]  # the target was renewed after the sixth: it moved, and lags behind
     assert (target > 0).all() and (target < learned).all()
 
 
@@ -28,16 +35,27 @@ def test_a_frozen_table_stays_as_it_was_while_the_vocabularies_and_texts_grow():
         built.store.actions.id(f"action {number}")
     new = Pages(np.full((2, 1), 11), np.array([[[0, 12]]] * 2))
     for asked, q in ((shown(built), 1.0), (new, 0.0)):
-        found = frozen.forward(built.read(Pages(asked.states[None], asked.actions[None]))[0], None).numpy()
+        found = frozen.forward(
+            built.read(Pages(asked.states[None], asked.actions[None]))[0], None
+        ).numpy()
         assert (found[asked.mask] == q).all()
 
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"double": True}, {"grow": True}, {"form": "online"}, {"model": "table"}, {"model": "table", "grow": True}],
+    [
+        {},
+        {"double": True},
+        {"grow": True},
+        {"form": "online"},
+        {"model": "table"},
+        {"model": "table", "grow": True},
+    ],
     ids=str,
 )
-def test_a_replica_with_a_target_network_trains_as_alone_though_episodes_differ_in_length(fork, settings):
+def test_a_replica_with_a_target_network_trains_as_alone_though_episodes_differ_in_length(
+    fork, settings
+):
     settings = {"target_every": 7, "rounds": 3, "batch_size": 4, "learning_rate": 0.05, **settings}
     together, _ = trained(fork, **{**settings, "replicas": 3, "seed": 5})
     for replica in range(3):

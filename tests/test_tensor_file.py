@@ -6,12 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
-from drrn.training.tensor_file import KINDS, load, save
+from drrn.runs.tensor_file import KINDS, load, save
 
 safetensors = pytest.importorskip("safetensors")
 library = pytest.importorskip("safetensors.numpy")
 
-SHAPES = arrays_of.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)  # a number alone, and nothing, too
+SHAPES = arrays_of.array_shapes(
+    min_dims=0, max_dims=4, min_side=0, max_side=4
+)  # a number alone, and nothing, too
 ARRAYS = st.sampled_from(list(KINDS.values())).flatmap(lambda kind: arrays_of.arrays(kind, SHAPES))
 NAMES = st.text(max_size=12).filter(lambda name: name != "__metadata__")
 METADATA = st.dictionaries(st.text(max_size=8), st.text(max_size=20), max_size=3)
@@ -39,7 +41,9 @@ def test_what_we_write_the_library_reads(path, arrays, metadata):
 
 @given(arrays=st.dictionaries(NAMES, ARRAYS, max_size=4), metadata=METADATA)
 def test_what_the_library_writes_we_read(path, arrays, metadata):
-    library.save_file(arrays, path, metadata or None)  # of no array and empty metadata it makes a broken header
+    library.save_file(
+        arrays, path, metadata or None
+    )  # of no array and empty metadata it makes a broken header
     found, told = load(path)
     assert_the_same(found, arrays)
     assert told == metadata

@@ -64,7 +64,9 @@ def test_bags_end_to_end_are_the_bags_one_by_one(written):
     start = 0
     for text, length in zip(ids[:-1], lengths, strict=False):
         span = slice(start, start + length)
-        assert dict(zip(word_ids[span].tolist(), counts[span].tolist(), strict=True)) == bags.of(int(text))
+        assert dict(zip(word_ids[span].tolist(), counts[span].tolist(), strict=True)) == bags.of(
+            int(text)
+        )
         start += length
 
 
@@ -78,7 +80,9 @@ def test_bags_that_were_made_in_two_goes_are_those_made_in_one(early, late):
         one.id(text)
         two.id(text)
     for text in set(early + late):
-        assert one.bags().of(one.id(text)) == two.bags().of(two.id(text)) == dict(expected(one, text))
+        assert (
+            one.bags().of(one.id(text)) == two.bags().of(two.id(text)) == dict(expected(one, text))
+        )
 
 
 def expected(read, text):

@@ -11,9 +11,9 @@ from drrn.learning.text_noise import Noise, noise_of, noisy
 from drrn.models import Pages
 from drrn.models.encoders import BagAndVectors
 from drrn.models.encoders.text_vectors import TextVectors
+from drrn.runs.train import threads_of_torch
 from drrn.settings import Settings
 from drrn.text import Lexicon, Vocabulary
-from drrn.training.train import threads_of_torch
 from drrn.vectors import open_vectors
 from tests.small_episodes import Played, return_learner, told
 from tests.small_models import ACTIONS, STATES, model
@@ -30,7 +30,9 @@ def one_thread():
 def with_vectors(tmp_path):
     """A model that reads actions by their words and by vectors; of the word "turn" the file has none."""
     return model(
-        seeds=(0, 1), action_encoder=BagAndVectors, vectors=TextVectors(open_vectors(vector_file(tmp_path)), 5.0)
+        seeds=(0, 1),
+        action_encoder=BagAndVectors,
+        vectors=TextVectors(open_vectors(vector_file(tmp_path)), 5.0),
     )
 
 
@@ -41,7 +43,10 @@ def generators(count, seed=0):
 def texts_of(lexicon):
     """The words of each text."""
     ends = zip(lexicon.starts[:-1], lexicon.starts[1:], strict=True)
-    return [" ".join(lexicon.vocabulary.spelled[word] for word in lexicon.sequence[a:b]) for a, b in ends]
+    return [
+        " ".join(lexicon.vocabulary.spelled[word] for word in lexicon.sequence[a:b])
+        for a, b in ends
+    ]
 
 
 # --- by hand
@@ -58,7 +63,9 @@ def lexicon():
 
 def test_a_thinned_text_keeps_the_words_that_stay_in_their_order(lexicon):
     texts = np.array([0, 2, -1, 0, 1])
-    kept = np.array([False, True, *[True, True], *[True, False], False])  # a word's mark holds wherever it stands
+    kept = np.array(
+        [False, True, *[True, True], *[True, False], False]
+    )  # a word's mark holds wherever it stands
     thinned = lexicon.thinned(texts, kept)
     assert texts_of(thinned) == ["on", "go home", "", "row row", ""]
     assert [thinned.bags().of(text) for text in (0, 3, 4)] == [{1: 1}, {0: 2}, {}]
@@ -91,13 +98,19 @@ def test_without_noise_pages_stay_as_they_are():
     pages = batch()
     assert noisy(model(), pages, Noise(), Noise(), generators(1)) == (pages, None)
     table = model("table", shared=False)
-    assert noisy(table, pages, Noise(0.5), Noise(0.5), generators(1)) == (pages, None)  # it does not read words
+    assert noisy(table, pages, Noise(0.5), Noise(0.5), generators(1)) == (
+        pages,
+        None,
+    )  # it does not read words
 
 
 def test_every_text_of_a_batch_is_altered_once_for_each_replica():
     built, pages = model(seeds=(0, 1)), batch(2)
     altered, store = noisy(built, pages, Noise(0.5), Noise(0.5), generators(2))
-    for side, ids, whole in (("states", altered.states, pages.states), ("actions", altered.actions, pages.actions)):
+    for side, ids, whole in (
+        ("states", altered.states, pages.states),
+        ("actions", altered.actions, pages.actions),
+    ):
         texts = getattr(store, side)
         at = ids[ids >= 0]
         assert np.array_equal(ids < 0, whole < 0)
@@ -112,7 +125,10 @@ def test_each_side_has_its_own_share():
     _, store = noisy(model(), batch(), Noise(), Noise(out=1.0), generators(1))
     assert texts_of(store.states) == STATES and set(texts_of(store.actions)) == {""}
     _, store = noisy(model(), batch(), Noise(out=1.0), Noise(), generators(1))
-    assert set(texts_of(store.states)) == {""} and [text for text in texts_of(store.actions) if text] == ACTIONS
+    assert (
+        set(texts_of(store.states)) == {""}
+        and [text for text in texts_of(store.actions) if text] == ACTIONS
+    )
 
 
 def test_words_put_in_are_words_of_the_batch():
@@ -122,7 +138,9 @@ def test_words_put_in_are_words_of_the_batch():
     assert {word for text in found for word in text} <= set(" ".join(ACTIONS).split())
 
 
-@pytest.mark.parametrize("sides", [(Noise(out=1.0), Noise()), (Noise(), Noise(out=1.0))], ids=["states", "actions"])
+@pytest.mark.parametrize(
+    "sides", [(Noise(out=1.0), Noise()), (Noise(), Noise(out=1.0))], ids=["states", "actions"]
+)
 def test_in_a_shared_embedding_all_texts_have_the_larger_noise(sides):
     built = model(shared=True)
     altered, store = noisy(built, batch(), *sides, generators(1))
@@ -155,7 +173,9 @@ def test_a_blurred_vector_keeps_its_length_and_an_unknown_text_is_zero(with_vect
 def check_blurred(found, plain):
     """Vectors [R, 4, D] of the actions, with and without noise."""
     assert torch.allclose(found.norm(dim=-1), torch.tensor([5.0, 5.0, 5.0, 0.0]).expand(2, 4))
-    assert (found - plain).norm(dim=-1)[:, :3].min() > 0.1 and (found[0] - found[1]).norm(dim=-1)[:3].min() > 0.1
+    assert (found - plain).norm(dim=-1)[:, :3].min() > 0.1 and (found[0] - found[1]).norm(dim=-1)[
+        :3
+    ].min() > 0.1
 
 
 # --- of all texts at once
@@ -172,8 +192,14 @@ def test_about_the_asked_share_is_left_out_and_put_in():
     tower, by, out, put_in, words = Tower(model(seeds=(0, 1)), "state"), generators(2), 0, 0, 0
     for _ in range(300):
         tower.alter(Noise(out=0.3, put_in=0.2), by)
-        out, put_in, words = out + int((tower.kept == 0).sum()), put_in + len(tower.put_in[0]), words + len(tower.kept)
-    assert out / words == pytest.approx(0.3, abs=0.03) and put_in / words == pytest.approx(0.2, abs=0.03)
+        out, put_in, words = (
+            out + int((tower.kept == 0).sum()),
+            put_in + len(tower.put_in[0]),
+            words + len(tower.kept),
+        )
+    assert out / words == pytest.approx(0.3, abs=0.03) and put_in / words == pytest.approx(
+        0.2, abs=0.03
+    )
 
 
 def test_a_share_of_zero_alters_nothing(with_vectors):
@@ -197,13 +223,17 @@ def test_texts_that_are_not_asked_for_leave_no_trace():
         back = torch.zeros_like(hidden)
         back.view(-1, hidden.shape[2])[rows] = 1 - read
         found.append({"read": read, **tower.backward(back)})
-    assert found[1]["read"].any() and all(torch.equal(found[0][name], found[1][name]) for name in found[0])
+    assert found[1]["read"].any() and all(
+        torch.equal(found[0][name], found[1][name]) for name in found[0]
+    )
 
 
 def test_the_gradient_with_noise_is_the_derivative(with_vectors):
     tower = Tower(with_vectors, "action")
     tower.alter(Noise(0.3, 0.5, 1.0), generators(2))
-    weights = {name: weight for name, weight in with_vectors.weights.items() if name.startswith("action ")}
+    weights = {
+        name: weight for name, weight in with_vectors.weights.items() if name.startswith("action ")
+    }
     weights["table action"] = with_vectors.tables["action"].weight
     for weight in weights.values():
         weight.requires_grad_()
@@ -213,7 +243,10 @@ def test_the_gradient_with_noise_is_the_derivative(with_vectors):
     with torch.no_grad():
         found = tower.backward(back)
     assert found.keys() == weights.keys()
-    assert all(torch.allclose(found[name], by, atol=1e-5) for name, by in zip(weights, derivatives, strict=True))
+    assert all(
+        torch.allclose(found[name], by, atol=1e-5)
+        for name, by in zip(weights, derivatives, strict=True)
+    )
 
 
 # --- what it is for
@@ -225,13 +258,18 @@ def lost(built):
     texts = ["go to the lamp", "to the lamp", "go the lamp", "go to lamp", "go to the"]
     state, actions = store.page(STATES[0], texts)
     q = built.q(Pages(np.array([[state]]), np.array([[actions]])), store)[0, 0]
-    assert q[0] == pytest.approx(1.0, abs=0.6)  # trained on fewer words, it overshoots on all of them
+    assert q[0] == pytest.approx(
+        1.0, abs=0.6
+    )  # trained on fewer words, it overshoots on all of them
     return float((q[1:] - q[0]).abs().max())
 
 
 @pytest.mark.parametrize("kind", [ReturnLearning, FastReturnLearning])
 def test_with_words_left_out_a_text_that_lacks_one_is_read_nearly_as_the_whole(kind):
-    episodes = [([(0, [0, 1, 2, 3], place, reward)], (2, [])) for place, reward in enumerate((-1.0, 1.0, -1.0, -1.0))]
+    episodes = [
+        ([(0, [0, 1, 2, 3], place, reward)], (2, []))
+        for place, reward in enumerate((-1.0, 1.0, -1.0, -1.0))
+    ]
     found = []
     for share in (0.0, 0.4):
         learning = return_learner(kind, model(), updates=200, action_dropout=share)

@@ -11,14 +11,16 @@ import pytest
 import drrn
 from drrn.cli.jobs import in_order, seconds_before
 from drrn.cli.progress import jobs_display
-from drrn.experiments.estimate import SECONDS, WEIGHT, Estimate, seconds_a_cost, told, work_cost
-from drrn.experiments.plan import EXPERIMENTS, ON_REQUEST, TABLE, VARIANTS, Scale, settings_of
-from drrn.experiments.running import Work
-from drrn.experiments.workers import Event, Processes
+from drrn.lab.experiments.estimate import SECONDS, WEIGHT, Estimate, seconds_a_cost, told, work_cost
+from drrn.lab.experiments.plan import EXPERIMENTS, ON_REQUEST, TABLE, VARIANTS, Scale, settings_of
+from drrn.lab.experiments.running import Work
+from drrn.lab.experiments.workers import Event, Processes
 from drrn.settings import Settings
 
 ROWS = Path(drrn.__file__).parent.parent / "results" / "rows"
-PLAIN = {variant.name for name in EXPERIMENTS if name not in ON_REQUEST for variant in EXPERIMENTS[name]}
+PLAIN = {
+    variant.name for name in EXPERIMENTS if name not in ON_REQUEST for variant in EXPERIMENTS[name]
+}
 
 
 def work_for(variant=TABLE, game="long-watch", **more):
@@ -34,7 +36,10 @@ def published():
         if record["job"] in PLAIN:
             wanted = {name: value for name, value in record["wanted"].items() if name in names}
             variant, game = VARIANTS[record["job"]], record["game"]
-            yield Work(Path("x"), game, game, variant, Settings(**wanted), {}, {}, ""), record["seconds"]["whole"]
+            yield (
+                Work(Path("x"), game, game, variant, Settings(**wanted), {}, {}, ""),
+                record["seconds"]["whole"],
+            )
 
 
 def replayed(jobs, processes):
@@ -71,11 +76,15 @@ def test_what_is_measured_soon_counts_for_more_than_what_was_known_before():
     """A job of ten rounds of 10 s each, that takes 20 s to start and 3 s to end, and another one after it."""
     one, two = work_for(rounds=10), work_for(VARIANTS["linear"], rounds=10)
     estimate = Estimate([one, two], 1)
-    assert estimate.seconds_left() == pytest.approx(SECONDS * (work_cost(one) + work_cost(two)) + 2 + 2)
+    assert estimate.seconds_left() == pytest.approx(
+        SECONDS * (work_cost(one) + work_cost(two)) + 2 + 2
+    )
     for number in range(1, 11):
         estimate.hear(Event(one, "round", rounds=number, seconds=20.0 + 10 * number))
     estimate.hear(Event(one, "done", rounds=10, seconds=123.0))
-    cost = 0.9 * work_cost(one)  # of the rounds after the first, which nobody can tell from the start
+    cost = 0.9 * work_cost(
+        one
+    )  # of the rounds after the first, which nobody can tell from the start
     rate = (90 + WEIGHT * SECONDS) / (cost + WEIGHT)
     start = 30 - work_cost(one) / 10 * rate
     assert estimate.seconds_left() == pytest.approx(start + work_cost(two) * rate + 3)
@@ -83,7 +92,9 @@ def test_what_is_measured_soon_counts_for_more_than_what_was_known_before():
 
 def test_jobs_that_are_done_tell_what_the_others_will_take():
     one, two = work_for(), work_for(VARIANTS["linear"])
-    rate = seconds_a_cost([(one, 10.0), (replace(one, variant=None), 99.0)])  # a game's facts are no measure
+    rate = seconds_a_cost(
+        [(one, 10.0), (replace(one, variant=None), 99.0)]
+    )  # a game's facts are no measure
     assert rate == pytest.approx(10 / work_cost(one)) and seconds_a_cost([]) == SECONDS
     assert Estimate([two], 1, rate).seconds_left() == pytest.approx(work_cost(two) * rate + 2)
     assert seconds_before([two]) == SECONDS  # which has no record
@@ -91,7 +102,11 @@ def test_jobs_that_are_done_tell_what_the_others_will_take():
 
 def test_a_job_costs_more_with_more_rounds_episodes_and_seeds():
     plain = work_cost(work_for())
-    assert work_cost(work_for(rounds=40)) == work_cost(work_for(episodes_per_round=400)) == pytest.approx(2 * plain)
+    assert (
+        work_cost(work_for(rounds=40))
+        == work_cost(work_for(episodes_per_round=400))
+        == pytest.approx(2 * plain)
+    )
     assert plain < work_cost(work_for(replicas=10)) < 2 * plain
     assert work_cost(replace(work_for(), variant=None)) == 0
 
@@ -99,7 +114,9 @@ def test_a_job_costs_more_with_more_rounds_episodes_and_seeds():
 def test_the_time_left_is_no_less_than_the_longest_job():
     works = [work_for(), work_for(game="machine-of-death")]
     estimate = Estimate(works, 2)
-    assert estimate.seconds_left() == pytest.approx(SECONDS * work_cost(works[1]) + 2)  # nobody can help with it
+    assert estimate.seconds_left() == pytest.approx(
+        SECONDS * work_cost(works[1]) + 2
+    )  # nobody can help with it
 
 
 def test_a_job_whose_worker_was_lost_counts_as_one_to_be_done():
@@ -113,7 +130,9 @@ def test_a_job_whose_worker_was_lost_counts_as_one_to_be_done():
 
 def test_the_display_tells_the_time_left_before_anything_has_happened(capsys):
     with Processes(2) as crew, jobs_display([work_for()], crew, SECONDS) as show:
-        assert capsys.readouterr().out == f"{told(SECONDS * work_cost(work_for()) + 2)}, 2 at a time\n"
+        assert (
+            capsys.readouterr().out == f"{told(SECONDS * work_cost(work_for()) + 2)}, 2 at a time\n"
+        )
         show(Event(work_for(), "failed", seconds=4.0, why="no memory"))
     assert "FAILED: no memory  all done" in capsys.readouterr().out
     assert told(42.4) == "about 42 s left" and told(600) == "about 10 min left"

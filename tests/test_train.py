@@ -6,8 +6,8 @@ import pytest
 from drrn.playing.evaluation import mean_and_deviation
 from drrn.playing.policies import Softmax
 from drrn.playing.stepped_rollouts import SteppedRollouts
+from drrn.runs.train import Trainer
 from drrn.settings import Settings
-from drrn.training.train import Trainer
 from tests.small_stories import FORK, REWARDS
 from tests.small_trainings import CPU, SMALL, trained
 
@@ -60,7 +60,14 @@ def test_another_seed_gives_other_weights(fork):
 
 @pytest.mark.parametrize("model", ["drrn", "per-action", "max-action", "table"])
 def test_an_agent_learns_to_row_to_the_island(fork, model):
-    settings = {"hidden": 20, "rounds": 10, "episodes_per_round": 40, "epochs": 5, "alpha": 0.5, "discount": 0.9}
+    settings = {
+        "hidden": 20,
+        "rounds": 10,
+        "episodes_per_round": 40,
+        "epochs": 5,
+        "alpha": 0.5,
+        "discount": 0.9,
+    }
     rate = 0.2 if model == "table" else 0.01
     _, rounds = trained(fork, model=model, learning_rate=rate, batch_size=8, **settings)
     first, _ = mean_and_deviation(rounds[0].evaluations, "greedy")
@@ -71,11 +78,23 @@ def test_an_agent_learns_to_row_to_the_island(fork, model):
 
 @pytest.mark.parametrize(
     "extra",
-    [{"form": "online", "rounds": 3}, {"optimiser": "adam"}, {"target_every": 10, "double": True}, {"n_steps": 2}],
+    [
+        {"form": "online", "rounds": 3},
+        {"optimiser": "adam"},
+        {"target_every": 10, "double": True},
+        {"n_steps": 2},
+    ],
     ids=str,
 )
 def test_the_options_learn_too(fork, extra):
-    settings = {"hidden": 20, "rounds": 8, "episodes_per_round": 40, "epochs": 4, "alpha": 0.5, "batch_size": 8}
+    settings = {
+        "hidden": 20,
+        "rounds": 8,
+        "episodes_per_round": 40,
+        "epochs": 4,
+        "alpha": 0.5,
+        "batch_size": 8,
+    }
     _, rounds = trained(fork, **{**settings, "learning_rate": 0.01, **extra})
     assert mean_and_deviation(rounds[-1].evaluations, "greedy")[0] == 10
 
@@ -92,16 +111,32 @@ def test_a_loop_with_a_limit_learns_the_bootstrapped_value(story):
     twee = ":: Start\nHere it is white.\n\n[[Cross.|There]]\n\n:: There\nThere it is black.\n\n[[Return.|Start]]\n"
     game = story(twee, "step_reward = -1\nmax_steps = 2\n")
     trainer, rounds = trained(
-        game, model="table", rounds=60, epochs=5, discount=0.5, learning_rate=0.3, replicas=1, episodes_per_round=5
+        game,
+        model="table",
+        rounds=60,
+        epochs=5,
+        discount=0.5,
+        learning_rate=0.3,
+        replicas=1,
+        episodes_per_round=5,
     )
     q = trainer.agent.ask("There it is black.", ["Return."])
     assert q[0, 0] == pytest.approx(-2.0, abs=0.05)
-    assert all(e.stopped == 1.0 and e.summary.mean_final_reward == 0 for e in rounds[-1].evaluations)
+    assert all(
+        e.stopped == 1.0 and e.summary.mean_final_reward == 0 for e in rounds[-1].evaluations
+    )
 
 
 @pytest.mark.parametrize("model", ["drrn", "max-action"])
 def test_compiled_and_uncompiled_play_give_the_same_learning_curve_within_noise(fork, model):
-    settings = {"hidden": 20, "rounds": 6, "episodes_per_round": 60, "epochs": 3, "alpha": 0.5, "learning_rate": 0.01}
+    settings = {
+        "hidden": 20,
+        "rounds": 6,
+        "episodes_per_round": 60,
+        "epochs": 3,
+        "alpha": 0.5,
+        "learning_rate": 0.01,
+    }
     settings |= {"evaluation_episodes": 300, "replicas": 4, "batch_size": 8, "model": model}
     fast, one = trained(fork, **settings)
     slow, two = trained(fork, **settings, no_compile=True)
@@ -116,7 +151,9 @@ def test_an_episode_that_ends_on_its_first_page_has_that_endings_reward(story):
     rules = "[[ending]]\npassage = 'E'\nreward = 10\n[[ending]]\npassage = 'Start'\nreward = -5\n"
     for extra in ({}, {"no_compile": True}, {"form": "online"}, {"model": "max-action"}):
         _, rounds = trained(story(twee, rules), **extra, evaluation_episodes=400, rounds=1)
-        assert mean_and_deviation(rounds[0].evaluations, "softmax")[0] == pytest.approx(2.5, abs=1.2)
+        assert mean_and_deviation(rounds[0].evaluations, "softmax")[0] == pytest.approx(
+            2.5, abs=1.2
+        )
 
 
 evenly = Softmax(alpha=0.0)
@@ -126,7 +163,9 @@ evenly = Softmax(alpha=0.0)
 @pytest.mark.parametrize("n_steps", [1, 3])
 def test_a_compiled_rollout_tells_the_same_transitions_as_a_stepped_one(story, n_steps, model):
     endless = REWARDS.replace("max_steps = 12", "max_steps = 60")  # so that the limit stops none
-    trainer = Trainer(story(FORK, endless, shuffle=True), Settings(**{**SMALL, "model": model}), CPU)
+    trainer = Trainer(
+        story(FORK, endless, shuffle=True), Settings(**{**SMALL, "model": model}), CPU
+    )
     generators = [np.random.default_rng(r) for r in range(2)]
     fast = trainer.rollouts.play(400, evenly, generators, learn=True)[0].transitions(0.9, n_steps)
     stepped = SteppedRollouts(trainer.game, trainer.model)
@@ -150,7 +189,9 @@ def test_a_menu_is_shown_in_every_order_and_the_action_taken_leads_where_it_shou
     start = int(np.flatnonzero(game.start)[0])
     menu = rollouts.actions[game.page[start]]
     for action in menu[menu >= 0]:
-        shares = np.bincount(np.nonzero(first.menu == action)[1], minlength=2)[: (menu >= 0).sum()] / 600
+        shares = (
+            np.bincount(np.nonzero(first.menu == action)[1], minlength=2)[: (menu >= 0).sum()] / 600
+        )
         assert shares == pytest.approx(1 / (menu >= 0).sum(), abs=0.1)
         leads = {rollouts.states[game.page[s]] for slot in range(game.first[start], game.first[start + 1])
                  if rollouts.actions[game.page[start]][slot - game.first[start]] == action
@@ -161,11 +202,18 @@ def test_a_menu_is_shown_in_every_order_and_the_action_taken_leads_where_it_shou
 
 def test_growing_meets_words_while_playing_and_loading_knows_them_beforehand(fork):
     loaded = Trainer(fork, Settings(**SMALL), CPU)
-    assert loaded.compiled is not None and not loaded.grows and "figs" in loaded.store.states.vocabulary.numbers
+    assert (
+        loaded.compiled is not None
+        and not loaded.grows
+        and "figs" in loaded.store.states.vocabulary.numbers
+    )
     grown = Trainer(fork, Settings(**SMALL, grow=True), CPU)
     assert grown.grows and not grown.store.states.vocabulary.spelled
     list(grown.train())
-    assert "wind" in grown.store.states.vocabulary.numbers and "row" in grown.store.actions.vocabulary.numbers
+    assert (
+        "wind" in grown.store.states.vocabulary.numbers
+        and "row" in grown.store.actions.vocabulary.numbers
+    )
 
 
 def test_evaluation_adds_no_words(fork):

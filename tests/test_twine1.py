@@ -13,7 +13,9 @@ def tell(story):
     """What a player reads where the start is this text; passages A and B are there to go to."""
 
     def told(text, rest="", **options):
-        game = story(f":: Start\n{text}\n\n:: A\nThis is A.\n\n:: B\nThis is B.\n\n{rest}", **options)
+        game = story(
+            f":: Start\n{text}\n\n:: A\nThis is A.\n\n:: B\nThis is B.\n\n{rest}", **options
+        )
         return game.reset(0).text
 
     return told
@@ -79,7 +81,9 @@ def test_the_first_branch_that_holds_is_told(tell, x, read):
     assert tell(f"<<set $x = {x}>>{branches}") == read
 
 
-@pytest.mark.parametrize(("x", "y", "read"), [(0, 0, "neither."), (1, 0, "x only."), (1, 1, "x and y.")])
+@pytest.mark.parametrize(
+    ("x", "y", "read"), [(0, 0, "neither."), (1, 0, "x only."), (1, 1, "x and y.")]
+)
 def test_conditions_nest(tell, x, y, read):
     text = "<<if $x>>x <<if $y>>and y<<else>>only<<endif>><<else>>neither<<endif>>."
     assert tell(f"<<set $x = {x}; $y = {y}>>{text}") == read
@@ -94,7 +98,13 @@ def test_a_branch_not_taken_changes_nothing(tell):
 
 def test_a_passage_can_be_told_inside_another(play):
     rest = ":: Wall\nA wall, <<$colour>>. [[Climb|B]]\n"
-    for display in ('<<display "Wall">>', "<<display 'Wall'>>", "<<display Wall>>", "<<Wall>>", "<<display $w>>"):
+    for display in (
+        '<<display "Wall">>',
+        "<<display 'Wall'>>",
+        "<<display Wall>>",
+        "<<Wall>>",
+        "<<display $w>>",
+    ):
         seen = play(f"<<set $colour = 'red'; $w = 'Wall'>>{display}", rest=rest)
         assert (seen.text, seen.actions) == ("A wall, red. Climb", ("Climb",))
 
@@ -167,7 +177,9 @@ def test_a_link_out_of_the_story_is_only_words(play):
 
 
 def test_a_variable_that_names_no_passage_is_an_error_when_it_is_met(play):
-    with pytest.raises(InputError, match=r'tale.twee, line 2, line 1 of passage "Start": .*there is no "C"'):
+    with pytest.raises(
+        InputError, match=r'tale.twee, line 2, line 1 of passage "Start": .*there is no "C"'
+    ):
         play("<<set $where = 'C'>>[[Go|$where]]")
 
 
@@ -230,7 +242,10 @@ def test_nobr_joins_lines(play):
         ("a<!-- hidden -->b", "ab"),
         ("a/* hidden */b", "ab"),
         ("one \\\ntwo", "one two"),
-        ("''bold'' //slanted// __under__ ==struck== ~~low~~ ^^high^^", "bold slanted under struck low high"),
+        (
+            "''bold'' //slanted// __under__ ==struck== ~~low~~ ^^high^^",
+            "bold slanted under struck low high",
+        ),
         ("!Heading\n* first\n# second", "Heading\nfirst\nsecond"),
         ("@@color:red;danger@@ @@.cls;x@@ @@plain@@", "danger x plain"),
         ("a -- b", "a — b"),
@@ -297,8 +312,13 @@ def test_what_is_set_on_the_way_counts_and_so_does_the_visit(play):
     rest = ":: On\n<<set $x += 1>><<goto 'Here'>><<set $x += 1>>\n\n"
     rest += ":: Here\n<<$x>>, visit <<print visited()>> and <<print visited('On')>>, from <<print previous()>>, "
     rest += "turn <<print turns()>>, in <<print passage()>>.\n\n[[On]]\n"
-    assert play("Go.\n\n[[On]]", "On", rest=rest).text == "2, visit 1 and 1, from On, turn 3, in Here."
-    assert play("Go.\n\n[[On]]", "On", "On", rest=rest).text == "4, visit 2 and 2, from On, turn 5, in Here."
+    assert (
+        play("Go.\n\n[[On]]", "On", rest=rest).text == "2, visit 1 and 1, from On, turn 3, in Here."
+    )
+    assert (
+        play("Go.\n\n[[On]]", "On", "On", rest=rest).text
+        == "4, visit 2 and 2, from On, turn 5, in Here."
+    )
 
 
 def test_back_leads_to_the_page_that_went_on_which_goes_on_again(play):
@@ -349,7 +369,10 @@ def test_a_cycling_link_may_end_or_go_out(play):
     gone = play("Be <<cyclinglink $x 'a' 'b' 'out'>> so.\n\n[[A]]", "a", "b")
     assert (gone.text, gone.actions) == ("Be so.", ("A",))
     back = ":: Back\nx\n\n[[Start]]\n"
-    assert play("Be <<cyclinglink $x 'a' out>> so.\n\n[[Back]]", "a", "Back", "Start", rest=back).text == "Be so."
+    assert (
+        play("Be <<cyclinglink $x 'a' out>> so.\n\n[[Back]]", "a", "Back", "Start", rest=back).text
+        == "Be so."
+    )
 
 
 def test_turning_a_link_counts_no_visit_and_is_no_way_back(play):
@@ -372,7 +395,10 @@ def test_a_going_on_is_compiled_with_its_odds(story):
     on = ":: On\n<<if Math.random() lt 0.2>><<goto 'A'>><<else>><<goto 'B'>><<endif>>\n\n:: A\nA.\n\n:: B\nB.\n"
     game = story(":: Start\nGo.\n\n[[On]]\n\n" + on)
     [(_, opening)] = game.opening()
-    assert {game.look(state).text: odds for odds, state in game.outcomes(opening, 0)} == {"A.": 0.2, "B.": 0.8}
+    assert {game.look(state).text: odds for odds, state in game.outcomes(opening, 0)} == {
+        "A.": 0.2,
+        "B.": 0.8,
+    }
     compiled = drrn.compile_game(game)
     assert sorted(compiled.probability.tolist()) == pytest.approx([0.2, 0.8, 1.0])
 

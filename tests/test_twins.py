@@ -6,8 +6,8 @@ import pytest
 
 import drrn
 from benchmarks.twins import compare
-from drrn.games import stories
-from drrn.games.formats.kept import add_formats
+from drrn.stories import twine as stories
+from drrn.stories.formats.kept import add_formats
 from tests.small_formats import SHARED_FORMATS
 from tests.twins import compared
 
@@ -26,7 +26,9 @@ def sugarcube(home):
 @pytest.mark.usefixtures("sugarcube")
 @pytest.mark.parametrize("name", ["long-watch", "night-market"])
 def test_our_own_stories_are_told_alike(name, tmp_path):
-    found = compared((BUILT_IN / f"{name}.twee").read_text(encoding="utf-8"), tmp_path, walks=8, clicks=30)
+    found = compared(
+        (BUILT_IN / f"{name}.twee").read_text(encoding="utf-8"), tmp_path, walks=8, clicks=30
+    )
     assert not found.difference and not found.unlisted
     assert found.pages > 80 and len(found.seen) > 40
 
@@ -67,7 +69,9 @@ SMALL = {
 @pytest.mark.usefixtures("sugarcube")
 def test_where_chance_has_too_many_outcomes_both_draw_the_same_lots(tmp_path):
     many = "".join("<<set $x = random(1, 20)>><<print $x>>, " for _ in range(4))
-    found = compared(f":: Start\n{many}and so on.\n[[Once more.|Start]]\n", tmp_path, walks=3, clicks=3)
+    found = compared(
+        f":: Start\n{many}and so on.\n[[Once more.|Start]]\n", tmp_path, walks=3, clicks=3
+    )
     assert not found.difference and found.pages == 8 and "the same lots" in found.unlisted
 
 
@@ -75,7 +79,9 @@ def test_what_differs_is_told_with_the_way_there(tmp_path):
     games = []
     for number, end in enumerate("ab"):
         path = tmp_path / f"{number}.twee"
-        path.write_text(f":: Start\n<<set $x = random(1, 2)>>Here.\n[[On|B]]\n:: B\n<<print $x>> and {end}.\n")
+        path.write_text(
+            f":: Start\n<<set $x = random(1, 2)>>Here.\n[[On|B]]\n:: B\n<<print $x>> and {end}.\n"
+        )
         games.append(drrn.make(path, shuffle=False))
     assert compare(games[0], games[0]).difference == ""
     assert compare(*games).difference == "after On: text '1 and a.' natively, '1 and b.' hosted"

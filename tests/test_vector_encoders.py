@@ -73,7 +73,9 @@ def test_vectors_of_texts_follow_a_lexicon_that_grows_forgets_and_is_restored(ve
     assert torch.equal(vectors.features(read)[:2], first)
     assert np.allclose(vectors.features(read)[2], by_hand("go home"), atol=1e-5)
     read.keep(np.array([2, 0]))
-    assert np.allclose(vectors.features(read).numpy(), [by_hand("go home"), by_hand("the sea")], atol=1e-5)
+    assert np.allclose(
+        vectors.features(read).numpy(), [by_hand("go home"), by_hand("the sea")], atol=1e-5
+    )
     read.vocabulary.restore(["lamp"])
     read.forget()
     read.id("lamp")
@@ -107,7 +109,9 @@ def test_the_encoder_gives_a_texts_vector_times_its_matrix_and_beside_a_bag_thei
                 ids = built.store.actions.vocabulary.read(text.split(), grow=False)
                 expected = expected + built.tables["action"].weight[replica, ids].sum(0).numpy()
             assert np.allclose(found.reshape(-1, 5)[places[replica, 0]], expected, atol=1e-5)
-        assert type(built.encoders["state"]) is BagOfWords and ("action" in built.tables) == (encoder is BagAndVectors)
+        assert type(built.encoders["state"]) is BagOfWords and ("action" in built.tables) == (
+            encoder is BagAndVectors
+        )
 
 
 # --- words that were never met
@@ -133,7 +137,9 @@ def test_a_word_never_met_moves_q_with_vectors_and_does_not_with_a_bag(vectors, 
         built = model(**shape)
         store = built.store.scratch()
         known = [store.page("the sea", actions) for actions in asked]
-        shown = Pages(np.array([[state for state, _ in known]]), np.array([[actions for _, actions in known]]))
+        shown = Pages(
+            np.array([[state for state, _ in known]]), np.array([[actions for _, actions in known]])
+        )
         return built.q(shown, store)[0, :, 0].tolist()
 
     read = q(action_encoder=ENCODERS[encoder], vectors=vectors)
@@ -148,12 +154,23 @@ def test_a_word_never_met_moves_q_with_vectors_and_does_not_with_a_bag(vectors, 
 @pytest.mark.parametrize("interaction", ["inner", "bilinear", "network"])
 @pytest.mark.parametrize("shared", [False, True])
 def test_its_matrix_moves_down_the_gradient(vectors, encoder, interaction, shared):
-    built = model(seeds=(0, 1), interaction=interaction, shared=shared, encoder=ENCODERS[encoder], vectors=vectors)
+    built = model(
+        seeds=(0, 1),
+        interaction=interaction,
+        shared=shared,
+        encoder=ENCODERS[encoder],
+        vectors=vectors,
+    )
     batches = random_batches(built, 4, updates=1)
-    batches = dataclasses.replace(batches, discounts=0 * batches.discounts)  # so that targets stand still
+    batches = dataclasses.replace(
+        batches, discounts=0 * batches.discounts
+    )  # so that targets stand still
     asked = Pages(batches.pages.states, batches.chosen[..., None])
     weight = built.weights["text vectors" if shared else "action vectors"]
-    before, direction = weight.clone(), torch.randn(weight.shape, generator=torch.Generator().manual_seed(0))
+    before, direction = (
+        weight.clone(),
+        torch.randn(weight.shape, generator=torch.Generator().manual_seed(0)),
+    )
 
     def loss(step):
         weight.copy_(before + step * direction)
@@ -173,11 +190,17 @@ def test_its_matrix_moves_down_the_gradient(vectors, encoder, interaction, share
 def test_errors_fall_with_every_model_and_optimiser(vectors, encoder, name, optimiser):
     built = model(name, seeds=(0, 1), encoder=ENCODERS[encoder], vectors=vectors)
     batches = random_batches(built, 4, updates=8)
-    rewards = ((batches.pages.states + batches.chosen) % 2).astype(np.float32)  # to be told from the texts alone
+    rewards = ((batches.pages.states + batches.chosen) % 2).astype(
+        np.float32
+    )  # to be told from the texts alone
     batches = dataclasses.replace(batches, rewards=rewards, discounts=0 * batches.discounts)
     rate = 0.001 if optimiser == "momentum" else 0.01
     learn = FastQLearning(built, Settings(learning_rate=rate, optimiser=optimiser))
-    assert falls(lambda: np.abs(learn.update(batches)).mean(), to=0.9, within=50 if optimiser == "adam" else 100)
+    assert falls(
+        lambda: np.abs(learn.update(batches)).mean(),
+        to=0.9,
+        within=50 if optimiser == "adam" else 100,
+    )
 
 
 @pytest.mark.parametrize("encoder", ENCODERS)
@@ -185,7 +208,9 @@ def test_a_replica_learns_alone_as_among_others(vectors, encoder):
     among = model(seeds=(0, 1), encoder=ENCODERS[encoder], vectors=vectors)
     alone = model(seeds=(1,), encoder=ENCODERS[encoder], vectors=vectors)
     batches = random_batches(among, 4)
-    mine = {name: getattr(batches, name)[:, 1:] for name in ("taken", "rewards", "discounts", "weights")}
+    mine = {
+        name: getattr(batches, name)[:, 1:] for name in ("taken", "rewards", "discounts", "weights")
+    }
     for name in ("pages", "next_pages"):
         both = getattr(batches, name)
         mine[name] = Pages(both.states[:, 1:], both.actions[:, 1:])
@@ -195,10 +220,17 @@ def test_a_replica_learns_alone_as_among_others(vectors, encoder):
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"grow": True}, {"encoder": "vectors", "shared": True}, {"model": "max-action"}]
+    "settings",
+    [{}, {"grow": True}, {"encoder": "vectors", "shared": True}, {"model": "max-action"}],
 )
 def test_a_run_is_saved_loaded_and_resumed_to_the_same_weights(fork, tmp_path, file, settings):
-    settings = {"vectors": str(file), "optimiser": "adam", "learning_rate": 0.01, **SMALL, **settings}
+    settings = {
+        "vectors": str(file),
+        "optimiser": "adam",
+        "learning_rate": 0.01,
+        **SMALL,
+        **settings,
+    }
     trainer = drrn.trainer(fork, paper=True, **settings)
     list(trainer.train())
     trainer.save(tmp_path / "run")
@@ -208,7 +240,9 @@ def test_a_run_is_saved_loaded_and_resumed_to_the_same_weights(fork, tmp_path, f
     list(longer.train())
     whole = drrn.trainer(fork, paper=True, **{**settings, "rounds": 3})
     list(whole.train())
-    assert alike(longer, whole) and np.array_equal(longer.agent.ask(*question), whole.agent.ask(*question))
+    assert alike(longer, whole) and np.array_equal(
+        longer.agent.ask(*question), whole.agent.ask(*question)
+    )
 
 
 # --- settings
@@ -233,18 +267,33 @@ def test_vectors_read_the_actions_unless_encoders_are_named(settings, encoders):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"encoder": "vectors"}, 'the encoder "vectors" needs word vectors: name a file of them by vectors'),
+        (
+            {"encoder": "vectors"},
+            'the encoder "vectors" needs word vectors: name a file of them by vectors',
+        ),
         ({"action_encoder": "bag+vectors"}, 'the encoder "bag+vectors" needs word vectors'),
-        ({"vectors": "v", "action_encoder": "bag"}, "vectors is given, but it counts only with the encoder vectors"),
-        ({"vectors": "v", "model": "table"}, 'vectors is given, but the model "table" does not use it'),
+        (
+            {"vectors": "v", "action_encoder": "bag"},
+            "vectors is given, but it counts only with the encoder vectors",
+        ),
+        (
+            {"vectors": "v", "model": "table"},
+            'vectors is given, but the model "table" does not use it',
+        ),
         ({"vectors_scale": 2.0}, "vectors_scale is given, but it counts only with vectors"),
         ({"vectors": "v", "vectors_scale": 0.0}, "vectors_scale is 0.0; it must be above 0"),
         (
             {"vectors": "v", "encoder": "vectors", "bag_norm": 2},
             "bag_norm is given, but it counts only with an encoder",
         ),
-        ({"vectors": "v", "action_encoder": "vectors", "shared": True}, "shared embeddings have one encoder"),
-        ({"vectors": "v", "action_encoder": "vectors", "model": "linear"}, 'the model "linear" does not use it'),
+        (
+            {"vectors": "v", "action_encoder": "vectors", "shared": True},
+            "shared embeddings have one encoder",
+        ),
+        (
+            {"vectors": "v", "action_encoder": "vectors", "model": "linear"},
+            'the model "linear" does not use it',
+        ),
         ({"action_encoder": "vector"}, 'Did you mean "vectors"?'),
     ],
 )
@@ -276,12 +325,16 @@ def told(capfd):
     return lines[0]
 
 
-def test_a_run_by_the_command_keeps_the_files_digest_and_is_resumed_bit_for_bit(tmp_path, tale, file, capfd):
+def test_a_run_by_the_command_keeps_the_files_digest_and_is_resumed_bit_for_bit(
+    tmp_path, tale, file, capfd
+):
     options = ("--vectors", str(file), "--optimiser", "adam")
     assert train(tale, tmp_path / "whole", *options) == 0
     assert train(tale, tmp_path / "run", *options, "--rounds", "1") == 0
     config = json.loads((tmp_path / "run" / "config.json").read_text())
-    assert config["vectors"] == {"sha256": open_vectors(file).digest} and config["settings"]["vectors"] == str(file)
+    assert config["vectors"] == {"sha256": open_vectors(file).digest} and config["settings"][
+        "vectors"
+    ] == str(file)
     config["settings"]["rounds"] = 3
     (tmp_path / "run" / "config.json").write_text(json.dumps(config))
     assert main(resuming(tmp_path / "run")) == 0
@@ -289,33 +342,58 @@ def test_a_run_by_the_command_keeps_the_files_digest_and_is_resumed_bit_for_bit(
     assert main(["evaluate", str(tmp_path / "run"), "--episodes", "3"]) == 0
 
 
-def test_a_run_whose_vectors_are_gone_or_others_says_so_in_one_sentence(tmp_path, tale, file, capfd):
+def test_a_run_whose_vectors_are_gone_or_others_says_so_in_one_sentence(
+    tmp_path, tale, file, capfd
+):
     run = tmp_path / "run"
     assert train(tale, run, "--vectors", str(file)) == 0
     file.rename(tmp_path / "away.txt")
-    commands = (resuming(run), ["evaluate", str(run)], ["ask", str(run), "--state", "x", "--action", "y"])
+    commands = (
+        resuming(run),
+        ["evaluate", str(run)],
+        ["ask", str(run), "--state", "x", "--action", "y"],
+    )
     for command in commands:
         capfd.readouterr()
         assert main(command) == 2
-        assert told(capfd).endswith(f'put it back, or write where it is now into "vectors" of {run / "config.json"}')
+        assert told(capfd).endswith(
+            f'put it back, or write where it is now into "vectors" of {run / "config.json"}'
+        )
     vector_file(tmp_path, vectors=matrix(seed=1))
     for command in commands:
         assert main(command) == 2
-        assert "other word vectors than are in it now: put back the file of that time" in told(capfd)
+        assert "other word vectors than are in it now: put back the file of that time" in told(
+            capfd
+        )
 
 
 CASES = {
     "empty": (b"", "it is empty"),
-    "cut": (b"sea 1 2 3\ngo 1 2", "line 2: it ends there after 2 of 3 numbers: copy or download it again"),
-    "of other dimensions": (b"sea 1 2 3\ngo 1 2\nout 1 2 3\n", "line 2: it has 2 numbers after the word"),
-    "not a number": (b"sea 1 2 3\ngo 1 nan 3\nout 1 2 3\n", 'line 2: number 2 of "go" is not a finite number'),
+    "cut": (
+        b"sea 1 2 3\ngo 1 2",
+        "line 2: it ends there after 2 of 3 numbers: copy or download it again",
+    ),
+    "of other dimensions": (
+        b"sea 1 2 3\ngo 1 2\nout 1 2 3\n",
+        "line 2: it has 2 numbers after the word",
+    ),
+    "not a number": (
+        b"sea 1 2 3\ngo 1 nan 3\nout 1 2 3\n",
+        'line 2: number 2 of "go" is not a finite number',
+    ),
     "no known form": (b"{}\n", "not a known form of word vectors"),
     "no known word": (
         b"zeppelin 1 2 3\nMeer 1 2 3\n",
         "words of the game's actions (go, out, stay …): give word vectors",
     ),
-    "cut binary": (b"2 3\nsea " + bytes(12) + b"\ngo " + bytes(9), "it ends in the middle of word 2 of 2"),
-    "safetensors of something else": (b"\2\0\0\0\0\0\0\0{}", "not word vectors in safetensors: it must hold one 2-D"),
+    "cut binary": (
+        b"2 3\nsea " + bytes(12) + b"\ngo " + bytes(9),
+        "it ends in the middle of word 2 of 2",
+    ),
+    "safetensors of something else": (
+        b"\2\0\0\0\0\0\0\0{}",
+        "not word vectors in safetensors: it must hold one 2-D",
+    ),
 }
 
 
@@ -335,7 +413,13 @@ def test_a_folder_or_no_file_is_refused_by_the_command(tmp_path, tale, capfd):
     assert "there is no such file" in told(capfd)
 
 
-def test_in_a_game_whose_words_are_met_on_the_way_a_file_without_any_of_them_is_told(fork, tmp_path):
+def test_in_a_game_whose_words_are_met_on_the_way_a_file_without_any_of_them_is_told(
+    fork, tmp_path
+):
     (tmp_path / "v").write_bytes(b"zeppelin 1 2 3\nmeer 1 2 3\n")
     with pytest.raises(drrn.InputError, match="it has none of the"):
-        list(drrn.trainer(fork, paper=True, encoder="vectors", vectors=str(tmp_path / "v"), grow=True, **SMALL).train())
+        list(
+            drrn.trainer(
+                fork, paper=True, encoder="vectors", vectors=str(tmp_path / "v"), grow=True, **SMALL
+            ).train()
+        )

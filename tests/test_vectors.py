@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from drrn.errors import InputError
 from drrn.vectors import index as index_module
 from drrn.vectors import open_vectors, source
-from tests.vector_files import FORMS, WORDS, glove, matrix, safetensors, vector_file, word2vec_binary, word2vec_text
+from tests.vector_files import (
+    FORMS,
+    WORDS,
+    glove,
+    matrix,
+    safetensors,
+    vector_file,
+    word2vec_binary,
+    word2vec_text,
+)
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -27,15 +36,24 @@ def test_every_form_gives_the_words_and_vectors_that_were_written(tmp_path, name
 SPELLED = st.text(st.characters(exclude_categories=("C", "Z")), min_size=1, max_size=12)
 
 
-@given(st.lists(SPELLED, min_size=2, max_size=30, unique=True), st.integers(2, 9), st.sampled_from([64, 4096]))
-def test_all_forms_are_equal_whatever_the_words_and_wherever_a_block_ends(tmp_path_factory, words, dimensions, block):
+@given(
+    st.lists(SPELLED, min_size=2, max_size=30, unique=True),
+    st.integers(2, 9),
+    st.sampled_from([64, 4096]),
+)
+def test_all_forms_are_equal_whatever_the_words_and_wherever_a_block_ends(
+    tmp_path_factory, words, dimensions, block
+):
     folder, vectors = tmp_path_factory.mktemp("forms"), matrix(words, dimensions)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(source, "BLOCK", block)
         for name in FORMS:
             opened = open_vectors(vector_file(folder, name, words, vectors))
             assert [opened.rank(word) for word in words] == list(range(len(words)))
-            assert all(np.array_equal(opened.vector(word), row) for word, row in zip(words, vectors, strict=True))
+            assert all(
+                np.array_equal(opened.vector(word), row)
+                for word, row in zip(words, vectors, strict=True)
+            )
 
 
 def test_line_ends_of_any_system_and_a_last_line_without_one_are_read(tmp_path):
@@ -45,7 +63,9 @@ def test_line_ends_of_any_system_and_a_last_line_without_one_are_read(tmp_path):
 
 
 @pytest.mark.parametrize("written", [glove, word2vec_text])
-def test_a_mark_of_utf_8_at_the_beginning_and_blank_lines_at_the_end_are_passed_over(tmp_path, written):
+def test_a_mark_of_utf_8_at_the_beginning_and_blank_lines_at_the_end_are_passed_over(
+    tmp_path, written
+):
     (tmp_path / "v.txt").write_bytes(b"\xef\xbb\xbf" + written(WORDS, matrix()) + b"\n\r\n")
     opened = open_vectors(tmp_path / "v.txt")
     assert len(opened) == len(WORDS) and np.array_equal(opened.vector(WORDS[0]), matrix()[0])
@@ -62,7 +82,11 @@ def test_a_binary_file_without_line_ends_is_read_and_half_precision_is(tmp_path)
 def test_a_word_of_the_file_may_hold_spaces_and_of_two_alike_the_first_counts(tmp_path):
     (tmp_path / "v.txt").write_bytes(b"sea 1 2\nat name@domain 3 4\nat 5 6\nsea 7 8\n. . . 9 10\n")
     opened = open_vectors(tmp_path / "v.txt")
-    assert len(opened) == 5 and opened.vector("at").tolist() == [5, 6] and opened.vector("sea").tolist() == [1, 2]
+    assert (
+        len(opened) == 5
+        and opened.vector("at").tolist() == [5, 6]
+        and opened.vector("sea").tolist() == [1, 2]
+    )
 
 
 # --- words that the file does not have
@@ -87,15 +111,20 @@ def test_an_unknown_word_is_read_in_the_parts_that_the_file_has(tmp_path, word, 
 
 
 @pytest.mark.parametrize(
-    ("word", "parts"), [("don't", ["do", "not"]), ("can't", ["not"]), ("captain's", ["captain"]), ("it'll", ["it"])]
+    ("word", "parts"),
+    [("don't", ["do", "not"]), ("can't", ["not"]), ("captain's", ["captain"]), ("it'll", ["it"])],
 )
-def test_where_the_file_was_not_cut_at_endings_they_are_read_as_what_they_stand_for(tmp_path, word, parts):
+def test_where_the_file_was_not_cut_at_endings_they_are_read_as_what_they_stand_for(
+    tmp_path, word, parts
+):
     words = [word for word in WORDS if "'" not in word]
     assert open_vectors(vector_file(tmp_path, words=words)).parts([word]) == [parts]
 
 
 def test_words_are_weighted_by_their_rank_as_sif_does(tmp_path):
-    opened = open_vectors(vector_file(tmp_path, words=["the", "to", "sea"], vectors=np.eye(3, dtype=np.float32)))
+    opened = open_vectors(
+        vector_file(tmp_path, words=["the", "to", "sea"], vectors=np.eye(3, dtype=np.float32))
+    )
     total = 1 + 1 / 2 + 1 / 3
     shares = [1 / total, 1 / 2 / total, 1 / 3 / total]
     rows, known = opened.weighted(["sea", "the", "nowhere"])
@@ -110,8 +139,13 @@ def test_words_are_weighted_by_their_rank_as_sif_does(tmp_path):
 def test_the_index_takes_twenty_bytes_a_word_whatever_the_dimensions(tmp_path):
     words = [f"word{number}" for number in range(5000)]
     for dimensions in (2, 200):
-        index = open_vectors(vector_file(tmp_path, words=words, vectors=matrix(words, dimensions))).index
-        assert sum(array.nbytes for array in (index.starts, index.order, index.hashes)) == 20 * 5000 + 8
+        index = open_vectors(
+            vector_file(tmp_path, words=words, vectors=matrix(words, dimensions))
+        ).index
+        assert (
+            sum(array.nbytes for array in (index.starts, index.order, index.hashes))
+            == 20 * 5000 + 8
+        )
 
 
 def test_the_index_of_a_large_file_is_kept_until_the_file_changes(tmp_path, monkeypatch):
@@ -139,7 +173,11 @@ def test_words_are_read_anew_when_more_were_asked_for_than_are_kept(tmp_path, mo
 
 # --- bad files
 
-TEXT, BINARY, TENSORS = glove(WORDS, matrix()), word2vec_binary(WORDS, matrix()), safetensors(WORDS, matrix())
+TEXT, BINARY, TENSORS = (
+    glove(WORDS, matrix()),
+    word2vec_binary(WORDS, matrix()),
+    safetensors(WORDS, matrix()),
+)
 LINES = TEXT.splitlines(keepends=True)
 BAD = {
     "empty": (b"", "v.txt: it is empty: give GloVe's text form"),
@@ -186,7 +224,11 @@ def test_a_bad_file_is_refused_in_one_sentence(tmp_path, case):
     path.write_bytes(content)
     with pytest.raises(InputError) as error:
         open_vectors(path)
-    assert message in str(error.value) and str(error.value).startswith(str(path)) and "\n" not in str(error.value)
+    assert (
+        message in str(error.value)
+        and str(error.value).startswith(str(path))
+        and "\n" not in str(error.value)
+    )
 
 
 ONE_WORD = (
@@ -203,7 +245,9 @@ PROMISES = {
 
 
 @pytest.mark.parametrize("promise", PROMISES)
-def test_a_file_of_five_gigabytes_that_holds_nothing_is_refused_in_a_few_megabytes(tmp_path, promise):
+def test_a_file_of_five_gigabytes_that_holds_nothing_is_refused_in_a_few_megabytes(
+    tmp_path, promise
+):
     path = tmp_path / "v.bin"
     with path.open("wb") as file:
         file.write(PROMISES[promise])
@@ -230,13 +274,17 @@ def test_a_file_cut_anywhere_is_refused_or_reads_as_far_as_it_goes(tmp_path_fact
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e99", "x", "1,5"])
 def test_a_number_that_is_none_is_told_with_its_line_when_it_is_asked_for(tmp_path, number):
-    (tmp_path / "v.txt").write_bytes(b"the 1 2 3\n" + f"sea 1 {number} 3\n".encode() + b"go 1 2 3\n")
+    (tmp_path / "v.txt").write_bytes(
+        b"the 1 2 3\n" + f"sea 1 {number} 3\n".encode() + b"go 1 2 3\n"
+    )
     if number in ("x", "1,5"):
         with pytest.raises(InputError, match="line 2"):
             open_vectors(tmp_path / "v.txt").vector("sea")
         return
     opened = open_vectors(tmp_path / "v.txt")
-    with pytest.raises(InputError, match='line 2: number 2 of "sea" is not a finite number: mend it'):
+    with pytest.raises(
+        InputError, match='line 2: number 2 of "sea" is not a finite number: mend it'
+    ):
         opened.vector("sea")
 
 

@@ -56,7 +56,9 @@ class Plain(nn.Module):
         state, action = model.store.states.vocabulary, model.store.actions.vocabulary
         width, weights = model.shape.hidden, model.weights
         self.first, self.second = nn.Linear(len(state), width), nn.Linear(width, width)
-        self.heads = nn.ModuleDict({part: nn.Linear(width, len(action)) for part in ("verb", "object")})
+        self.heads = nn.ModuleDict(
+            {part: nn.Linear(width, len(action)) for part in ("verb", "object")}
+        )
         with torch.no_grad():
             self.first.weight.copy_(model.tables["state"].weight[replica, : len(state)].T)
             self.first.bias.copy_(weights["b1"][replica, 0])
@@ -104,9 +106,14 @@ def test_a_state_whose_encoder_is_no_product_goes_into_the_next_layer_as_it_is()
     model.weights["b2"][:] = 0.25
     pooled = np.tanh([[0.5, -2.0], [1.0, 0.0]]).mean(axis=0)
     h = np.maximum([pooled[0] + 0.25, pooled[1] - pooled[0] + 0.25], 0)
-    parts = [row(model, "verb", "actions", "light").numpy(), row(model, "object", "actions", "lamp").numpy()]
+    parts = [
+        row(model, "verb", "actions", "light").numpy(),
+        row(model, "object", "actions", "lamp").numpy(),
+    ]
     expected = sum(part[:2] @ h + part[2] for part in parts) / 2
-    assert model.q(Pages(np.array([[2]]), np.array([[[2]]]))).item() == pytest.approx(expected, abs=1e-6)
+    assert model.q(Pages(np.array([[2]]), np.array([[[2]]]))).item() == pytest.approx(
+        expected, abs=1e-6
+    )
 
 
 def test_a_command_of_one_word_has_no_object_and_one_of_three_has_the_sum():
@@ -115,7 +122,9 @@ def test_a_command_of_one_word_has_no_object_and_one_of_three_has_the_sum():
     for b, menu in enumerate(MENUS):
         for a, command in enumerate(menu):
             if command >= 0:
-                assert q[b, a].item() == pytest.approx(plain(TEXTS[b], COMMANDS[command]).item(), abs=1e-6)
+                assert q[b, a].item() == pytest.approx(
+                    plain(TEXTS[b], COMMANDS[command]).item(), abs=1e-6
+                )
 
 
 def test_gradients_are_those_of_pytorchs_own_modules():
@@ -127,7 +136,12 @@ def test_gradients_are_those_of_pytorchs_own_modules():
         loss = (model.forward(reading, leaves) * scale).sum()
         gradients = torch.autograd.grad(loss, [*weights, *leaves.vectors])
     own = dict(zip(model.weights, gradients[: len(weights)], strict=True))
-    asked = [(b, a, command) for b, menu in enumerate(MENUS) for a, command in enumerate(menu) if command >= 0]
+    asked = [
+        (b, a, command)
+        for b, menu in enumerate(MENUS)
+        for a, command in enumerate(menu)
+        if command >= 0
+    ]
     sum(plain(TEXTS[b], COMMANDS[command]) * scale[0, b, a] for b, a, command in asked).backward()
     assert torch.allclose(own["W2"][0], plain.second.weight.grad.T, atol=1e-6)
     assert torch.allclose(own["b2"][0, 0], plain.second.bias.grad, atol=1e-6)
@@ -155,7 +169,9 @@ def test_a_replica_is_what_it_is_alone(shape):
 
 def test_many_distinct_commands_and_few_give_the_same_q():
     model = built()
-    alone = model.q(Pages(np.zeros((1, 5), int), np.arange(5).reshape(1, 5, 1)))[0, :, 0]  # five menus of one
+    alone = model.q(Pages(np.zeros((1, 5), int), np.arange(5).reshape(1, 5, 1)))[
+        0, :, 0
+    ]  # five menus of one
     together = model.q(Pages(np.zeros((1, 1), int), np.arange(5).reshape(1, 1, 5)))[0, 0]
     assert torch.allclose(alone, together, atol=1e-6)
 

@@ -32,7 +32,10 @@ def test_the_agent_plays_page_by_page_to_the_end(run, capsys):
 
 
 def test_without_a_terminal_one_game_is_shown_and_another_game_is_said_to_be_one(run, capsys):
-    assert main(["watch", str(run), "--seconds", "0", "--game", "long-watch", "--policy", "softmax"]) == 0
+    assert (
+        main(["watch", str(run), "--seconds", "0", "--game", "long-watch", "--policy", "softmax"])
+        == 0
+    )
     out, error = capsys.readouterr()
     assert out.count("The end") + out.count("The game stops here") == 1
     assert "its play is a guess" in error and error.count("\n") == 1

@@ -25,7 +25,11 @@ number: int = drrn.make("long-watch").reset(0).text  # type: ignore[assignment]
 
 def source_files():
     """Every file of the package, by its place in it."""
-    files = (path for path in (ROOT / "drrn").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    files = (
+        path
+        for path in (ROOT / "drrn").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    )
     return {path.relative_to(ROOT).as_posix() for path in files}
 
 
@@ -37,7 +41,9 @@ def wheel(tmp_path_factory):
     shutil.copytree(ROOT / "tests", copy / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
-    subprocess.run([*PIP, "wheel", *ALONE, "--no-build-isolation", "--wheel-dir", out, copy], check=True)
+    subprocess.run(
+        [*PIP, "wheel", *ALONE, "--no-build-isolation", "--wheel-dir", out, copy], check=True
+    )
     (found,) = out.iterdir()
     return found
 
@@ -53,7 +59,9 @@ def elsewhere(wheel, tmp_path_factory):
 
 def output(elsewhere, *command):
     environment = {**os.environ, "PYTHONPATH": str(elsewhere / "packages")}
-    done = subprocess.run(command, cwd=elsewhere / "work", env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=elsewhere / "work", env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -62,7 +70,12 @@ def test_the_wheel_holds_every_file_of_the_package_and_no_other(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert names == source_files()
-    stories = {"long-watch.twee", "long-watch.toml", "night-market.paraphrases.tsv", "night-market.reworded.tsv"}
+    stories = {
+        "long-watch.twee",
+        "long-watch.toml",
+        "night-market.paraphrases.tsv",
+        "night-market.reworded.tsv",
+    }
     data = {*stories, "examples.toml", "py.typed"}
     assert data <= {name.rpartition("/")[2] for name in names}
 
@@ -71,8 +84,16 @@ def test_the_wheel_needs_numpy_and_pytorch_alone(wheel):
     with zipfile.ZipFile(wheel) as archive:
         (path,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         lines = archive.read(path).decode("utf-8").splitlines()
-    needed = [line.split()[1] for line in lines if line.startswith("Requires-Dist:") and "extra ==" not in line]
-    assert [name.split(">")[0] for name in needed] == ["numpy", "torch", "tomli"]  # the last before Python 3.11
+    needed = [
+        line.split()[1]
+        for line in lines
+        if line.startswith("Requires-Dist:") and "extra ==" not in line
+    ]
+    assert [name.split(">")[0] for name in needed] == [
+        "numpy",
+        "torch",
+        "tomli",
+    ]  # the last before Python 3.11
 
 
 def test_the_installed_command_lists_the_games_and_trains_on_one(elsewhere):
@@ -84,8 +105,13 @@ def test_the_installed_command_lists_the_games_and_trains_on_one(elsewhere):
     assert "long-watch" in told and "night-market" in told
     output(elsewhere, drrn, "train", "long-watch", "--out", "run", *TINY)
     run = elsewhere / "work" / "run"
-    assert json.loads((run / "config.json").read_text(encoding="utf-8"))["game"]["source"] == "long-watch"
-    assert len((run / "evaluations.csv").read_text(encoding="utf-8").splitlines()) == 2  # the names, and one round
+    assert (
+        json.loads((run / "config.json").read_text(encoding="utf-8"))["game"]["source"]
+        == "long-watch"
+    )
+    assert (
+        len((run / "evaluations.csv").read_text(encoding="utf-8").splitlines()) == 2
+    )  # the names, and one round
 
 
 def test_mypy_reads_the_types_of_the_installed_package(wheel, tmp_path):

@@ -3,12 +3,12 @@
 import pytest
 
 from drrn.errors import InputError
-from drrn.games.hosted.hosted_game import HostedGame
-from drrn.games.open_story import NATIVE, StoryOptions, open_story
-from drrn.games.stories.dialects import read_script
-from drrn.games.stories.story import Passage, Story
-from drrn.games.stories.story_game import StoryGame
-from drrn.games.stories.whole import beyond_our_reading
+from drrn.stories.hosted.hosted_game import HostedGame
+from drrn.stories.open_story import NATIVE, StoryOptions, open_story
+from drrn.stories.twine.dialects import read_script
+from drrn.stories.twine.story import Passage, Story
+from drrn.stories.twine.story_game import StoryGame
+from drrn.stories.twine.whole import beyond_our_reading
 from tests.tiny_engine import tiny_story
 
 PLAIN = "You see a door.\n\n[[Open it.|End]]"
@@ -52,7 +52,10 @@ def test_markup_is_left_to_harlowe(text, what):
         ("<<set $x to 1>><<if $x is 1>>One.<<endif>>", ""),
         ("<<set $x to random(1, 6)>><<print $x>>", ""),
         ("<<if $x is 1>>One.<<endif>>", "$x may be read before it is set"),
-        ("<<if visited() is 2>><<set $x to 1>><<endif>><<print $x>>", "$x may be read before it is set"),
+        (
+            "<<if visited() is 2>><<set $x to 1>><<endif>><<print $x>>",
+            "$x may be read before it is set",
+        ),
         ("<<set $x to 1>><<if $x is 1>>One.<<else if $x is 2>>Two.<<endif>>", "the macro else"),
         ('<<display "End">>', "the macro display"),
         ("<<nobr>>One\ntwo<<endnobr>>", "the macro nobr"),
@@ -102,7 +105,14 @@ def test_a_part_with_a_style_of_its_own_is_left_to_the_engine():
 
 
 @pytest.mark.parametrize(
-    "text", ["A <p>paragraph</p>.", "[img[cat.png][End]]", "> A quotation.", "[[Onward->End]]", "[[End<-Onward]]"]
+    "text",
+    [
+        "A <p>paragraph</p>.",
+        "[img[cat.png][End]]",
+        "> A quotation.",
+        "[[Onward->End]]",
+        "[[End<-Onward]]",
+    ],
 )
 def test_what_the_engines_of_twine_1_lay_out_in_their_own_way_is_left_to_them(text):
     assert "has the markup" in beyond(text)
@@ -117,7 +127,9 @@ def test_only_a_story_that_has_an_engine_is_left_to_it(tmp_path):
 
 def test_a_story_that_starts_in_a_passage_that_is_no_page_is_left_to_its_engine(tmp_path):
     page = tmp_path / "tale.html"
-    page.write_text(tiny_story({"StoryInit": "Press [[here->Start]].", "Start": "Here."}), encoding="utf-8")
+    page.write_text(
+        tiny_story({"StoryInit": "Press [[here->Start]].", "Start": "Here."}), encoding="utf-8"
+    )
     game = open_story(page, StoryOptions())
     assert isinstance(game, HostedGame)
     game.close()

@@ -10,14 +10,17 @@ from hypothesis import strategies as st
 
 import drrn
 from drrn.cli import main
-from drrn.games import BUILT_IN, Observation
-from drrn.games.worlds.names import WORLDS
+from drrn.game.contract import Observation
+from drrn.game.make import BUILT_IN
+from drrn.worlds.names import WORLDS
 from drrn.writing import words
 from tests.paper_games import PAPER_GAMES
 from tests.sample_games import Walk
 from tests.small_trainings import SMALL
 
-BEFORE = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")  # what a word was when the published numbers were made
+BEFORE = re.compile(
+    r"[^\W_]+(?:['’][^\W_]+)*"
+)  # what a word was when the published numbers were made
 
 
 @pytest.mark.parametrize(
@@ -37,13 +40,19 @@ BEFORE = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")  # what a word was when the pu
     }.items(),
     ids=lambda each: each if isinstance(each, str) else "",
 )
-def test_marks_stay_with_their_letters_and_scripts_without_spaces_are_cut_into_characters(text, found):
+def test_marks_stay_with_their_letters_and_scripts_without_spaces_are_cut_into_characters(
+    text, found
+):
     assert words(text) == [unicodedata.normalize("NFC", word) for word in found]
 
 
 @given(st.text())
 def test_words_are_the_same_however_accents_were_typed(text):
-    assert words(text) == words(unicodedata.normalize("NFD", text)) == words(unicodedata.normalize("NFC", text))
+    assert (
+        words(text)
+        == words(unicodedata.normalize("NFD", text))
+        == words(unicodedata.normalize("NFC", text))
+    )
 
 
 @given(st.text("aZ9 _'’-—éßñΩж.“”…"))
@@ -77,7 +86,10 @@ def test_a_game_without_words_is_said_to_be_one(model, caplog):
     said = [record.getMessage() for record in caplog.records]
     sides = ["pages", "actions"] if model == "drrn" else []
     assert len(said) == len(sides)
-    assert all(f"signs is a game without words: its {side} hold" in said[at] for at, side in enumerate(sides))
+    assert all(
+        f"signs is a game without words: its {side} hold" in said[at]
+        for at, side in enumerate(sides)
+    )
 
 
 def test_a_story_without_words_can_be_inspected(tmp_path, capsys):

@@ -9,7 +9,9 @@ from tests.sample_games import Walk
 from tests.small_trainings import SMALL, alike
 
 
-@pytest.mark.parametrize("name", ["tests.sample_games:Dice", "tests.sample_games:Walk", "tests.sample_games:fixed_env"])
+@pytest.mark.parametrize(
+    "name", ["tests.sample_games:Dice", "tests.sample_games:Walk", "tests.sample_games:fixed_env"]
+)
 def test_worker_processes_give_the_numbers_of_one_process(name):
     settings = {**SMALL, "rounds": 2, "no_compile": True}
     trainers = [drrn.trainer(name, paper=True, workers=workers, **settings) for workers in (1, 2)]
@@ -43,9 +45,19 @@ def test_an_answer_to_a_question_that_was_given_up_is_not_taken_for_another(tmp_
 
 
 def test_the_online_form_has_workers_too():
-    settings = {**SMALL, "rounds": 1, "no_compile": True, "form": "online", "replicas": 3, "episodes_per_round": 4}
+    settings = {
+        **SMALL,
+        "rounds": 1,
+        "no_compile": True,
+        "form": "online",
+        "replicas": 3,
+        "episodes_per_round": 4,
+    }
     del settings["epochs"]
-    trainers = [drrn.trainer("tests.sample_games:Dice", paper=True, workers=workers, **settings) for workers in (1, 2)]
+    trainers = [
+        drrn.trainer("tests.sample_games:Dice", paper=True, workers=workers, **settings)
+        for workers in (1, 2)
+    ]
     for trainer in trainers:
         list(trainer.train())
     assert alike(*trainers)

@@ -8,12 +8,14 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.cli.typed import meant, told_menu
-from drrn.exact.solve import best, one_slot, policy_score, random_play
-from drrn.games import check_game, check_outcomes, compile_game
-from drrn.games.worlds.errand_world import MISSED, SEEN, ErrandEnd, ErrandState
-from drrn.games.worlds.names import WORLDS
-from drrn.reports.parser import BAG_REACHES
+from drrn.compiled.compile import compile_game
+from drrn.compiled.solve import best, one_slot, policy_score, random_play
+from drrn.game.contract import check_game
+from drrn.game.enumerable import check_outcomes
+from drrn.lab.reports.parser import BAG_REACHES
 from drrn.text import words
+from drrn.worlds.errand_world import MISSED, SEEN, ErrandEnd, ErrandState
+from drrn.worlds.names import WORLDS
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +31,9 @@ def compiled(house):
 def after(house, command, room, errand, *, lit=False):
     """What a command leads to: (chance, state), the descriptions of a room taken together as the first of them."""
     found = {}
-    for chance, state in house.outcomes(ErrandState(room, 0, errand, lit, 0.0), house.commands.index(command)):
+    for chance, state in house.outcomes(
+        ErrandState(room, 0, errand, lit, 0.0), house.commands.index(command)
+    ):
         one = state if isinstance(state, ErrandEnd) else ErrandState(state.room, 0, *state[2:])
         found[one] = found.get(one, 0) + chance
     return {state: pytest.approx(chance) for state, chance in found.items()}
@@ -56,7 +60,11 @@ def test_it_has_more_underlying_states_than_fantasy_world_and_is_small_enough_to
 
 def test_rooms_have_four_long_descriptions_of_many_words(house, compiled):
     lengths = [len(words(text)) for room in house.rooms.values() for text in room.descriptions]
-    assert len(lengths) == 48 == len({text for room in house.rooms.values() for text in room.descriptions})
+    assert (
+        len(lengths)
+        == 48
+        == len({text for room in house.rooms.values() for text in room.descriptions})
+    )
     assert 65 <= np.mean(lengths) <= 76 and min(lengths) >= 60
     assert len({word for text in compiled.texts for word in words(text)}) > 1_000
 
@@ -70,7 +78,14 @@ def test_every_command_of_the_rules_is_one_that_can_be_given(house):
 
 
 def test_ways_lead_back(house):
-    back = {"north": "south", "south": "north", "east": "west", "west": "east", "up": "down", "down": "up"}
+    back = {
+        "north": "south",
+        "south": "north",
+        "east": "west",
+        "west": "east",
+        "up": "down",
+        "down": "up",
+    }
     for room in house.rooms.values():
         for way, there in room.exits.items():
             assert house.rooms[there].exits[back[way]] == room.name
@@ -80,7 +95,9 @@ def test_the_best_play_sees_the_comet_and_returns_9_80(compiled):
     solution = best(compiled, 1.0)
     score = policy_score(compiled, one_slot(compiled, solution.slot), 100)
     assert solution.score == pytest.approx(9.802, abs=0.0005)
-    assert score.endings[[place.passage for place in compiled.endings].index("the comet seen")] > 0.999
+    assert (
+        score.endings[[place.passage for place in compiled.endings].index("the comet seen")] > 0.999
+    )
 
 
 def test_a_player_by_chance_sees_no_comet(compiled):
@@ -90,16 +107,22 @@ def test_a_player_by_chance_sees_no_comet(compiled):
 
 def test_a_player_who_loses_the_order_of_words_cannot_tell_east_from_west(house):
     for one, other in (("east", "west"), ("clock, then globe", "globe, then clock")):
-        texts = [house.look(ErrandState("dome", 0, errand, True, 0.0)).text for errand in (one, other)]
+        texts = [
+            house.look(ErrandState("dome", 0, errand, True, 0.0)).text for errand in (one, other)
+        ]
         assert texts[0] != texts[1] and sorted(words(texts[0])) == sorted(words(texts[1]))
 
 
 def test_what_a_bag_of_words_can_reach_by_one_command_for_each_page(house, compiled):
     """It sees to the clock on one description in four of its room, to the globe likewise, and always turns east."""
     slot, taken = best(compiled, 1.0).slot, {}
-    for state, first, end in zip(range(len(compiled)), compiled.first[:-1], compiled.first[1:], strict=True):
+    for state, first, end in zip(
+        range(len(compiled)), compiled.first[:-1], compiled.first[1:], strict=True
+    ):
         if first < end:
-            taken[compiled.texts[compiled.text[state]]] = compiled.actions[compiled.action[slot[state]]]
+            taken[compiled.texts[compiled.text[state]]] = compiled.actions[
+                compiled.action[slot[state]]
+            ]
     by_chance = {"landing": ["go east"] * 2 + ["go west"] * 2, "clock room": ["turn clock"] + ["go west"] * 3,
                  "library": ["turn globe"] + ["go east"] * 3}  # fmt: skip
     for lit, place in itertools.product((False, True), range(4)):
@@ -109,15 +132,22 @@ def test_what_a_bag_of_words_can_reach_by_one_command_for_each_page(house, compi
             taken[house.look(ErrandState(room, place, errand, lit, 0.0)).text] = commands[place]
         taken[house.look(ErrandState("dome", place, "west", lit, 0.0)).text] = "turn east"
     pairs = zip(compiled.text[compiled.slot_state], compiled.action, strict=True)
-    policy = np.array([taken[compiled.texts[text]] == compiled.actions[action] for text, action in pairs], float)
+    policy = np.array(
+        [taken[compiled.texts[text]] == compiled.actions[action] for text, action in pairs], float
+    )
     score = policy_score(compiled, policy, 100)
     assert score.total == pytest.approx(5.95, abs=0.001)
     seen = score.endings[[place.passage for place in compiled.endings].index("the comet seen")]
-    assert seen == pytest.approx(0.494, abs=0.0005) and BAG_REACHES["comet-house"] == (round(seen, 2), 5.95)
+    assert seen == pytest.approx(0.494, abs=0.0005) and BAG_REACHES["comet-house"] == (
+        round(seen, 2),
+        5.95,
+    )
 
 
 def test_an_errand_pays_a_half_and_the_next_is_drawn(house):
-    assert after(house, "take lantern", "gate", "lantern") == {ErrandState("gate", 0, "fire", False, 0.5): 1}
+    assert after(house, "take lantern", "gate", "lantern") == {
+        ErrandState("gate", 0, "fire", False, 0.5): 1
+    }
     assert after(house, "take crank", "workshop", "crank", lit=True) == {
         ErrandState("workshop", 0, "clock, then globe", True, 0.5): 0.5,
         ErrandState("workshop", 0, "globe, then clock", True, 0.5): 0.5,
@@ -135,7 +165,9 @@ def test_wind_blows_the_lantern_out_in_the_open_one_time_in_four(house):
         ErrandState("courtyard", 0, "crank", True, -0.01): 0.75,
         ErrandState("courtyard", 0, "crank", False, -0.01): 0.25,
     }
-    assert after(house, "light lantern", "kitchen", "crank") == {ErrandState("kitchen", 0, "crank", True, -0.01): 1}
+    assert after(house, "light lantern", "kitchen", "crank") == {
+        ErrandState("kitchen", 0, "crank", True, -0.01): 1
+    }
 
 
 def test_nothing_is_found_in_the_dark(house):
@@ -146,7 +178,9 @@ def test_nothing_is_found_in_the_dark(house):
 
 def test_the_cat_lies_on_the_stair_until_it_is_paid(house):
     assert after(house, "go up", "hall", "cat") == {ErrandState("hall", 0, "cat", False, -0.01): 1}
-    assert after(house, "go up", "hall", "crank") == {ErrandState("landing", 0, "crank", False, -0.01): 1}
+    assert after(house, "go up", "hall", "crank") == {
+        ErrandState("landing", 0, "crank", False, -0.01): 1
+    }
     assert "Kepler" in house.look(ErrandState("hall", 0, "cat", False, 0.0)).text
     assert "Kepler" not in house.look(ErrandState("hall", 0, "crank", False, 0.0)).text
 
@@ -154,7 +188,11 @@ def test_the_cat_lies_on_the_stair_until_it_is_paid(house):
 def test_the_crank_slips_one_time_in_three(house):
     led = after(house, "turn crank", "dome", "dome")
     assert led[ErrandState("dome", 0, "dome", False, -0.01)] == 1 / 3
-    assert led[ErrandState("dome", 0, "east", False, 0.5)] == led[ErrandState("dome", 0, "west", False, 0.5)] == 1 / 3
+    assert (
+        led[ErrandState("dome", 0, "east", False, 0.5)]
+        == led[ErrandState("dome", 0, "west", False, 0.5)]
+        == 1 / 3
+    )
 
 
 def test_the_last_errand_ends_it_either_way(house):
@@ -163,8 +201,12 @@ def test_the_last_errand_ends_it_either_way(house):
 
 
 def test_what_makes_no_sense_costs_a_tenth_and_what_is_in_vain_a_hundredth(house):
-    assert after(house, "read pump", "hall", "cat") == {ErrandState("hall", 0, "cat", False, -0.1): 1}
-    assert after(house, "read portrait", "hall", "cat") == {ErrandState("hall", 0, "cat", False, -0.01): 1}
+    assert after(house, "read pump", "hall", "cat") == {
+        ErrandState("hall", 0, "cat", False, -0.1): 1
+    }
+    assert after(house, "read portrait", "hall", "cat") == {
+        ErrandState("hall", 0, "cat", False, -0.01): 1
+    }
 
 
 # --- by name, at the terminal, in training
@@ -201,11 +243,18 @@ def test_a_command_is_known_by_the_beginnings_of_its_words(typed, means):
 
 def test_articles_count_where_they_alone_tell_two_actions_apart():
     menu = ["Open the door.", "Open a door."]
-    assert [meant(typed, menu) for typed in ("open a door.", "open door", "o d")] == [[1], [0, 1], [0, 1]]
+    assert [meant(typed, menu) for typed in ("open a door.", "open door", "o d")] == [
+        [1],
+        [0, 1],
+        [0, 1],
+    ]
 
 
 def test_a_long_menu_is_told_as_verbs_and_objects_where_it_is_their_product():
-    assert told_menu(["go up", "take up", "take cat", "go cat"]) == ["verbs: go, take", "objects: cat, up"]
+    assert told_menu(["go up", "take up", "take cat", "go cat"]) == [
+        "verbs: go, take",
+        "objects: cat, up",
+    ]
     assert told_menu(["go up", "wait"]) == ["go up, wait"]
 
 
@@ -216,14 +265,27 @@ def test_a_person_types_commands(capsys, monkeypatch, home):
     told = capsys.readouterr().out
     assert "verbs: eat, exercise, go, sleep, watch" in told and "  1 " not in told
     assert '"g" may be go apple, go bed' in told and 'No such command: "fly".' in told
-    assert 'No such command: "5".' in told and told.count("paid") == 1  # no number, no look and no help is a command
-    assert told.count("verbs: eat") == 4  # on the first page, by look, by help, and on the first page again
+    assert (
+        'No such command: "5".' in told and told.count("paid") == 1
+    )  # no number, no look and no help is a command
+    assert (
+        told.count("verbs: eat") == 4
+    )  # on the first page, by look, by help, and on the first page again
     assert "Your last command paid -0.01." in told and "One step back." in told
 
 
 def test_of_a_long_menu_the_taken_command_alone_is_shown(capsys, home):
-    assert main(["play", "home-world", "--policy", "random", "--episodes", "1", "--show", "--seed", "1"]) == 0
-    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  ") and "reward" not in line]
+    assert (
+        main(
+            ["play", "home-world", "--policy", "random", "--episodes", "1", "--show", "--seed", "1"]
+        )
+        == 0
+    )
+    lines = [
+        line
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith("  ") and "reward" not in line
+    ]
     assert 1 <= len(lines) <= 20 and all(line.startswith("  → ") for line in lines)
 
 

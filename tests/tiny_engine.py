@@ -32,7 +32,9 @@ ENGINE = r"""
 """
 
 
-def tiny_story(passages: Mapping[str, str], *, script: str = "", style: str = "", body: str = "") -> str:
+def tiny_story(
+    passages: Mapping[str, str], *, script: str = "", style: str = "", body: str = ""
+) -> str:
     """A published file of the tiny format; it begins with the first passage."""
     told = "".join(
         f'<tw-passagedata name="{escape(name)}" tags="">{escape(text)}</tw-passagedata>'

@@ -3,7 +3,7 @@
 import re
 
 from benchmarks.twins import compare
-from drrn.games.open_story import HOSTED, NATIVE, StoryOptions, open_story
+from drrn.stories.open_story import HOSTED, NATIVE, StoryOptions, open_story
 
 DATA = ':: StoryData\n{"format": "SugarCube", "format-version": "2"}\n\n'
 # What SugarCube 2 has under another name.

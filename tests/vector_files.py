@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 
-from drrn.training.tensor_file import NAMES
+from drrn.runs.tensor_file import NAMES
 
 # In the order of their frequency, as such files are; the parts that GloVe's tokeniser makes are among them.
 WORDS = (
@@ -20,7 +20,10 @@ def matrix(words=WORDS, dimensions=6, seed=0):
 
 
 def glove(words, vectors, end="\n"):
-    lines = [f"{word} {' '.join(map(str, row))}" for word, row in zip(words, vectors.tolist(), strict=True)]
+    lines = [
+        f"{word} {' '.join(map(str, row))}"
+        for word, row in zip(words, vectors.tolist(), strict=True)
+    ]
     return (end.join(lines) + end).encode()
 
 
@@ -32,7 +35,8 @@ def word2vec_text(words, vectors):
 
 def word2vec_binary(words, vectors, end=b"\n"):
     entries = [
-        word.encode() + b" " + row.astype("<f4").tobytes() + end for word, row in zip(words, vectors, strict=True)
+        word.encode() + b" " + row.astype("<f4").tobytes() + end
+        for word, row in zip(words, vectors, strict=True)
     ]
     return f"{len(words)} {vectors.shape[1]}\n".encode() + b"".join(entries)
 

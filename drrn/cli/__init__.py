@@ -51,11 +51,15 @@ class Parser(argparse.ArgumentParser):
 
 
 def parser() -> Parser:
-    root = Parser(prog="drrn", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    root = Parser(
+        prog="drrn", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     root.add_argument("-V", "--version", action="version", version=f"drrn {drrn.__version__}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", dest="command")
-    playing, runs_kept = (games, formats, play, scores), (runs, compare, watch, sharing)
-    agents, authors = (train, evaluate, ask, sweep), (inspect, test, annotate, serve)
+    playing = (games, formats, play, scores)
+    runs_kept = (runs, compare, watch, sharing)
+    agents = (train, evaluate, ask, sweep)
+    authors = (inspect, test, annotate, serve)
     for room in (*playing, *agents, *runs_kept, *authors, reproduce, report):
         room.add_command(commands)
     return root
@@ -81,7 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 128 + signal.SIGPIPE
     except MemoryError as error:
         print(
-            f"drrn: not enough memory: choose smaller sizes, or fewer episodes or replicas ({error})", file=sys.stderr
+            f"drrn: not enough memory: choose smaller sizes, or fewer episodes or replicas ({error})",
+            file=sys.stderr,
         )
         return 2
     except OSError as error:
@@ -95,5 +100,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _visible_message(record: logging.LogRecord) -> bool:
     """A warning may quote a story: it is shown without what steers a terminal."""
-    record.msg, record.args = visible(record.getMessage()), ()
+    record.msg = visible(record.getMessage())
+    record.args = ()
     return True

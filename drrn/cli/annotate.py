@@ -8,14 +8,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from drrn.authoring.sampled_games import GAMES, sampled_play
-from drrn.authoring.survey import Ending, Survey, endings_played, survey
-from drrn.cli.show import add_game_options, add_limit, counted, games_progress, one_line, open_game, states_progress
+from drrn.cli.show import (
+    add_game_options,
+    add_limit,
+    counted,
+    games_progress,
+    one_line,
+    open_game,
+    states_progress,
+)
 from drrn.errors import InputError
-from drrn.games.optional import title_of
-from drrn.games.stories.authored import Authored, authored
-from drrn.games.stories.beginnings import Beginnings
-from drrn.games.stories.script import DEFAULT_ANSWER
+from drrn.game.optional import title_of
+from drrn.stories.playtest.sampled_games import GAMES, sampled_play
+from drrn.stories.playtest.survey import Ending, Survey, endings_played, survey
+from drrn.stories.twine.authored import Authored, authored
+from drrn.stories.twine.beginnings import Beginnings
+from drrn.stories.twine.script import DEFAULT_ANSWER
 from drrn.writing import visible_json
 
 RANDOM_SECONDS = 10  # of random games, where not every state was visited
@@ -29,7 +37,9 @@ def add_command(commands: Any) -> None:
         "and last sentence. Fill in the rewards; an existing file is never overwritten.",
     )
     add_game_options(command)
-    command.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: beside the story)")
+    command.add_argument(
+        "--out", type=Path, metavar="FILE", help="where to write (default: beside the story)"
+    )
     add_limit(command)
     command.set_defaults(run=run)
 
@@ -48,10 +58,14 @@ def run(options: argparse.Namespace) -> None:
         raise InputError(f"{path}: cannot be written: {error.strerror}") from error
     beside = path.resolve().parent in story.resolve().parents
     then = f"drrn play {path}{'' if beside else ' --outside'}"  # a TOML whose story lies elsewhere is opened when asked
-    print(f"{path}: {counted(len(found.endings), 'ending')}; fill in what each is worth, then: {then}")
+    print(
+        f"{path}: {counted(len(found.endings), 'ending')}; fill in what each is worth, then: {then}"
+    )
     if not found.complete:
         by = f" ({played:,} of these by {RANDOM_SECONDS} seconds of random games)" if played else ""
-        print(f"Not every page was seen{by}: drrn test {path} looks for endings that are not listed")
+        print(
+            f"Not every page was seen{by}: drrn test {path} looks for endings that are not listed"
+        )
 
 
 def _searched(game: Authored, options: argparse.Namespace) -> tuple[Survey, int]:
@@ -60,7 +74,9 @@ def _searched(game: Authored, options: argparse.Namespace) -> tuple[Survey, int]
     progress = games_progress(GAMES)
     play = None if found.complete else sampled_play(game, seconds=RANDOM_SECONDS, progress=progress)
     known = {(ending.passage, ending.rule) for ending in found.endings}
-    more = [e for e in endings_played(game, play) if (e.passage, e.rule) not in known] if play else []
+    more = (
+        [e for e in endings_played(game, play) if (e.passage, e.rule) not in known] if play else []
+    )
     return replace(found, endings=[*found.endings, *more]), len(more)
 
 
@@ -78,15 +94,24 @@ def annotation(game: Authored, found: Survey, story: str) -> str:
             '# ends = { contains = "THE END" }  # if pages that end the story still offer links, say how they look'
         )
     if game.rules.restart is None and (taken := _begin_again(game, found)):
-        lines.append(f"# restart = []  # if these are choices, not links that begin the story again: {taken}")
+        lines.append(
+            f"# restart = []  # if these are choices, not links that begin the story again: {taken}"
+        )
     if not found.complete:
-        lines.append(f"# Only {found.states:,} states were visited: drrn test looks for more endings than these.")
+        lines.append(
+            f"# Only {found.states:,} states were visited: drrn test looks for more endings than these."
+        )
     names = sorted(game.asked)
     if names:
         answers = [f"{_quoted(name)} = {_quoted(DEFAULT_ANSWER)}" for name in names]
         lines += ["", "[inputs]  # what to answer where the story asks", *answers]
     for ending in sorted(found.endings, key=lambda ending: (ending.rule or 10**9, ending.passage)):
-        lines += ["", "[[ending]]", f"# … {_printable(one_line(ending.last_words))}", *_conditions(game, found, ending)]
+        lines += [
+            "",
+            "[[ending]]",
+            f"# … {_printable(one_line(ending.last_words))}",
+            *_conditions(game, found, ending),
+        ]
         lines.append(f"reward = {ending.reward:g}")
     return "\n".join(lines) + "\n"
 

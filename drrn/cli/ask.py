@@ -10,19 +10,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.authoring.survey import last_words
 from drrn.cli.show import one_line, positive, table
+from drrn.compiled.history import with_history
 from drrn.errors import InputError
-from drrn.games import Game, Observation
-from drrn.games.history import with_history
-from drrn.games.optional import is_stopped
+from drrn.game.contract import Game, Observation
+from drrn.game.optional import is_stopped
+from drrn.stories.playtest.survey import last_words
 from drrn.text import words
 from drrn.writing import visible_json
 
 if TYPE_CHECKING:
-    from drrn.training.agent import Agent, Attention
+    from drrn.runs.agent import Agent, Attention
 
-MARKED, MOST_WORDS = 1.5, 5  # a word is marked from so many times its share on; so many are listed
+# a word is marked from so many times its share on; so many are listed
+MARKED = 1.5
+MOST_WORDS = 5
 
 QValues = dict[str, list[float]]  # of each action, best first: one for each replica
 
@@ -38,21 +40,29 @@ def add_command(commands: Any) -> None:
     command.add_argument("agent", type=Path, metavar="RUN", help="the folder of a run")
     command.add_argument("--state", help="the text of the page")
     command.add_argument("--action", action="append", help="the text of an action (give several)")
-    command.add_argument("--examples", type=positive, metavar="N", help="N Q-values along games that the agent plays")
     command.add_argument(
-        "--attention", action="store_true", help="show the attention weights of the words (encoder attention)"
+        "--examples", type=positive, metavar="N", help="N Q-values along games that the agent plays"
     )
-    command.add_argument("--json", action="store_true", help="print each replica's Q-values as JSON")
+    command.add_argument(
+        "--attention",
+        action="store_true",
+        help="show the attention weights of the words (encoder attention)",
+    )
+    command.add_argument(
+        "--json", action="store_true", help="print each replica's Q-values as JSON"
+    )
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    from drrn.training.loading import game_of, load_agent
+    from drrn.runs.loading import game_of, load_agent
 
     if options.examples is None and (options.state is None or not options.action):
         raise InputError("give a --state and one or more --action, or --examples N")
     if options.attention and options.examples is not None:
-        raise InputError("--attention shows the words of a --state and its --action texts: leave out --examples")
+        raise InputError(
+            "--attention shows the words of a --state and its --action texts: leave out --examples"
+        )
     agent = load_agent(options.agent)
     if options.examples is not None:
         pages = list(_examples(agent, game_of(options.agent), options.examples))
@@ -77,7 +87,10 @@ def _asked(agent: Agent, state: str, actions: Sequence[str]) -> QValues:
 
 def _rows(q: QValues) -> list[list[object]]:
     """Mean over replicas, how far they differ, and the action."""
-    return [[statistics.fmean(each), f"± {statistics.pstdev(each):.2f}", action] for action, each in q.items()]
+    return [
+        [statistics.fmean(each), f"± {statistics.pstdev(each):.2f}", action]
+        for action, each in q.items()
+    ]
 
 
 def _carried(action: str, found: Attention) -> str:
@@ -88,7 +101,9 @@ def _carried(action: str, found: Attention) -> str:
             least = MARKED / len(shares)
             text = " ".join(_marked(word) if share >= least else word for word, share in shares)
             first = sorted(shares, key=lambda each: -each[1])[:MOST_WORDS]
-            lines.append(f"  {side}: {text}\n    {', '.join(f'{word} {share:.0%}' for word, share in first)}")
+            lines.append(
+                f"  {side}: {text}\n    {', '.join(f'{word} {share:.0%}' for word, share in first)}"
+            )
     return "\n".join(lines)
 
 
@@ -121,6 +136,13 @@ def _told(page: Observation, q: QValues) -> str:
 def _warn_of_unknown_texts(agent: Agent, state: str, actions: Sequence[str]) -> None:
     store = agent.model.store
     sides = [(store.states, state), *((store.actions, action) for action in actions)]
-    unknown = [f'"{text}"' for texts, text in sides if texts.vocabulary.numbers.keys().isdisjoint(words(text))]
+    unknown = [
+        f'"{text}"'
+        for texts, text in sides
+        if texts.vocabulary.numbers.keys().isdisjoint(words(text))
+    ]
     if unknown:
-        print(f"the agent knows no word of {', '.join(unknown)}: it reads nothing there", file=sys.stderr)
+        print(
+            f"the agent knows no word of {', '.join(unknown)}: it reads nothing there",
+            file=sys.stderr,
+        )

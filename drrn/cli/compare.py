@@ -15,8 +15,8 @@ from drrn.errors import InputError
 from drrn.writing import visible, visible_json
 
 if TYPE_CHECKING:
-    from drrn.training.comparison import ComparedRun
-    from drrn.training.reference_scores import ReferenceScores
+    from drrn.runs.comparison import ComparedRun
+    from drrn.runs.reference_scores import ReferenceScores
 
 DESCRIPTION = """Draw the learning curves of runs of one game together, with random play and the best possible, and
 print their scores: mean and standard deviation over seeds (a run's replicas are its seeds), and how much higher each
@@ -28,15 +28,30 @@ def add_command(commands: Any) -> None:
     command = commands.add_parser(
         "compare", help="draw runs together, and test how they differ", description=DESCRIPTION
     )
-    command.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="folders of runs; the first is compared to")
     command.add_argument(
-        "--policy", choices=POLICIES, default="softmax", help="whose scores are compared (default: softmax)"
+        "runs",
+        type=Path,
+        nargs="+",
+        metavar="RUN",
+        help="folders of runs; the first is compared to",
     )
     command.add_argument(
-        "--measure", choices=("final_reward", "return"), default="final_reward", help="(default: final_reward)"
+        "--policy",
+        choices=POLICIES,
+        default="softmax",
+        help="whose scores are compared (default: softmax)",
     )
     command.add_argument(
-        "--round", type=positive, metavar="N", help="compare after this round (default: the last of each run)"
+        "--measure",
+        choices=("final_reward", "return"),
+        default="final_reward",
+        help="(default: final_reward)",
+    )
+    command.add_argument(
+        "--round",
+        type=positive,
+        metavar="N",
+        help="compare after this round (default: the last of each run)",
     )
     command.add_argument(
         "--out", type=Path, metavar="NAME",
@@ -48,10 +63,17 @@ def add_command(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from drrn.training.comparison import open_runs, references_of
+    from drrn.runs.comparison import open_runs, references_of
 
-    paths = [] if options.no_plot else _new_files(options.out) if options.out else _free_files("compare")
-    runs, measure = open_runs(options.runs), f"{options.policy}_{options.measure}"
+    paths = (
+        []
+        if options.no_plot
+        else _new_files(options.out)
+        if options.out
+        else _free_files("compare")
+    )
+    runs = open_runs(options.runs)
+    measure = f"{options.policy}_{options.measure}"
     rows = _rows(runs, measure, options.round)
     scores = references_of(options.runs)
     random, best = _references(scores, options.measure)
@@ -61,7 +83,10 @@ def run(options: argparse.Namespace) -> None:
     else:
         print(_told(rows, random, best))
     if len({row["episodes_played"] for row in rows}) > 1:
-        print("the runs played different numbers of episodes: --round compares them after one round", file=sys.stderr)
+        print(
+            "the runs played different numbers of episodes: --round compares them after one round",
+            file=sys.stderr,
+        )
     if not options.no_plot:
         _draw(runs, measure, (random, best), paths, to=sys.stderr if options.json else sys.stdout)
 
@@ -72,7 +97,9 @@ def _new_files(name: Path) -> list[Path]:
     paths = _drawings(name)
     for path in paths:
         if path.exists():
-            raise InputError(f"{path}: it exists and is left as it is: give another name by --out, or --no-plot")
+            raise InputError(
+                f"{path}: it exists and is left as it is: give another name by --out, or --no-plot"
+            )
     return paths
 
 
@@ -89,14 +116,17 @@ def _drawings(name: Path) -> list[Path]:
 
 def _rows(runs: list[ComparedRun], measure: str, number: int | None) -> list[dict[str, Any]]:
     """Each run's scores, and how it differs from the first."""
-    from drrn.training.comparison import difference_of
+    from drrn.runs.comparison import difference_of
 
     rows: list[dict[str, Any]] = []
     first: list[float] = []
     for each in runs:
-        at, settings = number or each.rounds, each.config["settings"]
+        at = number or each.rounds
+        settings = each.config["settings"]
         if at > each.rounds:
-            raise InputError(f"{each.run}: it has finished {each.rounds} rounds, so there is no round {at}")
+            raise InputError(
+                f"{each.run}: it has finished {each.rounds} rounds, so there is no round {at}"
+            )
         scores = each.scores(measure, at)
         row = {
             "run": each.run,
@@ -111,7 +141,12 @@ def _rows(runs: list[ComparedRun], measure: str, number: int | None) -> list[dic
         }
         if rows:
             found = difference_of(first, scores)
-            row |= {"difference": found.mean, "low": found.low, "high": found.high, "clear": found.clear}
+            row |= {
+                "difference": found.mean,
+                "low": found.low,
+                "high": found.high,
+                "clear": found.clear,
+            }
         else:
             first = scores
         rows.append(row)
@@ -128,7 +163,17 @@ def _references(scores: ReferenceScores | None, measure: str) -> tuple[float | N
 
 
 def _told(rows: list[dict[str, Any]], random: float | None, best: float | None) -> str:
-    header = ["run", "model", "seeds", "round", "mean", "sd", "difference", "95 % interval", "clear"]
+    header = [
+        "run",
+        "model",
+        "seeds",
+        "round",
+        "mean",
+        "sd",
+        "difference",
+        "95 % interval",
+        "clear",
+    ]
     cells = [[*(row[name] for name in header[:6]), *_difference(row)] for row in rows]
     for name, value in (("random play", random), ("best possible", best)):
         cells.append([name, None, None, None, value, None, None, None, None])
@@ -139,13 +184,21 @@ def _difference(row: dict[str, Any]) -> list[object]:
     if row.get("low") is None:
         why = "one seed" if "difference" in row else None
         return [row.get("difference"), why, None]
-    return [row["difference"], f"{row['low']:.2f} to {row['high']:.2f}", "yes" if row["clear"] else "no"]
+    return [
+        row["difference"],
+        f"{row['low']:.2f} to {row['high']:.2f}",
+        "yes" if row["clear"] else "no",
+    ]
 
 
 def _draw(
-    runs: list[ComparedRun], measure: str, known: tuple[float | None, float | None], paths: list[Path], to: Any
+    runs: list[ComparedRun],
+    measure: str,
+    known: tuple[float | None, float | None],
+    paths: list[Path],
+    to: Any,
 ) -> None:
-    from drrn.training.curve import draw_curves
+    from drrn.runs.curve import draw_curves
 
     try:
         draw_curves([(each.label, each.rows, each.episodes_per_round) for each in runs], measure,

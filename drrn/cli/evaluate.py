@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from drrn.cli.show import POLICIES, positive, table
 from drrn.errors import InputError
-from drrn.games import Game, Recipe, recipe_for
+from drrn.game.contract import Game
+from drrn.game.make import GameSpec, spec_for
 from drrn.writing import counted, visible_json
 
 if TYPE_CHECKING:
-    from drrn.training.agent import Agent
+    from drrn.runs.agent import Agent
 
 EXACT = ("softmax", "greedy")  # what best does depends on the pages shown before, so it is sampled
 Figures = dict[str, list[dict[str, Any]]]  # by each policy, of each replica
@@ -40,27 +41,40 @@ def add_command(commands: Any) -> None:
         help="softmax plays as in training; greedy always takes the best action; best does so on a page that is new in "
              "the game, and on one that was shown before plays by softmax (default: each of them)",
     )  # fmt: skip
-    command.add_argument("--workers", type=positive, default=1, help="processes that step a slow game (default: 1)")
-    command.add_argument("--episodes", type=positive, default=1000, help="games of each replica (default: %(default)s)")
     command.add_argument(
-        "--exact", action="store_true", help="exact expected scores instead of sampled games (not for the policy best)"
+        "--workers", type=positive, default=1, help="processes that step a slow game (default: 1)"
+    )
+    command.add_argument(
+        "--episodes",
+        type=positive,
+        default=1000,
+        help="games of each replica (default: %(default)s)",
+    )
+    command.add_argument(
+        "--exact",
+        action="store_true",
+        help="exact expected scores instead of sampled games (not for the policy best)",
     )
     command.add_argument("--json", action="store_true", help="print each replica's figures as JSON")
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    from drrn.training.loading import load_agent, read_config, recipe_of_run
+    from drrn.runs.loading import load_agent, read_config, recipe_of_run
 
     policies = options.policy or POLICIES
     if options.exact and not set(policies) & set(EXACT):
         raise InputError(
             "what best scores can only be sampled, since it depends on the pages shown before: leave --exact out"
         )
-    agent, config = load_agent(options.agent), read_config(options.agent)
+    agent = load_agent(options.agent)
+    config = read_config(options.agent)
     if options.game:
-        choices = {"paraphrased": options.paraphrased, "outside": config["game"].get("outside", True)}
-        recipe = recipe_for(options.game, lenient=config["game"]["lenient"], **choices)
+        choices = {
+            "paraphrased": options.paraphrased,
+            "outside": config["game"].get("outside", True),
+        }
+        recipe = spec_for(options.game, lenient=config["game"]["lenient"], **choices)
     else:
         recipe = replace(recipe_of_run(options.agent, config), paraphrased=options.paraphrased)
     game = recipe.open()
@@ -96,7 +110,10 @@ def _endings(figures: Figures) -> list[list[object]]:
     for share, rows in zip(shares, figures.values(), strict=True):
         for row in rows:
             share.update({name: part / len(rows) for name, part in row["endings"].items()})
-    names = sorted({name for share in shares for name in share}, key=lambda name: [-share[name] for share in shares])
+    names = sorted(
+        {name for share in shares for name in share},
+        key=lambda name: [-share[name] for share in shares],
+    )
     return [
         [*(f"{share[name]:.1%}" for share in shares), name]
         for name in names
@@ -105,7 +122,7 @@ def _endings(figures: Figures) -> list[list[object]]:
 
 
 def _figures(
-    agent: Agent, game: Game, recipe: Recipe, policy: str, options: argparse.Namespace
+    agent: Agent, game: Game, recipe: GameSpec, policy: str, options: argparse.Namespace
 ) -> list[dict[str, Any]]:
     """Each replica's, computed where that is asked for and possible, else sampled."""
     if options.exact and policy in EXACT:
@@ -116,7 +133,9 @@ def _figures(
         s = e.summary
         values = (s.mean_final_reward, s.mean_return, s.mean_steps, e.stopped)
         shares = {name: count / s.episodes for name, count in s.endings.items()}
-        rows.append({"replica": e.replica, **dict(zip(MEASURES, values, strict=True)), "endings": shares})
+        rows.append(
+            {"replica": e.replica, **dict(zip(MEASURES, values, strict=True)), "endings": shares}
+        )
     return rows
 
 
@@ -128,5 +147,11 @@ def _exact(agent: Agent, game: Game, policy: str) -> list[dict[str, Any]]:
         for place, share in zip(compiled.endings, s.endings.tolist(), strict=True):
             shares[place.passage] += share
         values = (s.final_reward, s.total, s.steps, 1 - float(s.endings.sum()))
-        rows.append({"replica": replica, **dict(zip(MEASURES, values, strict=True)), "endings": dict(shares)})
+        rows.append(
+            {
+                "replica": replica,
+                **dict(zip(MEASURES, values, strict=True)),
+                "endings": dict(shares),
+            }
+        )
     return rows

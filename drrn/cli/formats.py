@@ -9,7 +9,14 @@ from typing import Any
 
 from drrn.cli.show import table
 from drrn.errors import InputError
-from drrn.games.formats.kept import HOW, WHERE, KeptFormat, add_formats, formats_folder, kept_formats
+from drrn.stories.formats.kept import (
+    HOW,
+    WHERE,
+    KeptFormat,
+    add_formats,
+    formats_folder,
+    kept_formats,
+)
 
 
 def add_command(commands: Any) -> None:
@@ -30,8 +37,12 @@ def add_command(commands: Any) -> None:
         "by side. Give a file format.js as Twine has it, or a folder to be searched for such files. The files are "
         f"copied and read, never run. {WHERE}.",
     )
-    add.add_argument("path", type=Path, metavar="FILE_OR_FOLDER", help="a format.js, or a folder that holds some")
-    add.add_argument("--replace", action="store_true", help="take a file in place of another of the same version")
+    add.add_argument(
+        "path", type=Path, metavar="FILE_OR_FOLDER", help="a format.js, or a folder that holds some"
+    )
+    add.add_argument(
+        "--replace", action="store_true", help="take a file in place of another of the same version"
+    )
     add.set_defaults(run=run_add_formats)
 
 
@@ -40,7 +51,12 @@ def run(options: argparse.Namespace) -> None:
     if not kept:
         print(f"no story formats in {formats_folder()} yet: add some by {HOW}")
         return
-    print(table([[_name(one), one.version, one.path] for one in kept], header=["name", "version", "file"]))
+    print(
+        table(
+            [[_name(one), one.version, one.path] for one in kept],
+            header=["name", "version", "file"],
+        )
+    )
 
 
 def _name(kept: KeptFormat) -> str:

@@ -6,16 +6,17 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from drrn.authoring.survey import compiled_survey
 from drrn.cli.show import table
+from drrn.compiled.compile import MOST_STATES, compile_game
 from drrn.errors import InputError
-from drrn.games import BUILT_IN, Game, compile_game, make
-from drrn.games.authors import place, sources, text_world
-from drrn.games.compiled.compile import MOST_STATES
-from drrn.games.optional import title_of
-from drrn.games.suites import SUITES, has_java, suites_cure
-from drrn.games.worlds.names import WORLDS
+from drrn.game.contract import Game
+from drrn.game.make import BUILT_IN, WORLDS, make
+from drrn.game.optional import title_of
+from drrn.lab.authors import sources, text_world
 from drrn.registry import GROUPS, registered
+from drrn.stories import added as place
+from drrn.stories.playtest.survey import compiled_survey
+from drrn.suites import SUITES, has_java, suites_cure
 
 
 def add_command(commands: Any) -> None:
@@ -46,7 +47,9 @@ def add_command(commands: Any) -> None:
         help="rewards as the published code pays them: 0 for the ending worth +10 that it never recognises, and no "
         "step reward in Saving John",
     )
-    add.add_argument("--altered", action="store_true", help="accept files that differ from those published")
+    add.add_argument(
+        "--altered", action="store_true", help="accept files that differ from those published"
+    )
     add.set_defaults(run=run_add)
 
 
@@ -54,9 +57,16 @@ def run(options: argparse.Namespace) -> None:
     if options.suites:
         print(told_suites())
         return
-    added, original = place.origin(), text_world.added_home_world()
-    rows, notes = [], []
-    names = [*BUILT_IN, *WORLDS, *([text_world.ORIGINAL] if original else []), *(place.NAMES if added else [])]
+    added = place.origin()
+    original = text_world.added_home_world()
+    rows = []
+    notes = []
+    names = [
+        *BUILT_IN,
+        *WORLDS,
+        *([text_world.ORIGINAL] if original else []),
+        *(place.NAMES if added else []),
+    ]
     for name in names:
         rows.append([name, *_told(make(name))])
     for name in sorted(set(registered("game")) - {*names, text_world.ORIGINAL, *place.NAMES}):
@@ -66,8 +76,14 @@ def run(options: argparse.Namespace) -> None:
             notes.append(str(error))
     print(table(rows, header=["name", "title", "kind", "transitions", "pages", "endings"]))
     papers = " and ".join(place.NAMES)
-    print(f"\n{papers}: {f'from {sources.REPOSITORY}, {added}' if added else f'not yet here: {sources.HOW}'}")
-    where = f"from {text_world.WORLD_REPOSITORY}, {_told_file(original)}" if original else "not yet here: "
+    print(
+        f"\n{papers}: {f'from {sources.REPOSITORY}, {added}' if added else f'not yet here: {sources.HOW}'}"
+    )
+    where = (
+        f"from {text_world.WORLD_REPOSITORY}, {_told_file(original)}"
+        if original
+        else "not yet here: "
+    )
     print(f"{text_world.ORIGINAL}: {where}{'' if original else text_world.WORLD_HOW}")
     for note in notes:
         print(f"registered as {GROUPS['game']}, but cannot be opened: {note}")
@@ -91,28 +107,43 @@ def _told_file(added: dict[str, Any]) -> str:
 def told_suites() -> str:
     """Each suite with its version, a game's name, and how its episodes repeat; then the command for what is missing."""
     suites = SUITES.values()
-    rows = [[suite.title, suite.version or "not installed", f"{suite.name}:{suite.example}"] for suite in suites]
+    rows = [
+        [suite.title, suite.version or "not installed", f"{suite.name}:{suite.example}"]
+        for suite in suites
+    ]
     lines = [table(rows, header=["suite", "installed", "a game's name"])]
     lines += ["", *(f"{suite.title}: {suite.repeats}." for suite in suites), ""]
     lines.append(f"Java: {'installed' if has_java() else 'not installed'}, needed by "
                  f"{' and '.join(suite.title for suite in suites if suite.java)}.")  # fmt: skip
     cure = suites_cure()
     lines.append(f"To install the rest: {cure}" if cure else "All are installed.")
-    return "\n".join([*lines, "Options of their games, and what is measured of each: docs/suites.md"])
+    return "\n".join(
+        [*lines, "Options of their games, and what is measured of each: docs/suites.md"]
+    )
 
 
 def run_add(options: argparse.Namespace) -> None:
-    from drrn.games.authors.install import add_games
+    from drrn.lab.authors.install import add_games
 
     if text_world.is_text_world(options.path):
         if options.as_published:
             raise InputError("--as-published is for the paper's games: leave it out")
         sha256, written = text_world.add_home_world(options.path, altered=options.altered)
-        print(f"{text_world.ORIGINAL}: {'installed' if written else 'already installed'}: file {sha256[:12]}")
+        print(
+            f"{text_world.ORIGINAL}: {'installed' if written else 'already installed'}: file {sha256[:12]}"
+        )
         return
     before = place.origin_if_sound()
-    made, written = add_games(options.path, as_published=options.as_published, altered=options.altered)
-    what = "already installed" if not written else "installed again" if before is not None else "installed"
+    made, written = add_games(
+        options.path, as_published=options.as_published, altered=options.altered
+    )
+    what = (
+        "already installed"
+        if not written
+        else "installed again"
+        if before is not None
+        else "installed"
+    )
     print(f"{' and '.join(place.NAMES)}: {what}: {made}")
     if before is not None and before != made:
         print(f"before: {before}")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from drrn.authoring.checks import FAILED, Checked
-from drrn.authoring.shares import share
-from drrn.authoring.story_report import EndingTold, StoryReport
-from drrn.authoring.told import (
+from drrn.cli.show import one_line
+from drrn.stories.playtest.checks import FAILED, Checked
+from drrn.stories.playtest.shares import share
+from drrn.stories.playtest.story_report import EndingTold, StoryReport
+from drrn.stories.playtest.told import (
     clicks,
     coverage_line,
     dead_end_lines,
@@ -22,7 +23,6 @@ from drrn.authoring.told import (
     untaken_lines,
     untaken_title,
 )
-from drrn.cli.show import one_line
 
 MOST_LISTED = 50
 MARKS = {"passed": "✅", "failed": "❌", "unsure": "❔"}
@@ -34,7 +34,10 @@ def step_summary(report: StoryReport) -> str:
     if report.expectations:
         rows = ([MARKS[c.status], c.said, c.found] for c in failed_first(report))
         parts.append(_markdown_table(["", "expectation", "found"], rows))
-        parts += _items("To see what failed", (f"{c.said}. {_shown(c)}" for c in report.expectations if _shown(c)))
+        parts += _items(
+            "To see what failed",
+            (f"{c.said}. {_shown(c)}" for c in report.expectations if _shown(c)),
+        )
     parts.append(_plain(coverage_line(report)))
     if report.endings:
         parts += [_plain(score_line(report)), _endings(report)]
@@ -44,9 +47,15 @@ def step_summary(report: StoryReport) -> str:
     parts += _items(untaken_title(report), untaken_lines(report))
     parts += _items("Dead ends", dead_end_lines(report))
     parts += _items("What to do", report.advice)
-    parts += _items("Errors thrown", (f"{error.passage}: {thrown(error)}" for error in report.errors))
-    parts += _items("Left out, since our own reading of the story does not know it", report.left_out)
-    parts += _items("Broken links", (f"{link.passage}: {link.what}" for link in report.broken_links))
+    parts += _items(
+        "Errors thrown", (f"{error.passage}: {thrown(error)}" for error in report.errors)
+    )
+    parts += _items(
+        "Left out, since our own reading of the story does not know it", report.left_out
+    )
+    parts += _items(
+        "Broken links", (f"{link.passage}: {link.what}" for link in report.broken_links)
+    )
     return "\n\n".join(part for part in parts if part)
 
 
@@ -58,7 +67,10 @@ def _shown(checked: Checked) -> str:
 
 
 def _endings(report: StoryReport) -> str:
-    optional = [*(["best play"] if has_best(report) else []), *(["agent"] if report.agent_games else [])]
+    optional = [
+        *(["best play"] if has_best(report) else []),
+        *(["agent"] if report.agent_games else []),
+    ]
     head = ["reward", "random play", *optional, "fewest steps", "ending"]
     return _markdown_table(head, (_row(ending, report) for ending in report.endings))
 
@@ -81,7 +93,9 @@ def annotated_lines(report: StoryReport, toml: str) -> Iterator[str]:
     """A workflow command for each failed expectation, error and broken link: GitHub shows it at its line."""
     for checked in report.expectations:
         if checked.status == FAILED:
-            yield _command("error", toml, checked.line, f"{checked.said}: {checked.found}. {_shown(checked)}")
+            yield _command(
+                "error", toml, checked.line, f"{checked.said}: {checked.found}. {_shown(checked)}"
+            )
     if report.left_out:
         what = " ".join([sureness(report).partition(". ")[0] + ".", *report.advice[:1]])
         yield _command("warning", report.source, 1, what)
@@ -89,7 +103,9 @@ def annotated_lines(report: StoryReport, toml: str) -> Iterator[str]:
         what = f'passage "{error.passage}": {thrown(error)}'
         yield _command("warning", report.source, error.line, what)
     for link in report.broken_links:
-        yield _command("warning", report.source, link.line, f'passage "{link.passage}": {link.what}')
+        yield _command(
+            "warning", report.source, link.line, f'passage "{link.passage}": {link.what}'
+        )
 
 
 def _command(kind: str, file: str, line: int, message: str) -> str:
@@ -108,7 +124,11 @@ def _items(title: str, items: Iterable[str]) -> list[str]:
     listed = [f"- {_plain(item)}" for item in items]
     more = len(listed) - MOST_LISTED
     rest = [f"- … and {more:,} more"] if more > 0 else []
-    return [f"### {title} ({len(listed)})\n\n" + "\n".join(listed[:MOST_LISTED] + rest)] if listed else []
+    return (
+        [f"### {title} ({len(listed)})\n\n" + "\n".join(listed[:MOST_LISTED] + rest)]
+        if listed
+        else []
+    )
 
 
 def _markdown_table(head: list[str], rows: Iterable[Iterable[str]]) -> str:

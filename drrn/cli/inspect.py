@@ -12,11 +12,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from drrn.authoring.playtest import PlayTest, walkthrough
-from drrn.authoring.sampled_games import GAMES, SampledPlay
-from drrn.authoring.shares import share
-from drrn.authoring.survey import Survey, full_survey, sampled_survey, survey
-from drrn.authoring.told import estimated
 from drrn.cli.show import (
     add_game_options,
     counted,
@@ -27,13 +22,19 @@ from drrn.cli.show import (
     states_progress,
     table,
 )
+from drrn.compiled.compile import LIMIT, MEMORY, compile_game
+from drrn.compiled.game import Compiled
 from drrn.errors import InputError
-from drrn.games import Compiled, Game, compile_game
-from drrn.games.compiled.compile import LIMIT, MEMORY
-from drrn.games.optional import close
-from drrn.games.stories.authored import Authored
-from drrn.games.stories.explore import LIMIT as EXPLORED
-from drrn.games.stories.paraphrases import DEFAULT_SET
+from drrn.game.contract import Game
+from drrn.game.optional import close
+from drrn.stories.playtest.playtest import PlayTest, walkthrough
+from drrn.stories.playtest.sampled_games import GAMES, SampledPlay
+from drrn.stories.playtest.shares import share
+from drrn.stories.playtest.survey import Survey, full_survey, sampled_survey, survey
+from drrn.stories.playtest.told import estimated
+from drrn.stories.twine.authored import Authored
+from drrn.stories.twine.explore import LIMIT as EXPLORED
+from drrn.stories.twine.paraphrases import DEFAULT_SET
 from drrn.writing import visible, visible_json
 
 WIDEST = 120
@@ -51,14 +52,26 @@ def add_command(commands: Any) -> None:
     )
     add_game_options(command)
     command.add_argument(
-        "--limit", type=positive, default=LIMIT, help="how many states to visit (default: %(default)s)"
+        "--limit",
+        type=positive,
+        default=LIMIT,
+        help="how many states to visit (default: %(default)s)",
     )
     command.add_argument(
-        "--memory", type=positive, default=MEMORY, metavar="MB", help="about how much to use (default: %(default)s)"
+        "--memory",
+        type=positive,
+        default=MEMORY,
+        metavar="MB",
+        help="about how much to use (default: %(default)s)",
     )
     command.add_argument("--json", action="store_true", help="print it all as JSON")
     command.add_argument(
-        "--plot", nargs="?", const=Path(), type=Path, metavar="FILE", help="draw the game's map, as SVG and PNG"
+        "--plot",
+        nargs="?",
+        const=Path(),
+        type=Path,
+        metavar="FILE",
+        help="draw the game's map, as SVG and PNG",
     )
     command.add_argument(
         "--seconds",
@@ -66,7 +79,9 @@ def add_command(commands: Any) -> None:
         help="how long to search a story that its own engine plays (default: 60; what was found is kept, so that "
         "nothing searches it again), or to play a game that can only be stepped (default: 30)",
     )
-    command.add_argument("--walkthrough", action="store_true", help="print the best play, page by page, instead")
+    command.add_argument(
+        "--walkthrough", action="store_true", help="print the best play, page by page, instead"
+    )
     command.set_defaults(run=run)
 
 
@@ -89,25 +104,35 @@ def run(options: argparse.Namespace) -> None:
         found = full_survey(game, compiled)
     else:
         found = survey(game, min(options.limit, EXPLORED), states_progress(options.limit))
-        found = sampled_survey(dataclasses.replace(found, notes=[why_not, *found.notes]), game, games_progress(GAMES))
+        found = sampled_survey(
+            dataclasses.replace(found, notes=[why_not, *found.notes]), game, games_progress(GAMES)
+        )
         _clear_progress()
-    print(visible_json(survey_as_json(found)) if options.json else visible(told_survey(found, options.game)))
+    print(
+        visible_json(survey_as_json(found))
+        if options.json
+        else visible(told_survey(found, options.game))
+    )
     if compiled and maps:
         _plot(compiled, maps)
 
 
 def _tell_stepped(game: Game, why_not: str, options: argparse.Namespace) -> None:
     """What random games show of a game that can only be stepped."""
-    from drrn.authoring.stepped_survey import STEPPED_GAMES, STEPPED_SECONDS, stepped_survey
     from drrn.cli.stepped_inspect import play_progress, told_stepped_survey
+    from drrn.stories.playtest.stepped_survey import STEPPED_GAMES, STEPPED_SECONDS, stepped_survey
 
     seconds = float(options.seconds or STEPPED_SECONDS)
     try:
-        found = stepped_survey(game, why_not, seconds=seconds, progress=play_progress(STEPPED_GAMES, seconds))
+        found = stepped_survey(
+            game, why_not, seconds=seconds, progress=play_progress(STEPPED_GAMES, seconds)
+        )
     finally:
         _clear_progress()
         close(game)
-    as_json = json.dumps(dataclasses.asdict(found), indent=2, ensure_ascii=False) if options.json else ""
+    as_json = (
+        json.dumps(dataclasses.asdict(found), indent=2, ensure_ascii=False) if options.json else ""
+    )
     print(visible_json(as_json) if options.json else visible(told_stepped_survey(found)))
 
 
@@ -120,7 +145,10 @@ def _compiled(game: Game, options: argparse.Namespace) -> tuple[Compiled | None,
     """The compiled game, or why it cannot be."""
     try:
         return compile_game(
-            game, limit=options.limit, memory=options.memory, progress=states_progress(options.limit)
+            game,
+            limit=options.limit,
+            memory=options.memory,
+            progress=states_progress(options.limit),
         ), ""
     except InputError as error:
         return None, str(error)
@@ -128,15 +156,23 @@ def _compiled(game: Game, options: argparse.Namespace) -> tuple[Compiled | None,
 
 def _free_stem(path: Path, name: str) -> Path:
     """The maps' path without suffix; what is there already is left as it is."""
-    stem = Path(name) if path == Path() else path.with_suffix("") if path.suffix in (".svg", ".png") else path
+    stem = (
+        Path(name)
+        if path == Path()
+        else path.with_suffix("")
+        if path.suffix in (".svg", ".png")
+        else path
+    )
     for there in (stem.with_name(stem.name + suffix) for suffix in (".svg", ".png")):
         if there.exists():
-            raise InputError(f"{there}: it exists and is left as it is: give another name with --plot FILE")
+            raise InputError(
+                f"{there}: it exists and is left as it is: give another name with --plot FILE"
+            )
     return stem
 
 
 def _plot(compiled: Compiled, stem: Path) -> None:
-    from drrn.authoring.story_map import draw, story_map
+    from drrn.stories.map.story_map import draw, story_map
 
     for written in draw(story_map(compiled), stem):
         print(f"{written}: the map", file=sys.stderr)
@@ -154,7 +190,9 @@ def told_walkthrough(compiled: Compiled, as_json: bool) -> str:
     """The best play, as it most likely goes."""
     steps = walkthrough(compiled)
     if as_json:
-        return json.dumps([dataclasses.asdict(step) for step in steps], indent=2, ensure_ascii=False)
+        return json.dumps(
+            [dataclasses.asdict(step) for step in steps], indent=2, ensure_ascii=False
+        )
     lines = []
     for step in steps:
         luck = f"  (by chance: {share(step.chance)})" if step.chance < 1 else ""
@@ -192,10 +230,16 @@ def told_survey(found: Survey, asked_for: str = "") -> str:
         parts += ["Play (exact, without a step limit)", _indented(_scores(found.play_test))]
     if found.sampled_play:
         parts.append(_sampled(found.sampled_play))
-    parts += [f"Endings ({len(found.endings)})", _indented(_endings(found) if found.endings else _no_endings(found))]
+    parts += [
+        f"Endings ({len(found.endings)})",
+        _indented(_endings(found) if found.endings else _no_endings(found)),
+    ]
     for head, items in _lists(found, notes).items():
         if items:
-            parts += [f"{head} ({len(items)})", "\n".join(_wrapped(one_line(item), "  ") for item in items)]
+            parts += [
+                f"{head} ({len(items)})",
+                "\n".join(_wrapped(one_line(item), "  ") for item in items),
+            ]
     parts.append(_for_its_author(found, asked_for or found.name))
     return "\n\n".join(part for part in parts if part)
 
@@ -204,7 +248,11 @@ def _paraphrases(found: Survey) -> list[list[str]]:
     """A row for each set of paraphrases; where the default set is the only one, it goes without its name."""
     rows = []
     for name, p in found.paraphrase_sets.items():
-        label = "Paraphrases" if list(found.paraphrase_sets) == [DEFAULT_SET] else f"Paraphrases, {name}"
+        label = (
+            "Paraphrases"
+            if list(found.paraphrase_sets) == [DEFAULT_SET]
+            else f"Paraphrases, {name}"
+        )
         bleu = "needs pip install 'drrn[paper]'" if p.bleu is None else f"{p.bleu:.3f}"
         rows.append([label, f"{p.pairs} actions, OOV rate {p.oov_rate:.1%}, BLEU-4 {bleu}"])
     return rows
@@ -220,24 +268,44 @@ def _states(found: Survey) -> str:
     merged = f"{test.states:,} once those alike are merged"
     if not found.passages:
         return f"{test.live_states:,}; {merged}"
-    counted_all = f"{'' if test.raw_complete else 'at least '}{test.raw_states:,} of (page, variables)"
+    counted_all = (
+        f"{'' if test.raw_complete else 'at least '}{test.raw_states:,} of (page, variables)"
+    )
     return f"{counted_all}; {test.live_states:,} of variables that may yet matter; {merged}"
 
 
 def _scores(test: PlayTest) -> str:
     rows = [
-        ["best play", test.best_final_reward, _or_endless(test.best_return), _or_endless(test.best_steps)],
-        ["best without memory, at least", test.memoryless_final_reward, _or_endless(test.memoryless_return), ""],
-        ["random play", test.random_final_reward, _or_endless(test.random_return), _or_endless(test.random_steps)],
+        [
+            "best play",
+            test.best_final_reward,
+            _or_endless(test.best_return),
+            _or_endless(test.best_steps),
+        ],
+        [
+            "best without memory, at least",
+            test.memoryless_final_reward,
+            _or_endless(test.memoryless_return),
+            "",
+        ],
+        [
+            "random play",
+            test.random_final_reward,
+            _or_endless(test.random_return),
+            _or_endless(test.random_steps),
+        ],
     ]
     return table(rows, header=["", "final reward", "return", "steps"])
 
 
 def _sampled(play: SampledPlay) -> str:
     """Random play that was sampled, in a sentence."""
-    reward, steps = play.final_reward, play.steps
+    reward = play.final_reward
+    steps = play.steps
     stopped = (
-        f"; {estimated(play.stopped)} stopped at the limit of {play.max_steps:,} steps" if play.stopped.mean else ""
+        f"; {estimated(play.stopped)} stopped at the limit of {play.max_steps:,} steps"
+        if play.stopped.mean
+        else ""
     )
     return (
         f"Random play ({counted(play.games, 'game')}, with standard errors): final reward {reward.mean:.2f} ± "
@@ -255,7 +323,9 @@ def _endings(found: Survey) -> str:
     for e in found.endings:
         unruled = "(no rule)" if found.passages and not e.rule else ""
         if e.sampled is not None:
-            rows.append([e.reward, estimated(e.sampled), e.passage, unruled, _cut(e.last_words, 60)])
+            rows.append(
+                [e.reward, estimated(e.sampled), e.passage, unruled, _cut(e.last_words, 60)]
+            )
         elif e.odds is None:
             rows.append([e.reward, e.passage, unruled, _cut(e.last_words, 70)])
         else:
@@ -273,7 +343,9 @@ def _endings(found: Survey) -> str:
 def _no_endings(found: Survey) -> str:
     """That nothing ends, and what an author can do about it."""
     cure = (
-        ": in the TOML, ends names pages that end it, and restart links that begin it again" if found.passages else ""
+        ": in the TOML, ends names pages that end it, and restart links that begin it again"
+        if found.passages
+        else ""
     )
     return f"none{'' if found.complete else ' so far'}; every page leads on{cure}"
 
@@ -286,7 +358,9 @@ def _cut(text: str, length: int) -> str:
 def _lists(found: Survey, notes: list[str]) -> dict[str, list[str]]:
     so_far = "" if found.complete else " so far"
     return {
-        f"Ending rules never reached{so_far}": [f"[[ending]] {number}" for number in found.rules_never_reached],
+        f"Ending rules never reached{so_far}": [
+            f"[[ending]] {number}" for number in found.rules_never_reached
+        ],
         "Notes": notes,
     }
 
@@ -300,7 +374,9 @@ def _for_its_author(found: Survey, asked_for: str) -> str:
         "thing": (len(found.problems), "that cannot be played"),
     }
     told = [f"{counted(number, noun)} {what}" for noun, (number, what) in kinds.items() if number]
-    more = f"{'; '.join(told)}: " if told else "Ways to each ending, coverage, values of variables: "
+    more = (
+        f"{'; '.join(told)}: " if told else "Ways to each ending, coverage, values of variables: "
+    )
     return _wrapped(f"{more}drrn test {asked_for} tells them.")
 
 

@@ -13,12 +13,14 @@ from drrn.cli.show import positive
 from drrn.errors import InputError
 
 if TYPE_CHECKING:
-    from drrn.experiments.running import Work
-    from drrn.experiments.workers import Crew, Event
+    from drrn.lab.experiments.running import Work
+    from drrn.lab.experiments.workers import Crew, Event
 
 
 def add_crew_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--jobs", type=positive, metavar="N", help="jobs side by side (default: as many as cores)")
+    command.add_argument(
+        "--jobs", type=positive, metavar="N", help="jobs side by side (default: as many as cores)"
+    )
     command.add_argument("--device", default="cpu", help="where to compute (default: cpu)")
     command.add_argument(
         "--ray", nargs="?", const="", metavar="ADDRESS",
@@ -30,22 +32,26 @@ def add_crew_options(command: argparse.ArgumentParser) -> None:
 def crew_of(options: argparse.Namespace) -> Crew:
     """Who does the jobs that a command was asked for."""
     if options.ray is None:
-        from drrn.experiments.workers import Processes
+        from drrn.lab.experiments.workers import Processes
 
         return Processes(options.jobs or _cores())
-    from drrn.experiments.cluster import LOCAL, RayCluster
+    from drrn.lab.experiments.cluster import LOCAL, RayCluster
 
     if options.device != "cpu":
-        raise InputError(f"--device {options.device} goes without --ray: a cluster's jobs compute on its cores")
+        raise InputError(
+            f"--device {options.device} goes without --ray: a cluster's jobs compute on its cores"
+        )
     address = options.ray or os.environ.get("RAY_ADDRESS") or LOCAL
     return RayCluster(address, options.jobs or (_cores() if address == LOCAL else None))
 
 
-def run_jobs(works: list[Work], crew: Crew, seconds_a_cost: float, until: float | None = None) -> list[Event]:
+def run_jobs(
+    works: list[Work], crew: Crew, seconds_a_cost: float, until: float | None = None
+) -> list[Event]:
     """Do the jobs, those that can be begun until then, under a display that tells how far they are, and return what
     failed."""
     from drrn.cli.progress import jobs_display
-    from drrn.experiments.workers import side_by_side
+    from drrn.lab.experiments.workers import side_by_side
 
     if not works:
         return []
@@ -66,24 +72,28 @@ def in_time(until: float | None) -> bool:
 
 def in_order(works: Iterable[Work]) -> list[Work]:
     """Facts first, since jobs then find the game compiled; then the longest jobs."""
-    from drrn.experiments.estimate import work_cost
+    from drrn.lab.experiments.estimate import work_cost
 
     return sorted(works, key=lambda work: (work.variant is not None, -work_cost(work)))
 
 
 def seconds_before(done: Iterable[Work]) -> float:
     """What a unit of cost took, by the records of the jobs that are done."""
-    from drrn.experiments.estimate import seconds_a_cost
-    from drrn.experiments.folder import Results
+    from drrn.lab.experiments.estimate import seconds_a_cost
+    from drrn.lab.experiments.folder import Results
 
     records = ((work, Results(work.root).record(work.game, work.name)) for work in done)
-    return seconds_a_cost((work, float(record["seconds"]["whole"])) for work, record in records if record)
+    return seconds_a_cost(
+        (work, float(record["seconds"]["whole"])) for work, record in records if record
+    )
 
 
 def failures(failed: list[Event], total: int) -> InputError:
     """What failed, in words."""
     reasons = "".join(f"\n  {event.work.game} {event.work.name}: {event.why}" for event in failed)
-    return InputError(f"{len(failed)} of {total} jobs failed; the same command tries them again:{reasons}")
+    return InputError(
+        f"{len(failed)} of {total} jobs failed; the same command tries them again:{reasons}"
+    )
 
 
 def read_setting(text: str, option: str, planned: Iterable[str]) -> tuple[str, Any]:
@@ -92,9 +102,13 @@ def read_setting(text: str, option: str, planned: Iterable[str]) -> tuple[str, A
 
     name, equals, value = text.partition("=")
     if not equals or name not in all_settings():
-        raise InputError(f'{option} "{text}": write NAME=VALUE, with a name that `drrn train --help` lists')
+        raise InputError(
+            f'{option} "{text}": write NAME=VALUE, with a name that `drrn train --help` lists'
+        )
     if name in planned:
-        raise InputError(f'{option} "{text}": {name} is what the jobs differ in, or has an option of its own')
+        raise InputError(
+            f'{option} "{text}": {name} is what the jobs differ in, or has an option of its own'
+        )
     try:
         return name, all_settings()[name].read(value)
     except InputError as error:

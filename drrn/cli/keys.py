@@ -27,7 +27,9 @@ class Keys:
             tty.setcbreak(sys.stdin, termios.TCSADRAIN)  # what was typed already counts
         return self
 
-    def __exit__(self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None) -> None:
+    def __exit__(
+        self, _: type[BaseException] | None, __: BaseException | None, ___: TracebackType | None
+    ) -> None:
         if self.before is not None:
             import termios
 

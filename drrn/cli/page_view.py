@@ -8,8 +8,8 @@ from rich.panel import Panel
 from rich.text import Text
 
 from drrn.cli.show import counted
-from drrn.games import Game, Observation
-from drrn.games.optional import title_of
+from drrn.game.contract import Game, Observation
+from drrn.game.optional import title_of
 from drrn.writing import visible
 
 MOST_COLUMNS = 80  # longer lines are hard to read
@@ -26,7 +26,9 @@ class PageView:
         return min(self.console.width, MOST_COLUMNS)
 
     def title(self, game: Game) -> None:
-        self.console.print(Panel(Text(visible(title_of(game)), justify="center", style="bold"), width=self.width))
+        self.console.print(
+            Panel(Text(visible(title_of(game)), justify="center", style="bold"), width=self.width)
+        )
 
     def text(self, observation: Observation) -> None:
         """The page's text, links that stand in it underlined."""
@@ -38,10 +40,14 @@ class PageView:
 
     def action(self, number: int, action: str, note: str = "") -> None:
         """A numbered action; the note is rich's markup."""
-        self.console.print(f"  [bold cyan]{number}[/] {escape(visible(action))}{note}", width=self.width)
+        self.console.print(
+            f"  [bold cyan]{number}[/] {escape(visible(action))}{note}", width=self.width
+        )
 
     def ending(self, observation: Observation, total: float, steps: int) -> None:
         self.console.print()
-        self.console.print(Panel(Text(visible(observation.text)), title="The end", width=self.width))
+        self.console.print(
+            Panel(Text(visible(observation.text)), title="The end", width=self.width)
+        )
         reward = f"Final reward [b]{observation.reward:g}[/b], return {total:.1f}"
         self.console.print(f"{reward}, in {counted(steps, 'step')}.")

@@ -9,11 +9,11 @@ from typing import Protocol
 
 from rich.markup import escape
 
-from drrn.authoring import scores
 from drrn.cli.page_view import PageView
 from drrn.cli.typed import LONG_MENU, meant, told_menu
-from drrn.games import Game, Observation
-from drrn.games.optional import ending_of, is_stopped
+from drrn.game.contract import Game, Observation
+from drrn.game.optional import ending_of, is_stopped
+from drrn.serve import scores
 from drrn.writing import visible
 
 KEYS = "[b]u[/b] undo, [b]r[/b] restart, [b]q[/b] quit"
@@ -25,15 +25,22 @@ BEST_SHOWN = 3  # of a long menu, what the agent thinks best
 class Adviser(Protocol):
     """What an agent thinks of a page that this game has or has not shown before."""
 
-    def __call__(self, observation: Observation, *, seen: bool) -> tuple[Iterable[float], Iterable[float]]:
+    def __call__(
+        self, observation: Observation, *, seen: bool
+    ) -> tuple[Iterable[float], Iterable[float]]:
         """Q of each action, and with what probability the agent would take it."""
 
 
 class Sitting:
     """One person's sitting: game after game, each with a seed of its own."""
 
-    def __init__(self, game: Game, seed: int, player: str | None, path: Path, adviser: Adviser | None = None) -> None:
-        self.game, self.seed, self.path, self.adviser = game, seed, path, adviser
+    def __init__(
+        self, game: Game, seed: int, player: str | None, path: Path, adviser: Adviser | None = None
+    ) -> None:
+        self.game = game
+        self.seed = seed
+        self.path = path
+        self.adviser = adviser
         self.player = player or _login()
         self.view = PageView()
         self.console = self.view.console
@@ -52,12 +59,15 @@ class Sitting:
 
     def _one_game(self) -> bool:
         """Whether another game should follow."""
-        self.taken, self.undone = [], 0
+        self.taken = []
+        self.undone = 0
         observation, total = self._replay()
         while not observation.ended:
             self._page(observation)
             if is_stopped(self.game):
-                self.console.print("The game stops here, before an end; nothing is recorded.", style="dim")
+                self.console.print(
+                    "The game stops here, before an end; nothing is recorded.", style="dim"
+                )
                 return self._again()
             answer = self._ask(observation)
             if answer is None:
@@ -79,7 +89,8 @@ class Sitting:
     def _replay(self) -> tuple[Observation, float]:
         """The page the taken steps lead to: the seed makes the same game each time, so undo is one step fewer."""
         observation = self.game.reset(self.seed)
-        total, self.shown = 0.0, set()
+        total = 0.0
+        self.shown = set()
         for index in self.taken:
             self.shown.add(observation.text)
             observation = self.game.step(index)
@@ -92,10 +103,15 @@ class Sitting:
             self._commands(observation)
             return
         advice = self._advice(observation) if self.adviser else [""] * len(observation.actions)
-        for number, (action, advised) in enumerate(zip(observation.actions, advice, strict=True), 1):
+        for number, (action, advised) in enumerate(
+            zip(observation.actions, advice, strict=True), 1
+        ):
             self.view.action(number, action, advised)
         if self.adviser and observation.text in self.shown:
-            self.console.print("This page was shown before: the agent would now draw, by these chances.", style="dim")
+            self.console.print(
+                "This page was shown before: the agent would now draw, by these chances.",
+                style="dim",
+            )
 
     def _commands(self, observation: Observation) -> None:
         """A menu too long to be numbered; what the last command paid, since such games seldom answer."""
@@ -135,7 +151,9 @@ class Sitting:
             if answer in ("q", "quit", "exit"):
                 return None
             if answer in ("u", "undo") and not self.taken:
-                self.console.print("This is the first page; there is nothing to take back.", style="dim")
+                self.console.print(
+                    "This is the first page; there is nothing to take back.", style="dim"
+                )
             elif answer in ("u", "undo", "r", "restart"):
                 return answer[0]
             elif self._is_number(answer, observation):
@@ -152,7 +170,12 @@ class Sitting:
     def _is_number(self, answer: str, observation: Observation) -> bool:
         """Whether it is the number of an action; those of a long menu are not numbered."""
         most = len(observation.actions)
-        return most <= LONG_MENU and answer.isdecimal() and len(answer) < 6 and 1 <= int(answer) <= most
+        return (
+            most <= LONG_MENU
+            and answer.isdecimal()
+            and len(answer) < 6
+            and 1 <= int(answer) <= most
+        )
 
     def _refuse(self, answer: str, observation: Observation, named: list[int]) -> None:
         """Why an answer chooses nothing."""
@@ -162,11 +185,13 @@ class Sitting:
             some = ", ".join(sorted(observation.actions[place] for place in named)[:6])
             more = ", …" if len(named) > 6 else ""
             self.console.print(
-                f'"{escape(answer)}" may be {escape(visible(some))}{more}: type more of it.', style="dim"
+                f'"{escape(answer)}" may be {escape(visible(some))}{more}: type more of it.',
+                style="dim",
             )
         else:
             self.console.print(
-                f'No such command: "{escape(visible(answer))}". Type [b]help[/b] for the commands.', style="dim"
+                f'No such command: "{escape(visible(answer))}". Type [b]help[/b] for the commands.',
+                style="dim",
             )
 
     def _end(self, observation: Observation, total: float) -> None:
@@ -185,7 +210,9 @@ class Sitting:
         try:
             scores.append(self.path, score)
         except OSError as error:
-            self.console.print(f"The score could not be kept in {self.path}: {error.strerror}", style="red")
+            self.console.print(
+                f"The score could not be kept in {self.path}: {error.strerror}", style="red"
+            )
             return
         practice = " as practice, since a step was taken back" if self.undone else ""
         kept = f"Kept for {escape(self.player)} in {escape(str(self.path))}{practice}."

@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drrn import load
-from drrn.authoring.clicks import read_path, replayed
-from drrn.authoring.scores import scores_file
 from drrn.cli.show import POLICIES, add_game_options, open_game, positive, table, tracked
 from drrn.cli.typed import LONG_MENU
+from drrn.compiled.history import PageHistory
 from drrn.errors import InputError, require
-from drrn.games import Game, Observation
-from drrn.games.history import PageHistory
-from drrn.games.optional import close, title_of
-from drrn.playing.episodes import Episode, Policy, Summary, play_episodes, random_policy, summarise
+from drrn.game.contract import Game, Observation
+from drrn.game.episodes import Episode, Policy, Summary, play_episodes, random_policy, summarise
+from drrn.game.optional import close, title_of
+from drrn.serve.scores import scores_file
+from drrn.stories.playtest.clicks import read_path, replayed
 from drrn.writing import visible, visible_json
 
 if TYPE_CHECKING:
-    from drrn.training.agent import Player
+    from drrn.runs.agent import Player
 
 
 def add_command(commands: Any) -> None:
@@ -36,19 +36,29 @@ def add_command(commands: Any) -> None:
         "person is asked.",
     )
     add_game_options(command)
-    command.add_argument("--seed", type=int, help="random seed of the game and of the actions' order (default: random)")
+    command.add_argument(
+        "--seed",
+        type=int,
+        help="random seed of the game and of the actions' order (default: random)",
+    )
     command.add_argument(
         "--paraphrased", nargs="?", const=True, default=False, metavar="SET",
         help="show the actions paraphrased: by the story's own set, or by one of its sets by name",
     )  # fmt: skip
-    command.add_argument("--no-shuffle", action="store_true", help="keep the actions in the story's order")
+    command.add_argument(
+        "--no-shuffle", action="store_true", help="keep the actions in the story's order"
+    )
     person = command.add_argument_group("a person plays")
-    person.add_argument("--player", metavar="NAME", help="your name in the scores file (default: your login name)")
+    person.add_argument(
+        "--player", metavar="NAME", help="your name in the scores file (default: your login name)"
+    )
     person.add_argument(
         "--agent", type=Path, metavar="RUN",
         help="show a trained agent's Q and probability of each action; with --policy, the agent plays",
     )  # fmt: skip
-    person.add_argument("--scores", type=Path, metavar="FILE", help="the scores file (default: ~/.drrn/scores.csv)")
+    person.add_argument(
+        "--scores", type=Path, metavar="FILE", help="the scores file (default: ~/.drrn/scores.csv)"
+    )
     command.add_argument(
         "--path", type=Path, metavar="FILE",
         help="play the clicks in a file that drrn test --paths wrote (or one action on each line), and print each page",
@@ -58,7 +68,13 @@ def add_command(commands: Any) -> None:
         "--policy", choices=["random", *POLICIES],
         help="who plays instead of you: random, or the agent by one of its policies (with --json or --show: best)",
     )  # fmt: skip
-    policy.add_argument("--episodes", type=positive, default=1000, metavar="N", help="how many games (default: 1000)")
+    policy.add_argument(
+        "--episodes",
+        type=positive,
+        default=1000,
+        metavar="N",
+        help="how many games (default: 1000)",
+    )
     policy.add_argument("--json", action="store_true", help="print the summary as JSON")
     policy.add_argument("--show", action="store_true", help="print each page and each choice")
     command.set_defaults(run=run)
@@ -70,7 +86,9 @@ def run(options: argparse.Namespace) -> None:
         return
     name = options.policy or ("best" if options.agent and (options.json or options.show) else None)
     if name is None and (options.json or options.show):
-        raise InputError("--json and --show go with --policy or with --agent: a person sees the pages anyway")
+        raise InputError(
+            "--json and --show go with --policy or with --agent: a person sees the pages anyway"
+        )
     if name in POLICIES and not options.agent:
         raise InputError(f"--policy {name} is an agent's: name its run by --agent RUN")
     game = open_game(options, paraphrased=options.paraphrased, shuffle=not options.no_shuffle)
@@ -87,11 +105,17 @@ def run(options: argparse.Namespace) -> None:
     policy = random_policy(seed) if name == "random" else _player(options.agent, game, name, seed)
     if options.show:
         shown = _Remembering(game)
-        episodes = _endings_aloud(shown, play_episodes(shown, _Aloud(policy), options.episodes, seed))
+        episodes = _endings_aloud(
+            shown, play_episodes(shown, _Aloud(policy), options.episodes, seed)
+        )
     else:
         episodes = play_episodes(game, policy, options.episodes, seed)
     summary = summarise(tracked(episodes, options.episodes, "playing"))
-    print(visible_json(json.dumps(dataclasses.asdict(summary))) if options.json else told_summary(summary))
+    print(
+        visible_json(json.dumps(dataclasses.asdict(summary)))
+        if options.json
+        else told_summary(summary)
+    )
 
 
 def _play_path(options: argparse.Namespace) -> None:
@@ -107,7 +131,7 @@ def _play_path(options: argparse.Namespace) -> None:
 
 def _player(run: Path, game: Game, policy: str, seed: int) -> Player:
     """A trained agent that plays or advises, by the mean of its replicas' Q-values."""
-    from drrn.training.loading import read_config
+    from drrn.runs.loading import read_config
 
     agent = load(run)
     learned = read_config(run)["game"]["title"]
@@ -157,7 +181,9 @@ class _Remembering:
     """A game that keeps the page it stands on; all else it may say is the game's own."""
 
     def __init__(self, game: Game) -> None:
-        self.game, self.name, self.page = game, game.name, Observation("")
+        self.game = game
+        self.name = game.name
+        self.page = Observation("")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.game, name)

@@ -6,21 +6,25 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from drrn.experiments.estimate import Estimate, told
-from drrn.experiments.workers import ENDED
+from drrn.lab.experiments.estimate import Estimate, told
+from drrn.lab.experiments.workers import ENDED
 from drrn.writing import visible
 
 if TYPE_CHECKING:
-    from drrn.experiments.running import Work
-    from drrn.experiments.workers import Crew, Event
+    from drrn.lab.experiments.running import Work
+    from drrn.lab.experiments.workers import Crew, Event
 
 
 class jobs_display:  # noqa: N801 — used as a verb
     """A live table where a person looks on and rich is installed; a line for each finished job elsewhere, and one at
     the beginning that tells how long all will take."""
 
-    def __init__(self, works: list[Work], crew: Crew, seconds_a_cost: float, until: float | None = None) -> None:
-        self.total, self.finished, self.crew = len(works), 0, crew
+    def __init__(
+        self, works: list[Work], crew: Crew, seconds_a_cost: float, until: float | None = None
+    ) -> None:
+        self.total = len(works)
+        self.finished = 0
+        self.crew = crew
         self.until = until  # a moment of the monotonic clock, after which no job is begun
         self.estimate = Estimate(works, crew.places(), seconds_a_cost)
         self.running: dict[str, Event] = {}
@@ -58,7 +62,9 @@ class jobs_display:  # noqa: N801 — used as a verb
     def _say(self, event: Event, name: str) -> None:
         score = "" if event.score is None else f"  {event.score:6.2f}"
         why = visible(event.why.strip().splitlines()[-1]) if event.why else ""
-        ended = {"done": "", "failed": f"  FAILED: {why}", "lost": f"  {why}: it is done again"}[event.kind]
+        ended = {"done": "", "failed": f"  FAILED: {why}", "lost": f"  {why}: it is done again"}[
+            event.kind
+        ]
         left = self._left() if self.finished < self.total else "all done"
         total = f"/{self.total}" if self.until is None else ""
         line = f"[{self.finished:>3}{total}] {name:<45}{event.seconds:6.0f} s{score}{ended}  {left}"
@@ -85,5 +91,7 @@ class jobs_display:  # noqa: N801 — used as a verb
         self.estimate.side_by_side = self.crew.places()  # a cluster grows and shrinks
         seconds = self.estimate.seconds_left()
         if self.until is not None:  # what is begun by then is done yet
-            seconds = min(seconds, max(0.0, self.until - time.monotonic()) + self.estimate.seconds_of_a_job())
+            seconds = min(
+                seconds, max(0.0, self.until - time.monotonic()) + self.estimate.seconds_of_a_job()
+            )
         return told(seconds)

@@ -17,11 +17,20 @@ def add_command(commands: Any) -> None:
         "are not what the rows say.",
     )
     command.add_argument(
-        "--out", type=Path, metavar="FOLDER", default=Path("results"), help="the folder of results (default: results)"
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        default=Path("results"),
+        help="the folder of results (default: results)",
     )
-    command.add_argument("--check", action="store_true", help="compare the files that are there with the rows")
     command.add_argument(
-        "--readme", type=Path, metavar="FILE", help="also write, or check, the headline between its two markers"
+        "--check", action="store_true", help="compare the files that are there with the rows"
+    )
+    command.add_argument(
+        "--readme",
+        type=Path,
+        metavar="FILE",
+        help="also write, or check, the headline between its two markers",
     )
     command.add_argument(
         "--beyond", type=Path, metavar="FILE",
@@ -31,8 +40,8 @@ def add_command(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from drrn.experiments.folder import Results
-    from drrn.reports.report import differences, write_report
+    from drrn.lab.experiments.folder import Results
+    from drrn.lab.reports.report import differences, write_report
 
     results = Results(options.out)
     results.refuse_sweep()

@@ -9,17 +9,25 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.cli.jobs import add_crew_options, crew_of, failures, in_order, read_setting, run_jobs, seconds_before
+from drrn.cli.jobs import (
+    add_crew_options,
+    crew_of,
+    failures,
+    in_order,
+    read_setting,
+    run_jobs,
+    seconds_before,
+)
 from drrn.cli.show import positive
 from drrn.errors import InputError
-from drrn.experiments.plan import BEST, EXPERIMENTS, PAPER, Scale, settings_of, variants_of
-from drrn.experiments.variants import Named
-from drrn.games.optional import close, title_of
-from drrn.games.stories.authored import paraphrases_of
+from drrn.game.optional import close, title_of
+from drrn.lab.experiments.plan import BEST, EXPERIMENTS, PAPER, Scale, settings_of, variants_of
+from drrn.lab.experiments.variants import Named
+from drrn.stories.twine.authored import paraphrases_of
 from drrn.writing import visible
 
 if TYPE_CHECKING:
-    from drrn.experiments.running import Work
+    from drrn.lab.experiments.running import Work
 
 DESCRIPTION = f"""Run those of the paper's experiments that are missing, continue interrupted ones, and write RESULTS.md
 and report.html. Experiments: {", ".join(EXPERIMENTS)}; the last three run only if --only names them.
@@ -31,10 +39,17 @@ PLANNED = {*BEST.settings, "action_hidden", "seed", "replicas"}
 
 def add_command(commands: Any) -> None:
     command = commands.add_parser(
-        "reproduce", help="run the paper's experiments, make its tables and figures", description=DESCRIPTION
+        "reproduce",
+        help="run the paper's experiments, make its tables and figures",
+        description=DESCRIPTION,
     )
     command.add_argument(
-        "--only", nargs="+", action="extend", default=[], metavar="NAME", help="names of experiments, or of jobs"
+        "--only",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="names of experiments, or of jobs",
     )
     command.add_argument(
         "--games", nargs="+", action="extend", default=[], metavar="GAME",
@@ -46,11 +61,20 @@ def add_command(commands: Any) -> None:
         metavar="N",
         help="number of seeds (default: 5; 10 beyond the paper, 3 of suites; quick: 1)",
     )
-    command.add_argument("--first-seed", type=int, default=0, metavar="N", help="the first seed (default: 0)")
-    command.add_argument("--quick", action="store_true", help="a short version in three minutes: one seed, few rounds")
+    command.add_argument(
+        "--first-seed", type=int, default=0, metavar="N", help="the first seed (default: 0)"
+    )
+    command.add_argument(
+        "--quick",
+        action="store_true",
+        help="a short version in three minutes: one seed, few rounds",
+    )
     add_crew_options(command)
     command.add_argument(
-        "--out", type=Path, metavar="FOLDER", help="the folder of results (default: results; quick: results-quick)"
+        "--out",
+        type=Path,
+        metavar="FOLDER",
+        help="the folder of results (default: results; quick: results-quick)",
     )
     command.add_argument(
         "--set", nargs="+", action="extend", default=[], metavar="NAME=VALUE",
@@ -65,7 +89,10 @@ def add_command(commands: Any) -> None:
         help="a game that TextWorld made, for suites (default: a coin collector is made, where it is installed)",
     )  # fmt: skip
     command.add_argument(
-        "--jericho", type=Path, metavar="FILE", help="a game that Jericho knows, for suites; without it none is played"
+        "--jericho",
+        type=Path,
+        metavar="FILE",
+        help="a game that Jericho knows, for suites; without it none is played",
     )
     command.add_argument(
         "--again",
@@ -76,7 +103,7 @@ def add_command(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from drrn.experiments.folder import Results
+    from drrn.lab.experiments.folder import Results
 
     given = dict(read_setting(text, "--set", PLANNED) for text in options.set)
     scale = Scale(first_seed=options.first_seed, quick=options.quick, given=given)
@@ -99,7 +126,9 @@ def run(options: argparse.Namespace) -> int:
             with crew_of(options) as crew:
                 failed = run_jobs(in_order(missing), crew, seconds_before(done))
         except KeyboardInterrupt:
-            print("stopped: the same command goes on from the last finished rounds", file=sys.stderr)
+            print(
+                "stopped: the same command goes on from the last finished rounds", file=sys.stderr
+            )
             raise
         reported = _report(results)
     if failed:
@@ -109,38 +138,63 @@ def run(options: argparse.Namespace) -> int:
 
 def _works(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Work]:
     """A game's facts, and its jobs."""
-    from drrn.experiments.games import SuiteFiles, experiment_games
-    from drrn.experiments.provenance import commit
-    from drrn.experiments.running import Work, hashes_of
-    from drrn.training.agent import torch_device
-    from drrn.training.limits import check_memory
+    from drrn.lab.experiments.games import SuiteFiles, experiment_games
+    from drrn.lab.experiments.provenance import commit
+    from drrn.lab.experiments.running import Work, hashes_of
+    from drrn.runs.agent import torch_device
+    from drrn.runs.limits import check_memory
 
     torch_device(options.device)
-    made_at, digest = commit(), _digest(options)
+    made_at = commit()
+    digest = _digest(options)
     files = SuiteFiles(options.textworld, options.jericho, out / "work" / "suites")
     seen: dict[str, str] = {}
     for opened in experiment_games(options.games, options.only, files, _say):
-        source, game = opened.source, opened.game
+        source = opened.source
+        game = opened.game
         name = {title: name for name, title in PAPER.items()}.get(title_of(game), game.name)
         if seen.get(name) == source:  # asked for twice
             continue
         if name in seen:
-            raise InputError(f'{source} and {seen[name]} are both named "{name}": run one of them, or rename its file')
+            raise InputError(
+                f'{source} and {seen[name]} are both named "{name}": run one of them, or rename its file'
+            )
         seen[name] = source
-        common: dict[str, Any] = {"root": out, "source": source, "game": name, "suite": opened.suite}
+        common: dict[str, Any] = {
+            "root": out,
+            "source": source,
+            "game": name,
+            "suite": opened.suite,
+        }
         common |= {"commit": made_at, "device": options.device}
         of_game = settings_of(name, BEST, game, scale)
-        yield Work(variant=None, settings=of_game, final=scale.final(BEST), hashes=hashes_of(game), **common)
+        yield Work(
+            variant=None,
+            settings=of_game,
+            final=scale.final(BEST),
+            hashes=hashes_of(game),
+            **common,
+        )
         has = paraphrases_of(game) is not None
-        for variant in variants_of(options.only, paraphrases=has, game=name, vectors=digest is not None):
+        for variant in variants_of(
+            options.only, paraphrases=has, game=name, vectors=digest is not None
+        ):
             if not opened.is_for(variant, name):
                 continue
             settings = settings_of(name, variant, game, scale)
             if options.ray is None:
                 check_memory(settings)
-            final, hashes = scale.final(variant, settings), hashes_of(game, variant)
+            final = scale.final(variant, settings)
+            hashes = hashes_of(game, variant)
             read = digest if settings.vectors else None
-            yield Work(variant=variant, settings=settings, final=final, hashes=hashes, vectors=read, **common)
+            yield Work(
+                variant=variant,
+                settings=settings,
+                final=final,
+                hashes=hashes,
+                vectors=read,
+                **common,
+            )
         close(game)
 
 
@@ -162,8 +216,8 @@ def _say(sentence: str) -> None:
 
 
 def _done(work: Work, again: bool) -> bool:
-    from drrn.experiments.folder import Results
-    from drrn.experiments.running import is_done
+    from drrn.lab.experiments.folder import Results
+    from drrn.lab.experiments.running import is_done
 
     try:
         return is_done(work)
@@ -177,7 +231,7 @@ def _done(work: Work, again: bool) -> bool:
 
 def _report(results: Any) -> bool:
     """Write the report, or say why there is none: the rows are safe by then."""
-    from drrn.reports.report import write_report
+    from drrn.lab.reports.report import write_report
 
     try:
         for path in write_report(results):

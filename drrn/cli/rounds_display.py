@@ -7,19 +7,21 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from drrn.runs.reference_scores import ReferenceScores
 from drrn.settings import Settings
-from drrn.training.reference_scores import ReferenceScores
 from drrn.writing import counted, visible_json
 
 if TYPE_CHECKING:
-    from drrn.training.train import Round, Trainer
+    from drrn.runs.train import Round, Trainer
 
 
 class rounds_display:  # noqa: N801 — used as a verb
     """Each round in a line: a live table where a person looks on, plain lines elsewhere."""
 
     def __init__(self, settings: Settings, scores: ReferenceScores, done: int) -> None:
-        self.settings, self.scores, self.done = settings, scores, done
+        self.settings = settings
+        self.scores = scores
+        self.done = done
 
     def __enter__(self) -> rounds_display:
         scores = self.scores
@@ -33,8 +35,12 @@ class rounds_display:  # noqa: N801 — used as a verb
         from drrn.playing.evaluation import mean_and_deviation, pays_on_the_way
 
         softmax, deviation = mean_and_deviation(finished.evaluations, "softmax")
-        greedy, best = (mean_and_deviation(finished.evaluations, policy)[0] for policy in ("greedy", "best"))
-        speed = finished.transitions / finished.learning_seconds if finished.learning_seconds else 0.0
+        greedy, best = (
+            mean_and_deviation(finished.evaluations, policy)[0] for policy in ("greedy", "best")
+        )
+        speed = (
+            finished.transitions / finished.learning_seconds if finished.learning_seconds else 0.0
+        )
         line = (
             f"round {finished.number:>3}/{self.settings.rounds}  softmax {softmax:6.2f} ± {deviation:.2f}  "
             f"greedy {greedy:6.2f}  best {best:6.2f}  {speed:>9,.0f} transitions/s"
@@ -65,11 +71,19 @@ def _bar(total: int, done: int) -> Any:
     if not sys.stdout.isatty():
         return None
     try:
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
     except ImportError:
         return None
     columns = [TextColumn("training"), BarColumn(), TextColumn("{task.completed}/{task.total}")]
-    bar = Progress(*columns, TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), transient=True)
+    bar = Progress(
+        *columns, TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), transient=True
+    )
     bar.start()
     bar.add_task("", total=total, completed=done)
     return bar
@@ -77,9 +91,15 @@ def _bar(total: int, done: int) -> Any:
 
 def told_as_json(folder: Path, trainer: Trainer, finished: Round) -> None:
     """A finished round as a line of JSON: what metrics.jsonl has of it, and what it took."""
-    from drrn.training.metrics import metrics_of
+    from drrn.runs.metrics import metrics_of
 
     rows = [row for row in trainer.rows if row["round"] == str(finished.number)]
     (told,) = metrics_of(rows, trainer.settings.episodes_per_round)
-    took = {"transitions": finished.transitions, "learning_seconds": round(finished.learning_seconds, 3)}
-    print(visible_json(json.dumps({"run": str(folder), **told, **took}, ensure_ascii=False)), flush=True)
+    took = {
+        "transitions": finished.transitions,
+        "learning_seconds": round(finished.learning_seconds, 3),
+    }
+    print(
+        visible_json(json.dumps({"run": str(folder), **told, **took}, ensure_ascii=False)),
+        flush=True,
+    )

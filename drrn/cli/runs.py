@@ -13,7 +13,7 @@ from drrn.cli.show import POLICIES, table
 from drrn.writing import visible, visible_json
 
 if TYPE_CHECKING:
-    from drrn.training.listing import ListedRun
+    from drrn.runs.listing import ListedRun
 
 DESCRIPTION = """List the runs in a folder and the folders in it, the last written first: the game, the model, rounds
 done, mean final rewards after the last of them by each policy, when it was last written, and its state. running: a
@@ -22,18 +22,31 @@ without its run; damaged: a file of it cannot be read."""
 
 
 def add_command(commands: Any) -> None:
-    command = commands.add_parser("runs", help="list runs: scores, rounds, state", description=DESCRIPTION)
-    command.add_argument("folder", type=Path, nargs="?", default=Path("runs"), metavar="FOLDER", help="(default: runs)")
+    command = commands.add_parser(
+        "runs", help="list runs: scores, rounds, state", description=DESCRIPTION
+    )
+    command.add_argument(
+        "folder",
+        type=Path,
+        nargs="?",
+        default=Path("runs"),
+        metavar="FOLDER",
+        help="(default: runs)",
+    )
     command.add_argument("--json", action="store_true", help="print the list as JSON")
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
-    from drrn.training.listing import runs_in
+    from drrn.runs.listing import runs_in
 
     found = runs_in(options.folder)
     if options.json:
-        print(visible_json(json.dumps([dataclasses.asdict(each) for each in found], ensure_ascii=False)))
+        print(
+            visible_json(
+                json.dumps([dataclasses.asdict(each) for each in found], ensure_ascii=False)
+            )
+        )
         return
     if not found:
         print(f"{options.folder}: no run is here; drrn train makes one", file=sys.stderr)

@@ -8,10 +8,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from drrn.authoring import scores
 from drrn.cli.show import counted, table
 from drrn.errors import InputError
-from drrn.games import make
+from drrn.game.make import make
+from drrn.serve import scores
 
 
 def add_command(commands: Any) -> None:
@@ -21,8 +21,12 @@ def add_command(commands: Any) -> None:
         description="Averages of the final rewards of the games that people finished: novice (each player's first "
         "game) and experienced (all later ones), as the paper reports. Games with an undo count in neither.",
     )
-    command.add_argument("game", metavar="GAME", help="a name, the path of a story or its .toml, or module:factory")
-    command.add_argument("--scores", type=Path, metavar="FILE", help="the file (default: ~/.drrn/scores.csv)")
+    command.add_argument(
+        "game", metavar="GAME", help="a name, the path of a story or its .toml, or module:factory"
+    )
+    command.add_argument(
+        "--scores", type=Path, metavar="FILE", help="the file (default: ~/.drrn/scores.csv)"
+    )
     command.add_argument("--json", action="store_true", help="print it as JSON")
     command.set_defaults(run=run)
 

@@ -18,16 +18,26 @@ def add_command(commands: Any) -> None:
         "them learn. Nothing is loaded from elsewhere. Training goes on when the page or the server is closed. Ctrl-C "
         "ends the server.",
     )
-    command.add_argument("games", metavar="GAME", nargs="*", help="games to show first, beside those that are there")
-    command.add_argument("--port", type=_port, help="the port (default: the first that is free from 8642 on)")
-    command.add_argument("--no-browser", action="store_true", help="print the link, and leave the browser alone")
+    command.add_argument(
+        "games", metavar="GAME", nargs="*", help="games to show first, beside those that are there"
+    )
+    command.add_argument(
+        "--port", type=_port, help="the port (default: the first that is free from 8642 on)"
+    )
+    command.add_argument(
+        "--no-browser", action="store_true", help="print the link, and leave the browser alone"
+    )
     command.add_argument(
         "--host", metavar="ADDRESS",
         help="also let others on the network in, by this address of the machine (0.0.0.0: all of them); the link that "
         "is printed has a token, without which nobody gets in",
     )  # fmt: skip
     command.add_argument(
-        "--runs", type=Path, default=Path("runs"), metavar="FOLDER", help="the folder of runs (default: %(default)s)"
+        "--runs",
+        type=Path,
+        default=Path("runs"),
+        metavar="FOLDER",
+        help="the folder of runs (default: %(default)s)",
     )
     command.set_defaults(run=run)
 
@@ -40,10 +50,19 @@ def run(options: argparse.Namespace) -> None:
     def say(link: str) -> None:
         print(f"{link}\nCtrl-C ends the server; training goes on.", flush=True)
 
-    serve(options.games, options.runs, host=options.host, port=options.port, browser=not options.no_browser, say=say)
+    serve(
+        options.games,
+        options.runs,
+        host=options.host,
+        port=options.port,
+        browser=not options.no_browser,
+        say=say,
+    )
 
 
 def _port(text: str) -> int:
     if not (text.isascii() and text.isdecimal()) or len(text) > 5 or int(text) > 65_535:
-        raise argparse.ArgumentTypeError(f"{text[:20]} is not a port: a whole number from 0 to 65535")
+        raise argparse.ArgumentTypeError(
+            f"{text[:20]} is not a port: a whole number from 0 to 65535"
+        )
     return int(text)

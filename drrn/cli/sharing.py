@@ -21,12 +21,22 @@ def add_command(commands: Any) -> None:
     push = commands.add_parser("push", help="share a run by the Hugging Face Hub", description=PUSH)
     push.add_argument("folder", type=Path, metavar="RUN", help="the folder of a run")
     push.add_argument("repository", metavar="REPO", help="such as yourname/long-watch")
-    push.add_argument("--private", action="store_true", help="for you alone, where the repository is new")
-    push.add_argument("--checkpoint", action="store_true", help="the checkpoint, too, so that others can go on with it")
+    push.add_argument(
+        "--private", action="store_true", help="for you alone, where the repository is new"
+    )
+    push.add_argument(
+        "--checkpoint",
+        action="store_true",
+        help="the checkpoint, too, so that others can go on with it",
+    )
     push.set_defaults(run=run_push)
-    pull = commands.add_parser("pull", help="fetch a run from the Hugging Face Hub", description=PULL)
+    pull = commands.add_parser(
+        "pull", help="fetch a run from the Hugging Face Hub", description=PULL
+    )
     pull.add_argument("repository", metavar="REPO", help="such as yourname/long-watch")
-    pull.add_argument("--out", type=Path, metavar="RUN", help="the run's folder (default: runs/NAME)")
+    pull.add_argument(
+        "--out", type=Path, metavar="RUN", help="the run's folder (default: runs/NAME)"
+    )
     pull.add_argument("--revision", help="a commit, a branch or a tag (default: the newest)")
     pull.add_argument(
         "--modules", action="store_true",
@@ -36,15 +46,16 @@ def add_command(commands: Any) -> None:
 
 
 def run_push(options: argparse.Namespace) -> None:
-    from drrn.training.hub import push_run
+    from drrn.runs.hub import push_run
 
     _check_name(options.repository)
-    private, checkpoint = options.private, options.checkpoint
+    private = options.private
+    checkpoint = options.checkpoint
     print(push_run(options.folder, options.repository, private=private, checkpoint=checkpoint))
 
 
 def run_pull(options: argparse.Namespace) -> None:
-    from drrn.training.hub import pull_run
+    from drrn.runs.hub import pull_run
 
     _check_name(options.repository)
     out = options.out or Path("runs") / options.repository.rpartition("/")[2]

@@ -8,30 +8,41 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from drrn.games import Game, Recipe, recipe_for
-from drrn.games.stories.authored import Authored
-from drrn.games.stories.explore import LIMIT
-from drrn.games.stories.script import grouped
+from drrn.game.contract import Game
+from drrn.game.make import GameSpec, spec_for
+from drrn.stories.twine.authored import Authored
+from drrn.stories.twine.explore import LIMIT
+from drrn.stories.twine.script import grouped
 from drrn.writing import counted as counted
 from drrn.writing import one_line as one_line
 from drrn.writing import visible
 
 T = TypeVar("T")
-POLICIES = ("softmax", "greedy", "best")  # of an agent; said here too, since PyTorch takes a second to import
+POLICIES = (
+    "softmax",
+    "greedy",
+    "best",
+)  # of an agent; said here too, since PyTorch takes a second to import
 
 
 def add_game_options(command: argparse.ArgumentParser, *, optional: bool = False) -> None:
     explanation = "a name, the path of a story or its .toml, or module:factory"
     command.add_argument("game", metavar="GAME", nargs="?" if optional else None, help=explanation)
-    command.add_argument("--lenient", action="store_true", help="leave out what is not supported, and play on")
+    command.add_argument(
+        "--lenient", action="store_true", help="leave out what is not supported, and play on"
+    )
     command.add_argument(
         "--engine",
         choices=("native", "hosted"),
         help="what plays a Twine story: native, this program's own interpreter, or hosted, the engine that the "
         "story was published with (default: native where it understands the whole story)",
     )
-    command.add_argument("--encoding", help="of the story file, if it is not UTF-8 (old stories: cp1252)")
-    command.add_argument("--outside", action="store_true", help="let a TOML name files outside its own folder")
+    command.add_argument(
+        "--encoding", help="of the story file, if it is not UTF-8 (old stories: cp1252)"
+    )
+    command.add_argument(
+        "--outside", action="store_true", help="let a TOML name files outside its own folder"
+    )
 
 
 def open_game(options: argparse.Namespace, *, lenient: bool = False, **choices: Any) -> Game:
@@ -39,10 +50,12 @@ def open_game(options: argparse.Namespace, *, lenient: bool = False, **choices: 
     return open_named(options, lenient=lenient, **choices)[0]
 
 
-def open_named(options: argparse.Namespace, *, lenient: bool = False, **choices: Any) -> tuple[Game, Recipe]:
+def open_named(
+    options: argparse.Namespace, *, lenient: bool = False, **choices: Any
+) -> tuple[Game, GameSpec]:
     """The same, with the recipe by which it can be opened again."""
     given = {name: getattr(options, name) for name in ("encoding", "engine", "outside")}
-    recipe = recipe_for(options.game, lenient=lenient or options.lenient, **given, **choices)
+    recipe = spec_for(options.game, lenient=lenient or options.lenient, **given, **choices)
     game = recipe.open()
     if options.lenient and isinstance(game, Authored):
         for line in grouped(game.problems):
@@ -56,12 +69,17 @@ def table(rows: Sequence[Sequence[object]], *, header: Sequence[str] = ()) -> st
     if not cells:
         return ""
     widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
-    right = [all(isinstance(row[i], (int, float)) or row[i] is None for row in rows) for i in range(len(widths))]
+    right = [
+        all(isinstance(row[i], (int, float)) or row[i] is None for row in rows)
+        for i in range(len(widths))
+    ]
     columns = list(zip(widths, right, strict=True))
 
     def line(row: list[str]) -> str:
         sides = zip(row, columns, strict=True)
-        return "  ".join(cell.rjust(width) if on else cell.ljust(width) for cell, (width, on) in sides).rstrip()
+        return "  ".join(
+            cell.rjust(width) if on else cell.ljust(width) for cell, (width, on) in sides
+        ).rstrip()
 
     return "\n".join(map(line, cells))
 
@@ -87,7 +105,12 @@ def _cell(value: object) -> str:
 
 
 def add_limit(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--limit", type=positive, default=LIMIT, help="states to visit at most (default: %(default)s)")
+    command.add_argument(
+        "--limit",
+        type=positive,
+        default=LIMIT,
+        help="states to visit at most (default: %(default)s)",
+    )
 
 
 def positive(text: str) -> int:
@@ -100,7 +123,9 @@ def games_progress(games: int) -> Callable[[int], None] | None:
     """A line that counts games, where a person looks on."""
     if not sys.stderr.isatty():
         return None
-    return lambda game: print(f"\r{game:,} of {games:,} games \x1b[K\r", end="", file=sys.stderr, flush=True)
+    return lambda game: print(
+        f"\r{game:,} of {games:,} games \x1b[K\r", end="", file=sys.stderr, flush=True
+    )
 
 
 def states_progress(limit: int) -> Callable[[int], None] | None:
@@ -112,8 +137,15 @@ def states_progress(limit: int) -> Callable[[int], None] | None:
 
     def show(states: int) -> None:
         nonlocal shown
-        if states % 1000 == 0 or time.monotonic() > shown + 0.5:  # where states are slow, they are counted by the clock
+        if (
+            states % 1000 == 0 or time.monotonic() > shown + 0.5
+        ):  # where states are slow, they are counted by the clock
             shown = time.monotonic()
-            print(f"\r{states:,} states of at most {limit:,} \x1b[K\r", end="", file=sys.stderr, flush=True)
+            print(
+                f"\r{states:,} states of at most {limit:,} \x1b[K\r",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
 
     return show

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 import time
 
-from drrn.authoring.sampled import SampledValue
-from drrn.authoring.stepped_survey import EndingMet, PlayProgress, SteppedSurvey
-from drrn.authoring.told import estimated
 from drrn.cli.show import counted, one_line, table
+from drrn.stories.playtest.sampled import SampledValue
+from drrn.stories.playtest.stepped_survey import EndingMet, PlayProgress, SteppedSurvey
+from drrn.stories.playtest.told import estimated
 
 BAR = 20  # characters of the progress bar
 LAST_WORDS = 60  # characters
@@ -30,7 +30,10 @@ def _seen(found: SteppedSurvey) -> str:
     menus = found.menus
     return table(
         [
-            ["Pages seen", f"{found.pages:,} distinct texts, {found.words_per_description:.1f} words on average"],
+            [
+                "Pages seen",
+                f"{found.pages:,} distinct texts, {found.words_per_description:.1f} words on average",
+            ],
             ["Actions seen", f"{found.actions:,} distinct texts"],
             ["Actions at once", f"{menus.least:,} to {menus.most:,}, {menus.mean:.1f} on average"],
             ["Vocabulary, states", f"at least {found.state_vocabulary:,} words"],
@@ -44,7 +47,11 @@ def _play(found: SteppedSurvey) -> str:
     cut = ", then Ctrl-C" if found.interrupted else ""
     played = f"{counted(found.games, 'game')}, {counted(found.steps_taken, 'step')} in {found.seconds:.0f} s{cut}"
     if not (found.returns and found.steps and found.stopped and found.final_reward):
-        more = "" if found.interrupted else f"; more time: --seconds {2 * max(1, round(found.seconds))}"
+        more = (
+            ""
+            if found.interrupted
+            else f"; more time: --seconds {2 * max(1, round(found.seconds))}"
+        )
         return f"Random play ({played}): no game was finished{more}"
     rows = [
         ["return", f"{_number(found.returns)}; the highest was {found.best_return:g}"],
@@ -80,7 +87,8 @@ def play_progress(games: int, seconds: float) -> PlayProgress | None:
         nonlocal shown
         now = time.monotonic()
         if now > shown + 0.2:
-            shown, gone = now, max(played / games, (now - begun) / seconds)
+            shown = now
+            gone = max(played / games, (now - begun) / seconds)
             bar = ("█" * round(BAR * min(1.0, gone))).ljust(BAR, "░")
             what = f"{played:,} of {games:,} games, {steps:,} steps, {now - begun:.0f} of {seconds:.0f} s"
             print(f"\r{bar} {what} (Ctrl-C: report now)\x1b[K", end="", file=sys.stderr, flush=True)

@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from drrn.authoring.clicks import ClickPath, write_path
-from drrn.authoring.map_svg import story_map_svg
-from drrn.authoring.report_page import headline_of_test, report_page
-from drrn.authoring.story_map import free_map_file, write_map
-from drrn.authoring.story_report import StoryReport
-from drrn.authoring.testing import StoryTest
 from drrn.cli.github_summary import annotated_lines, step_summary
 from drrn.cli.show import add_game_options, open_game
 from drrn.cli.told_report import told_report
 from drrn.errors import InputError, require
-from drrn.games.optional import close
+from drrn.game.optional import close
+from drrn.stories.map.story_map import free_map_file, write_map
+from drrn.stories.map.svg import story_map_svg
+from drrn.stories.playtest.clicks import ClickPath, write_path
+from drrn.stories.playtest.report_page import headline_of_test, report_page
+from drrn.stories.playtest.story_report import StoryReport
+from drrn.stories.playtest.testing import StoryTest
 from drrn.writing import visible, visible_json
 
 SECONDS = 30
@@ -43,7 +43,10 @@ def add_command(commands: Any) -> None:
     )
     add_game_options(command)
     command.add_argument(
-        "--seconds", type=_seconds, default=SECONDS, help="how long to play and search at most (default: %(default)s)"
+        "--seconds",
+        type=_seconds,
+        default=SECONDS,
+        help="how long to play and search at most (default: %(default)s)",
     )
     command.add_argument(
         "--format", choices=FORMATS, default="text",
@@ -91,7 +94,10 @@ def _tell(test: StoryTest, report: StoryReport, options: argparse.Namespace) -> 
     sys.stdout.flush()
     if options.paths:
         written = _write_paths(report, options.paths)
-        print(f"{options.paths}: {written:,} paths written; play one: drrn play … --path FILE", file=sys.stderr)
+        print(
+            f"{options.paths}: {written:,} paths written; play one: drrn play … --path FILE",
+            file=sys.stderr,
+        )
 
 
 def _map(test: StoryTest) -> str:
@@ -119,7 +125,11 @@ def _print_for_github(report: StoryReport, toml: str) -> None:
     if file:
         with Path(file).open("a", encoding="utf-8") as out:
             out.write(summary + "\n")
-        print(visible(f"{report.title}: {' '.join(headline_of_test(report))} All of it: the summary of this job."))
+        print(
+            visible(
+                f"{report.title}: {' '.join(headline_of_test(report))} All of it: the summary of this job."
+            )
+        )
     else:
         print(visible(summary))
     for line in annotated_lines(report, toml):
@@ -138,7 +148,9 @@ def _seconds(text: str) -> float:
     except ValueError:
         seconds = 0.0
     if not 0 < seconds <= 86_400:
-        raise argparse.ArgumentTypeError(f"{text[:20]} is not a number of seconds above 0, at most a day")
+        raise argparse.ArgumentTypeError(
+            f"{text[:20]} is not a number of seconds above 0, at most a day"
+        )
     return seconds
 
 
@@ -153,7 +165,12 @@ def _progress() -> Callable[[str], None] | None:
         now = time.monotonic()
         if now > begun + SHOWN_AFTER and now > shown + 0.3:
             shown = now
-            print(f"\r{now - begun:.0f} s: {what} (Ctrl-C: report now)\x1b[K", end="", file=sys.stderr, flush=True)
+            print(
+                f"\r{now - begun:.0f} s: {what} (Ctrl-C: report now)\x1b[K",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
 
     return show
 
@@ -183,7 +200,11 @@ def _write_paths(report: StoryReport, folder: Path) -> int:
 def _paths(report: StoryReport) -> Iterator[tuple[str, str, ClickPath]]:
     for checked in report.expectations:
         if checked.path is not None:
-            yield f"{checked.status} {checked.said}", f"{checked.said}: {checked.found}", checked.path
+            yield (
+                f"{checked.status} {checked.said}",
+                f"{checked.said}: {checked.found}",
+                checked.path,
+            )
     for error in report.errors:
         yield f"error {error.passage}", f"{error.passage}: {error.what}", error.path
     for dead in report.dead_ends:

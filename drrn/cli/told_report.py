@@ -7,10 +7,11 @@ import shutil
 import textwrap
 from collections.abc import Iterable
 
-from drrn.authoring.checks import Checked
-from drrn.authoring.shares import share
-from drrn.authoring.story_report import EndingTold, StoryReport
-from drrn.authoring.told import (
+from drrn.cli.show import table
+from drrn.stories.playtest.checks import Checked
+from drrn.stories.playtest.shares import share
+from drrn.stories.playtest.story_report import EndingTold, StoryReport
+from drrn.stories.playtest.told import (
     clicks,
     coverage_line,
     dead_end_lines,
@@ -26,7 +27,6 @@ from drrn.authoring.told import (
     untaken_lines,
     untaken_title,
 )
-from drrn.cli.show import table
 from drrn.writing import counted, one_line
 
 MOST_LISTED = 30  # of one list
@@ -41,7 +41,9 @@ def told_report(report: StoryReport, asked_for: str) -> str:
     """The whole report."""
     width = min(shutil.get_terminal_size((100, 24)).columns, WIDEST)
     parts = [report.title, _wrapped([sureness(report)], width, indent="")]
-    parts += _section("Expectations", [_checked(c) for c in failed_first(report)], width, _verdicts(report))
+    parts += _section(
+        "Expectations", [_checked(c) for c in failed_first(report)], width, _verdicts(report)
+    )
     parts.append(coverage_line(report))
     never = "Passages never reached" + ("" if report.exact else " so far")
     parts += _section(never, never_reached_lines(report), width, str(len(report.never_reached)))
@@ -49,16 +51,28 @@ def told_report(report: StoryReport, asked_for: str) -> str:
     parts += _play(report, width)
     parts += _section("Dead ends", dead_end_lines(report), width, str(len(report.dead_ends)))
     parts += _section("What to do", report.advice, width)
-    errors = [f"{error.passage}{line_of(report, error.line)}: {thrown(error)}" for error in report.errors]
+    errors = [
+        f"{error.passage}{line_of(report, error.line)}: {thrown(error)}" for error in report.errors
+    ]
     parts += _section("Errors thrown", errors, width)
-    parts += _section("Left out, since our own reading of the story does not know it", report.left_out, width)
-    broken = [f"{link.passage}{line_of(report, link.line)}: {link.what}" for link in report.broken_links]
+    parts += _section(
+        "Left out, since our own reading of the story does not know it", report.left_out, width
+    )
+    broken = [
+        f"{link.passage}{line_of(report, link.line)}: {link.what}" for link in report.broken_links
+    ]
     parts += _section("Broken links", broken, width)
     values = [f"{v.variable}: {v.values}" for v in report.variables]
-    parts += _section("Values that variables take" + ("" if report.complete else ", as far as seen"), values, width)
+    parts += _section(
+        "Values that variables take" + ("" if report.complete else ", as far as seen"),
+        values,
+        width,
+    )
     if report.errors or report.dead_ends or report.failed:
         said = f"To see one of these: drrn test {asked_for} --paths FOLDER writes the clicks to each; then "
-        parts.append(_wrapped([f"{said}drrn play {asked_for} --path FILE plays them."], width, indent=""))
+        parts.append(
+            _wrapped([f"{said}drrn play {asked_for} --path FILE plays them."], width, indent="")
+        )
     return "\n\n".join(part for part in parts if part)
 
 
@@ -68,7 +82,9 @@ def _untaken(report: StoryReport) -> str:
 
 def _verdicts(report: StoryReport) -> str:
     statuses = [checked.status for checked in report.expectations]
-    return ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(sorted(statuses)))
+    return ", ".join(
+        f"{statuses.count(status)} {status}" for status in dict.fromkeys(sorted(statuses))
+    )
 
 
 def _checked(checked: Checked) -> Item:
@@ -82,16 +98,25 @@ def _play(report: StoryReport, width: int) -> list[str]:
     """What best and random play come to, and the endings."""
     said = [score_line(report)] if report.endings else []
     if report.stopped and report.stopped.mean and report.endings:
-        where = "comes to where no ending can be reached" if report.exact else "met the step limit before any ending"
+        where = (
+            "comes to where no ending can be reached"
+            if report.exact
+            else "met the step limit before any ending"
+        )
         said.append(f"Random play {where}: {estimated(report.stopped)}.")
     parts = [_wrapped(said, width, indent="")]
     if not report.endings:
         none = "none" if report.exact else "none was found in the time"
         return [*parts, f"Endings: {none}; every page that was seen leads on"]
-    optional = [*(["best play"] if has_best(report) else []), *(["agent"] if report.agent_games else [])]
+    optional = [
+        *(["best play"] if has_best(report) else []),
+        *(["agent"] if report.agent_games else []),
+    ]
     head = ["reward", "random play", *optional, "steps", "ending"]
     rows = [_row(ending, report) for ending in report.endings]
-    room = max(20, width - 2 - len(table([row[:-1] for row in rows], header=head[:-1]).splitlines()[0]) - 6)
+    room = max(
+        20, width - 2 - len(table([row[:-1] for row in rows], header=head[:-1]).splitlines()[0]) - 6
+    )
     rows = [[*row[:-1], _cut(str(row[-1]), room)] for row in rows]
     dead = len(rows) - report.endings_meant
     count = f"{report.endings_meant}, and {counted(dead, 'dead end')}" if dead else f"{len(rows)}"
@@ -117,7 +142,10 @@ def _section(title: str, items: Iterable[Item], width: int, beside: str = "") ->
     if not listed:
         return []
     more = len(listed) - MOST_LISTED
-    shown = [*listed[:MOST_LISTED], *([f"… and {more:,} more (all of them: --format json)"] if more > 0 else [])]
+    shown = [
+        *listed[:MOST_LISTED],
+        *([f"… and {more:,} more (all of them: --format json)"] if more > 0 else []),
+    ]
     return [f"{title} ({beside or len(listed)})\n{_wrapped(shown, width)}"]
 
 

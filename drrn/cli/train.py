@@ -15,16 +15,16 @@ from drrn.cli.rounds_display import rounds_display, told_as_json
 from drrn.cli.show import add_game_options
 from drrn.declaration import Setting
 from drrn.errors import InputError
-from drrn.games.optional import title_of
-from drrn.games.stories.authored import Authored
+from drrn.game.optional import title_of
 from drrn.recipes import shown_defaults
+from drrn.runs.reference_scores import ReferenceScores, reference_scores
 from drrn.settings import all_settings, uses
-from drrn.training.reference_scores import ReferenceScores, reference_scores
+from drrn.stories.twine.authored import Authored
 from drrn.writing import counted
 
 if TYPE_CHECKING:
-    from drrn.training.record import Run
-    from drrn.training.train import Round, Trainer
+    from drrn.runs.record import Run
+    from drrn.runs.train import Round, Trainer
 
 USAGE = """drrn train GAME [--paper] [--out RUN] [settings]
        drrn train --resume RUN [--rounds N]"""
@@ -53,15 +53,32 @@ def add_command(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_game_options(command, optional=True)
-    command.add_argument("--paper", action="store_true", help="the paper's settings, not the strong recipe's")
-    command.add_argument("--out", type=Path, metavar="RUN", help="the run's folder (default: runs/GAME-MODEL-TIME)")
-    command.add_argument("--resume", type=Path, metavar="RUN", help="go on with a run: cut, or to more --rounds")
-    command.add_argument("--config", type=Path, metavar="FILE", help="settings from the config.json of another run")
-    command.add_argument("--device", default="cpu", help="where to compute (default: cpu)")
-    command.add_argument("--tensorboard", action="store_true", help="an event file for TensorBoard in the run's folder")
-    command.add_argument("--json", action="store_true", help="print each round as a line of JSON, and nothing else")
     command.add_argument(
-        "--threads", type=int, default=1, help="threads that PyTorch uses (default: 1; more rarely help)"
+        "--paper", action="store_true", help="the paper's settings, not the strong recipe's"
+    )
+    command.add_argument(
+        "--out", type=Path, metavar="RUN", help="the run's folder (default: runs/GAME-MODEL-TIME)"
+    )
+    command.add_argument(
+        "--resume", type=Path, metavar="RUN", help="go on with a run: cut, or to more --rounds"
+    )
+    command.add_argument(
+        "--config", type=Path, metavar="FILE", help="settings from the config.json of another run"
+    )
+    command.add_argument("--device", default="cpu", help="where to compute (default: cpu)")
+    command.add_argument(
+        "--tensorboard",
+        action="store_true",
+        help="an event file for TensorBoard in the run's folder",
+    )
+    command.add_argument(
+        "--json", action="store_true", help="print each round as a line of JSON, and nothing else"
+    )
+    command.add_argument(
+        "--threads",
+        type=int,
+        default=1,
+        help="threads that PyTorch uses (default: 1; more rarely help)",
     )
     settings = command.add_argument_group("settings", OWN)
     for setting in all_settings().values():
@@ -71,7 +88,8 @@ def add_command(commands: Any) -> None:
 
 def _add_setting(group: Any, setting: Setting) -> None:
     """An option for a setting; one that is not given is not among the options at all, so that none can be a value."""
-    flag, common = flag_of(setting.name), {"default": argparse.SUPPRESS, "dest": setting.name}
+    flag = flag_of(setting.name)
+    common = {"default": argparse.SUPPRESS, "dest": setting.name}
     explanation = f"{setting.help}{shown_defaults(setting)}".replace("%", "%%")
     if setting.kind is bool:
         group.add_argument(flag, _opposite(flag), action=OnOrOff, help=explanation, **common)
@@ -86,13 +104,19 @@ class OnOrOff(argparse.Action):
     def __init__(self, **options: Any) -> None:
         super().__init__(nargs=0, **options)
 
-    def __call__(self, _: Any, namespace: argparse.Namespace, __: Any, option_string: str | None = None) -> None:
+    def __call__(
+        self, _: Any, namespace: argparse.Namespace, __: Any, option_string: str | None = None
+    ) -> None:
         setattr(namespace, self.dest, option_string == self.option_strings[0])
 
 
 def _opposite(flag: str) -> str:
     """What switches off what a flag switches on: --no-keep, and --compile of --no-compile."""
-    return f"--{flag.removeprefix('--no-')}" if flag.startswith("--no-") else f"--no-{flag.removeprefix('--')}"
+    return (
+        f"--{flag.removeprefix('--no-')}"
+        if flag.startswith("--no-")
+        else f"--no-{flag.removeprefix('--')}"
+    )
 
 
 def run(options: argparse.Namespace) -> None:
@@ -120,29 +144,41 @@ def _reference(trainer: Trainer, folder: Run) -> ReferenceScores:
     """Reference scores, which the run keeps; a word of warning where there is nothing to learn."""
     scores = folder.reference()
     if scores is None:
-        scores = reference_scores(trainer.game, trainer.compiled, trainer.settings.evaluation_episodes)
+        scores = reference_scores(
+            trainer.game, trainer.compiled, trainer.settings.evaluation_episodes
+        )
         folder.keep_reference(scores)
     if scores.best == scores.random:
-        cure = "give the endings their rewards in a TOML beside the story (drrn annotate begins one)"
-        words = cure if isinstance(trainer.game, Authored) else "does any ending of the game pay more than another?"
+        cure = (
+            "give the endings their rewards in a TOML beside the story (drrn annotate begins one)"
+        )
+        words = (
+            cure
+            if isinstance(trainer.game, Authored)
+            else "does any ending of the game pay more than another?"
+        )
         print(f"random play scores as much as the best: {words}", file=sys.stderr)
     return scores
 
 
 def _event_writer(trainer: Trainer, folder: Run) -> Callable[[Round], None]:
     """What adds each round to the event file for TensorBoard; it holds the rounds before already."""
-    from drrn.training.event_file import EventFile
+    from drrn.runs.event_file import EventFile
 
     file = EventFile(folder.folder)
     file.begin(trainer.rows)
-    return lambda finished: file.add([row for row in trainer.rows if row["round"] == str(finished.number)])
+    return lambda finished: file.add(
+        [row for row in trainer.rows if row["round"] == str(finished.number)]
+    )
 
 
 def _display(
     options: argparse.Namespace, trainer: Trainer, folder: Run, scores: ReferenceScores
 ) -> contextlib.AbstractContextManager[Callable[[Round], None]]:
     if options.json:
-        return contextlib.nullcontext(lambda finished: told_as_json(folder.folder, trainer, finished))
+        return contextlib.nullcontext(
+            lambda finished: told_as_json(folder.folder, trainer, finished)
+        )
     return rounds_display(trainer.settings, scores, trainer.round)
 
 
@@ -152,16 +188,21 @@ def _way_on(folder: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        print(f"\nstopped; go on with: drrn train --resume {shlex.quote(str(folder))}", file=sys.stderr)
+        print(
+            f"\nstopped; go on with: drrn train --resume {shlex.quote(str(folder))}",
+            file=sys.stderr,
+        )
         raise
 
 
 def _finish(folder: Run, trainer: Trainer, scores: ReferenceScores, to: TextIO) -> None:
-    from drrn.training.curve import draw_curve
+    from drrn.runs.curve import draw_curve
 
     settings = trainer.settings
     size = f"{settings.layers} × {settings.hidden}, " if uses(settings.model, "layers") else ""
-    title = f"{title_of(trainer.game)}: {settings.model}, {size}{counted(settings.replicas, 'replica')}"
+    title = (
+        f"{title_of(trainer.game)}: {settings.model}, {size}{counted(settings.replicas, 'replica')}"
+    )
     folder.keep_card()
     print(f"run: {folder.folder}", file=to)
     try:

@@ -10,7 +10,10 @@ LONG_MENU = 20  # actions; longer menus are not numbered on every page
 SHORT = {"n": "north", "s": "south", "e": "east", "w": "west", "d": "down"}  # u is undo
 WAYS = (*SHORT.values(), "up")
 ARTICLES = {"a", "an", "the"}
-SAME = {"get": "take", "walk": "go"}  # verbs of other parser games, where a game has no such verb itself
+SAME = {
+    "get": "take",
+    "walk": "go",
+}  # verbs of other parser games, where a game has no such verb itself
 
 
 def meant(answer: str, actions: Sequence[str]) -> list[int]:
@@ -19,7 +22,8 @@ def meant(answer: str, actions: Sequence[str]) -> list[int]:
     for place, action in enumerate(actions):
         if action.lower().split() == answer.lower().split():
             return [place]
-    said, typed = [_told(action) for action in actions], _told(answer)
+    said = [_told(action) for action in actions]
+    typed = _told(answer)
     if not typed:
         return []
     if not any(_begins(known, typed[:1]) for known in said):
@@ -29,7 +33,9 @@ def meant(answer: str, actions: Sequence[str]) -> list[int]:
         if exact in said:
             return [place for place, known in enumerate(said) if known == exact]
     begun = [place for place, known in enumerate(said) if _begins(known, typed)]
-    return begun or [place for place, known in enumerate(said) if all(_holds(known, start) for start in typed)]
+    return begun or [
+        place for place, known in enumerate(said) if all(_holds(known, start) for start in typed)
+    ]
 
 
 def told_menu(actions: Sequence[str]) -> list[str]:
@@ -52,4 +58,6 @@ def _holds(known: Sequence[str], start: str) -> bool:
 
 def _begins(known: Sequence[str], typed: Sequence[str]) -> bool:
     """Whether each word begins with what was typed for it."""
-    return len(known) >= len(typed) and all(word.startswith(start) for word, start in zip(known, typed, strict=False))
+    return len(known) >= len(typed) and all(
+        word.startswith(start) for word, start in zip(known, typed, strict=False)
+    )

@@ -13,54 +13,80 @@ from drrn.cli.keys import Keys
 from drrn.cli.show import POLICIES, positive
 from drrn.cli.typed import LONG_MENU
 from drrn.errors import require
-from drrn.games import Game, Observation, recipe_for
-from drrn.games.optional import close, fingerprint_of, is_stopped, step_limit_of
+from drrn.game.contract import Game, Observation
+from drrn.game.make import spec_for
+from drrn.game.optional import close, fingerprint_of, is_stopped, step_limit_of
 from drrn.writing import visible
 
 if TYPE_CHECKING:
-    from drrn.training.agent import Player
+    from drrn.runs.agent import Player
 
 DESCRIPTION = """A trained agent plays its game in the terminal: each page, what the agent thinks each action is worth
 (Q, the mean over its replicas) and with what chance it takes it, then what it took. q or Ctrl-C leaves, p waits until a
 key is pressed, any other key goes on at once."""
-WORDS_A_SECOND, SHORTEST = 4.0, 2.0  # as people read; seconds of a page with few words
+# as people read; seconds of a page with few words
+WORDS_A_SECOND = 4.0
+SHORTEST = 2.0
 BEST_SHOWN = 5  # of a long menu, the actions that it thinks best
 
 
 def add_command(commands: Any) -> None:
-    command = commands.add_parser("watch", help="watch a trained agent play", description=DESCRIPTION)
+    command = commands.add_parser(
+        "watch", help="watch a trained agent play", description=DESCRIPTION
+    )
     command.add_argument("agent", type=Path, metavar="RUN", help="the folder of a run")
-    command.add_argument("--game", help="another game than the one it learned, or where it lies now")
-    command.add_argument("--policy", choices=POLICIES, default="best", help="how it chooses (default: best)")
     command.add_argument(
-        "--seconds", type=_seconds, metavar="X", help="for each page (default: as long as reading it takes)"
+        "--game", help="another game than the one it learned, or where it lies now"
     )
     command.add_argument(
-        "--episodes", type=positive, metavar="N", help="how many games (default: until you leave; 1 without a terminal)"
+        "--policy", choices=POLICIES, default="best", help="how it chooses (default: best)"
     )
-    command.add_argument("--seed", type=int, help="of chance and of the agent's draws (default: by chance)")
+    command.add_argument(
+        "--seconds",
+        type=_seconds,
+        metavar="X",
+        help="for each page (default: as long as reading it takes)",
+    )
+    command.add_argument(
+        "--episodes",
+        type=positive,
+        metavar="N",
+        help="how many games (default: until you leave; 1 without a terminal)",
+    )
+    command.add_argument(
+        "--seed", type=int, help="of chance and of the agent's draws (default: by chance)"
+    )
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
     require("rich", "cli")
-    from drrn.training.loading import load_agent, read_config, recipe_of_run
+    from drrn.runs.loading import load_agent, read_config, recipe_of_run
 
-    agent, config = load_agent(options.agent), read_config(options.agent)
+    agent = load_agent(options.agent)
+    config = read_config(options.agent)
     if options.game:
-        recipe = recipe_for(
-            options.game, lenient=config["game"]["lenient"], outside=config["game"].get("outside", True)
+        recipe = spec_for(
+            options.game,
+            lenient=config["game"]["lenient"],
+            outside=config["game"].get("outside", True),
         )
     else:
-        recipe = replace(recipe_of_run(options.agent, config), history=0)  # the player remembers for itself
+        recipe = replace(
+            recipe_of_run(options.agent, config), history=0
+        )  # the player remembers for itself
     game = recipe.open()
     if fingerprint_of(game) != config["game"]["sha256"]:
-        learned = visible(f'the agent learned "{config["game"]["title"]}", and not this version of this game')
+        learned = visible(
+            f'the agent learned "{config["game"]["title"]}", and not this version of this game'
+        )
         print(f"{learned}: its play is a guess", file=sys.stderr)
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(2**31)
     games = options.episodes or (None if sys.stdin is not None and sys.stdin.isatty() else 1)
     with Keys() as keys:
-        Watching(game, agent.policy(options.policy, seed=seed), keys, options.seconds).begin(seed, games)
+        Watching(game, agent.policy(options.policy, seed=seed), keys, options.seconds).begin(
+            seed, games
+        )
     close(game)
 
 
@@ -70,7 +96,10 @@ class Watching:
     def __init__(self, game: Game, player: Player, keys: Keys, seconds: float | None) -> None:
         from drrn.cli.page_view import PageView
 
-        self.game, self.player, self.keys, self.seconds = game, player, keys, seconds
+        self.game = game
+        self.player = player
+        self.keys = keys
+        self.seconds = seconds
         self.view = PageView()
 
     def begin(self, seed: int, games: int | None) -> None:
@@ -82,15 +111,22 @@ class Watching:
     def _one_game(self, seed: int) -> bool:
         """Play to the end; whether the person stays."""
         self.player.begin()
-        observation, total, steps = self.game.reset(seed), 0.0, 0
-        while observation.actions and steps < step_limit_of(self.game) and not (steps and is_stopped(self.game)):
+        observation = self.game.reset(seed)
+        total = 0.0
+        steps = 0
+        while (
+            observation.actions
+            and steps < step_limit_of(self.game)
+            and not (steps and is_stopped(self.game))
+        ):
             self._page(observation)
             chosen = self.player(observation)
             if not self._stays(observation.text):
                 return False
             self.view.console.print(f"[bold yellow]→ {_escaped(observation.actions[chosen])}[/]")
             observation = self.game.step(chosen)
-            total, steps = total + observation.reward, steps + 1
+            total = total + observation.reward
+            steps = steps + 1
         if observation.ended:
             self.view.ending(observation, total, steps)
         else:
@@ -107,7 +143,11 @@ class Watching:
             places = sorted(places, key=lambda place: -q[place])[:BEST_SHOWN]
             self.view.console.print(f"the best of {len(q)} actions:", style="dim")
         for place in places:
-            self.view.action(place + 1, observation.actions[place], f" [dim]{q[place]:.2f}, {shares[place]:.0%}[/]")
+            self.view.action(
+                place + 1,
+                observation.actions[place],
+                f" [dim]{q[place]:.2f}, {shares[place]:.0%}[/]",
+            )
 
     def _stays(self, text: str) -> bool:
         """Wait as long as the page takes to read; whether the person stays."""

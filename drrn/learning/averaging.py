@@ -16,7 +16,8 @@ class Average:
 
     def __init__(self, model: Model, decay: float) -> None:
         """`decay` is what is left of the average after an update."""
-        self.model, self.decay = model, decay
+        self.model = model
+        self.decay = decay
         self.student = model.frozen()
         self.updates = 0
 
@@ -38,9 +39,16 @@ class Average:
         if self.updates % EVERY:
             return
         steps = self.updates // EVERY
-        decay = min(self.decay**EVERY, (1 + steps) / (4 + steps))  # at first the average is that of all so far
-        pairs = [(self.model.weights[name], weight) for name, weight in self.student.weights.items()]
-        pairs += [(self.model.tables[name].weight, table.weight) for name, table in self.student.tables.items()]
+        decay = min(
+            self.decay**EVERY, (1 + steps) / (4 + steps)
+        )  # at first the average is that of all so far
+        pairs = [
+            (self.model.weights[name], weight) for name, weight in self.student.weights.items()
+        ]
+        pairs += [
+            (self.model.tables[name].weight, table.weight)
+            for name, table in self.student.tables.items()
+        ]
         for average, weight in pairs:
             _lerp(average, weight, 1 - decay)
 

@@ -32,15 +32,20 @@ class EpisodeMemory:
     """
 
     def __init__(self, capacity: int, *, ordered: bool = False) -> None:
-        self.capacity, self.ordered = capacity, ordered
+        self.capacity = capacity
+        self.ordered = ordered
         self.clear()
 
     def clear(self) -> None:
         self.states = np.zeros(0, np.int64)  # [P]
         self.first = np.zeros(1, np.int64)  # [P + 1]
-        self.links = np.zeros(0, np.int64)  # [L], the actions of page p from first[p] to first[p + 1]
+        self.links = np.zeros(
+            0, np.int64
+        )  # [L], the actions of page p from first[p] to first[p + 1]
         self.widest = 1  # menu that any page had
-        self.steps: dict[str, NDArray[Any]] = {name: np.zeros(0, kind) for name, kind in STEP_TYPES.items()}
+        self.steps: dict[str, NDArray[Any]] = {
+            name: np.zeros(0, kind) for name, kind in STEP_TYPES.items()
+        }
         self.means = np.zeros(0)  # [pairs] of the returns, as they were last computed
         self.best_return = -np.inf  # the largest sum of rewards that ever followed a step
         self._changed()
@@ -56,15 +61,20 @@ class EpisodeMemory:
             return
         self.best_return = max(self.best_return, new.best_return)
         pages, taken = self._page_ids(
-            np.concatenate([new.states, new.end_states]), new.actions.joined(new.end_actions), new.taken
+            np.concatenate([new.states, new.end_states]),
+            new.actions.joined(new.end_actions),
+            new.taken,
         )
-        here, ends = pages[: len(new)], pages[len(new) :]
+        here = pages[: len(new)]
+        ends = pages[len(new) :]
         after = np.empty_like(here)
         after[:-1], after[new.last] = here[1:], ends
         added = {"page": here, "taken": taken, "probability": new.probabilities, "reward": new.rewards,
                  "after": after, "last": new.last}  # fmt: skip
         for name, kind in STEP_TYPES.items():
-            self.steps[name] = np.concatenate([self.steps[name], np.asarray(added[name]).astype(kind)])
+            self.steps[name] = np.concatenate(
+                [self.steps[name], np.asarray(added[name]).astype(kind)]
+            )
         self._changed()
         if len(self) > self.capacity:
             self._forget(len(self) - self.capacity + self.capacity // FORGOTTEN)
@@ -126,12 +136,24 @@ class EpisodeMemory:
             self.steps[name] = place[self.steps[name]].astype(np.int32)
         kept = np.repeat(used, self.widths)
         means = self._means_of_links()[kept]
-        self.states, self.first, self.links = self.states[used], starts_of(self.widths[used]), self.links[kept]
+        self.states, self.first, self.links = (
+            self.states[used],
+            starts_of(self.widths[used]),
+            self.links[kept],
+        )
         self._changed()
         self._take_means(means)
 
     def _changed(self) -> None:
-        for name in ("pair_keys", "pairs", "counts", "backwards", "pair_of_step", "layout", "page_of_link"):
+        for name in (
+            "pair_keys",
+            "pairs",
+            "counts",
+            "backwards",
+            "pair_of_step",
+            "layout",
+            "page_of_link",
+        ):
             self.__dict__.pop(name, None)
 
     # --- what there is
@@ -208,7 +230,8 @@ class EpisodeMemory:
     def mixed(self, prior: Floats | float, weight: float) -> Floats:
         """(N mean + w prior) / (N + w) of each action of each page [L]: a pair's own returns, and, the fewer they are,
         the more of the prior."""
-        count, mean = self.counts[self.pairs], self.means[self.pairs]
+        count = self.counts[self.pairs]
+        mean = self.means[self.pairs]
         found: Floats = (count * mean + weight * prior) / (count + weight)
         return found
 
@@ -225,7 +248,8 @@ class EpisodeMemory:
         """Compute the means anew: returns under softmax with α over Q-values [L]; trace None: Monte Carlo."""
         policy, values = self._policy(q, alpha)
         at = self._link_of_step()
-        rewards, after = self.steps["reward"].astype(np.float64), values.take(self.steps["after"])
+        rewards = self.steps["reward"].astype(np.float64)
+        after = values.take(self.steps["after"])
         if trace is None:
             found = monte_carlo(self.backwards, rewards, after, discount)
         else:
@@ -236,9 +260,11 @@ class EpisodeMemory:
 
     def _policy(self, q: Floats, alpha: float) -> tuple[Floats, Floats]:
         """Softmax with α over Q-values [L]: the probability of each action of each page [L], and each page's value."""
-        policy, values = np.zeros(len(q)), np.zeros(len(self.states))
+        policy = np.zeros(len(q))
+        values = np.zeros(len(self.states))
         for pages, mask, links in self.layout:
-            shares, beside = np.zeros(mask.shape), np.zeros(mask.shape)
+            shares = np.zeros(mask.shape)
+            beside = np.zeros(mask.shape)
             beside[mask] = q[links]
             going_on = mask.any(axis=1)
             shares[going_on] = softmax(beside[going_on], mask[going_on], alpha)
@@ -252,14 +278,18 @@ class EpisodeMemory:
 
     def renumber(self, states: Ids, actions: Ids) -> None:
         """Texts have new ids."""
-        means, links = self._means_of_links(), actions[self.links]
+        means = self._means_of_links()
+        links = actions[self.links]
         self.states = states[self.states]
         if not self.ordered:
             links, place = _sorted_within(self.first, links)
-            begin, before = self.first[self.steps["page"]], means
+            begin = self.first[self.steps["page"]]
+            before = means
             means = np.empty_like(before)
             means[place] = before
-            self.steps["taken"] = (place[begin + self.steps["taken"]] - begin).astype(STEP_TYPES["taken"])
+            self.steps["taken"] = (place[begin + self.steps["taken"]] - begin).astype(
+                STEP_TYPES["taken"]
+            )
         self.links = links
         self._changed()
         self._take_means(means)
@@ -267,10 +297,16 @@ class EpisodeMemory:
     def rescale(self, factor: float) -> None:
         """Rewards are told in other units."""
         self.steps["reward"] = self.steps["reward"] * np.float32(factor)
-        self.means, self.best_return = self.means * factor, self.best_return * factor
+        self.means = self.means * factor
+        self.best_return = self.best_return * factor
 
     def state(self) -> State:
-        pages = {"states": self.states, "first": self.first, "links": self.links, "widest": np.array([self.widest])}
+        pages = {
+            "states": self.states,
+            "first": self.first,
+            "links": self.links,
+            "widest": np.array([self.widest]),
+        }
         return {**pages, "means": self.means, "best": np.array([self.best_return]), **self.steps}
 
     def restore(self, state: State) -> None:
@@ -278,7 +314,8 @@ class EpisodeMemory:
         self.states, self.first, self.links = (
             np.asarray(state[name], np.int64) for name in ("states", "first", "links")
         )
-        self.widest, self.means = int(state["widest"][0]), np.asarray(state["means"], np.float64)
+        self.widest = int(state["widest"][0])
+        self.means = np.asarray(state["means"], np.float64)
         self.steps = {name: np.asarray(state[name], kind) for name, kind in STEP_TYPES.items()}
         self.best_return = float(state["best"][0])
         self._changed()
@@ -288,14 +325,20 @@ def _from_padded(state: State) -> State:
     """The state of a memory that kept its menus side by side, as runs did that are older."""
     actions = np.asarray(state["actions"], np.int64)
     menus = Menus.of_padded(actions)
-    return {**state, "first": menus.first, "links": menus.actions, "widest": np.array([actions.shape[1]])}
+    return {
+        **state,
+        "first": menus.first,
+        "links": menus.actions,
+        "widest": np.array([actions.shape[1]]),
+    }
 
 
 class Marked:
     """Memories as they were when a round began: if it is interrupted and begins again, they go back to that."""
 
     def __init__(self, memories: list[EpisodeMemory]) -> None:
-        self.memories, self.states = memories, [memory.state() for memory in memories]
+        self.memories = memories
+        self.states = [memory.state() for memory in memories]
         self.round: int | None = None
 
     def begin(self, number: int) -> None:
@@ -304,7 +347,8 @@ class Marked:
             for memory, state in zip(self.memories, self.states, strict=True):
                 memory.restore(state)
         else:
-            self.round, self.states = number, [memory.state() for memory in self.memories]
+            self.round = number
+            self.states = [memory.state() for memory in self.memories]
 
     def void(self) -> None:
         """Texts have new ids, or the memories are others: there is nothing to go back to."""
@@ -329,7 +373,9 @@ def _menu_keys(first: Ids, actions: Ids) -> NDArray[np.uint64]:
     """What the actions of each menu add to their page's key."""
     counts = np.diff(first)
     place = np.arange(len(actions)) - np.repeat(first[:-1], counts)
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_mixed(actions, place + 1), dtype=np.uint64)])
+    sums = np.concatenate(
+        [np.zeros(1, np.uint64), np.cumsum(_mixed(actions, place + 1), dtype=np.uint64)]
+    )
     found: NDArray[np.uint64] = sums[first[1:]] - sums[first[:-1]]
     return found
 

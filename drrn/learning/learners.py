@@ -20,5 +20,7 @@ def build_learner(model: Model, settings: Settings) -> Learner:
     """The learner that the settings name: built in, of the user's module:name, or registered by a package."""
     made: Made = registry.resolve("learner", settings.learner, LEARNERS)
     if not callable(made):
-        raise InputError(f'learner "{settings.learner}": it must be a class or a function of (model, settings)')
+        raise InputError(
+            f'learner "{settings.learner}": it must be a class or a function of (model, settings)'
+        )
     return made(model, settings)

@@ -17,25 +17,31 @@ from drrn.text import Ids, Lexicon, Store, ranges
 # Bits of a state's text, and of an action's. Measured on texts of 30 words, drawn as often as in speech, of which one
 # was exchanged: 8 bits stay the same in 61 of 100 (16 bits in 37), and 5 of 100 altogether different texts share them.
 # Actions are short and mostly recur: there one other word is another action, which 16 bits tell apart.
-STATE_BITS, ACTION_BITS = 8, 16
+STATE_BITS = 8
+ACTION_BITS = 16
 
 
 class Likeness:
     """Pages by what they have in common with others: ids of texts become their bits."""
 
     def __init__(self, store: Store) -> None:
-        self.states, self.actions = Signs(store.states, STATE_BITS), Signs(store.actions, ACTION_BITS)
+        self.states = Signs(store.states, STATE_BITS)
+        self.actions = Signs(store.actions, ACTION_BITS)
 
     def of_pages(self, pages: Pages) -> Pages:
         """The same pages, for states [N] and actions [N, A]; where there is no action, there is none."""
-        return Pages(self.states.of(pages.states), np.where(pages.mask, self.actions.of(pages.actions), -1))
+        return Pages(
+            self.states.of(pages.states), np.where(pages.mask, self.actions.of(pages.actions), -1)
+        )
 
     def of_steps(self, steps: Steps) -> Steps:
         """The same episodes."""
         here, ends = (
-            replace(menus, actions=self.actions.of(menus.actions)) for menus in (steps.actions, steps.end_actions)
+            replace(menus, actions=self.actions.of(menus.actions))
+            for menus in (steps.actions, steps.end_actions)
         )
-        states, end_states = self.states.of(steps.states), self.states.of(steps.end_states)
+        states = self.states.of(steps.states)
+        end_states = self.states.of(steps.end_states)
         return replace(steps, states=states, actions=here, end_states=end_states, end_actions=ends)
 
 
@@ -43,9 +49,13 @@ class Signs:
     """The bits of a lexicon's texts: the signs of sums of a random vector for each word."""
 
     def __init__(self, texts: Lexicon, count: int) -> None:
-        self.texts, self.generation, self.spelled = texts, texts.generation, texts.vocabulary.spelled
+        self.texts = texts
+        self.generation = texts.generation
+        self.spelled = texts.vocabulary.spelled
         self.count = count
-        self.bits = np.zeros(1, np.int64)  # [T + 1], the last of -1, no text, which is of no account
+        self.bits = np.zeros(
+            1, np.int64
+        )  # [T + 1], the last of -1, no text, which is of no account
         self.words = np.zeros((0, count), np.float32)  # [V]
 
     def of(self, ids: Ids) -> Ids:
@@ -57,14 +67,19 @@ class Signs:
     def _follow(self) -> None:
         """Read what was met since."""
         if self.texts.generation != self.generation:
-            self.bits, self.generation = self.bits[-1:], self.texts.generation
+            self.bits = self.bits[-1:]
+            self.generation = self.texts.generation
         if self.texts.vocabulary.spelled is not self.spelled:  # other words have the numbers now
-            self.words, self.spelled = self.words[:0], self.texts.vocabulary.spelled
-        first, count = len(self.bits) - 1, len(self.texts)
+            self.words = self.words[:0]
+            self.spelled = self.texts.vocabulary.spelled
+        first = len(self.bits) - 1
+        count = len(self.texts)
         if first == count:
             return
         spelled = self.texts.vocabulary.spelled[len(self.words) :]
-        self.words = np.concatenate([self.words, small_random(spelled, self.count, 0).reshape(-1, self.count)])
+        self.words = np.concatenate(
+            [self.words, small_random(spelled, self.count, 0).reshape(-1, self.count)]
+        )
         starts = self.texts.starts[first:]
         sequence = self.texts.sequence[ranges(starts[:1], starts[-1:] - starts[:1])]
         sums = np.zeros((count - first, self.count))

@@ -31,13 +31,17 @@ class Menus:
         numbers: dict[int, int] = {}
         which = np.array([numbers.setdefault(id(menu), len(numbers)) for menu in menus], np.int64)
         kept = list({id(menu): menu for menu in menus}.values())
-        return Menus(which, starts_of([len(menu) for menu in kept]), np.array(list(chain(*kept)), np.int64))
+        return Menus(
+            which, starts_of([len(menu) for menu in kept]), np.array(list(chain(*kept)), np.int64)
+        )
 
     @staticmethod
     def of_padded(menus: Ids) -> Menus:
         """Of menus side by side [N, A], -1 where one has no more."""
         mask = menus >= 0
-        return Menus(np.arange(len(menus)), starts_of(mask.sum(axis=1)), menus[mask].astype(np.int64))
+        return Menus(
+            np.arange(len(menus)), starts_of(mask.sum(axis=1)), menus[mask].astype(np.int64)
+        )
 
     def __len__(self) -> int:
         return len(self.which)
@@ -89,7 +93,11 @@ class Menus:
         """The same pages, without menus that none of them shows."""
         kept, which = np.unique(self.which, return_inverse=True)
         counts = np.diff(self.first)[kept]
-        return Menus(which.astype(np.int64), starts_of(counts), self.actions[ranges(self.first[kept], counts)])
+        return Menus(
+            which.astype(np.int64),
+            starts_of(counts),
+            self.actions[ranges(self.first[kept], counts)],
+        )
 
 
 class MenuStore:
@@ -102,7 +110,8 @@ class MenuStore:
 
     def clear(self) -> None:
         self.count = 0
-        self._first, self._actions = np.zeros(64, np.int64), np.zeros(256, np.int32)
+        self._first = np.zeros(64, np.int64)
+        self._actions = np.zeros(256, np.int32)
         self._wide: dict[bytes, int] = {}  # the number of each wide menu, by its actions
 
     @property
@@ -111,9 +120,11 @@ class MenuStore:
 
     def add(self, menus: Menus) -> Ids:
         """Keep the menus of some pages; the number of each page's."""
-        self.widest, new = max(self.widest, menus.widest), menus.used()
+        self.widest = max(self.widest, menus.widest)
+        new = menus.used()
         counts = np.diff(new.first)
-        numbers, same = np.full(len(counts), -1, np.int64), np.arange(len(counts))
+        numbers = np.full(len(counts), -1, np.int64)
+        same = np.arange(len(counts))
         seen: dict[bytes, int] = {}
         for menu in np.flatnonzero(counts > NARROW).tolist():
             key = _key(new.actions[new.first[menu] : new.first[menu + 1]])
@@ -136,8 +147,11 @@ class MenuStore:
         renumbered[used] = np.arange(len(used))
         first = self._first
         counts = first[used + 1] - first[used]
-        actions, self.count, self._wide = self._actions[ranges(first[used], counts)], 0, {}
-        self._first, self._actions = np.zeros(64, np.int64), actions[:0]
+        actions = self._actions[ranges(first[used], counts)]
+        self.count = 0
+        self._wide = {}
+        self._first = np.zeros(64, np.int64)
+        self._actions = actions[:0]
         self._append(counts, actions)
         self._know_wide(counts)
         return renumbered
@@ -149,15 +163,18 @@ class MenuStore:
         self._know_wide(np.diff(self._first[: self.count + 1]))
 
     def restore(self, first: Ids, actions: Ids, widest: int) -> None:
-        self.count, self.widest = len(first) - 1, widest
-        self._first, self._actions = np.array(first, np.int64), np.array(actions, np.int32)
+        self.count = len(first) - 1
+        self.widest = widest
+        self._first = np.array(first, np.int64)
+        self._actions = np.array(actions, np.int32)
         self._know_wide(np.diff(self._first))
 
     def state(self) -> tuple[Ids, NDArray[np.int32], int]:
         return self._first[: self.count + 1], self._actions[: self._first[self.count]], self.widest
 
     def _append(self, counts: Ids, actions: NDArray[np.integer]) -> None:
-        begin, end = int(self._first[self.count]), int(self._first[self.count]) + len(actions)
+        begin = int(self._first[self.count])
+        end = int(self._first[self.count]) + len(actions)
         self._first = room(self._first, self.count + len(counts) + 1)
         self._first[self.count + 1 : self.count + len(counts) + 1] = begin + np.cumsum(counts)
         self._actions = room(self._actions, end)

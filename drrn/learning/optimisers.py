@@ -32,7 +32,9 @@ class Optimiser:
         return isinstance(self, SGD) and self.clip is None
 
     @torch.no_grad()
-    def step(self, gradients: Sequence[Tensor], taken: Sequence[tuple[TableLook, Tensor]], active: Tensor) -> None:
+    def step(
+        self, gradients: Sequence[Tensor], taken: Sequence[tuple[TableLook, Tensor]], active: Tensor
+    ) -> None:
         """Move the weights of the active replicas [R]; `taken` is what was taken out of word tables, and what came back
         to it."""
         dense = dict(zip(self.model.weights, gradients, strict=True))
@@ -48,7 +50,9 @@ class Optimiser:
         return {name: slot.cpu().numpy() for name, slot in self.slots.items()}
 
     def restore(self, state: State) -> None:
-        self.slots = {name: torch.from_numpy(slot).to(self.model.device) for name, slot in state.items()}
+        self.slots = {
+            name: torch.from_numpy(slot).to(self.model.device) for name, slot in state.items()
+        }
 
 
 class SGD(Optimiser):
@@ -59,7 +63,9 @@ class SGD(Optimiser):
             weights = [self.model.weights[name] for name in dense]
             torch._foreach_add_(weights, list(dense.values()), alpha=-self.learning_rate)
         for table, rows, values in sparse:
-            table.weight.view(-1, table.width).index_add_(0, rows, values, alpha=-self.learning_rate)
+            table.weight.view(-1, table.width).index_add_(
+                0, rows, values, alpha=-self.learning_rate
+            )
 
 
 class Slotted(Optimiser):
@@ -115,13 +121,24 @@ class Adam(Slotted):
     """
 
     def move_all(self, full: dict[str, tuple[Tensor, Tensor]], active: Tensor) -> None:
-        if active.device.type != "cpu" or not any(encoder.reads_at_once for encoder in self.model.encoders.values()):
+        if active.device.type != "cpu" or not any(
+            encoder.reads_at_once for encoder in self.model.encoders.values()
+        ):
             return super().move_all(full, active)
-        kept = {part: [self.slot(f"{name} {part}", g) for name, (_, g) in full.items()] for part in "mv"}
+        kept = {
+            part: [self.slot(f"{name} {part}", g) for name, (_, g) in full.items()] for part in "mv"
+        }
         steps = [self.slot(f"{name} t", g[:, :1, :1]) for name, (_, g) in full.items()]
-        stacks = [w for w, _ in full.values()], [g.contiguous() for _, g in full.values()], *kept.values(), steps
+        stacks = (
+            [w for w, _ in full.values()],
+            [g.contiguous() for _, g in full.values()],
+            *kept.values(),
+            steps,
+        )
         for replica in active.nonzero().view(-1).tolist():  # each has its own count of steps
-            weights, gradients, firsts, seconds, made = ([stack[replica] for stack in some] for some in stacks)
+            weights, gradients, firsts, seconds, made = (
+                [stack[replica] for stack in some] for some in stacks
+            )
             torch._foreach_add_(made, 1)
             torch._fused_adam_(
                 weights, gradients, firsts, seconds, [], made, lr=self.learning_rate, beta1=0.9, beta2=0.999,
@@ -129,7 +146,8 @@ class Adam(Slotted):
             )  # fmt: skip
 
     def change(self, name: str, g: Tensor, on: Tensor) -> Tensor:
-        m, v = self.slot(f"{name} m", g), self.slot(f"{name} v", g)
+        m = self.slot(f"{name} m", g)
+        v = self.slot(f"{name} v", g)
         t = self.slot(f"{name} t", g[:, :1, :1])
         t.add_(on.to(t.dtype))
         if _all_on(on):  # the same sums in place: large tables are read and written less often
@@ -155,7 +173,9 @@ def _clip(dense: Dense, sparse: Sparse, replicas: int, most: float) -> None:
     total = torch.zeros(replicas, device=next(iter(dense.values())).device if dense else None)
     for g in dense.values():
         total = total + g.reshape(replicas, -1).square().sum(1)
-    owners = [torch.div(rows, table.weight.shape[1], rounding_mode="floor") for table, rows, _ in sparse]
+    owners = [
+        torch.div(rows, table.weight.shape[1], rounding_mode="floor") for table, rows, _ in sparse
+    ]
     for owner, (_, _, values) in zip(owners, sparse, strict=True):
         total = total.index_add(0, owner, values.square().sum(1))
     scale = (most / total.sqrt().clamp(min=1e-12)).clamp(max=1.0)

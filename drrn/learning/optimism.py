@@ -27,10 +27,14 @@ class Optimism:
     """An explorer for all replicas: it is told what was played, and chooses; any learner may stand beside it."""
 
     def __init__(self, settings: Settings, store: Store) -> None:
-        self.settings, self.alpha = settings, settings.alpha
+        self.settings = settings
+        self.alpha = settings.alpha
         self.memories = [EpisodeMemory(settings.capacity) for _ in settings.seeds]
-        self.alike = [EpisodeMemory(settings.capacity) for _ in settings.seeds]  # where pages do not recur
-        self.marked, self.likeness = Marked([*self.memories, *self.alike]), Likeness(store)
+        self.alike = [
+            EpisodeMemory(settings.capacity) for _ in settings.seeds
+        ]  # where pages do not recur
+        self.marked = Marked([*self.memories, *self.alike])
+        self.likeness = Likeness(store)
 
     def begin(self, number: int) -> None:
         """A round begins; what it told before it was interrupted, if it was, is let go of. Once it explores no more,
@@ -43,7 +47,8 @@ class Optimism:
 
     def tell(self, replica: int, played: Experience) -> None:
         """Take in what a replica played; from now on it chooses by that, too."""
-        memory, steps = self.memories[replica], played.steps()
+        memory = self.memories[replica]
+        steps = played.steps()
         memory.add(steps)
         hoped = self.generous(memory)
         if not recurs(memory):
@@ -57,10 +62,13 @@ class Optimism:
 
     def first(self, replica: int, q: NDArray[np.floating], pages: Pages) -> Probabilities:
         """The probabilities of a replica's actions: softmax over optimistic values, whatever the network says."""
-        memory, weight = self.memories[replica], self.settings.pseudo_count
-        shown, hoped = pages, self.generous(memory)
+        memory = self.memories[replica]
+        weight = self.settings.pseudo_count
+        shown = pages
+        hoped = self.generous(memory)
         if not recurs(memory):
-            memory, shown = self.alike[replica], self.likeness.of_pages(pages)
+            memory = self.alike[replica]
+            shown = self.likeness.of_pages(pages)
         count, value = memory.known(shown)
         optimistic = (count * value + weight * hoped) / (count + weight)
         return softmax(optimistic, pages.mask, self.alpha)

@@ -33,12 +33,19 @@ class QLearning:
     """
 
     def __init__(self, model: Model, settings: Settings) -> None:
-        self.model, self.settings = model, settings
+        self.model = model
+        self.settings = settings
         self.optimiser = OPTIMISERS[settings.optimiser](model, settings.eta, settings.clip)
         self.loss = LOSSES[settings.loss]
-        self.buffers = [ReplayBuffer(settings.capacity, prioritised=settings.prioritised) for _ in model.seeds]
-        self.updates = [0] * len(model.seeds)  # of each replica; one without data in a batch makes none
-        self.target = model.frozen() if settings.target_every else None  # None: targets come from the model itself
+        self.buffers = [
+            ReplayBuffer(settings.capacity, prioritised=settings.prioritised) for _ in model.seeds
+        ]
+        self.updates = [0] * len(
+            model.seeds
+        )  # of each replica; one without data in a batch makes none
+        self.target = (
+            model.frozen() if settings.target_every else None
+        )  # None: targets come from the model itself
 
     # --- what a learner does
 
@@ -52,7 +59,9 @@ class QLearning:
         """Epochs over what the replay buffers hold, shuffled."""
         at_once = self.settings.batch_size * (1 if self.settings.prioritised else PREPARED)
         for _ in range(self.settings.epochs):
-            orders = [self._order(buffer, by) for buffer, by in zip(self.buffers, generators, strict=True)]
+            orders = [
+                self._order(buffer, by) for buffer, by in zip(self.buffers, generators, strict=True)
+            ]
             for start in range(0, max(map(len, orders)), at_once):
                 self._learn_from([order[start : start + at_once] for order in orders])
         return self.settings.epochs * sum(map(len, self.buffers))
@@ -60,7 +69,9 @@ class QLearning:
     def learn_once(self, generators: Generators, replicas: Sequence[bool]) -> int:
         """A mini-batch from the replay buffer of each replica that is true (Algorithm 1)."""
         places = [
-            buffer.sample(self.settings.batch_size, by) if len(buffer) and on else np.empty(0, np.int64)
+            buffer.sample(self.settings.batch_size, by)
+            if len(buffer) and on
+            else np.empty(0, np.int64)
             for buffer, by, on in zip(self.buffers, generators, replicas, strict=True)
         ]
         if any(map(len, places)):
@@ -82,7 +93,12 @@ class QLearning:
     def state(self) -> State:
         target = None if self.target is None else self.target.state()
         buffers = [buffer.state() for buffer in self.buffers]
-        return {"updates": self.updates, "optimiser": self.optimiser.state(), "target": target, "buffers": buffers}
+        return {
+            "updates": self.updates,
+            "optimiser": self.optimiser.state(),
+            "target": target,
+            "buffers": buffers,
+        }
 
     def restore(self, state: State) -> None:
         self.updates = list(state["updates"])
@@ -108,14 +124,22 @@ class QLearning:
     def steps(self, batches: Batches) -> NDArray[np.float32]:
         """By automatic differentiation. Whatever the updates need is brought to the device at once, and their errors
         back at once: a GPU that is waited for at every update stands idle most of the time."""
-        arrays = {"taken": batches.taken, "rewards": batches.rewards, "discounts": batches.discounts}
+        arrays = {
+            "taken": batches.taken,
+            "rewards": batches.rewards,
+            "discounts": batches.discounts,
+        }
         arrays["weights"] = batches.weights
         if isinstance(batches.next_pages, Pages):
             arrays["next_mask"] = batches.next_pages.mask
-        tensors = {name: torch.from_numpy(array).to(self.model.device) for name, array in arrays.items()}
+        tensors = {
+            name: torch.from_numpy(array).to(self.model.device) for name, array in arrays.items()
+        }
         errors = []
         for k, (now, then) in enumerate(self._readings(batches)):
-            errors.append(self._step({name: tensor[k] for name, tensor in tensors.items()}, now, then))
+            errors.append(
+                self._step({name: tensor[k] for name, tensor in tensors.items()}, now, then)
+            )
             self.count(batches.active[k])
         found: NDArray[np.float32] = torch.stack(errors).cpu().numpy()
         return found
@@ -124,7 +148,9 @@ class QLearning:
         """What an encoder needs of several batches of texts, [K, R, N]."""
         return self.model.look_up(name, ids, store)
 
-    def move(self, gradients: Sequence[Tensor], leaves: Leaves, back: Sequence[Tensor], active: Tensor) -> None:
+    def move(
+        self, gradients: Sequence[Tensor], leaves: Leaves, back: Sequence[Tensor], active: Tensor
+    ) -> None:
         """A step of the optimiser, for the gradients of the weights, and of what was taken out of word tables."""
         taken = [(look, came) for (look, _), came in zip(leaves.kept, back, strict=True)]
         self.optimiser.step(gradients, taken, active)
@@ -134,7 +160,9 @@ class QLearning:
         self.updates = [before + int(more) for before, more in zip(self.updates, made, strict=True)]
         every = self.settings.target_every
         if self.target is not None and every:
-            due = [bool(m) and count % every == 0 for m, count in zip(made, self.updates, strict=True)]
+            due = [
+                bool(m) and count % every == 0 for m, count in zip(made, self.updates, strict=True)
+            ]
             if any(due):
                 self.target.follow(self.model, torch.tensor(due, device=self.model.device))
 
@@ -145,20 +173,26 @@ class QLearning:
         return generator.permutation(len(buffer))
 
     def _learn_from(self, places: list[Places]) -> None:
-        batches = batches_of(self.buffers, places, self.settings.batch_size, menus=self.model.sees_menu)
+        batches = batches_of(
+            self.buffers, places, self.settings.batch_size, menus=self.model.sees_menu
+        )
         errors = self.update(batches).swapaxes(0, 1).reshape(len(places), -1)  # [R, K · B]
         for buffer, some, error in zip(self.buffers, places, errors, strict=True):
             buffer.revise(some, error[: len(some)])
 
     def _readings(self, batches: Batches) -> Iterator[tuple[Reading, Reading | Pairs]]:
         """Both pages of each batch, some batches at once."""
-        pages, following = self.pages_to_learn(batches), batches.next_pages
+        pages = self.pages_to_learn(batches)
+        following = batches.next_pages
         for start in range(0, len(pages.states), AT_ONCE):
-            now, then = pages[start : start + AT_ONCE], following[start : start + AT_ONCE]
+            now = pages[start : start + AT_ONCE]
+            then = following[start : start + AT_ONCE]
             if self.reads_at_once and isinstance(then, Pages):
                 yield from read_together(self.model, now, then, self.look_up)
             else:
-                after = self.model.read(then, look_up=self.look_up) if isinstance(then, Pages) else then
+                after = (
+                    self.model.read(then, look_up=self.look_up) if isinstance(then, Pages) else then
+                )
                 yield from zip(self.model.read(now, look_up=self.look_up), after, strict=True)
 
     def pages_to_learn(self, batches: Batches) -> Pages:
@@ -174,20 +208,29 @@ class QLearning:
         return plain and any(encoder.reads_at_once for encoder in model.encoders.values())
 
     def _step(self, batch: dict[str, Tensor], now: Reading, then: Reading | Pairs) -> Tensor:
-        weights, leaves = list(self.model.weights.values()), Leaves()
+        weights = list(self.model.weights.values())
+        leaves = Leaves()
         with differentiable(weights):
             q = self.model.forward(now, leaves)  # [R, B, A], or [R, B, 1] of the taken action alone
             if self.model.sees_menu:
                 q = q.gather(2, batch["taken"].unsqueeze(2))
             error = self._targets(batch, then) - q.squeeze(2)
             loss = (self.loss(error) * batch["weights"]).sum()
-            gradients = torch.autograd.grad(loss, [*weights, *leaves.vectors], materialize_grads=True)
-        self.move(gradients[: len(weights)], leaves, gradients[len(weights) :], batch["weights"].any(dim=1))
+            gradients = torch.autograd.grad(
+                loss, [*weights, *leaves.vectors], materialize_grads=True
+            )
+        self.move(
+            gradients[: len(weights)],
+            leaves,
+            gradients[len(weights) :],
+            batch["weights"].any(dim=1),
+        )
         return error.detach()
 
     @torch.no_grad()
     def _targets(self, batch: dict[str, Tensor], then: Reading | Pairs) -> Tensor:
-        rewards, discounts = batch["rewards"], batch["discounts"]
+        rewards = batch["rewards"]
+        discounts = batch["discounts"]
         if isinstance(then, Pairs):
             return rewards + discounts * self._values(then)
         mask = batch["next_mask"]
@@ -198,10 +241,13 @@ class QLearning:
 
     def _values(self, then: Pairs) -> Tensor:
         """What the next pages are worth [R, B], where they are given as pairs."""
-        model, pairs = self.target or self.model, (then.states, then.actions)
+        model = self.target or self.model
+        pairs = (then.states, then.actions)
         next_q = model.q_of_pairs(*pairs)
         online_q = self.model.q_of_pairs(*pairs) if self.settings.double else next_q
-        owner, at = (torch.from_numpy(array).to(self.model.device) for array in (then.owner, then.at))
+        owner, at = (
+            torch.from_numpy(array).to(self.model.device) for array in (then.owner, then.at)
+        )
         return values_of_pairs(next_q, online_q, owner, int(then.at.max()) + 1).gather(1, at)
 
 

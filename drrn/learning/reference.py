@@ -15,15 +15,26 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor, nn
 
-from drrn.games import Game, Observation, make
-from drrn.games.optional import is_stopped
+from drrn.game.contract import Game, Observation
+from drrn.game.make import make
+from drrn.game.optional import is_stopped
 from drrn.text import words
 
-ALPHA, GAMMA, ETA = 0.5, 0.9, 0.001  # α of softmax, discount γ, learning rate η
-CAPACITY, MINI_BATCH, STEPS = 10_000, 4, 500  # transitions kept, transitions drawn after each step, steps an episode
-WORDS, HIDDEN = 3_000, 100  # room in the dictionary (the paper's games have 1,762 and 2,258), units of a hidden layer
+# α of softmax, discount γ, learning rate η
+ALPHA = 0.5
+GAMMA = 0.9
+ETA = 0.001
+# transitions kept, transitions drawn after each step, steps an episode
+CAPACITY = 10_000
+MINI_BATCH = 4
+STEPS = 500
+# room in the dictionary (the paper's games have 1,762 and 2,258), units of a hidden layer
+WORDS = 3_000
+HIDDEN = 100
 
-Transition = tuple[str, str, float, Observation]  # (s_k, a_k, r_k, s_{k+1} with its actions A_{k+1})
+Transition = tuple[
+    str, str, float, Observation
+]  # (s_k, a_k, r_k, s_{k+1} with its actions A_{k+1})
 
 
 class DRRN(nn.Module):
@@ -31,22 +42,31 @@ class DRRN(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.dictionary: dict[str, int] = {}  # words are numbered as they are met; when it is full, they share numbers
+        self.dictionary: dict[
+            str, int
+        ] = {}  # words are numbered as they are met; when it is full, they share numbers
         self.state, self.action = (
-            nn.Sequential(nn.Linear(WORDS, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, HIDDEN), nn.Tanh()) for _ in range(2)
+            nn.Sequential(nn.Linear(WORDS, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, HIDDEN), nn.Tanh())
+            for _ in range(2)
         )
-        for weights in self.parameters():  # small, so that first Q-values differ little and everything is tried
+        for weights in (
+            self.parameters()
+        ):  # small, so that first Q-values differ little and everything is tried
             nn.init.uniform_(weights, -0.1, 0.1)
 
     def forward(self, s: str, actions: Sequence[str]) -> Tensor:
         """Q(s, aⁱ; Θ) of each action aⁱ."""
         h_s = self.state(self.bag(s))  # (3), (5): h₁ = tanh(W₁ s + b₁), h₂ = tanh(W₂ h₁ + b₂)
-        h_a = self.action(torch.stack([self.bag(a) for a in actions]))  # (4), (6): the same, by weights of its own
+        h_a = self.action(
+            torch.stack([self.bag(a) for a in actions])
+        )  # (4), (6): the same, by weights of its own
         return torch.mv(h_a, h_s)  # (7): Q = g(h_s, h_a), the inner product
 
     def bag(self, text: str) -> Tensor:
         """A text as its bag of words: how often each word of the dictionary occurs in it."""
-        numbers = [self.dictionary.setdefault(word, len(self.dictionary) % WORDS) for word in words(text)]
+        numbers = [
+            self.dictionary.setdefault(word, len(self.dictionary) % WORDS) for word in words(text)
+        ]
         return torch.bincount(torch.tensor(numbers, dtype=torch.long), minlength=WORDS).float()
 
 
@@ -62,7 +82,9 @@ def learn(model: DRRN, optimiser: torch.optim.Optimizer, transition: Transition)
     y = torch.tensor(r)  # where s_{k+1} is terminal; otherwise r + γ max Q(s_{k+1}, a')
     if not following.ended:
         y = y + GAMMA * model(following.text, following.actions).detach().max()
-    loss = (y - model(s, [a])).square().sum() / 2  # back-propagation for a alone, though other actions were shown
+    loss = (
+        y - model(s, [a])
+    ).square().sum() / 2  # back-propagation for a alone, though other actions were shown
     optimiser.zero_grad()
     loss.backward()
     optimiser.step()  # (8), (9): W ← W + η d ∂Q/∂W and b ← b + η d ∂Q/∂b, where d = y - Q(s, a)
@@ -74,7 +96,8 @@ def train(game: Game, episodes: int) -> Iterator[float]:
     model = DRRN()
     optimiser = torch.optim.SGD(model.parameters(), lr=ETA)
     for episode in range(episodes):
-        page, score = game.reset(seed=episode), 0.0
+        page = game.reset(seed=episode)
+        score = 0.0
         for _ in range(STEPS):
             if page.ended or is_stopped(game):
                 break
@@ -83,7 +106,8 @@ def train(game: Game, episodes: int) -> Iterator[float]:
             memory.append((page.text, page.actions[taken], following.reward, following))
             for transition in random.choices(memory, k=MINI_BATCH):
                 learn(model, optimiser, transition)
-            page, score = following, score + following.reward
+            page = following
+            score = score + following.reward
         yield score
 
 
@@ -96,7 +120,12 @@ def main(name: str = "long-watch", episodes: str = "500") -> None:
     for score in train(make(name), int(episodes)):
         scores.append(score)
         if len(scores) % 100 == 0:
-            print(len(scores), "episodes; mean score of the last 100:", round(sum(scores[-100:]) / 100, 2), flush=True)
+            print(
+                len(scores),
+                "episodes; mean score of the last 100:",
+                round(sum(scores[-100:]) / 100, 2),
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

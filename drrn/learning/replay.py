@@ -17,7 +17,8 @@ from drrn.text import Ids, State
 Places = NDArray[np.int64]
 
 # Schaul et al. 2016: how much priorities count, and how far their bias is taken out again.
-PRIORITY_EXPONENT, CORRECTION_EXPONENT = 0.6, 0.4
+PRIORITY_EXPONENT = 0.6
+CORRECTION_EXPONENT = 0.4
 
 
 @dataclass(frozen=True)
@@ -58,14 +59,19 @@ class RaggedPages:
         return [self._pairs(k) for k in range(*some.indices(len(self.states)))]
 
     def _pairs(self, k: int) -> Pairs:
-        rows = [self._pairs_of(r, self.menus[k, r], self.states[k, r]) for r in range(len(self.stores))]
+        rows = [
+            self._pairs_of(r, self.menus[k, r], self.states[k, r]) for r in range(len(self.stores))
+        ]
         states, actions, owner, at = zip(*rows, strict=True)
-        return Pairs(_side_by_side(states), _side_by_side(actions), _side_by_side(owner), np.stack(at))
+        return Pairs(
+            _side_by_side(states), _side_by_side(actions), _side_by_side(owner), np.stack(at)
+        )
 
     def _pairs_of(self, replica: int, menus: Ids, states: Ids) -> tuple[Ids, Ids, Ids, Ids]:
         """A page that is there more than once is scored once."""
         pages, at = np.unique((menus << 32) + states, return_inverse=True)
-        state, menu = pages & 0xFFFFFFFF, pages >> 32
+        state = pages & 0xFFFFFFFF
+        menu = pages >> 32
         shown = np.flatnonzero(menu >= 0)
         found = self.stores[replica].of(menu[shown])
         owner = np.repeat(shown, found.counts)
@@ -119,7 +125,8 @@ class ReplayBuffer:
         self.capacity = capacity
         self.count = 0  # ever added
         self.arrays = {name: np.empty(0, kind) for name, kind in TYPES.items()}
-        self.menus, self.most_menus = MenuStore(), MORE_MENUS
+        self.menus = MenuStore()
+        self.most_menus = MORE_MENUS
         self.priorities = Priorities() if prioritised else None
 
     def __len__(self) -> int:
@@ -149,7 +156,9 @@ class ReplayBuffer:
             return _no_transitions(len(places))
         found: dict[str, Any] = {name: array[places] for name, array in self.arrays.items()}
         found |= {name: found[name].astype(np.int64) for name in ("states", "taken", "next_states")}
-        found["actions"], found["next_actions"] = (self.menus.of(found.pop(name)) for name in ("menus", "next_menus"))
+        found["actions"], found["next_actions"] = (
+            self.menus.of(found.pop(name)) for name in ("menus", "next_menus")
+        )
         return Transitions(**found)
 
     def sample(self, count: int, generator: np.random.Generator) -> Places:
@@ -169,7 +178,9 @@ class ReplayBuffer:
     def revise(self, places: Places, errors: NDArray[np.float32]) -> None:
         """New priorities, from the latest errors."""
         if self.priorities is not None and len(places):
-            self.priorities.set(places, (np.abs(errors).astype(np.float64) + 1e-3) ** PRIORITY_EXPONENT)
+            self.priorities.set(
+                places, (np.abs(errors).astype(np.float64) + 1e-3) ** PRIORITY_EXPONENT
+            )
 
     def clear(self) -> None:
         self.count = 0
@@ -180,7 +191,9 @@ class ReplayBuffer:
     def texts_in_use(self) -> tuple[Ids, Ids]:
         """The distinct ids of states' and actions' texts."""
         self._let_go_of_menus()
-        states = np.unique(np.concatenate([self.arrays[name][: len(self)] for name in ("states", "next_states")]))
+        states = np.unique(
+            np.concatenate([self.arrays[name][: len(self)] for name in ("states", "next_states")])
+        )
         return states.astype(np.int64), np.unique(self.menus.state()[1]).astype(np.int64)
 
     def renumber(self, states: Ids, actions: Ids) -> None:
@@ -209,7 +222,8 @@ class ReplayBuffer:
         self.arrays = {name: np.array(state[name], kind) for name, kind in TYPES.items()}
         self.menus.restore(state["first"], state["actions"], state["widest"])
         if self.priorities is not None:
-            self.priorities.sums, self.priorities.largest = state["sums"], state["largest"]
+            self.priorities.sums = state["sums"]
+            self.priorities.largest = state["largest"]
             self.priorities.leaves = len(self.priorities.sums) // 2
 
     def _make_room(self, rows: int) -> None:
@@ -233,7 +247,8 @@ class ReplayBuffer:
 def _from_padded(state: State) -> State:
     """The state of a buffer that kept its menus side by side, as runs did that are older."""
     now, then = (Menus.of_padded(state[name]) for name in ("actions", "next_actions"))
-    menus, widest = now.joined(then), state["actions"].shape[1]
+    menus = now.joined(then)
+    widest = state["actions"].shape[1]
     numbers = {"menus": menus.which[: len(now)], "next_menus": menus.which[len(now) :]}
     return {**state, **numbers, "first": menus.first, "actions": menus.actions, "widest": widest}
 
@@ -285,21 +300,37 @@ class Priorities:
             self.sums[level : 2 * level] = below[::2] + below[1::2]
 
 
-def batches_of(buffers: list[ReplayBuffer], places: list[Places], size: int, *, menus: bool = True) -> Batches:
+def batches_of(
+    buffers: list[ReplayBuffer], places: list[Places], size: int, *, menus: bool = True
+) -> Batches:
     """The transitions at some places of each buffer, cut into batches; shorter rows are padded with weights of 0.
 
     Without `menus`, the pages have the taken action alone, and next pages are ragged where one of them is wide.
     """
-    longest, most = max(map(len, places)), max(buffer.menus.widest for buffer in buffers)
+    longest = max(map(len, places))
+    most = max(buffer.menus.widest for buffer in buffers)
     size = min(size, longest)
     padding = [(0, -(-longest // size) * size - len(some)) for some in places]
-    rows = [buffer.at(np.pad(some, more)) for buffer, some, more in zip(buffers, places, padding, strict=True)]
-    weights = [np.pad(buffer.weights(some), more) for buffer, some, more in zip(buffers, places, padding, strict=True)]
-    cut = {name: _cut([getattr(row, name) for row in rows], size) for name in ("states", "next_states", *NUMBERS)}
-    shown = [row.actions.padded(most) if menus else row.actions.at(row.taken)[:, None] for row in rows]
+    rows = [
+        buffer.at(np.pad(some, more))
+        for buffer, some, more in zip(buffers, places, padding, strict=True)
+    ]
+    weights = [
+        np.pad(buffer.weights(some), more)
+        for buffer, some, more in zip(buffers, places, padding, strict=True)
+    ]
+    cut = {
+        name: _cut([getattr(row, name) for row in rows], size)
+        for name in ("states", "next_states", *NUMBERS)
+    }
+    shown = [
+        row.actions.padded(most) if menus else row.actions.at(row.taken)[:, None] for row in rows
+    ]
     after: Pages | RaggedPages
     if menus or most <= NARROW:
-        after = Pages(cut.pop("next_states"), _cut([row.next_actions.padded(most) for row in rows], size))
+        after = Pages(
+            cut.pop("next_states"), _cut([row.next_actions.padded(most) for row in rows], size)
+        )
     else:
         numbers = _cut([row.next_actions.which for row in rows], size)
         after = RaggedPages(cut.pop("next_states"), numbers, [buffer.menus for buffer in buffers])
@@ -317,6 +348,7 @@ def _cut(rows: list[NDArray[Any]], size: int) -> NDArray[Any]:
 
 def _no_transitions(count: int) -> Transitions:
     """What an empty buffer has: transitions without actions."""
-    ids, numbers = np.zeros(count, np.int64), np.zeros(count, np.float32)
+    ids = np.zeros(count, np.int64)
+    numbers = np.zeros(count, np.float32)
     none = Menus(np.full(count, -1), np.zeros(2, np.int64), np.array([-1]))
     return Transitions(ids, none, ids, numbers, numbers, ids, none)

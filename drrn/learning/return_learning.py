@@ -49,14 +49,21 @@ class ReturnLearning:
 
     def __init__(self, model: Model, settings: Settings) -> None:
         if settings.form == "online":
-            raise InputError("the learner returns needs whole episodes: leave out form online, or choose q-learning")
-        self.model, self.settings = model, settings
+            raise InputError(
+                "the learner returns needs whole episodes: leave out form online, or choose q-learning"
+            )
+        self.model = model
+        self.settings = settings
         self.average = Average(model, settings.average) if settings.average else None
         self.student = self.average.student if self.average else model  # whose weights move
         self.optimiser = OPTIMISERS[settings.optimiser](self.student, settings.eta, settings.clip)
         self.loss = LOSSES[settings.loss]
-        self.memories = [EpisodeMemory(settings.capacity, ordered=model.sees_menu) for _ in model.seeds]
-        self.marked, self.rounds = Marked(self.memories), 0  # rounds that were learned from
+        self.memories = [
+            EpisodeMemory(settings.capacity, ordered=model.sees_menu) for _ in model.seeds
+        ]
+        # rounds that were learned from
+        self.marked = Marked(self.memories)
+        self.rounds = 0
 
     # --- what a learner does
 
@@ -68,7 +75,8 @@ class ReturnLearning:
 
     def learn(self, generators: Generators) -> int:
         """Value what was kept, then fit Q to it."""
-        settings, number = self.settings, self.rounds + 1
+        settings = self.settings
+        number = self.rounds + 1
         for memory, q in zip(self.memories, self._q_of_pages(), strict=True):
             value_anew(memory, q, settings, settings.alpha_at(number))
         if self.average:
@@ -121,7 +129,9 @@ class ReturnLearning:
     def fit(self, fits: Fits, generators: Generators) -> None:
         """An update for each of the K batches, by automatic differentiation."""
         for k in range(len(fits.targets)):
-            self.step(fits.pages[k : k + 1], fits.places[k], fits.targets[k], fits.weights[k], generators)
+            self.step(
+                fits.pages[k : k + 1], fits.places[k], fits.targets[k], fits.weights[k], generators
+            )
             if self.average:
                 self.average.follow()
 
@@ -137,30 +147,42 @@ class ReturnLearning:
         model = self.student
         pages, store = noisy(model, pages, *noise_of(self.settings), generators)
         reading = model.read(pages, store)[0]
-        place, y, w = (torch.from_numpy(array).to(model.device) for array in (places, targets, weights))
-        learned, leaves = list(model.weights.values()), Leaves()
+        place, y, w = (
+            torch.from_numpy(array).to(model.device) for array in (places, targets, weights)
+        )
+        learned = list(model.weights.values())
+        leaves = Leaves()
         with differentiable(learned):
             q = model.forward(reading, leaves).gather(2, place.unsqueeze(2)).squeeze(2)
             loss = (self.loss(y - q) * w).sum()
-            gradients = torch.autograd.grad(loss, [*learned, *leaves.vectors], materialize_grads=True)
+            gradients = torch.autograd.grad(
+                loss, [*learned, *leaves.vectors], materialize_grads=True
+            )
         back = gradients[len(learned) :]
         taken = [(look, came) for (look, _), came in zip(leaves.kept, back, strict=True)]
         self.optimiser.step(gradients[: len(learned)], taken, w.any(dim=1))
 
     def _draw(self, generators: Generators) -> Fits:
         """Pairs for all updates of a round."""
-        settings, replicas = self.settings, len(self.memories)
+        settings = self.settings
+        replicas = len(self.memories)
         shape = (settings.updates, replicas, settings.batch_size)
         most = max(memory.widest for memory in self.memories) if self.model.sees_menu else 1
-        states, actions = np.zeros(shape, np.int64), np.full((*shape, most), -1, np.int64)
-        places, targets = np.zeros(shape, np.int64), np.zeros(shape, np.float32)
+        states = np.zeros(shape, np.int64)
+        actions = np.full((*shape, most), -1, np.int64)
+        places = np.zeros(shape, np.int64)
+        targets = np.zeros(shape, np.float32)
         weights = np.zeros(shape, np.float32)
         for r, (memory, generator) in enumerate(zip(self.memories, generators, strict=True)):
             if not len(memory):
                 continue
             drawn = drawn_pairs(memory, settings.count_power, (shape[0], shape[2]), generator)
             page, place = (which[drawn] for which in memory.places_of_pairs())
-            states[:, r], targets[:, r], weights[:, r] = memory.states[page], memory.means[drawn], 1.0
+            states[:, r], targets[:, r], weights[:, r] = (
+                memory.states[page],
+                memory.means[drawn],
+                1.0,
+            )
             if self.model.sees_menu:
                 places[:, r] = place
                 actions[:, r] = memory.menus[page.ravel()].padded(most).reshape(*page.shape, most)
@@ -171,19 +193,29 @@ class ReturnLearning:
     def _q_of_pages(self) -> Iterator[Floats]:
         """Q of each action of the pages that each replica's memory holds, [L], by the model that plays."""
         most = max(memory.widest for memory in self.memories)
-        q = self._q_side_by_side(most) if most <= NARROW or self.model.sees_menu else self._q_of_links()
+        q = (
+            self._q_side_by_side(most)
+            if most <= NARROW or self.model.sees_menu
+            else self._q_of_links()
+        )
         for memory, found in zip(self.memories, q, strict=True):
             yield found[: len(memory.links)].astype(np.float64)
 
     def _q_side_by_side(self, most: int) -> list[NDArray[np.float32]]:
         """Where pages are narrow, or Q depends on the whole menu: so many pages at once."""
-        longest, found = max(len(memory.states) for memory in self.memories), []
+        longest = max(len(memory.states) for memory in self.memories)
+        found = []
         for at in range(0, longest, PAGES_AT_ONCE):
             size = min(PAGES_AT_ONCE, longest - at)
-            states, actions = (np.full((len(self.memories), size, *more), -1, np.int64) for more in ((), (most,)))
+            states, actions = (
+                np.full((len(self.memories), size, *more), -1, np.int64) for more in ((), (most,))
+            )
             for r, memory in enumerate(self.memories):
                 some = memory.states[at : at + size]
-                states[r, : len(some)], actions[r, : len(some)] = some, memory.menus[at : at + size].padded(most)
+                states[r, : len(some)], actions[r, : len(some)] = (
+                    some,
+                    memory.menus[at : at + size].padded(most),
+                )
             found.append((self.model.q(Pages(states, actions)).cpu().numpy(), actions >= 0))
         return [np.concatenate([q[r][mask[r]] for q, mask in found] or [np.zeros(0, np.float32)])
                 for r in range(len(self.memories))]  # fmt: skip
@@ -191,7 +223,8 @@ class ReturnLearning:
     def _q_of_links(self) -> NDArray[np.float32]:
         """Where a page is wide: the actions of all pages end to end."""
         shape = (len(self.memories), max(len(memory.links) for memory in self.memories))
-        states, actions = np.full(shape, -1, np.int64), np.full(shape, -1, np.int64)
+        states = np.full(shape, -1, np.int64)
+        actions = np.full(shape, -1, np.int64)
         for r, memory in enumerate(self.memories):
             states[r, : len(memory.links)] = memory.states[memory.page_of_link]
             actions[r, : len(memory.links)] = memory.links
@@ -200,14 +233,18 @@ class ReturnLearning:
 
     def _check_finite(self) -> None:
         tables: list[Tensor] = [table.weight for table in self.model.tables.values()]
-        if not all(bool(torch.isfinite(weight).all()) for weight in (*self.model.weights.values(), *tables)):
+        if not all(
+            bool(torch.isfinite(weight).all()) for weight in (*self.model.weights.values(), *tables)
+        ):
             rate = self.optimiser.learning_rate
             raise InputError(
                 f"Q-values grew beyond all bounds at η = {rate:g}: give a smaller learning rate, or bound it by clip"
             )
 
 
-def value_anew(memory: EpisodeMemory, prior: Floats | float, settings: Settings, alpha: float) -> None:
+def value_anew(
+    memory: EpisodeMemory, prior: Floats | float, settings: Settings, alpha: float
+) -> None:
     """Compute a memory's returns anew, several times over, since each time rests on the means of the last; `prior` is
     the value of a pair that has none of its own."""
     trace = None if settings.returns == "monte-carlo" else settings.trace
@@ -216,7 +253,9 @@ def value_anew(memory: EpisodeMemory, prior: Floats | float, settings: Settings,
         memory.value(q, alpha, settings.discount, trace)
 
 
-def drawn_pairs(memory: EpisodeMemory, power: float, shape: tuple[int, int], generator: np.random.Generator) -> Ids:
+def drawn_pairs(
+    memory: EpisodeMemory, power: float, shape: tuple[int, int], generator: np.random.Generator
+) -> Ids:
     """Pairs by chance, each in proportion to a power of how often it was taken; a pair never taken is never drawn."""
     weights = np.where(memory.counts > 0, memory.counts.astype(np.float64) ** power, 0.0)
     ends = np.cumsum(weights)

@@ -18,7 +18,9 @@ class Backwards:
     first, then the last but one of each that has one, and so on."""
 
     order: Ids  # [N] the steps in this order
-    begins: Ids  # [longest + 1] where each distance from the end begins, and where the last one ends
+    begins: (
+        Ids  # [longest + 1] where each distance from the end begins, and where the last one ends
+    )
 
     @staticmethod
     def of(last: NDArray[np.bool_]) -> Backwards:
@@ -31,7 +33,9 @@ class Backwards:
         distance = ends[episode] - np.arange(len(last))
         begins = np.concatenate([[0], np.cumsum(np.bincount(distance))])
         order = np.empty(len(last), np.int64)
-        order[begins[distance] + rank[episode]] = np.arange(len(last))  # no shorter episode stands before a longer one
+        order[begins[distance] + rank[episode]] = np.arange(
+            len(last)
+        )  # no shorter episode stands before a longer one
         return Backwards(order, begins)
 
     @property
@@ -41,9 +45,13 @@ class Backwards:
 
     def accumulate(self, own: Floats, share: Floats) -> Floats:
         """G_t = own_t + share_t G_{t+1} within each episode; after the last step there is nothing."""
-        sums, shares, begins = own[self.order], share[self.order], self.begins.tolist()
+        sums = own[self.order]
+        shares = share[self.order]
+        begins = self.begins.tolist()
         for before, begin, end in zip(begins, begins[1:], begins[2:], strict=False):
-            here, more = sums[begin:end], shares[begin:end]  # views, changed in place
+            # views, changed in place
+            here = sums[begin:end]
+            more = shares[begin:end]
             more *= sums[before : before + end - begin]
             here += more
         found = np.empty_like(sums)
@@ -58,7 +66,9 @@ def monte_carlo(steps: Backwards, rewards: Floats, at_end: Floats, discount: flo
     return steps.accumulate(own, np.full(len(rewards), discount))
 
 
-def retrace(steps: Backwards, rewards: Floats, value: Floats, q: Floats, trust: Floats, discount: float) -> Floats:
+def retrace(
+    steps: Backwards, rewards: Floats, value: Floats, q: Floats, trust: Floats, discount: float
+) -> Floats:
     """G_t = r_t + γ (V(s_{t+1}) + c_{t+1} (G_{t+1} - Q(s_{t+1}, a_{t+1}))).
 
     `value` is V of the page after each step, under the policy that is valued (0 at an ending); `q` and `trust` are Q
@@ -80,7 +90,9 @@ def trust_in(policy: Floats, behaviour: Floats, trace: float) -> Floats:
     if behaviour.all():
         ratio = policy / behaviour
     else:
-        ratio = np.divide(policy, behaviour, out=np.where(policy > 0, 1.0, 0.0), where=behaviour > 0)
+        ratio = np.divide(
+            policy, behaviour, out=np.where(policy > 0, 1.0, 0.0), where=behaviour > 0
+        )
     np.minimum(1.0, ratio, out=ratio)
     ratio *= trace
     found: Floats = ratio

@@ -22,7 +22,8 @@ class RewardScale:
     """For each replica, the smallest and largest return met so far, 0 included, and what rewards are multiplied by."""
 
     def __init__(self, replicas: int) -> None:
-        self.low, self.high = [0.0] * replicas, [0.0] * replicas
+        self.low = [0.0] * replicas
+        self.high = [0.0] * replicas
 
     @property
     def factors(self) -> list[float]:
@@ -44,7 +45,8 @@ class RewardScale:
         return {"low": self.low, "high": self.high}
 
     def restore(self, state: State) -> None:
-        self.low, self.high = list(state["low"]), list(state["high"])
+        self.low = list(state["low"])
+        self.high = list(state["high"])
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,11 @@ class ScaledExperience:
 
 
 def in_units(
-    scale: RewardScale, replica: int, played: Experience, returns: Sequence[float], users: Sequence[object]
+    scale: RewardScale,
+    replica: int,
+    played: Experience,
+    returns: Sequence[float],
+    users: Sequence[object],
 ) -> Experience:
     """What a replica played, in the units that it is learned in. Its returns may change those; then whoever was told
     before is asked to rescale (a learner of one's own that cannot goes on as it is)."""

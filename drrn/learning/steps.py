@@ -28,7 +28,9 @@ class Steps:
     rewards: NDArray[np.float64]  # [N] for arriving on the next page
     last: NDArray[np.bool_]  # [N] whether the episode is over after this step
     end_states: Ids  # [E] the page that each episode came to rest on, in the order of the episodes
-    end_actions: Menus  # [E] empty at an ending; a stopped episode still has actions, so it bootstraps
+    end_actions: (
+        Menus  # [E] empty at an ending; a stopped episode still has actions, so it bootstraps
+    )
 
     def __len__(self) -> int:
         return len(self.states)
@@ -43,7 +45,9 @@ class Steps:
         """Every step, with the rewards of `n_steps` steps, or of those before the end."""
         episode: Ids = np.cumsum(self.last) - self.last
         rewards, end, counted = n_step_rewards(episode, self.rewards, discount, n_steps)
-        after = np.where(self.last[end], len(self) + episode[end], end + 1)  # where episodes' ends follow the steps
+        after = np.where(
+            self.last[end], len(self) + episode[end], end + 1
+        )  # where episodes' ends follow the steps
         menus = self.actions.joined(self.end_actions)
         return Transitions(
             states=self.states,
@@ -69,7 +73,8 @@ def n_step_rewards(
     count = len(episode)
     ends = np.flatnonzero(last_steps(episode))
     last = np.repeat(ends, np.diff(ends, prepend=-1))  # the last step of each step's episode
-    rewards, at = np.zeros(count), np.arange(count)
+    rewards = np.zeros(count)
+    at = np.arange(count)
     end = np.minimum(at + n_steps - 1, last)
     for k in range(int((end - at).max(initial=-1)) + 1):
         within = at[at + k <= end]

@@ -29,7 +29,9 @@ __all__ = ["INTERACTIONS", "MODELS", "Model", "Pages", "SentenceTexts", "Shape",
            "encoder_of"]  # fmt: skip
 
 
-def build_model(name: str, shape: Shape, store: Store, seeds: list[int], device: torch.device) -> Model:
+def build_model(
+    name: str, shape: Shape, store: Store, seeds: list[int], device: torch.device
+) -> Model:
     """A model by name, with small random weights, one replica for each seed."""
     return model_class(name)(shape, store, seeds, device)
 

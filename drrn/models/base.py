@@ -23,7 +23,9 @@ from drrn.models.initial import SCALE, small_random
 from drrn.text import Ids, Lexicon, State, Store
 
 NARROW = 64  # actions: where no page has more, pages stand side by side, with room for the widest of them
-PAIRS_AT_ONCE = 2**16  # pairs of a page and an action, of all replicas, that are scored together on wider pages
+PAIRS_AT_ONCE = (
+    2**16
+)  # pairs of a page and an action, of all replicas, that are scored together on wider pages
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,9 @@ class Shape:
     action_encoder: type[Encoder] | None = None  # of actions; None: as of states
     vectors: TextVectors | None = None  # for encoders that read word vectors
     sentences: SentenceTexts | None = None  # for the encoder that reads vectors of whole texts
-    embedding: int | None = None  # width of word vectors that are read in order; None: as the encoder's
+    embedding: int | None = (
+        None  # width of word vectors that are read in order; None: as the encoder's
+    )
     lstm_gain: float = 1.0  # what the mean of an LSTM's states is multiplied by
 
 
@@ -85,13 +89,17 @@ class Model:
 
     widths: tuple[int, int]  # of a state's and an action's vector, in models that have both
     sees_menu = False  # whether an action's Q depends on the other actions shown
-    pairs: tuple[str, str] | None = None  # encoders of states and of actions that may read one beside the other
+    pairs: tuple[str, str] | None = (
+        None  # encoders of states and of actions that may read one beside the other
+    )
     reads_pairs = False  # whether they do so
     indexes_texts = False  # whether weights belong to texts' ids, so that no text may be forgotten
 
     def __init__(self, shape: Shape, store: Store, seeds: list[int], device: torch.device) -> None:
-        self.shape, self.store = shape, store
-        self.seeds, self.device = seeds, device
+        self.shape = shape
+        self.store = store
+        self.seeds = seeds
+        self.device = device
         self.encoders: dict[str, Encoder] = {}
         self.tables: dict[str, WordTable] = {}
         self.weights: dict[str, Tensor] = {}
@@ -134,7 +142,9 @@ class Model:
         if pages.actions.shape[2] > NARROW and not self.sees_menu:
             return self._q_of_wide(pages, store, look_up)
         with torch.no_grad():
-            return self.forward(self.read(Pages(pages.states[None], pages.actions[None]), store, look_up)[0], None)
+            return self.forward(
+                self.read(Pages(pages.states[None], pages.actions[None]), store, look_up)[0], None
+            )
 
     def q_of_pairs(
         self, states: Ids, actions: Ids, store: Store | None = None, look_up: LookUp | None = None
@@ -143,26 +153,37 @@ class Model:
         size = max(1, PAIRS_AT_ONCE // len(states))
         parts = [self.q(Pages(states[:, at : at + size], actions[:, at : at + size, None]), store, look_up)
                  for at in range(0, states.shape[1], size)]  # fmt: skip
-        return torch.cat(parts, dim=1).squeeze(2) if parts else torch.zeros(states.shape, device=self.device)
+        return (
+            torch.cat(parts, dim=1).squeeze(2)
+            if parts
+            else torch.zeros(states.shape, device=self.device)
+        )
 
     def _q_of_wide(self, pages: Pages, store: Store | None, look_up: LookUp | None) -> Tensor:
         """Only the actions that are there are scored; 0 where there is none."""
         mask = pages.mask
         counts = mask.sum(axis=(1, 2))
         there = np.arange(int(counts.max())) < counts[:, None]  # [R, N]
-        states, actions = np.full(there.shape, -1, np.int64), np.full(there.shape, -1, np.int64)
+        states = np.full(there.shape, -1, np.int64)
+        actions = np.full(there.shape, -1, np.int64)
         states[there] = np.broadcast_to(pages.states[..., None], mask.shape)[mask]
         actions[there] = pages.actions[mask]
         found = torch.zeros(mask.shape, device=self.device)
-        found[torch.from_numpy(mask)] = self.q_of_pairs(states, actions, store, look_up)[torch.from_numpy(there)]
+        found[torch.from_numpy(mask)] = self.q_of_pairs(states, actions, store, look_up)[
+            torch.from_numpy(there)
+        ]
         return found
 
-    def read(self, pages: Pages, store: Store | None = None, look_up: LookUp | None = None) -> list[Reading]:
+    def read(
+        self, pages: Pages, store: Store | None = None, look_up: LookUp | None = None
+    ) -> list[Reading]:
         """Look up the texts of several batches at once, [K, R, B] and [K, R, B, A]: a reading for each."""
-        store, look_up = store or self.store, look_up or self.look_up
+        store = store or self.store
+        look_up = look_up or self.look_up
         looks = {name: look_up(name, ids, store) for name, ids in self.reads(pages).items()}
         return [
-            Reading(pages[k], store, {name: some[k] for name, some in looks.items()}) for k in range(len(pages.states))
+            Reading(pages[k], store, {name: some[k] for name, some in looks.items()})
+            for k in range(len(pages.states))
         ]
 
     def look_up(self, name: str, ids: Ids, store: Store) -> Sequence[Look]:
@@ -196,7 +217,9 @@ class Model:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that was learned, by name: weights, word tables, and which words each replica knows."""
-        found: dict[str, NDArray[Any]] = {f"weight {name}": w.cpu().numpy() for name, w in self.weights.items()}
+        found: dict[str, NDArray[Any]] = {
+            f"weight {name}": w.cpu().numpy() for name, w in self.weights.items()
+        }
         for name, table in self.tables.items():
             found[f"table {name}"], found[f"known {name}"] = table.state()
         return found
@@ -214,11 +237,15 @@ class Model:
         mine = self.state()
         if odd := sorted(mine.keys() ^ state.keys()):
             where = "the run, not in the file" if odd[0] in mine else "the file, not in the run"
-            raise InputError(f'{source}: it holds the weights of another model: "{odd[0]}" is in {where}')
+            raise InputError(
+                f'{source}: it holds the weights of another model: "{odd[0]}" is in {where}'
+            )
         for name, array in state.items():
             if not fits(array, mine[name]):
                 shapes = f"{list(array.shape)}, not {list(mine[name].shape)}"
-                raise InputError(f'{source}: it holds the weights of another run: "{name}" is {shapes}')
+                raise InputError(
+                    f'{source}: it holds the weights of another run: "{name}" is {shapes}'
+                )
 
     # --- for subclasses
 
@@ -239,7 +266,9 @@ class Model:
 
     def add_table(self, name: str, side: str, width: int) -> None:
         """A word table [R, V, width] over the vocabulary of "states" or "actions"."""
-        self.tables[name] = WordTable(name, getattr(self.store, side).vocabulary, width, self.seeds, self.device)
+        self.tables[name] = WordTable(
+            name, getattr(self.store, side).vocabulary, width, self.seeds, self.device
+        )
 
     def add_weight(self, name: str, rows: int, width: int, scale: float = SCALE) -> None:
         """Small random [R, rows, width]."""
@@ -250,7 +279,9 @@ class Model:
     def add_bias(self, name: str, width: int) -> None:
         self.weights[name] = torch.zeros(len(self.seeds), 1, width, device=self.device)
 
-    def encode(self, reading: Reading, encoder: str, leaves: Leaves | None) -> tuple[Tensor, Tensor | None]:
+    def encode(
+        self, reading: Reading, encoder: str, leaves: Leaves | None
+    ) -> tuple[Tensor, Tensor | None]:
         """Vectors of the batch's distinct texts [R, U, H], and the row of each asked one among R · U of them [R, N]
         (None: they stand as asked)."""
         look = reading.looks[encoder]

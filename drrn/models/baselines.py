@@ -61,7 +61,9 @@ class MaxActionDQN(Model):
             raise InputError(
                 f"a page shows {most} actions, but the model has {self.shape.most_actions} outputs: set most_actions"
             )
-        return {"state": pages.states} | {f"action {place}": pages.actions[..., place] for place in range(most)}
+        return {"state": pages.states} | {
+            f"action {place}": pages.actions[..., place] for place in range(most)
+        }
 
     def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
         most = reading.pages.actions.shape[2]
@@ -76,7 +78,8 @@ class Linear(MaxActionDQN):
     is not linear itself, by a matrix after it."""
 
     def build(self) -> None:
-        outputs, kinds = self.shape.most_actions, (self.shape.encoder, self.shape.action_encoder or self.shape.encoder)
+        outputs = self.shape.most_actions
+        kinds = (self.shape.encoder, self.shape.action_encoder or self.shape.encoder)
         if all(kind.linear for kind in kinds):
             self.add_encoders(outputs)
             self.add_bias("b1", outputs)
@@ -100,9 +103,11 @@ class LookUpTable(Model):
 
     def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
         self._make_room()  # of a frozen copy, which is given what another has read
-        table, pages = self.weights["table"], reading.pages
+        table = self.weights["table"]
+        pages = reading.pages
         replicas, batch, most = pages.actions.shape
-        at_state, at_action = pages.states[..., None], pages.actions
+        at_state = pages.states[..., None]
+        at_action = pages.actions
         if reading.store is not self.store:
             at_state = _own_ids(reading.store.states, at_state)
             at_action = _own_ids(reading.store.actions, at_action)
@@ -115,12 +120,18 @@ class LookUpTable(Model):
 
     def _make_room(self) -> None:
         old = self.weights["table"]
-        states, actions = len(self.store.states), len(self.store.actions)
+        states = len(self.store.states)
+        actions = len(self.store.actions)
         if old.numel() and states <= old.shape[1] and actions <= old.shape[2]:
             return
-        rows, columns = (max(need, 2 * have, 1) for need, have in zip((states, actions), old.shape[1:], strict=True))
+        rows, columns = (
+            max(need, 2 * have, 1)
+            for need, have in zip((states, actions), old.shape[1:], strict=True)
+        )
         if rows * columns * len(self.seeds) > 2**28:
-            raise InputError(f"a table of {states:,} states by {actions:,} actions is too large: use another model")
+            raise InputError(
+                f"a table of {states:,} states by {actions:,} actions is too large: use another model"
+            )
         table = torch.zeros(len(self.seeds), rows, columns, device=self.device)
         table[:, : old.shape[1], : old.shape[2]] = old
         self.weights["table"] = table

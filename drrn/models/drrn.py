@@ -54,15 +54,20 @@ class DRRN(Model):
         if self.shape.shared:
             vectors, at = self.encode(reading, "text", leaves)
             h = picked(self.tower("text", vectors), at)
-            s, a = h[:, :batch], h[:, batch:]
+            s = h[:, :batch]
+            a = h[:, batch:]
         else:
             sides = {side: self.encode(reading, side, leaves) for side in ("state", "action")}
-            s, a = (picked(self.tower(side, vectors), at) for side, (vectors, at) in sides.items())  # [R, B · A, H]
+            s, a = (
+                picked(self.tower(side, vectors), at) for side, (vectors, at) in sides.items()
+            )  # [R, B · A, H]
         return s, a.reshape(replicas, batch, most, -1)
 
     def tower(self, side: str, vectors: Tensor) -> Tensor:
         """From texts after the first layer's product to their embeddings: [R, U, H] → [R, U, H]."""
         h = torch.tanh(vectors + self.weights[f"{side} b1"])
         for layer in range(2, self.shape.layers + 1):
-            h = torch.tanh(torch.baddbmm(self.weights[f"{side} b{layer}"], h, self.weights[f"{side} W{layer}"]))
+            h = torch.tanh(
+                torch.baddbmm(self.weights[f"{side} b{layer}"], h, self.weights[f"{side} W{layer}"])
+            )
         return h

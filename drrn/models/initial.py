@@ -17,10 +17,13 @@ from numpy.typing import NDArray
 SCALE = 0.1
 
 STEP = np.uint64(0x9E3779B97F4A7C15)
-MIX_1, MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX_2 = np.uint64(0x94D049BB133111EB)
 
 
-def small_random(names: Sequence[str], width: int, seed: int, scale: float = SCALE) -> NDArray[np.float32]:
+def small_random(
+    names: Sequence[str], width: int, seed: int, scale: float = SCALE
+) -> NDArray[np.float32]:
     """A row of `width` numbers, uniform in ±scale, for each name: [names, width]."""
     keys = np.array([_key(name, seed) for name in names], np.uint64).reshape(-1, 1)
     with np.errstate(over="ignore"):
@@ -34,4 +37,6 @@ def small_random(names: Sequence[str], width: int, seed: int, scale: float = SCA
 
 
 def _key(name: str, seed: int) -> int:
-    return int.from_bytes(hashlib.blake2b(f"{seed} {name}".encode(), digest_size=8).digest(), "little")
+    return int.from_bytes(
+        hashlib.blake2b(f"{seed} {name}".encode(), digest_size=8).digest(), "little"
+    )

@@ -42,7 +42,9 @@ def network(model: Model, s: Tensor, a: Tensor) -> Tensor:
     w = model.weights
     from_state = (s @ w["interaction s"] + w["interaction b"]).unsqueeze(2)  # [R, B, 1, H]
     from_action = torch.einsum("rbah,rhk->rbak", a, w["interaction a"])
-    return torch.einsum("rbak,rk->rba", torch.tanh(from_state + from_action), w["interaction out"].squeeze(-1))
+    return torch.einsum(
+        "rbak,rk->rba", torch.tanh(from_state + from_action), w["interaction out"].squeeze(-1)
+    )
 
 
 def _prepare_inner(model: Model) -> None:
@@ -78,5 +80,7 @@ def interaction_of(name: str) -> Interaction:
     if isinstance(found, Interaction):
         return found
     if isinstance(found, type) or not callable(found):
-        raise InputError(f'interaction "{name}": it must be an Interaction, or a function of (model, s, a)')
+        raise InputError(
+            f'interaction "{name}": it must be an Interaction, or a function of (model, s, a)'
+        )
     return Interaction(found)

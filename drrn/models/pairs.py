@@ -15,7 +15,9 @@ from drrn.models.encoders.base import Leaves
 from drrn.models.encoders.sequence import SequenceLook
 from drrn.text import Ids, Lexicon, Store
 
-PAIRS_AT_ONCE = 2048  # of a state and an action that are read one beside the other: their words take room
+PAIRS_AT_ONCE = (
+    2048  # of a state and an action that are read one beside the other: their words take room
+)
 WORDS_AT_ONCE = 2**21  # of a replica's states, or of its actions, in such pairs
 
 
@@ -39,20 +41,27 @@ class Opened:
 
     def summaries(self, at: Tensor | None) -> Tensor:
         """What the other text's words are weighed by, of texts at [R, N]: [R, N, S]."""
-        return picked(self.vectors if self.mask is None else mean_of_words(self.vectors, self.mask), at)
+        return picked(
+            self.vectors if self.mask is None else mean_of_words(self.vectors, self.mask), at
+        )
 
-    def beside(self, model: Model, at: Tensor | None, others: Tensor) -> tuple[Tensor, Tensor | None]:
+    def beside(
+        self, model: Model, at: Tensor | None, others: Tensor
+    ) -> tuple[Tensor, Tensor | None]:
         """Vectors of texts at [R, N], each beside K others [R, N, K, S], and the weights of their words."""
         if self.encoder is None or self.mask is None or at is None:
             return picked(self.vectors, at).unsqueeze(2).expand(-1, -1, others.shape[2], -1), None
         replicas, texts, longest, wide = self.vectors.shape
-        words = picked(self.vectors.reshape(replicas, texts, longest * wide), at).view(replicas, -1, longest, wide)
+        words = picked(self.vectors.reshape(replicas, texts, longest * wide), at).view(
+            replicas, -1, longest, wide
+        )
         mask = self.mask.reshape(replicas * texts, longest)[at]
         return self.encoder.attend(model, words, mask, others)
 
 
 def opened(model: Model, reading: Reading, name: str, leaves: Leaves | None) -> Opened:
-    encoder, look = model.encoders[name], reading.looks[name]
+    encoder = model.encoders[name]
+    look = reading.looks[name]
     if isinstance(encoder, AttentionEncoder) and isinstance(look, SequenceLook):
         return Opened(encoder, *look.words_of(model, leaves))
     return Opened(None, look.encode(model, leaves), None)
@@ -65,7 +74,8 @@ def paired(model: Model, reading: Reading, leaves: Leaves | None) -> Paired:
     states = actions = opened(model, reading, state_name, leaves)
     at_state = at_action = reading.looks[state_name].places
     if state_name != action_name:
-        actions, at_action = opened(model, reading, action_name, leaves), reading.looks[action_name].places
+        actions = opened(model, reading, action_name, leaves)
+        at_action = reading.looks[action_name].places
     elif at_state is not None:
         at_state, at_action = at_state[:, :batch], at_state[:, batch:]
     of_actions = actions.summaries(at_action).view(replicas, batch, most, -1)
@@ -76,17 +86,25 @@ def paired(model: Model, reading: Reading, leaves: Leaves | None) -> Paired:
     return Paired(s, a.reshape(replicas, batch, most, -1), s_weights, a_weights)
 
 
-def paired_q(model: Model, reading: Reading, leaves: Leaves | None, q_of: Callable[[Paired], Tensor]) -> Tensor:
+def paired_q(
+    model: Model, reading: Reading, leaves: Leaves | None, q_of: Callable[[Paired], Tensor]
+) -> Tensor:
     """Q [R, B, A] of a batch's pairs, by `q_of`; where nothing is kept for a way back, some pages at a time."""
     pages = reading.pages
-    count, most = pages.states.shape[1], pages.actions.shape[2]
-    words = max(_longest(reading.store.states, pages.states), most * _longest(reading.store.actions, pages.actions))
+    count = pages.states.shape[1]
+    most = pages.actions.shape[2]
+    words = max(
+        _longest(reading.store.states, pages.states),
+        most * _longest(reading.store.actions, pages.actions),
+    )
     at_once = max(1, min(PAIRS_AT_ONCE // most, WORDS_AT_ONCE // words))
     if leaves is not None or count <= at_once:
         return q_of(paired(model, reading, leaves))
     parts = [slice(start, start + at_once) for start in range(0, count, at_once)]
     some = [Pages(pages.states[None, :, part], pages.actions[None, :, part]) for part in parts]
-    return torch.cat([q_of(paired(model, model.read(each, reading.store)[0], None)) for each in some], dim=1)
+    return torch.cat(
+        [q_of(paired(model, model.read(each, reading.store)[0], None)) for each in some], dim=1
+    )
 
 
 def _longest(texts: Lexicon, ids: Ids) -> int:
@@ -103,7 +121,9 @@ def attention_of(model: Model, pages: Pages, store: Store) -> tuple[Tensor | Non
         found = paired(model, reading, None)
         return found.state_weights, found.action_weights
     if not any(encoder.reads_pairs for encoder in model.encoders.values()):
-        raise InputError("the run's encoders give words no weights: only those trained with the encoder attention do")
+        raise InputError(
+            "the run's encoders give words no weights: only those trained with the encoder attention do"
+        )
     most = pages.actions.shape[2]
     state = _alone(model, reading, "state")
     actions = [_alone(model, reading, f"action {place}") for place in range(most)]
@@ -129,4 +149,6 @@ def _alone(model: Model, reading: Reading, name: str) -> Tensor | None:
 def _side_by_side(weights: list[Tensor]) -> Tensor:
     """[R, B, 1, L] of each place, with texts of other lengths, to [R, B, A, L]."""
     longest = max(each.shape[3] for each in weights)
-    return torch.cat([torch.nn.functional.pad(each, (0, longest - each.shape[3])) for each in weights], dim=2)
+    return torch.cat(
+        [torch.nn.functional.pad(each, (0, longest - each.shape[3])) for each in weights], dim=2
+    )

@@ -39,13 +39,20 @@ class SharedLook:
         return found[:, self.span] if self.shared.look.places is None else found
 
 
-def read_together(model: Model, pages: Pages, after: Pages, look_up: LookUp) -> Iterator[tuple[Reading, Reading]]:
+def read_together(
+    model: Model, pages: Pages, after: Pages, look_up: LookUp
+) -> Iterator[tuple[Reading, Reading]]:
     """Readings of several batches' pages, and of the pages after them: [K, R, B] each."""
     sides = model.reads(pages), model.reads(after)
-    spans = {name: (slice(ids.shape[-1]), slice(ids.shape[-1], None)) for name, ids in sides[0].items()}
+    spans = {
+        name: (slice(ids.shape[-1]), slice(ids.shape[-1], None)) for name, ids in sides[0].items()
+    }
     both = {name: np.concatenate([side[name] for side in sides], axis=-1) for name in spans}
     looks = {name: look_up(name, ids, model.store) for name, ids in both.items()}
     for k in range(len(pages.states)):
         shared = {name: SharedEncoding(some[k]) for name, some in looks.items()}
-        now, then = ({name: SharedLook(shared[name], spans[name][side]) for name in shared} for side in (0, 1))
+        now, then = (
+            {name: SharedLook(shared[name], spans[name][side]) for name in shared}
+            for side in (0, 1)
+        )
         yield Reading(pages[k], model.store, {**now}), Reading(after[k], model.store, {**then})

@@ -44,9 +44,16 @@ class VerbObjectDQN(Model):
         states, at_state = self.encode(reading, "state", leaves)
         h = picked(self.hidden_layers(states), at_state)  # [R, B, H]
         verbs, at_action = self.encode(reading, VerbHead.part, leaves)
-        objects, _ = self.encode(reading, ObjectHead.part, leaves)  # of the same texts, so at the same places
+        objects, _ = self.encode(
+            reading, ObjectHead.part, leaves
+        )  # of the same texts, so at the same places
         ones = h.new_ones(*h.shape[:2], 1)
-        return _products(torch.cat([h, ones], dim=2), (verbs + objects) / 2, at_action, reading.pages.actions.shape[2])
+        return _products(
+            torch.cat([h, ones], dim=2),
+            (verbs + objects) / 2,
+            at_action,
+            reading.pages.actions.shape[2],
+        )
 
     def hidden_layers(self, vectors: Tensor) -> Tensor:
         """From a text's vector to the last hidden layer: [R, U, H] → [R, U, H]."""

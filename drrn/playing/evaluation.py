@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from drrn.playing.episodes import Summary, summarise
+from drrn.game.episodes import Summary, summarise
 from drrn.playing.policies import POLICIES, policy_of
 from drrn.playing.rollouts import Rollouts
 
@@ -31,7 +31,12 @@ class Evaluation:
 
 
 def evaluate(
-    rollouts: Rollouts, policies: Sequence[str], alpha: float, episodes: int, seeds: Sequence[int], number: int = 0
+    rollouts: Rollouts,
+    policies: Sequence[str],
+    alpha: float,
+    episodes: int,
+    seeds: Sequence[int],
+    number: int = 0,
 ) -> list[Evaluation]:
     """Play so many episodes with each replica by each policy; unknown words count for nothing."""
     found = []

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from drrn.errors import InputError
-from drrn.games import Game, Observation, Recipe
-from drrn.games.contract import checked
-from drrn.games.optional import another, close, ending_of, is_stopped, most_copies_of
+from drrn.game.contract import Game, Observation, checked
+from drrn.game.make import GameSpec
+from drrn.game.optional import another, close, ending_of, is_stopped, most_copies_of
 
 COPIES = 16  # of a game that was opened by its name and cannot copy itself
 
@@ -39,9 +39,10 @@ class Lanes(Protocol):
 class LocalLanes:
     """Lanes in this process: by the game's own copies; else by opening it anew by its name; else the game alone."""
 
-    def __init__(self, game: Game, recipe: Recipe | None = None) -> None:
+    def __init__(self, game: Game, recipe: GameSpec | None = None) -> None:
         """`recipe` is how the game was opened, if it was opened by its name; an object that was given has none."""
-        self.game, self.recipe = game, recipe
+        self.game = game
+        self.recipe = recipe
         first = another(game)
         self.copies = first is not None
         self.most = most_copies_of(game) if self.copies else COPIES if recipe else 1
@@ -56,7 +57,9 @@ class LocalLanes:
 
     def step(self, lanes: Sequence[int], places: Sequence[int]) -> list[Seen]:
         games = [self._games[lane] for lane in lanes]
-        return [self._seen(game, game.step(place)) for game, place in zip(games, places, strict=True)]
+        return [
+            self._seen(game, game.step(place)) for game, place in zip(games, places, strict=True)
+        ]
 
     def _game(self, lane: int) -> Game:
         if lane not in self._games:
@@ -70,13 +73,19 @@ class LocalLanes:
         """A copy that was made here; one that is another lane's game would mix their episodes."""
         if made is self.game or any(made is game for game in self._made):
             how = "another()" if self.copies or self.recipe is None else self.recipe.source
-            raise InputError(f"{self.game.name}: {how} must give a new game each time, and gave the same one twice")
+            raise InputError(
+                f"{self.game.name}: {how} must give a new game each time, and gave the same one twice"
+            )
         self._made.append(made)
         return made
 
     def _seen(self, game: Game, observation: Observation) -> Seen:
         observation = checked(game, observation)
-        return Seen(observation, ending_of(game, observation), bool(observation.actions) and is_stopped(game))
+        return Seen(
+            observation,
+            ending_of(game, observation),
+            bool(observation.actions) and is_stopped(game),
+        )
 
 
 def _close(games: Sequence[Game]) -> None:

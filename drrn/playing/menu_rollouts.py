@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.games import Compiled
-from drrn.games.compiled.lockstep import Played, arrivals
+from drrn.compiled.game import Compiled
+from drrn.compiled.lockstep import Played, arrivals
 from drrn.learning.exploration import draw_actions
 from drrn.learning.menus import Menus
 from drrn.learning.steps import Steps, last_steps
@@ -31,10 +31,17 @@ class MenuRollouts(CompiledRollouts):
         return self.menus.padded()
 
     def play(
-        self, episodes: int, policy: QPolicy, generators: Sequence[np.random.Generator], *, learn: bool
+        self,
+        episodes: int,
+        policy: QPolicy,
+        generators: Sequence[np.random.Generator],
+        *,
+        learn: bool,
     ) -> Sequence[Rollout]:
         """For each replica, so many episodes; its generator alone makes them."""
-        rows = [MenuEpisodes(self, r, generator, episodes) for r, generator in enumerate(generators)]
+        rows = [
+            MenuEpisodes(self, r, generator, episodes) for r, generator in enumerate(generators)
+        ]
         for _ in range(self.game.max_steps):
             if not any(len(row.episode) for row in rows):
                 break
@@ -61,22 +68,37 @@ class MenuStep:
 class MenuEpisodes:
     """The episodes of one replica that are under way; those that are over leave."""
 
-    def __init__(self, rollouts: MenuRollouts, replica: int, generator: np.random.Generator, episodes: int) -> None:
-        self.rollouts, self.replica, self.generator = rollouts, replica, generator
+    def __init__(
+        self, rollouts: MenuRollouts, replica: int, generator: np.random.Generator, episodes: int
+    ) -> None:
+        self.rollouts = rollouts
+        self.replica = replica
+        self.generator = generator
         self.arrive = arrivals(rollouts.game, generator)
         self.played = Played(
-            np.zeros(episodes), np.zeros(episodes), np.zeros(episodes, np.intp), np.full(episodes, -1, np.intp)
+            np.zeros(episodes),
+            np.zeros(episodes),
+            np.zeros(episodes, np.intp),
+            np.full(episodes, -1, np.intp),
         )
         self.episode = np.arange(episodes)
-        self.shown = np.zeros((episodes, len(rollouts.game.texts)), np.bool_)  # the texts of each episode's pages
+        self.shown = np.zeros(
+            (episodes, len(rollouts.game.texts)), np.bool_
+        )  # the texts of each episode's pages
         self._sit(self.arrive(np.zeros(episodes, np.intp)))
-        none, nothing, text, menu = self.episode[:0], np.zeros(0), self.text[:0], self.menu[:0]
-        self.steps = [MenuStep(none, text, menu, none, nothing, nothing, text, menu)]  # the shapes, if no step follows
+        none = self.episode[:0]
+        nothing = np.zeros(0)
+        text = self.text[:0]
+        menu = self.menu[:0]
+        self.steps = [
+            MenuStep(none, text, menu, none, nothing, nothing, text, menu)
+        ]  # the shapes, if no step follows
         self._leave()
 
     def step(self, q: NDArray[np.floating], policy: QPolicy) -> None:
         """Take an action in every episode."""
-        game, played = self.rollouts.game, self.played
+        game = self.rollouts.game
+        played = self.played
         if not len(self.episode):
             return
         shares = chances(policy, self.replica, q, Pages(self.text, self.menu), self._seen())
@@ -88,7 +110,11 @@ class MenuEpisodes:
         reward = game.reward[self.state]
         played.total[self.episode] += reward
         played.steps[self.episode] += 1
-        self.steps.append(MenuStep(self.episode, *before, taken, shares[rows, taken], reward, self.text, self.menu))
+        self.steps.append(
+            MenuStep(
+                self.episode, *before, taken, shares[rows, taken], reward, self.text, self.menu
+            )
+        )
         self._leave()
 
     def _seen(self) -> NDArray[np.bool_]:
@@ -103,8 +129,12 @@ class MenuEpisodes:
         page = self.rollouts.game.page[state]
         actions = self.rollouts.actions[page]
         lots = np.where(actions >= 0, self.generator.random(actions.shape), 2.0)
-        self.state, self.order = state, np.argsort(lots, axis=1)
-        self.text, self.menu = self.rollouts.states[page], np.take_along_axis(actions, self.order, axis=1)
+        self.state = state
+        self.order = np.argsort(lots, axis=1)
+        self.text, self.menu = (
+            self.rollouts.states[page],
+            np.take_along_axis(actions, self.order, axis=1),
+        )
 
     def _leave(self) -> None:
         """What is over is recorded."""
@@ -113,8 +143,11 @@ class MenuEpisodes:
         self.played.final_reward[self.episode[over]] = game.reward[self.state[over]]
         self.played.ending[self.episode[over]] = game.ending_at[self.state[over]]
         on = ~over
-        self.episode, self.state, self.order = self.episode[on], self.state[on], self.order[on]
-        self.text, self.menu = self.text[on], self.menu[on]
+        self.episode = self.episode[on]
+        self.state = self.state[on]
+        self.order = self.order[on]
+        self.text = self.text[on]
+        self.menu = self.menu[on]
 
 
 @dataclass(frozen=True)
@@ -143,8 +176,10 @@ class MenuRollout(GraphRollout):
 
 def _pages(rows: Sequence[MenuEpisodes]) -> Pages:
     """What all replicas see, padded to the most episodes that one of them has under way."""
-    most, width = max(len(row.episode) for row in rows), rows[0].menu.shape[1]
-    states, actions = np.full((len(rows), most), -1), np.full((len(rows), most, width), -1)
+    most = max(len(row.episode) for row in rows)
+    width = rows[0].menu.shape[1]
+    states = np.full((len(rows), most), -1)
+    actions = np.full((len(rows), most, width), -1)
     for number, row in enumerate(rows):
         states[number, : len(row.text)], actions[number, : len(row.text)] = row.text, row.menu
     return Pages(states, actions)

@@ -83,14 +83,24 @@ def policy_of(name: str, alpha: float) -> QPolicy:
         raise InputError(
             f'no policy is named "{name}": choose from {", ".join(POLICIES)}.{did_you_mean(name, POLICIES)}'
         )
-    policies: dict[str, QPolicy] = {"softmax": Softmax(alpha), "greedy": Greedy(), "best": Best(alpha)}
+    policies: dict[str, QPolicy] = {
+        "softmax": Softmax(alpha),
+        "greedy": Greedy(),
+        "best": Best(alpha),
+    }
     return policies[name]
 
 
-def chances(policy: QPolicy, replica: int, q: Q, pages: Pages, seen: NDArray[np.bool_]) -> Probabilities:
+def chances(
+    policy: QPolicy, replica: int, q: Q, pages: Pages, seen: NDArray[np.bool_]
+) -> Probabilities:
     """The probabilities [N, A] on pages of which those that are `seen` were shown before in their episodes."""
     shares = policy.first(replica, q, pages)
-    again = policy.again(replica, q[seen], Pages(pages.states[seen], pages.actions[seen])) if seen.any() else None
+    again = (
+        policy.again(replica, q[seen], Pages(pages.states[seen], pages.actions[seen]))
+        if seen.any()
+        else None
+    )
     if again is not None:
         shares = shares.copy()
         shares[seen] = again

@@ -10,22 +10,31 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.games import Game, Recipe
-from drrn.games.optional import close
+from drrn.game.contract import Game
+from drrn.game.make import GameSpec
+from drrn.game.optional import close
 from drrn.playing.lanes import Lanes, LocalLanes, Seen
 from drrn.processes import Worker
 
-Question = tuple[int, str, Sequence[int], Sequence[int]]  # its number, begin or step, lanes, seeds or places
+Question = tuple[
+    int, str, Sequence[int], Sequence[int]
+]  # its number, begin or step, lanes, seeds or places
 
 
 class PooledLanes:
     """Lane i is played by process i modulo their number. What is shown does not depend on how many there are."""
 
-    def __init__(self, recipe: Recipe, workers: int) -> None:
+    def __init__(self, recipe: GameSpec, workers: int) -> None:
         self.workers = [Worker(_serve, recipe) for _ in range(workers)]
-        self.close = weakref.finalize(self, _stop, self.workers)  # ends the processes, at the latest when this is gone
-        self.asked = 0  # questions, so that an answer to one that was given up is not taken for another's
-        for worker in self.workers:  # each says how many lanes it can have, once it has opened the game
+        self.close = weakref.finalize(
+            self, _stop, self.workers
+        )  # ends the processes, at the latest when this is gone
+        self.asked = (
+            0  # questions, so that an answer to one that was given up is not taken for another's
+        )
+        for (
+            worker
+        ) in self.workers:  # each says how many lanes it can have, once it has opened the game
             self.most: int = self._answer(worker)
 
     def begin(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[Seen]:
@@ -38,8 +47,13 @@ class PooledLanes:
         """Each process gets its share, all at once; the answers come in the order of the lanes."""
         self.asked += 1
         count = len(self.workers)
-        shares = [[at for at, lane in enumerate(lanes) if lane % count == number] for number in range(count)]
-        busy = [(worker, share) for worker, share in zip(self.workers, shares, strict=True) if share]
+        shares = [
+            [at for at, lane in enumerate(lanes) if lane % count == number]
+            for number in range(count)
+        ]
+        busy = [
+            (worker, share) for worker, share in zip(self.workers, shares, strict=True) if share
+        ]
         for worker, share in busy:
             question: Question = (
                 self.asked, what, [lanes[at] // count for at in share], [numbers[at] for at in share],
@@ -60,7 +74,11 @@ class PooledLanes:
         except (EOFError, OSError) as error:
             worker.process.join()
             died = f"a process that stepped the game died (exit code {worker.process.exitcode})"
-            cure = 'a script needs `if __name__ == "__main__":` before what it runs' if not self.asked else ""
+            cure = (
+                'a script needs `if __name__ == "__main__":` before what it runs'
+                if not self.asked
+                else ""
+            )
             raise InputError(f"{died}: {cure or 'was there memory enough?'}") from error
         if kind == "refused":
             raise InputError(answer)
@@ -69,20 +87,27 @@ class PooledLanes:
         return answer
 
 
-def lanes_of(game: Game, recipe: Recipe | None, workers: int) -> Lanes:
+def lanes_of(game: Game, recipe: GameSpec | None, workers: int) -> Lanes:
     """Lanes for a game: in this process, or in so many others, which open the game by its name."""
     if workers == 1:
         return LocalLanes(game, recipe)
     if recipe is None:
-        raise InputError(f"{game.name}: workers open the game by its name: give it as a name or as module:factory")
+        raise InputError(
+            f"{game.name}: workers open the game by its name: give it as a name or as module:factory"
+        )
     if recipe.source.startswith("__main__:"):
-        raise InputError(f"{recipe.source}: workers cannot import it: put the game into a module of its own")
+        raise InputError(
+            f"{recipe.source}: workers cannot import it: put the game into a module of its own"
+        )
     return PooledLanes(recipe, workers)
 
 
-def _serve(connection: Connection[Any, Any], recipe: Recipe) -> None:
+def _serve(connection: Connection[Any, Any], recipe: GameSpec) -> None:
     """Open the game; then answer one question after another, until the other end is closed."""
-    number, what, which, numbers = 0, "open", [], []  # type: ignore[var-annotated]
+    number = 0
+    what = "open"
+    which: list[Any] = []
+    numbers: list[Any] = []
     lanes: LocalLanes | None = None
     while True:
         try:
@@ -90,12 +115,16 @@ def _serve(connection: Connection[Any, Any], recipe: Recipe) -> None:
                 lanes = LocalLanes(recipe.open(), recipe)
                 answer: Any = lanes.most
             else:
-                answer = lanes.begin(which, numbers) if what == "begin" else lanes.step(which, numbers)
+                answer = (
+                    lanes.begin(which, numbers) if what == "begin" else lanes.step(which, numbers)
+                )
             kind = "told"
         except InputError as error:
-            kind, answer = "refused", str(error)
+            kind = "refused"
+            answer = str(error)
         except Exception:
-            kind, answer = "failed", traceback.format_exc()
+            kind = "failed"
+            answer = traceback.format_exc()
         try:
             connection.send((number, kind, answer))
             number, what, which, numbers = connection.recv()

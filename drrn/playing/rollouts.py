@@ -11,10 +11,10 @@ from typing import Protocol
 
 import numpy as np
 
+from drrn.game.episodes import Episode
 from drrn.learning.replay import Transitions
 from drrn.learning.steps import Steps
 from drrn.models import Model
-from drrn.playing.episodes import Episode
 from drrn.playing.policies import QPolicy
 
 
@@ -37,7 +37,12 @@ class Rollouts(Protocol):
     model: Model
 
     def play(
-        self, episodes: int, policy: QPolicy, generators: Sequence[np.random.Generator], *, learn: bool
+        self,
+        episodes: int,
+        policy: QPolicy,
+        generators: Sequence[np.random.Generator],
+        *,
+        learn: bool,
     ) -> Sequence[Rollout]:
         """For each replica, `episodes` finished or stopped ones; its generator alone makes them.
 

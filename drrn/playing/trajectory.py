@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from drrn.errors import InputError
+from drrn.game.episodes import Episode
 from drrn.learning.menus import Menus
 from drrn.learning.replay import Transitions
 from drrn.learning.steps import Steps
 from drrn.models import Pages
-from drrn.playing.episodes import Episode
 from drrn.text import Ids
 
 
@@ -24,11 +24,15 @@ class Trajectory:
     menus: list[list[int]] = field(default_factory=list)
     taken: list[int] = field(default_factory=list)
     rewards: list[float] = field(default_factory=list)
-    probabilities: list[float] = field(default_factory=list)  # of the actions taken, when they were taken
+    probabilities: list[float] = field(
+        default_factory=list
+    )  # of the actions taken, when they were taken
     last_reward: float = 0.0  # of the page it stands on, the first one's included
     ending: str | None = None
     stopped: bool = False  # by the game or by the step limit, though actions remain
-    shown: set[int] = field(default_factory=set)  # hashes of the texts: a scratch store's ids may change on the way
+    shown: set[int] = field(
+        default_factory=set
+    )  # hashes of the texts: a scratch store's ids may change on the way
     again: bool = False  # whether the page it stands on has a text that was shown before
 
     def show(self, text: str) -> None:
@@ -64,22 +68,30 @@ class Moments:
 
     def transitions(self, discount: float, n_steps: int) -> Transitions:
         """As transitions. An episode that was stopped still has actions at its end, so it bootstraps."""
-        spans = [(trajectory, t, min(t + n_steps, len(trajectory.taken))) for trajectory, t in self.of]
+        spans = [
+            (trajectory, t, min(t + n_steps, len(trajectory.taken))) for trajectory, t in self.of
+        ]
         now, then = ([each.menus[at[k]] for each, *at in spans] for k in (0, 1))
         menus = Menus.of([*now, *then])
         return Transitions(
             states=np.array([trajectory.states[t] for trajectory, t, _ in spans], np.int64),
             actions=menus[: len(spans)],
             taken=np.array([trajectory.taken[t] for trajectory, t, _ in spans], np.int64),
-            rewards=np.array([_discounted(each.rewards[t:end], discount) for each, t, end in spans], np.float32),
+            rewards=np.array(
+                [_discounted(each.rewards[t:end], discount) for each, t, end in spans], np.float32
+            ),
             discounts=np.array([discount ** (end - t) for _, t, end in spans], np.float32),
-            next_states=np.array([trajectory.states[end] for trajectory, _, end in spans], np.int64),
+            next_states=np.array(
+                [trajectory.states[end] for trajectory, _, end in spans], np.int64
+            ),
             next_actions=menus[len(spans) :],
         )
 
     def steps(self) -> Steps:
         """There are none: an episode is told step by step, before it is whole."""
-        raise InputError("a learner of whole episodes cannot learn in the online form: choose another form or learner")
+        raise InputError(
+            "a learner of whole episodes cannot learn in the online form: choose another form or learner"
+        )
 
 
 def steps_of(trajectories: Sequence[Trajectory]) -> Steps:
@@ -87,13 +99,23 @@ def steps_of(trajectories: Sequence[Trajectory]) -> Steps:
     some = [trajectory for trajectory in trajectories if trajectory.taken]
     shown = [menu for trajectory in some for menu in trajectory.menus[:-1]]
     menus = Menus.of([*shown, *(trajectory.menus[-1] for trajectory in some)])
-    last = [t == len(trajectory.taken) for trajectory in some for t in range(1, len(trajectory.taken) + 1)]
+    last = [
+        t == len(trajectory.taken)
+        for trajectory in some
+        for t in range(1, len(trajectory.taken) + 1)
+    ]
     return Steps(
-        states=np.array([state for trajectory in some for state in trajectory.states[:-1]], np.int64),
+        states=np.array(
+            [state for trajectory in some for state in trajectory.states[:-1]], np.int64
+        ),
         actions=menus[: len(shown)],
         taken=np.array([place for trajectory in some for place in trajectory.taken], np.int64),
-        probabilities=np.array([share for trajectory in some for share in trajectory.probabilities], np.float64),
-        rewards=np.array([reward for trajectory in some for reward in trajectory.rewards], np.float64),
+        probabilities=np.array(
+            [share for trajectory in some for share in trajectory.probabilities], np.float64
+        ),
+        rewards=np.array(
+            [reward for trajectory in some for reward in trajectory.rewards], np.float64
+        ),
         last=np.array(last, np.bool_),
         end_states=np.array([trajectory.states[-1] for trajectory in some], np.int64),
         end_actions=menus[len(shown) :],
@@ -114,7 +136,9 @@ def pages_of(rows: Sequence[Sequence[tuple[int, Sequence[int]]]]) -> Pages:
 
 def padded(menus: Sequence[Sequence[int]], most: int) -> Ids:
     """Menus side by side, -1 where one has no more: [N, most]."""
-    return np.array([[*menu, *[-1] * (most - len(menu))] for menu in menus], np.int64).reshape(-1, most)
+    return np.array([[*menu, *[-1] * (most - len(menu))] for menu in menus], np.int64).reshape(
+        -1, most
+    )
 
 
 def _discounted(rewards: Sequence[float], discount: float) -> float:

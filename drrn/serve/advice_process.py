@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from drrn.errors import InputError
-from drrn.games.contract import Observation
+from drrn.game.contract import Observation
 from drrn.serve.asking import answer_questions
 from drrn.serve.left_out import Page, Values, word_importance
 from drrn.writing import visible
@@ -28,7 +28,14 @@ class Advisers:
         self.agents: OrderedDict[tuple[str, float], Any] = OrderedDict()  # the last used one last
 
     def advice(
-        self, folder: str, policy: str, past: Past, text: str, actions: Sequence[str], seen: bool, words: bool
+        self,
+        folder: str,
+        policy: str,
+        past: Past,
+        text: str,
+        actions: Sequence[str],
+        seen: bool,
+        words: bool,
     ) -> dict[str, Any]:
         """What the agent thinks of a page, and with what chance a policy takes each action."""
         agent = self._agent(folder)
@@ -39,7 +46,9 @@ class Advisers:
         q, chances = player.thinks(page, seen=seen)
         told = player.history.told
         replicas = agent.ask(told(text), page.actions)  # [R, A]
-        _, shares = agent.policy("softmax").thinks(Observation(told(text), page.actions), seen=False)
+        _, shares = agent.policy("softmax").thinks(
+            Observation(told(text), page.actions), seen=False
+        )
         return {
             "seen": seen,
             "choice": int(np.argmax(chances)) if chances.max() > 1 - 1e-9 else None,
@@ -57,15 +66,21 @@ class Advisers:
         def ask(pages: Sequence[Page]) -> Values:
             store = agent.model.store.scratch()
             rows = [store.page(told(state), menu) for state, menu in pages]
-            q = agent.model.q(pages_of([rows] * len(agent.model.seeds)), store)[:, :, : len(actions)].cpu().numpy()
+            q = (
+                agent.model.q(pages_of([rows] * len(agent.model.seeds)), store)[
+                    :, :, : len(actions)
+                ]
+                .cpu()
+                .numpy()
+            )
             mean: Values = (q / agent.scales[:, :, None]).mean(axis=0, dtype=np.float64)
             return mean
 
         return word_importance(visible(text), [visible(action) for action in actions], ask)
 
     def _agent(self, folder: str) -> Any:
-        from drrn.training.loading import load_agent  # PyTorch takes a second to import
-        from drrn.training.record import WEIGHTS
+        from drrn.runs.loading import load_agent  # PyTorch takes a second to import
+        from drrn.runs.record import WEIGHTS
 
         path = Path(folder) / WEIGHTS
         key = (folder, path.stat().st_mtime if path.exists() else 0.0)

@@ -30,7 +30,9 @@ class Refusal(Exception):  # noqa: N818 - it is an answer
 
     def __init__(self, status: int, sentence: str, **more: Any) -> None:
         super().__init__(sentence)
-        self.status, self.sentence, self.more = status, sentence, more
+        self.status = status
+        self.sentence = sentence
+        self.more = more
 
 
 def answer(data: Any, status: int = 200) -> JSONResponse:
@@ -47,7 +49,9 @@ def refused(refusal: Refusal) -> JSONResponse:
 def sendable(value: Any) -> Any:
     """A value as JSON has it: dataclasses as objects, numbers that are not finite as null, texts that can be shown."""
     if isinstance(value, str):
-        return visible(value if value.isascii() else value.encode("utf-8", "replace").decode())  # no lone surrogate
+        return visible(
+            value if value.isascii() else value.encode("utf-8", "replace").decode()
+        )  # no lone surrogate
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -66,7 +70,9 @@ async def told_refusal(_: Request, error: Exception) -> Response:
     if isinstance(error, InputError):
         return refused(Refusal(400, str(error)))
     if isinstance(error, HTTPException):
-        return refused(Refusal(error.status_code, SENTENCES.get(error.status_code, str(error.detail))))
+        return refused(
+            Refusal(error.status_code, SENTENCES.get(error.status_code, str(error.detail)))
+        )
     if isinstance(error, OSError):
         return refused(Refusal(500, f"The server could not do this: {error.strerror or error}."))
     log.error("a request failed", exc_info=error)
@@ -78,8 +84,13 @@ async def body_of(request: Request) -> dict[str, Any]:
     raw = await request.body()
     if not raw:
         return {}
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise Refusal(415, "The body of a request must be JSON, with Content-Type: application/json.")
+    if (
+        request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        != "application/json"
+    ):
+        raise Refusal(
+            415, "The body of a request must be JSON, with Content-Type: application/json."
+        )
     try:
         found = json.loads(raw)
     except (ValueError, RecursionError) as error:

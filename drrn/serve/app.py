@@ -14,7 +14,6 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from drrn.authoring.map_style import MAP_STYLE
 from drrn.errors import InputError
 from drrn.pages import STATIC, rendered
 from drrn.serve.answers import Refusal, told_refusal
@@ -25,6 +24,7 @@ from drrn.serve.people import people_routes
 from drrn.serve.play import play_routes
 from drrn.serve.playtest_routes import playtest_routes
 from drrn.serve.services import Services, services_of
+from drrn.stories.map.style import MAP_STYLE
 from drrn.version import __version__
 
 FILES = Path(str(STATIC))
@@ -50,7 +50,10 @@ def application(services: Services, access: Access) -> Starlette:
     ]  # fmt: skip
     handlers = dict.fromkeys((Refusal, InputError, HTTPException, OSError, Exception), told_refusal)
     app = Starlette(
-        routes=routes, middleware=[Middleware(Guard, access=access)], exception_handlers=handlers, lifespan=lifespan
+        routes=routes,
+        middleware=[Middleware(Guard, access=access)],
+        exception_handlers=handlers,
+        lifespan=lifespan,
     )
     app.state.services = services
     return app

@@ -28,11 +28,14 @@ class AskedProcess:
 
     def __init__(self, serve: Serve, *arguments: Any, ahead: int = 1) -> None:
         """`ahead`: how many questions are sent before the first is answered; together they must fit into a pipe."""
-        self._serve, self._arguments = serve, arguments
+        self._serve = serve
+        self._arguments = arguments
         self.worker: Worker | None = None
         self._beginning = asyncio.Lock()
         self._turn = asyncio.Semaphore(ahead)
-        self._answers: deque[asyncio.Future[tuple[str, Any]]] = deque()  # that have been asked for, the oldest first
+        self._answers: deque[asyncio.Future[tuple[str, Any]]] = (
+            deque()
+        )  # that have been asked for, the oldest first
         self._preparing: asyncio.Task[Worker] | None = None
         self._stopped = False
         self.waiting = 0
@@ -72,7 +75,9 @@ class AskedProcess:
                 return "gone", f"This took longer than {seconds:g} seconds and was given up."
             except (EOFError, OSError):
                 self._end()
-            if fresh:  # one that was not may have ended since it had grown large: a new one is asked once
+            if (
+                fresh
+            ):  # one that was not may have ended since it had grown large: a new one is asked once
                 break
         return "gone", "The process that worked on this died: it may have needed too much memory."
 
@@ -87,7 +92,9 @@ class AskedProcess:
         async with self._beginning:
             if self.worker is None:
                 self.worker = await asyncio.to_thread(quiet_worker, self._serve, *self._arguments)
-                asyncio.get_running_loop().add_reader(self.worker.connection.fileno(), self._read, self.worker)
+                asyncio.get_running_loop().add_reader(
+                    self.worker.connection.fileno(), self._read, self.worker
+                )
         return self.worker
 
     def _read(self, worker: Worker) -> None:
@@ -104,7 +111,8 @@ class AskedProcess:
 
     def _end(self) -> None:
         """End the process; who waits for an answer is told of it."""
-        worker, self.worker = self.worker, None
+        worker = self.worker
+        self.worker = None
         if worker is not None:
             with contextlib.suppress(RuntimeError):  # after the last event there is no loop
                 asyncio.get_running_loop().remove_reader(worker.connection.fileno())

@@ -18,5 +18,7 @@ def start_detached(module: str, *arguments: str, log: Path) -> subprocess.Popen[
             stderr=subprocess.STDOUT,
             start_new_session=True,  # so that neither Ctrl-C nor a closed terminal reaches it
         )
-    threading.Thread(target=process.wait, daemon=True).start()  # so that none is left behind as a zombie
+    threading.Thread(
+        target=process.wait, daemon=True
+    ).start()  # so that none is left behind as a zombie
     return process

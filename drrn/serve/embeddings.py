@@ -12,18 +12,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from drrn.compiled.game import Compiled
 from drrn.errors import InputError
-from drrn.games import Compiled, Game
-from drrn.games.optional import another, close, is_stopped
+from drrn.files import write_atomically
+from drrn.game.contract import Game
+from drrn.game.optional import another, close, is_stopped
 from drrn.serve.run_files import RunFiles
-from drrn.training.tensor_file import write_whole
 
 if TYPE_CHECKING:
-    from drrn.training.train import Trainer
+    from drrn.runs.train import Trainer
 
 MOST_PAGES = 8
 MOST_ACTIONS = 12
-GAMES_PLAYED, STEPS_PLAYED = 5, 50  # to find pages of a game that is not compiled
+# to find pages of a game that is not compiled
+GAMES_PLAYED = 5
+STEPS_PLAYED = 50
 KEPT = re.compile(r"round-(\d{5})\.npz")
 
 Page = tuple[str, tuple[str, ...]]
@@ -34,7 +37,8 @@ class EmbeddingLog:
     """Keeps the vectors of a few pages after each round; of models that have no vectors of actions, nothing."""
 
     def __init__(self, files: RunFiles, trainer: Trainer) -> None:
-        self.files, self.trainer = files, trainer
+        self.files = files
+        self.trainer = trainer
         kept = files.read_json(files.beside / "pages.json")  # of a run that goes on: the same pages
         self.pages = [(text, tuple(actions)) for text, actions in kept] if kept else _pages(trainer)
         if self.pages and not kept:
@@ -48,7 +52,9 @@ class EmbeddingLog:
         if kept:
             packed = io.BytesIO()
             np.savez(packed, **kept)
-            write_whole(self.files.beside / f"round-{number:05}.npz", [packed.getvalue()])  # a stop may come meanwhile
+            write_atomically(
+                self.files.beside / f"round-{number:05}.npz", [packed.getvalue()]
+            )  # a stop may come meanwhile
 
     def _look(self, text: str, actions: tuple[str, ...]) -> tuple[Any, Any]:
         """The state's vector and those of its actions [1 + A, H], and Q of the actions [A]."""
@@ -57,9 +63,12 @@ class EmbeddingLog:
         from drrn.models import Pages
 
         model: Any = self.trainer.model
-        store, replicas = model.store.scratch(), len(model.seeds)
+        store = model.store.scratch()
+        replicas = len(model.seeds)
         state, menu = store.page(text, actions)
-        pages = Pages(np.full((replicas, 1), state, np.int64), np.array([[menu]] * replicas, np.int64))
+        pages = Pages(
+            np.full((replicas, 1), state, np.int64), np.array([[menu]] * replicas, np.int64)
+        )
         with torch.no_grad():
             reading = model.read(Pages(pages.states[None], pages.actions[None]), store)[0]
             s, a = model.embeddings(reading)
@@ -81,20 +90,25 @@ def _pages(trainer: Trainer) -> list[Page]:
 
 def _often(compiled: Compiled) -> Counter[Page]:
     """How often random play comes to each page of a compiled game."""
-    from drrn.exact.chain import Chain, uniform
+    from drrn.compiled.chain import Chain, uniform
 
-    visits = np.bincount(compiled.page, Chain(compiled, uniform(compiled)).visits(), len(compiled.page_text))
+    visits = np.bincount(
+        compiled.page, Chain(compiled, uniform(compiled)).visits(), len(compiled.page_text)
+    )
     found: Counter[Page] = Counter()
     for page, often in enumerate(visits.tolist()):
         actions = compiled.page_action[compiled.page_first[page] : compiled.page_first[page + 1]]
-        found[compiled.texts[compiled.page_text[page]], tuple(compiled.actions[a] for a in actions)] = often
+        found[
+            compiled.texts[compiled.page_text[page]], tuple(compiled.actions[a] for a in actions)
+        ] = often
     return found
 
 
 def _met(game: Game) -> Counter[Page]:
     """How often a few random games of a copy come to each page; of a game that has no copies, nothing."""
     found: Counter[Page] = Counter()
-    copied, choose = another(game), random.Random(0)
+    copied = another(game)
+    choose = random.Random(0)
     if copied is None:
         return found
     for seed in range(GAMES_PLAYED):
@@ -113,7 +127,9 @@ def told_embeddings(files: RunFiles, page: int) -> dict[str, Any]:
     pages = files.read_json(files.beside / "pages.json")
     rounds = sorted(path for path in files.beside.glob("round-*.npz") if KEPT.fullmatch(path.name))
     if not pages or not rounds:
-        raise InputError("No embeddings were kept of this run: they are of the model drrn, in runs begun on this page.")
+        raise InputError(
+            "No embeddings were kept of this run: they are of the model drrn, in runs begun on this page."
+        )
     if not 0 <= page < len(pages):
         raise InputError(f"Pages are numbered from 0 to {len(pages) - 1}.")
     looks = [(path, *_read(path, page)) for path in rounds]
@@ -122,8 +138,10 @@ def told_embeddings(files: RunFiles, page: int) -> dict[str, Any]:
     text, actions = pages[page]
     told = []
     for (path, _, q), places in zip(looks, points.tolist(), strict=True):
-        moved = [{"x": x, "y": y, "q": float(value)} for (x, y), value in zip(places[1:], q, strict=True)]
-        told.append({"round": int(KEPT.fullmatch(path.name)[1]), "state": places[0], "actions": moved})  # type: ignore[index]
+        moved = [
+            {"x": x, "y": y, "q": float(value)} for (x, y), value in zip(places[1:], q, strict=True)
+        ]
+        told.append({"round": _round_of(path), "state": places[0], "actions": moved})
     shown = [{"page": number, "text": one[0][:80]} for number, one in enumerate(pages)]
     return {"pages": shown, "page": page, "text": text, "actions": actions, "rounds": told}
 
@@ -142,3 +160,9 @@ def _plane(vectors: Vectors) -> Vectors:
     if points.shape[-1] < 2:
         points = np.concatenate([points, np.zeros_like(points)], axis=-1)
     return points * np.where([points[-1, 0, 0] < 0, False], -1.0, 1.0)
+
+
+def _round_of(path: Path) -> int:
+    match = KEPT.fullmatch(path.name)
+    assert match is not None
+    return int(match[1])

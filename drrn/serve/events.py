@@ -14,7 +14,9 @@ from drrn.serve.services import Services
 
 MOST_STREAMS = 200
 LOOKED_EVERY = 0.5  # seconds
-SILENCE = 15.0  # seconds after which something is sent, so that a connection that is gone is noticed
+SILENCE = (
+    15.0  # seconds after which something is sent, so that a connection that is gone is noticed
+)
 
 News = tuple[str, Any]  # the event's name, and what it says
 Look = Callable[[], tuple[list[News], bool]]  # what is new, and whether that was all
@@ -36,7 +38,8 @@ async def _events(services: Services, look: Look) -> AsyncIterator[str]:
             try:
                 news, over = await asyncio.to_thread(look)
             except Refusal as refusal:  # what was looked at is gone
-                news, over = [("gone", {"error": refusal.sentence})], True
+                news = [("gone", {"error": refusal.sentence})]
+                over = True
             for name, told in news:
                 yield f"event: {name}\ndata: {json.dumps(sendable(told), ensure_ascii=False)}\n\n"
             if over:

@@ -43,12 +43,15 @@ class FactsTable:
             job = self._jobs[entry.id] = PlayTestJob("", entry, None, "done", "")
             believed = float("inf")
             try:
-                asked = asyncio.get_running_loop().run_in_executor(job.thread, job.ask, ("facts",), FACTS_SECONDS)
+                asked = asyncio.get_running_loop().run_in_executor(
+                    job.thread, job.ask, ("facts",), FACTS_SECONDS
+                )
                 found: Facts = (await asked, None)
             except InputError as error:
                 found = (None, f"Not all of its states are known. {error}")
             except Refusal:
-                found, believed = (None, TOO_LONG), time.monotonic() + ASKED_AGAIN
+                found = (None, TOO_LONG)
+                believed = time.monotonic() + ASKED_AGAIN
             finally:
                 close_job(self._jobs.pop(entry.id))
         self._known[entry.id] = (found, believed)

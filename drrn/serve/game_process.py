@@ -9,13 +9,13 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.games import Game, Recipe
-from drrn.games.contract import Observation
-from drrn.games.optional import another, close, ending_of, is_stopped, most_copies_of, title_of
-from drrn.games.stories.authored import Authored
-from drrn.games.stories.script import grouped
+from drrn.game.contract import Game, Observation
+from drrn.game.make import GameSpec
+from drrn.game.optional import another, close, ending_of, is_stopped, most_copies_of, title_of
 from drrn.serve.asking import answer_questions
 from drrn.serve.setting_form import settings_of_form, told_form
+from drrn.stories.twine.authored import Authored
+from drrn.stories.twine.script import grouped
 
 MOST_COPIES = 64  # episodes under way; whoever has none left is played again from the start
 
@@ -33,13 +33,17 @@ class _Episode:
     def at(self, seed: int, taken: Sequence[int]) -> None:
         """Bring it to where the choices lead: onward from where it stands, or from the start."""
         if seed != self.seed or list(taken[: len(self.taken)]) != self.taken:
-            self.seed, self.taken, self.total = -1, [], 0.0  # in case that the game fails
+            # in case that the game fails
+            self.seed = -1
+            self.taken = []
+            self.total = 0.0
             self.shown = self.game.reset(seed)
             self.seed = seed
         for index in taken[len(self.taken) :]:
             if not 0 <= index < len(self.shown.actions):
                 raise InputError("That action is not there: the story has changed since.")
-            before, self.seed = self.seed, -1
+            before = self.seed
+            self.seed = -1
             self.shown = self.game.step(index)
             self.seed = before
             self.taken.append(index)
@@ -49,7 +53,7 @@ class _Episode:
 class PlayedGame:
     """A game and the copies of it that are being played."""
 
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(self, recipe: GameSpec) -> None:
         self.game = recipe.open()
         self.most = min(most_copies_of(self.game), MOST_COPIES)
         self.episodes: OrderedDict[str, _Episode] = OrderedDict()  # the last used one last
@@ -58,7 +62,8 @@ class PlayedGame:
         """The page that the choices lead to."""
         episode = self._episode(key)
         episode.at(seed, taken)
-        shown, game = episode.shown, episode.game
+        shown = episode.shown
+        game = episode.game
         return {
             "text": shown.text,
             "actions": list(shown.actions),
@@ -86,7 +91,9 @@ class PlayedGame:
                 found = self.episodes.popitem(last=False)[1]
             else:
                 copied = self.game if not self.episodes else another(self.game)
-                found = _Episode(copied) if copied is not None else self.episodes.popitem(last=False)[1]
+                found = (
+                    _Episode(copied) if copied is not None else self.episodes.popitem(last=False)[1]
+                )
         self.episodes[key] = found
         return found
 
@@ -95,10 +102,12 @@ def serve_game(connection: Connection[Any, Any]) -> None:
     """Open the game with the first question; answer with pages, and with settings that suit the game."""
     played: PlayedGame | None = None
 
-    def respond(recipe: Recipe, what: str, *arguments: Any) -> Any:
+    def respond(recipe: GameSpec, what: str, *arguments: Any) -> Any:
         nonlocal played
         played = played or PlayedGame(recipe)
-        return getattr(played, {"page": "page", "form": "form", "settings": "settings"}[what])(*arguments)
+        return getattr(played, {"page": "page", "form": "form", "settings": "settings"}[what])(
+            *arguments
+        )
 
     answer_questions(connection, respond)
 
@@ -108,13 +117,19 @@ def serve_opening(connection: Connection[Any, Any]) -> None:
     answer_questions(connection, opened_once)
 
 
-def opened_once(recipe: Recipe) -> dict[str, Any]:
+def opened_once(recipe: GameSpec) -> dict[str, Any]:
     """The title of a game that begins, and what had to be left out of it."""
     game = recipe.open()
     try:
         if game.reset(0).ended:
-            raise InputError(f"{game.name}: it ends as soon as it begins: there is nothing to choose")
+            raise InputError(
+                f"{game.name}: it ends as soon as it begins: there is nothing to choose"
+            )
         left_out = grouped(game.problems) if recipe.lenient and isinstance(game, Authored) else []
-        return {"title": title_of(game), "lenient": recipe.lenient, "notes": [f"left out: {line}" for line in left_out]}
+        return {
+            "title": title_of(game),
+            "lenient": recipe.lenient,
+            "notes": [f"left out: {line}" for line in left_out],
+        }
     finally:
         close(game)

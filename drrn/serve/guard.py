@@ -61,7 +61,8 @@ class Guard:
     """ASGI middleware that refuses what must not be asked, and adds the headers that bind a browser."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
-        self.app, self.access = app, access
+        self.app = app
+        self.access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -82,7 +83,9 @@ class Guard:
         headers = Headers(scope=scope)
         try:
             self._check_host(headers)
-            if self.access.token is not None and (entrance := self._entrance(scope, headers, self.access.token)):
+            if self.access.token is not None and (
+                entrance := self._entrance(scope, headers, self.access.token)
+            ):
                 return entrance
             _check_origin(scope, headers)
             _check_length(scope, headers)
@@ -91,8 +94,14 @@ class Guard:
         return None
 
     def _check_host(self, headers: Headers) -> None:
-        if self.access.hosts is not None and headers.get("host", "").lower() not in self.access.hosts:
-            raise Refusal(403, "This server answers to its own address only: open the link that drrn serve printed.")
+        if (
+            self.access.hosts is not None
+            and headers.get("host", "").lower() not in self.access.hosts
+        ):
+            raise Refusal(
+                403,
+                "This server answers to its own address only: open the link that drrn serve printed.",
+            )
 
     def _knows_token(self, headers: Headers) -> bool:
         try:
@@ -103,8 +112,11 @@ class Guard:
 
     def _entrance(self, scope: Scope, headers: Headers, token: str) -> Response | None:
         """Whoever brings the token in the link gets a cookie, and the link without it; None: they have it already."""
-        known, at_door = self._knows_token(headers), scope["path"] == "/" and scope["method"] in SAFE
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", []) if at_door else []
+        known = self._knows_token(headers)
+        at_door = scope["path"] == "/" and scope["method"] in SAFE
+        given = (
+            parse_qs(scope["query_string"].decode("latin-1")).get("token", []) if at_door else []
+        )
         if known and not given:
             return None
         if not known and not (given and _equal(given[0], token)):
@@ -121,7 +133,9 @@ def _locked() -> Response:
     page = rendered("locked.html")
     style = page.partition("<style>")[2].partition("</style>")[0]
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = {"Content-Security-Policy": f"default-src 'none'; style-src 'sha256-{digest}'; frame-ancestors 'none'"}
+    policy = {
+        "Content-Security-Policy": f"default-src 'none'; style-src 'sha256-{digest}'; frame-ancestors 'none'"
+    }
     return HTMLResponse(page, 403, policy)
 
 
@@ -131,9 +145,13 @@ def _equal(given: str, wanted: str | None) -> bool:
 
 def _check_origin(scope: Scope, headers: Headers) -> None:
     """Refuse what the page of another site sends; a program that is no browser names no origin."""
-    if scope["path"].startswith("/api/") and headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+    if scope["path"].startswith("/api/") and headers.get("sec-fetch-site", "none") not in (
+        "same-origin",
+        "none",
+    ):
         raise Refusal(403, "Another site's page may not ask this server.")
-    origin, host = headers.get("origin"), headers.get("host", "").lower()
+    origin = headers.get("origin")
+    host = headers.get("host", "").lower()
     if scope["method"] in SAFE or origin is None:
         return
     if origin.lower() not in (f"http://{host}", f"https://{host}"):
@@ -156,7 +174,9 @@ class _Bounded:
     """The body of a request, cut off where it is longer than it may be."""
 
     def __init__(self, receive: Receive, most: int) -> None:
-        self.receive, self.most, self.left = receive, most, most
+        self.receive = receive
+        self.most = most
+        self.left = most
 
     async def __call__(self) -> Message:
         message = await self.receive()
@@ -171,7 +191,10 @@ def _with_headers(send: Send, path: str) -> Send:
         if message["type"] == "http.response.start":
             own = message["headers"]
             given = {name.lower() for name, _ in own}
-            added = (*RAW_HEADERS, (b"cache-control", b"no-cache" if path.startswith("/static/") else b"no-store"))
+            added = (
+                *RAW_HEADERS,
+                (b"cache-control", b"no-cache" if path.startswith("/static/") else b"no-store"),
+            )
             message["headers"] = [*own, *(pair for pair in added if pair[0] not in given)]
         await send(message)
 

@@ -21,19 +21,26 @@ RECIPES = ("strong", "paper")
 
 
 async def form(request: Request) -> JSONResponse:
-    services, query = services_of(request), dict(request.query_params)
-    entry, paper = services.library[text_in(query, "game")], _paper(query)
+    services = services_of(request)
+    query = dict(request.query_params)
+    entry = services.library[text_in(query, "game")]
+    paper = _paper(query)
     settings = await services.ask_game(entry, "form", paper)
     return answer({"recipe": recipe_name(paper=paper), "settings": settings})
 
 
 async def runs(request: Request) -> JSONResponse:
-    services, wanted = services_of(request), request.query_params.get("game")
+    services = services_of(request)
+    wanted = request.query_params.get("game")
     if wanted is not None:
         wanted = services.library[wanted].id
 
     def told() -> list[dict[str, Any]]:
-        return [services.trainings.told(run) for run in services.runs.all() if wanted in (None, run.game)]
+        return [
+            services.trainings.told(run)
+            for run in services.runs.all()
+            if wanted in (None, run.game)
+        ]
 
     found = await asyncio.to_thread(told)
     if wanted is not None and any(run["ready"] for run in found):
@@ -42,8 +49,11 @@ async def runs(request: Request) -> JSONResponse:
 
 
 async def begin_run(request: Request) -> JSONResponse:
-    services, body = services_of(request), await body_of(request)
-    entry, paper, given = services.library[text_in(body, "game")], _paper(body), body.get("settings") or {}
+    services = services_of(request)
+    body = await body_of(request)
+    entry = services.library[text_in(body, "game")]
+    paper = _paper(body)
+    given = body.get("settings") or {}
     if not isinstance(given, dict):
         raise Refusal(400, '"settings" must be an object: values by name.')
     checked = await services.ask_game(entry, "settings", given, paper)
@@ -52,35 +62,47 @@ async def begin_run(request: Request) -> JSONResponse:
 
 
 async def run_in_full(request: Request) -> JSONResponse:
-    services, run = services_of(request), _run(request)
+    services = services_of(request)
+    run = _run(request)
     return answer(await asyncio.to_thread(services.trainings.told, run, whole=True))
 
 
 async def stop_run(request: Request) -> JSONResponse:
-    services, run = services_of(request), _run(request)
+    services = services_of(request)
+    run = _run(request)
     return answer(services.trainings.told(await asyncio.to_thread(services.trainings.stop, run)))
 
 
 async def resume_run(request: Request) -> JSONResponse:
-    services, run, body = services_of(request), _run(request), await body_of(request)
-    return answer(services.trainings.told(await asyncio.to_thread(services.trainings.resume, run, body.get("rounds"))))
+    services = services_of(request)
+    run = _run(request)
+    body = await body_of(request)
+    return answer(
+        services.trainings.told(
+            await asyncio.to_thread(services.trainings.resume, run, body.get("rounds"))
+        )
+    )
 
 
 async def remove_run(request: Request) -> JSONResponse:
-    services, run = services_of(request), _run(request)
+    services = services_of(request)
+    run = _run(request)
     await asyncio.to_thread(services.trainings.remove, run)
     return answer({})
 
 
 async def run_events(request: Request) -> Response:
-    services, id_ = services_of(request), _run(request).id
-    rounds, status = -1, ""
+    services = services_of(request)
+    id_ = _run(request).id
+    rounds = -1
+    status = ""
     stamp: tuple[Any, ...] | None = None
 
     def look() -> tuple[list[News], bool]:
         nonlocal rounds, status, stamp
         run = services.runs[id_]
-        before, stamp = stamp, run.stamp
+        before = stamp
+        stamp = run.stamp
         if stamp == before and not services.trainings.is_starting(run):
             return [], False
         told = services.trainings.told(run, whole=True)
@@ -91,7 +113,8 @@ async def run_events(request: Request) -> Response:
             news += [("point", point) for point in told["curve"] if point["round"] > rounds]
             if told["status"] != status:
                 news.append(("status", services.trainings.told(run)))
-        rounds, status = told["round"], told["status"]
+        rounds = told["round"]
+        status = told["status"]
         if status in OVER:
             news.append(("done", services.trainings.told(run)))
         return news, status in OVER
@@ -100,7 +123,8 @@ async def run_events(request: Request) -> Response:
 
 
 async def embeddings(request: Request) -> JSONResponse:
-    run, page = _run(request), request.query_params.get("page", "0")
+    run = _run(request)
+    page = request.query_params.get("page", "0")
     if not (page.isascii() and page.isdecimal() and len(page) < 6):
         raise Refusal(400, '"page" must be a whole number.')
     try:

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.games import BUILT_IN, Game, Recipe, recipe_for
-from drrn.games.authors import place, text_world
-from drrn.games.optional import title_of
-from drrn.games.worlds.names import WORLDS
-from drrn.home import home
+from drrn.files import home
+from drrn.game.contract import Game
+from drrn.game.make import BUILT_IN, WORLDS, GameSpec, spec_for
+from drrn.game.optional import title_of
+from drrn.lab.authors import text_world
 from drrn.registry import registered
 from drrn.serve.answers import Refusal
+from drrn.stories import added as place
 
 ABOUT = "about.json"  # beside an uploaded story: what it is, written last
 
@@ -32,7 +33,7 @@ class GameEntry:
     id: str
     title: str
     kind: str  # built in, added, given or uploaded
-    recipe: Recipe
+    recipe: GameSpec
     file: str | None = None  # the name of its file, without a folder
     folder: Path | None = None  # of an uploaded one
     format: str = "story"  # story, world, suite or other
@@ -45,7 +46,10 @@ class GameEntry:
 
     def told(self, runs: int = 0) -> dict[str, Any]:
         """As the page gets it."""
-        shown = {name: getattr(self, name) for name in ("id", "title", "kind", "format", "file", "removable", "notes")}
+        shown = {
+            name: getattr(self, name)
+            for name in ("id", "title", "kind", "format", "file", "removable", "notes")
+        }
         return {**shown, "runs": runs}
 
 
@@ -88,8 +92,12 @@ class Library:
 
     def played_by(self, source: str | None, title: str) -> GameEntry | None:
         """The game that a run was learned on, by what opened it or by its title."""
-        by_source = (entry for entry in self if source is not None and entry.recipe.source == source)
-        return next(by_source, None) or next((entry for entry in self if entry.title == title), None)
+        by_source = (
+            entry for entry in self if source is not None and entry.recipe.source == source
+        )
+        return next(by_source, None) or next(
+            (entry for entry in self if entry.title == title), None
+        )
 
 
 def slug(text: str) -> str:
@@ -97,7 +105,7 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40] or "game"
 
 
-def given_entry(name: str, game: Game, recipe: Recipe) -> GameEntry:
+def given_entry(name: str, game: Game, recipe: GameSpec) -> GameEntry:
     """A game that the command line named."""
     path = Path(name)
     file = path.name if path.exists() else None
@@ -127,8 +135,10 @@ def _added() -> Iterator[GameEntry]:
 
 
 def _named(name: str, kind: str, form: str) -> GameEntry:
-    recipe = recipe_for(name)
-    title = title_of(recipe.open()) if kind == "built in" else name.replace("-", " ").title()  # until it is opened
+    recipe = spec_for(name)
+    title = (
+        title_of(recipe.open()) if kind == "built in" else name.replace("-", " ").title()
+    )  # until it is opened
     return GameEntry(slug(name), title, kind, recipe, format=form, name=name)
 
 
@@ -144,6 +154,15 @@ def _kept_uploads() -> Iterator[GameEntry]:
 def upload_entry(folder: Path, about: dict[str, Any]) -> GameEntry:
     """An uploaded story by what is kept beside it."""
     file = Path(str(about["file"])).name
-    recipe = recipe_for(folder / file, lenient=bool(about["lenient"]))
+    recipe = spec_for(folder / file, lenient=bool(about["lenient"]))
     notes = tuple(map(str, about.get("notes", ())))
-    return GameEntry(folder.name, str(about["title"]), "uploaded", recipe, file, folder, name=folder.name, notes=notes)
+    return GameEntry(
+        folder.name,
+        str(about["title"]),
+        "uploaded",
+        recipe,
+        file,
+        folder,
+        name=folder.name,
+        notes=notes,
+    )

@@ -10,16 +10,17 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from drrn.authoring.scores import FinishedGame, read, scores_file, standing
 from drrn.serve.answers import answer
 from drrn.serve.library import GameEntry
+from drrn.serve.scores import FinishedGame, read, scores_file, standing
 from drrn.serve.services import services_of
 
 MOST_ROWS = 200
 
 
 async def people(request: Request) -> JSONResponse:
-    services, wanted = services_of(request), request.query_params.get("game")
+    services = services_of(request)
+    wanted = request.query_params.get("game")
     entry = services.library[wanted] if wanted is not None else None
     rows = await asyncio.to_thread(read, scores_file())
     by_name = {one.name: one for one in reversed(list(services.library))}

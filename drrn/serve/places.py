@@ -12,34 +12,50 @@ from typing import Any
 
 import numpy as np
 
-from drrn.authoring.clicks import ClickPath
-from drrn.authoring.exact_play import way_to_any
-from drrn.authoring.sightings import Sightings
-from drrn.authoring.story_map import StoryMap, story_map
+from drrn.compiled.chain import Chain, uniform
+from drrn.compiled.game import Compiled
+from drrn.compiled.graph import Floats, Ints
+from drrn.compiled.solve import Score, best, one_slot, policy_score
 from drrn.errors import InputError
-from drrn.exact.chain import Chain, uniform
-from drrn.exact.solve import Score, best, one_slot, policy_score
-from drrn.games import Compiled, Game
-from drrn.games.compiled.graph import Floats, Ints
+from drrn.game.contract import Game
+from drrn.stories.map.story_map import StoryMap, story_map
+from drrn.stories.playtest.clicks import ClickPath
+from drrn.stories.playtest.exact_play import way_to_any
+from drrn.stories.playtest.sightings import Sightings
 from drrn.text import ranges
 
 MOST_TEXTS = 5  # of one place: a passage may be told in many ways
 MOST_SEARCHED = 3_000  # letters of a place that can be searched for words
 MOST_WORDS = 8  # actions that lead one way
 
-AgentsPlay = tuple[tuple[str, float], Floats]  # the run and when its weights were written; each slot's probability
+AgentsPlay = tuple[
+    tuple[str, float], Floats
+]  # the run and when its weights were written; each slot's probability
 
 
 def told_map(drawn: StoryMap) -> dict[str, Any]:
     """The map as data."""
-    lists = zip(drawn.labels, drawn.texts, drawn.reward, drawn.trap, drawn.visits, drawn.distance, strict=True)
+    lists = zip(
+        drawn.labels,
+        drawn.texts,
+        drawn.reward,
+        drawn.trap,
+        drawn.visits,
+        drawn.distance,
+        strict=True,
+    )
     places = [
         {"place": number, "label": label, "text": text[:MOST_SEARCHED], "reward": reward, "ending": reward is not None,
          "trap": trap, "visits": visits, "distance": distance}
         for number, (label, text, reward, trap, visits, distance) in enumerate(lists)
     ]  # fmt: skip
     ways = [
-        {"from": one, "to": other, "often": often, "words": _likeliest(drawn.words.get((one, other), {}))}
+        {
+            "from": one,
+            "to": other,
+            "often": often,
+            "words": _likeliest(drawn.words.get((one, other), {})),
+        }
         for (one, other), often in drawn.ways.items()
     ]
     return {"noun": drawn.noun, "places": places, "ways": ways, "seen_only": drawn.seen_only}
@@ -47,9 +63,15 @@ def told_map(drawn: StoryMap) -> dict[str, Any]:
 
 def neighbours(drawn: StoryMap, number: int, side: int) -> list[dict[str, Any]]:
     """The places on the other side of the ways that begin (0) or end (1) at a place, the most gone first."""
-    ways = sorted((way for way in drawn.ways if way[side] == number), key=lambda way: -drawn.ways[way])
+    ways = sorted(
+        (way for way in drawn.ways if way[side] == number), key=lambda way: -drawn.ways[way]
+    )
     return [
-        {"place": way[1 - side], "label": drawn.labels[way[1 - side]], "words": _likeliest(drawn.words.get(way, {}))}
+        {
+            "place": way[1 - side],
+            "label": drawn.labels[way[1 - side]],
+            "words": _likeliest(drawn.words.get(way, {})),
+        }
         for way in ways
     ]
 
@@ -118,7 +140,8 @@ class CompiledPlaces:
         """One place in detail; `run` is the folder of an agent whose play is asked for, too."""
         if not 0 <= number < len(self.drawn.labels):
             raise InputError("There is no such place on the map.")
-        states, c = np.flatnonzero(self.place == number), self.compiled
+        states = np.flatnonzero(self.place == number)
+        c = self.compiled
         often = self.visits[states]
         weight = often / often.sum() if often.sum() > 0 else np.full(len(states), 1 / len(states))
         liked = states[np.argsort(-weight, kind="stable")]  # the likeliest first
@@ -127,8 +150,12 @@ class CompiledPlaces:
         return {
             "place": number,
             "label": self.drawn.labels[number],
-            "texts": list(dict.fromkeys(c.texts[text] for text in c.text[liked].tolist()))[:MOST_TEXTS],
-            "actions": list(dict.fromkeys(c.actions[action] for action in c.action[slots].tolist())),
+            "texts": list(dict.fromkeys(c.texts[text] for text in c.text[liked].tolist()))[
+                :MOST_TEXTS
+            ],
+            "actions": list(
+                dict.fromkeys(c.actions[action] for action in c.action[slots].tolist())
+            ),
             "from": neighbours(self.drawn, number, 1),
             "to": neighbours(self.drawn, number, 0),
             "way": None if way is None else {"actions": way.actions, "chances": way.chances},
@@ -151,8 +178,8 @@ class CompiledPlaces:
         """The probability of each slot under the softmax policy of a run's replicas, their mean."""
         from drrn.playing.compiled_rollouts import CompiledRollouts
         from drrn.playing.policies import policy_of
-        from drrn.training.loading import load_agent
-        from drrn.training.record import WEIGHTS
+        from drrn.runs.loading import load_agent
+        from drrn.runs.record import WEIGHTS
 
         path = Path(run) / WEIGHTS
         key = (run, path.stat().st_mtime if path.exists() else 0.0)
@@ -160,9 +187,13 @@ class CompiledPlaces:
             return self.asked[1]
         agent = load_agent(Path(run))
         if agent.settings.history or agent.model.sees_menu:
-            raise InputError("This agent's choice depends on more than the page, so its odds are not known exactly.")
+            raise InputError(
+                "This agent's choice depends on more than the page, so its odds are not known exactly."
+            )
         rollouts = CompiledRollouts(self.compiled, agent.model, agent.model.store.scratch())
-        shares: Floats = np.mean(rollouts.probabilities(policy_of("softmax", agent.settings.alpha)), axis=0)
+        shares: Floats = np.mean(
+            rollouts.probabilities(policy_of("softmax", agent.settings.alpha)), axis=0
+        )
         self.asked = (key, shares)
         return shares
 
@@ -183,12 +214,23 @@ class _Beginning:
         begun.__dict__["start"] = start  # what is otherwise computed from the opening
         score: Score = policy_score(begun, probabilities)
         endings: list[dict[str, Any]] = [
-            {"name": place.passage, "reward": float(self.compiled.reward[self._first(number)]), "odds": float(odds)}
-            for number, (place, odds) in enumerate(zip(self.compiled.endings, score.endings, strict=True))
+            {
+                "name": place.passage,
+                "reward": float(self.compiled.reward[self._first(number)]),
+                "odds": float(odds),
+            }
+            for number, (place, odds) in enumerate(
+                zip(self.compiled.endings, score.endings, strict=True)
+            )
             if odds > 0
         ]
         endings.sort(key=lambda ending: -ending["odds"])
-        return {"score": score.final_reward, "steps": score.steps, "endings": endings, "trapped": score.trapped}
+        return {
+            "score": score.final_reward,
+            "steps": score.steps,
+            "endings": endings,
+            "trapped": score.trapped,
+        }
 
     def _first(self, ending: int) -> int:
         return int(np.flatnonzero(self.compiled.ending_at == ending)[0])

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from drrn.authoring import scores
+from drrn.serve import scores
 from drrn.serve.answers import LONGEST_NAME, Refusal, answer, body_of, log, text_in, whole_in
 from drrn.serve.services import Services, services_of
 from drrn.serve.sessions import PlaySession
@@ -21,7 +21,8 @@ POLICIES = ("best", "softmax", "greedy")
 
 
 async def begin(request: Request) -> JSONResponse:
-    services, body = services_of(request), await body_of(request)
+    services = services_of(request)
+    body = await body_of(request)
     entry = services.library[text_in(body, "game")]
     seed = whole_in(body, "seed", 0, LARGEST_SEED)
     player = visible(text_in(body, "player", "")).strip()[:LONGEST_NAME] or None
@@ -46,7 +47,9 @@ async def leave(request: Request) -> JSONResponse:
 
 
 async def step(request: Request) -> JSONResponse:
-    services, session, body = services_of(request), _session(request), await body_of(request)
+    services = services_of(request)
+    session = _session(request)
+    body = await body_of(request)
     async with session.lock:
         _check_place(session, body)
         most = len(session.page["actions"]) - 1
@@ -58,11 +61,14 @@ async def step(request: Request) -> JSONResponse:
 
 
 async def undo(request: Request) -> JSONResponse:
-    services, session = services_of(request), _session(request)
+    services = services_of(request)
+    session = _session(request)
     async with session.lock:
         if not session.taken:
             raise Refusal(
-                409, "This is the first page; there is nothing to take back.", page=session.told(history=True)
+                409,
+                "This is the first page; there is nothing to take back.",
+                page=session.told(history=True),
             )
         await _arrive(services, session, session.taken[:-1])
         del session.taken[-1], session.by[-1], session.past[-1:]
@@ -71,7 +77,9 @@ async def undo(request: Request) -> JSONResponse:
 
 
 async def restart(request: Request) -> JSONResponse:
-    services, session, body = services_of(request), _session(request), await body_of(request)
+    services = services_of(request)
+    session = _session(request)
+    body = await body_of(request)
     async with session.lock:
         seed = whole_in(body, "seed", 0, LARGEST_SEED)
         session.begin((session.seed + 1) % LARGEST_SEED if seed is None else seed)
@@ -80,7 +88,8 @@ async def restart(request: Request) -> JSONResponse:
 
 
 async def advise(request: Request) -> JSONResponse:
-    services, session = services_of(request), _session(request)
+    services = services_of(request)
+    session = _session(request)
     query = dict(request.query_params)
     async with session.lock:
         if session.page["ended"]:
@@ -89,7 +98,9 @@ async def advise(request: Request) -> JSONResponse:
 
 
 async def agent_step(request: Request) -> JSONResponse:
-    services, session, body = services_of(request), _session(request), await body_of(request)
+    services = services_of(request)
+    session = _session(request)
+    body = await body_of(request)
     async with session.lock:
         _check_place(session, body)
         thought = await _advice(services, session, body, words=False)
@@ -98,24 +109,45 @@ async def agent_step(request: Request) -> JSONResponse:
         return answer({**session.told(history=False), "took": index})
 
 
-async def _advice(services: Services, session: PlaySession, asked: dict[str, Any], *, words: bool) -> dict[str, Any]:
+async def _advice(
+    services: Services, session: PlaySession, asked: dict[str, Any], *, words: bool
+) -> dict[str, Any]:
     """What a run's agent thinks of the page."""
-    run, policy = services.runs[text_in(asked, "run")], text_in(asked, "policy", "best")
+    run = services.runs[text_in(asked, "run")]
+    policy = text_in(asked, "policy", "best")
     if policy not in POLICIES:
         raise Refusal(400, f'"policy" must be one of {", ".join(POLICIES)}.')
-    history, page = run.history, session.page
-    past = [(one.text, one.actions[one.chosen]) for one in session.past[-history:]] if history else []
-    question = (str(run.folder), policy, past, page["text"], page["actions"], session.seen(history), words)
+    history = run.history
+    page = session.page
+    past = (
+        [(one.text, one.actions[one.chosen]) for one in session.past[-history:]] if history else []
+    )
+    question = (
+        str(run.folder),
+        policy,
+        past,
+        page["text"],
+        page["actions"],
+        session.seen(history),
+        words,
+    )
     thought: dict[str, Any] = await services.adviser.ask(*question, seconds=ADVICE_SECONDS)
     other = None if run.title == page["title"] else run.title
-    return {**thought, "run": run.id, "policy": policy, "steps": len(session.taken), "other_game": other}
+    return {
+        **thought,
+        "run": run.id,
+        "policy": policy,
+        "steps": len(session.taken),
+        "other_game": other,
+    }
 
 
 async def _step(services: Services, session: PlaySession, index: int, by: str) -> None:
     """Take an action, and keep the score where it ended a game of a person who gave a name."""
     before = dict(session.page)
     await _arrive(services, session, [*session.taken, index])
-    after, session.page = session.page, before
+    after = session.page
+    session.page = before
     session.leave(index, by)
     session.page = after
     session.taken.append(index)

@@ -11,17 +11,18 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from drrn.authoring.map_svg import story_map_svg
-from drrn.authoring.report_page import report_fragment
-from drrn.authoring.testing import StoryTest
+from drrn.compiled.compile import MOST_STATES, compile_game
+from drrn.compiled.game import Compiled
 from drrn.errors import InputError
-from drrn.games import Compiled, Recipe, compile_game
-from drrn.games.compiled.compile import MOST_STATES
-from drrn.playing.episodes import random_policy
+from drrn.game.episodes import random_policy
+from drrn.game.make import GameSpec
 from drrn.serve.answers import sendable
 from drrn.serve.asking import answer_questions
 from drrn.serve.places import CompiledPlaces, seen_places, told_map
 from drrn.serve.sampled_odds import sampled_odds
+from drrn.stories.map.svg import story_map_svg
+from drrn.stories.playtest.report_page import report_fragment
+from drrn.stories.playtest.testing import StoryTest
 
 TOLD_EVERY = 0.2  # seconds
 STOP = signal.SIGUSR1  # what the server sends to have the report of what was found
@@ -32,8 +33,9 @@ class TestedStory:
 
     __test__ = False  # what pytest would otherwise take for a test
 
-    def __init__(self, connection: Connection[Any, Any], recipe: Recipe) -> None:
-        self.connection, self.recipe = connection, recipe
+    def __init__(self, connection: Connection[Any, Any], recipe: GameSpec) -> None:
+        self.connection = connection
+        self.recipe = recipe
         self.compiled: Compiled | None = None
         self.told_at = 0.0
         signal.signal(STOP, self._stop)
@@ -44,7 +46,8 @@ class TestedStory:
         test = StoryTest(self.game, seconds, self._progress)
         report = test.run()
         self.stopped = True  # from now on there is nothing to stop
-        self.compiled, drawn = test.compiled, test.story_map()
+        self.compiled = test.compiled
+        drawn = test.story_map()
         told = sendable(report)
         told["source"] = Path(told["source"]).name  # where it lies is nobody's business
         seen = seen_places(drawn, test.sightings) if self.compiled is None else None
@@ -92,9 +95,13 @@ class TestedStory:
 
     def _sampled(self, way: Sequence[str], run: str | None) -> dict[str, Any]:
         """What play from where a way leads comes to, by games: random ones, and those of a run's agent."""
-        found: dict[str, Any] = {"random": sampled_odds(self.game, way, random_policy(0)), "best": None, "agent": None}
+        found: dict[str, Any] = {
+            "random": sampled_odds(self.game, way, random_policy(0)),
+            "best": None,
+            "agent": None,
+        }
         if run is not None:
-            from drrn.training.loading import load_agent
+            from drrn.runs.loading import load_agent
 
             player = load_agent(Path(run)).policy("softmax")
             found["agent"] = sampled_odds(self.game, way, player)
@@ -102,12 +109,16 @@ class TestedStory:
 
     def _facts(self) -> dict[str, Any]:
         """What a compiled story is, in a few numbers."""
-        from drrn.exact.solve import best, random_play
+        from drrn.compiled.solve import best, random_play
 
         c = self.places.compiled
         chance = random_play(c)
         endings = [
-            {"name": ending.passage, "reward": float(c.reward[c.ending_at == number][0]), "odds": float(odds)}
+            {
+                "name": ending.passage,
+                "reward": float(c.reward[c.ending_at == number][0]),
+                "odds": float(odds),
+            }
             for number, (ending, odds) in enumerate(zip(c.endings, chance.endings, strict=True))
         ]
         return {
@@ -119,7 +130,9 @@ class TestedStory:
         }
 
 
-def serve_playtest(connection: Connection[Any, Any], recipe: Recipe, seconds: float | None) -> None:
+def serve_playtest(
+    connection: Connection[Any, Any], recipe: GameSpec, seconds: float | None
+) -> None:
     """Test the story for so many seconds, unless None; then answer questions."""
     story = TestedStory(connection, recipe)
     if seconds is not None:

@@ -17,7 +17,8 @@ MOST_SECONDS = 600.0
 
 
 async def begin_test(request: Request) -> JSONResponse:
-    services, body = services_of(request), await body_of(request)
+    services = services_of(request)
+    body = await body_of(request)
     entry = services.library[text_in(body, "game")]
     job = services.playtests.begin(entry, number_in(body, "seconds", 0.5, MOST_SECONDS, SECONDS))
     return answer(job.told(report=False), 201)
@@ -40,7 +41,8 @@ async def stop_test(request: Request) -> JSONResponse:
 
 
 async def test_events(request: Request) -> Response:
-    job, said = _job(request), ""
+    job = _job(request)
+    said = ""
 
     def look() -> tuple[list[News], bool]:
         nonlocal said
@@ -77,16 +79,25 @@ async def drawn_map(request: Request) -> Response:
 
 
 async def place(request: Request) -> JSONResponse:
-    services, job = services_of(request), _job(request)
+    services = services_of(request)
+    job = _job(request)
     if job.map is None:
         raise _no_map()
-    number, run = request.path_params["place"], request.query_params.get("run")
+    number = request.path_params["place"]
+    run = request.query_params.get("run")
     folder = str(services.runs[run].folder) if run else None
     if job.seen is not None:
         if number >= len(job.seen):
             raise Refusal(404, "There is no such place on the map.")
         seen = job.seen[number]
-        return answer({**seen, "odds": await services.playtests.ask(job, "sampled", seen["way"]["actions"], folder)})
+        return answer(
+            {
+                **seen,
+                "odds": await services.playtests.ask(
+                    job, "sampled", seen["way"]["actions"], folder
+                ),
+            }
+        )
     try:
         return answer(await services.playtests.ask(job, "place", number, folder))
     except InputError as error:
@@ -94,7 +105,9 @@ async def place(request: Request) -> JSONResponse:
 
 
 def _no_map() -> Refusal:
-    return Refusal(404, "There is no map of this story: its states are too many, or its play-test is not done.")
+    return Refusal(
+        404, "There is no map of this story: its states are too many, or its play-test is not done."
+    )
 
 
 def _job(request: Request) -> PlayTestJob:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.home import home
+from drrn.files import home
 from drrn.processes import Worker
 from drrn.serve.answers import Refusal, log
 from drrn.serve.asking import quiet_worker
@@ -93,7 +93,8 @@ class PlayTestJob:
                 self._fail(told)
                 return
             self._found(told)
-            self.progress, self.status = "", "done"
+            self.progress = ""
+            self.status = "done"
             self._keep()
             return
         self._fail("The play-test took too long and was given up.")
@@ -104,13 +105,19 @@ class PlayTestJob:
 
     def _fail(self, why: str) -> None:
         self.elapsed = time.monotonic() - self.begun
-        self.status, self.progress, self.error = "failed", "", why
+        self.status = "failed"
+        self.progress = ""
+        self.error = why
         self.end()
 
     def _keep(self) -> None:
         path = reports_folder() / f"{self.entry.id}.json"
         kept: dict[str, Any] = {"id": self.id}
-        kept |= {"source": self.entry.recipe.source, "seconds": self.seconds, "elapsed": self.elapsed}
+        kept |= {
+            "source": self.entry.recipe.source,
+            "seconds": self.seconds,
+            "elapsed": self.elapsed,
+        }
         kept |= {name: getattr(self, name) for name in FOUND}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -142,12 +149,18 @@ class PlayTestJob:
     def stop(self) -> None:
         """Have the report of what was found so far."""
         self.stopping = True
-        if self.status == "running" and self.ready and self.worker is not None and self.worker.process.pid:
+        if (
+            self.status == "running"
+            and self.ready
+            and self.worker is not None
+            and self.worker.process.pid
+        ):
             os.kill(self.worker.process.pid, STOP)
 
     def end(self) -> None:
         """End the process."""
-        worker, self.worker = self.worker, None
+        worker = self.worker
+        self.worker = None
         if worker is not None:
             worker.process.kill()
             worker.stop()
@@ -171,7 +184,9 @@ class PlayTests:
         if any(job.entry.id == entry.id for job in running):
             raise Refusal(409, "This story is being tested already.")
         if len(running) >= MOST_RUNNING:
-            raise Refusal(429, f"{MOST_RUNNING} play-tests are running already: try again when one is done.")
+            raise Refusal(
+                429, f"{MOST_RUNNING} play-tests are running already: try again when one is done."
+            )
         self.forget(entry)
         self._drop_old()
         job = PlayTestJob(secrets.token_urlsafe(9), entry, seconds)
@@ -193,10 +208,14 @@ class PlayTests:
         if job.status == "running":
             raise Refusal(409, "The play-test is still running.")
         self.jobs[job.id] = self.jobs.pop(job.id, job)  # the last used one last
-        alive = [other for other in self.jobs.values() if other.worker and other.status != "running"]
+        alive = [
+            other for other in self.jobs.values() if other.worker and other.status != "running"
+        ]
         for other in alive[: max(0, len(alive) - MOST_ALIVE)]:
             other.thread.submit(other.end)
-        return await asyncio.get_running_loop().run_in_executor(job.thread, job.ask, question, seconds)
+        return await asyncio.get_running_loop().run_in_executor(
+            job.thread, job.ask, question, seconds
+        )
 
     def _drop_old(self) -> None:
         """Of tests that are over, only the last used stay in memory; what was kept is read again when asked for."""

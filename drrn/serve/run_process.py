@@ -19,17 +19,17 @@ from pathlib import Path
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.games import Recipe
+from drrn.game.make import GameSpec
 from drrn.processes import locked
 from drrn.recipes import recipe_name
+from drrn.runs.agent import torch_device
+from drrn.runs.loading import resumed
+from drrn.runs.record import Run
+from drrn.runs.reference_scores import reference_scores
+from drrn.runs.train import Trainer
 from drrn.serve.embeddings import EmbeddingLog
 from drrn.serve.run_files import RunFiles
 from drrn.serve.setting_form import settings_of_form
-from drrn.training.agent import torch_device
-from drrn.training.loading import resumed
-from drrn.training.record import Run
-from drrn.training.reference_scores import reference_scores
-from drrn.training.train import Trainer
 
 LOOKED_EVERY = 0.3  # seconds: whether the run is to stop
 
@@ -50,20 +50,29 @@ def train_apart(runs: str, id_: str, what: str, rounds: str | None = None) -> in
         print(error)
         return 2
     except BaseException as error:
-        files.error.write_text(f"The training failed: {type(error).__name__}: {error}", encoding="utf-8")
+        files.error.write_text(
+            f"The training failed: {type(error).__name__}: {error}", encoding="utf-8"
+        )
         raise
     return 0
 
 
 def _learn(files: RunFiles, what: str, changes: dict[str, Any]) -> None:
     with _new_run(files) if what == "begin" else _resumed_run(files, changes) as (trainer, run):
-        scores = reference_scores(trainer.game, trainer.compiled, trainer.settings.evaluation_episodes)
+        scores = reference_scores(
+            trainer.game, trainer.compiled, trainer.settings.evaluation_episodes
+        )
         files.write_json(files.reference, asdict(scores))
-        print(f"{trainer.settings.replicas} replicas; random play {scores.random:.2f}, best {scores.best}", flush=True)
+        print(
+            f"{trainer.settings.replicas} replicas; random play {scores.random:.2f}, best {scores.best}",
+            flush=True,
+        )
         embeddings = EmbeddingLog(files, trainer)
         for finished in trainer.train():
             try:
-                embeddings.keep(finished.number)  # before the round: one that is not kept is done again
+                embeddings.keep(
+                    finished.number
+                )  # before the round: one that is not kept is done again
             except Exception as error:  # a drawing is no reason to end a training
                 print(f"no embeddings were kept: {type(error).__name__}: {error}", flush=True)
             run.keep(trainer)
@@ -74,7 +83,7 @@ def _learn(files: RunFiles, what: str, changes: dict[str, Any]) -> None:
 @contextmanager
 def _new_run(files: RunFiles) -> Iterator[tuple[Trainer, Run]]:
     asked = json.loads(files.request.read_text(encoding="utf-8"))
-    recipe = Recipe(**asked["recipe"])
+    recipe = GameSpec(**asked["recipe"])
     game = recipe.open()
     settings = settings_of_form(game, asked["settings"], paper=asked["paper"])
     trainer = Trainer(game, settings, torch_device("cpu"), recipe=recipe, progress=_progress())
@@ -113,6 +122,8 @@ def _stop_when_told(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where who began this process ignores it,
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # also where who began this process ignores it,
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # or keeps it back
     sys.exit(train_apart(*sys.argv[1:5]))

@@ -29,14 +29,21 @@ class Trainings:
         self.shelf = shelf
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
-    def begin(self, entry: GameEntry, checked: dict[str, Any], given: dict[str, Any], *, paper: bool) -> RunEntry:
+    def begin(
+        self, entry: GameEntry, checked: dict[str, Any], given: dict[str, Any], *, paper: bool
+    ) -> RunEntry:
         """Begin a run; `checked` are the settings as they will be, `given` those that were asked for."""
         self._check_room()
         settings = checked["settings"]
         files = RunFiles(self.shelf.folder, self._new_id(f"{checked['name']}-{settings['model']}"))
         game = {**asdict(entry.recipe), "title": checked["title"]}
         config = {"settings": settings, "game": game, "recipe": "paper" if paper else "strong"}
-        asked = {"recipe": asdict(entry.recipe), "settings": given, "paper": paper, "config": config}
+        asked = {
+            "recipe": asdict(entry.recipe),
+            "settings": given,
+            "paper": paper,
+            "config": config,
+        }
         files.write_json(files.request, asked)
         return self._start(files, "begin")
 
@@ -53,7 +60,9 @@ class Trainings:
         begun = (run.folder / "config.json").exists()
         if not begun and not run.asked:
             raise Refusal(409, "There is nothing of this run to go on with.")
-        return self._start(run.files, "resume" if begun else "begin", *([str(rounds)] if rounds and begun else []))
+        return self._start(
+            run.files, "resume" if begun else "begin", *([str(rounds)] if rounds and begun else [])
+        )
 
     def stop(self, run: RunEntry) -> RunEntry:
         """Ask the run to stop; what it has finished is kept."""
@@ -107,12 +116,15 @@ class Trainings:
         self._let_go()
         running = sum(run.is_alive for run in self.shelf.all() if run.asked)
         if max(running, len(self.processes)) >= MOST_RUNNING:
-            raise Refusal(429, f"{MOST_RUNNING} runs are at work already: stop one, or wait for it.")
+            raise Refusal(
+                429, f"{MOST_RUNNING} runs are at work already: stop one, or wait for it."
+            )
 
     def _new_id(self, name: str) -> str:
         moment = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
         plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-") or "run"
-        id_, number = f"{plain[:60]}-{moment}", 1
+        id_ = f"{plain[:60]}-{moment}"
+        number = 1
         while id_ in self.shelf.ids() or (self.shelf.folder / id_).exists():
             number += 1
             id_ = f"{plain[:60]}-{moment}-{number}"
@@ -121,6 +133,10 @@ class Trainings:
 
 def _check_rounds(run: RunEntry, rounds: Any) -> None:
     """Refuse a number of rounds that the run cannot have."""
-    done, most = run.curve[-1]["round"] if run.curve else 0, int(MOST["rounds"])
+    done = run.curve[-1]["round"] if run.curve else 0
+    most = int(MOST["rounds"])
     if rounds is not None and (type(rounds) is not int or not done < rounds <= most):
-        raise Refusal(400, f"The run has finished {done} rounds: give a whole number from {done + 1} to {most}.")
+        raise Refusal(
+            400,
+            f"The run has finished {done} rounds: give a whole number from {done + 1} to {most}.",
+        )

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from drrn.home import home
+from drrn.files import home
 from drrn.processes import is_locked
 from drrn.serve.answers import Refusal
 from drrn.serve.library import Library
@@ -43,7 +43,11 @@ class RunEntry:
     def config(self) -> dict[str, Any]:
         """What the run says of itself; of one that is about to begin, what was asked for."""
         found = self.files.read_json(self.folder / "config.json")
-        if isinstance(found, dict) and isinstance(found.get("settings"), dict) and isinstance(found.get("game"), dict):
+        if (
+            isinstance(found, dict)
+            and isinstance(found.get("settings"), dict)
+            and isinstance(found.get("game"), dict)
+        ):
             return found
         asked: dict[str, Any] = self.asked.get("config", {"settings": {}, "game": {}})
         return asked
@@ -90,7 +94,12 @@ class RunEntry:
     @property
     def stamp(self) -> tuple[Any, ...]:
         """What changes whenever there is something new to tell."""
-        files = (self.folder / "evaluations.csv", self.folder / "config.json", self.files.error, self.files.stop)
+        files = (
+            self.folder / "evaluations.csv",
+            self.folder / "config.json",
+            self.files.error,
+            self.files.stop,
+        )
         return (self.is_alive, *map(_changed, files))
 
     @cached_property
@@ -105,7 +114,9 @@ class RunEntry:
     @property
     def error(self) -> str | None:
         try:
-            return self._without_places(self.files.error.read_text(encoding="utf-8").strip()) or None
+            return (
+                self._without_places(self.files.error.read_text(encoding="utf-8").strip()) or None
+            )
         except (OSError, ValueError):
             return None
 
@@ -117,7 +128,8 @@ class RunEntry:
 
     def told(self) -> dict[str, Any]:
         """As the page gets it in lists."""
-        settings, last = self.settings, self.curve[-1] if self.curve else None
+        settings = self.settings
+        last = self.curve[-1] if self.curve else None
         policies = last["policies"] if last else {}
         best = policies.get("best") or policies.get("softmax")
         return {
@@ -135,7 +147,13 @@ class RunEntry:
         reference = self.files.read_json(self.files.reference)
         known = reference if isinstance(reference, dict) else {}
         more = {"reference": {"random": known.get("random"), "best": known.get("best")}}
-        return {**self.told(), "settings": self.settings, **more, "curve": self.curve, "log": self._log()}
+        return {
+            **self.told(),
+            "settings": self.settings,
+            **more,
+            "curve": self.curve,
+            "log": self._log(),
+        }
 
     def _began(self) -> str | None:
         path = self.files.request if self.asked else self.folder / "config.json"
@@ -147,7 +165,9 @@ class RunEntry:
 
     def _log(self) -> str:
         try:
-            return self._without_places(self.files.log.read_text(encoding="utf-8", errors="replace")[-LOG_SHOWN:])
+            return self._without_places(
+                self.files.log.read_text(encoding="utf-8", errors="replace")[-LOG_SHOWN:]
+            )
         except OSError:
             return ""
 
@@ -167,7 +187,8 @@ class RunShelf:
     """The runs' folder as a table."""
 
     def __init__(self, folder: Path, library: Library) -> None:
-        self.folder, self.library = folder.resolve(), library
+        self.folder = folder.resolve()
+        self.library = library
 
     def ids(self) -> set[str]:
         """The runs that are there: folders with a config.json, and those that the page asked for."""
@@ -197,10 +218,16 @@ def _point(number: int, episodes: int, rows: list[dict[str, str]]) -> dict[str, 
     """The final rewards of a round: the mean over replicas, their deviation, and each."""
     policies: dict[str, Any] = {}
     for policy in POLICIES:
-        scores = [score for row in rows if (score := _number(row.get(f"{policy}_final_reward"))) is not None]
+        scores = [
+            score
+            for row in rows
+            if (score := _number(row.get(f"{policy}_final_reward"))) is not None
+        ]
         deviation = statistics.stdev(scores) if len(scores) > 1 else 0.0
         mean = statistics.fmean(scores) if scores else 0.0
-        policies[policy] = {"mean": mean, "deviation": deviation, "replicas": scores} if scores else None
+        policies[policy] = (
+            {"mean": mean, "deviation": deviation, "replicas": scores} if scores else None
+        )
     return {"round": number, "episodes": episodes, "policies": policies}
 
 

@@ -7,20 +7,25 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from drrn.authoring.sampled import mean_of
-from drrn.games import Game
-from drrn.games.contract import Observation
-from drrn.games.optional import is_stopped, step_limit_of
-from drrn.playing.episodes import Policy, rest_of_episode
+from drrn.game.contract import Game, Observation
+from drrn.game.episodes import Policy, rest_of_episode
+from drrn.game.optional import is_stopped, step_limit_of
+from drrn.stories.playtest.sampled import mean_of
 
-MOST_GAMES, LEAST_GAMES = 300, 10  # fewer say nothing
+# fewer say nothing
+MOST_GAMES = 300
+LEAST_GAMES = 10
 SECONDS = 3.0  # twice that, where there are few games yet
 MOST_MISSED = 100  # games after which few are not waited for: chance seldom leads to the place
 
 
-def sampled_odds(game: Game, way: Sequence[str], choose: Policy, seconds: float = SECONDS) -> dict[str, Any] | None:
+def sampled_odds(
+    game: Game, way: Sequence[str], choose: Policy, seconds: float = SECONDS
+) -> dict[str, Any] | None:
     """Play on from where a way leads, again and again; None where chance seldom leads there, or games take too long."""
-    until, rewards, steps = time.monotonic() + seconds, list[float](), list[float]()
+    until = time.monotonic() + seconds
+    rewards = list[float]()
+    steps = list[float]()
     endings: Counter[tuple[str, float]] = Counter()
     begin = getattr(choose, "begin", None)  # of a player who remembers the pages of a game
     for seed in range(MOST_GAMES):
@@ -50,11 +55,18 @@ def _at_place(game: Game, way: Sequence[str], seed: int) -> Observation | None:
     return shown
 
 
-def _told(rewards: list[float], steps: list[float], endings: Counter[tuple[str, float]]) -> dict[str, Any] | None:
-    games, score, taken = len(rewards), mean_of(rewards), mean_of(steps)
+def _told(
+    rewards: list[float], steps: list[float], endings: Counter[tuple[str, float]]
+) -> dict[str, Any] | None:
+    games = len(rewards)
+    score = mean_of(rewards)
+    taken = mean_of(steps)
     if games < LEAST_GAMES or score is None or taken is None:
         return None
-    told = [{"name": name, "reward": pays, "odds": count / games} for (name, pays), count in endings.most_common()]
+    told = [
+        {"name": name, "reward": pays, "odds": count / games}
+        for (name, pays), count in endings.most_common()
+    ]
     stopped = 1 - sum(endings.values()) / games
     return {"score": score.mean, "error": score.error, "steps": taken.mean, "endings": told, "trapped": stopped,
             "games": games}  # fmt: skip

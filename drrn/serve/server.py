@@ -17,14 +17,16 @@ from types import FrameType
 import uvicorn
 
 from drrn.errors import InputError
-from drrn.games import recipe_for
-from drrn.games.optional import close
+from drrn.game.make import spec_for
+from drrn.game.optional import close
 from drrn.serve.app import application
 from drrn.serve.guard import Access, local_access, shared_access
 from drrn.serve.library import GameEntry, Library, given_entry
 from drrn.serve.services import Services
 
-logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # what a form lacks is said in the answer
+logging.getLogger("python_multipart").setLevel(
+    logging.CRITICAL
+)  # what a form lacks is said in the answer
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PORTS_TRIED = 20  # where none was asked for
@@ -35,9 +37,12 @@ MOST_CONNECTIONS = 1_000
 class QuietServer(uvicorn.Server):
     """A server that lets streams of events go when it is told to end, so that it ends at once."""
 
-    def __init__(self, config: uvicorn.Config, services: Services, announce: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, services: Services, announce: Callable[[], None]
+    ) -> None:
         super().__init__(config)
-        self.services, self.announce = services, announce
+        self.services = services
+        self.announce = announce
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
@@ -49,7 +54,13 @@ class QuietServer(uvicorn.Server):
 
 
 def serve(
-    games: Sequence[str], runs: Path, *, host: str | None, port: int | None, browser: bool, say: Callable[[str], None]
+    games: Sequence[str],
+    runs: Path,
+    *,
+    host: str | None,
+    port: int | None,
+    browser: bool,
+    say: Callable[[str], None],
 ) -> None:
     """Serve until Ctrl-C. Whoever is told a link can open it; with another host than this machine's, only with it."""
     library = Library(_given(games))
@@ -87,7 +98,9 @@ def is_loopback(host: str | None) -> bool:
 
 def has_screen() -> bool:
     """Whether a browser has a screen to open on; else one that runs in the terminal might take that."""
-    return sys.platform in ("darwin", "win32") or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    return sys.platform in ("darwin", "win32") or bool(
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    )
 
 
 def link_of(host: str | None, port: int, access: Access) -> str:
@@ -125,7 +138,9 @@ def _socket(host: str, port: int | None) -> socket.socket:
         except OSError as error:
             bound.close()
             if error.errno != errno.EADDRINUSE:
-                raise InputError(f"{host}:{number}: cannot be served from: {error.strerror}") from error
+                raise InputError(
+                    f"{host}:{number}: cannot be served from: {error.strerror}"
+                ) from error
         except OverflowError as error:
             bound.close()
             raise InputError(f"port {number}: it must lie between 0 and 65535") from error
@@ -137,11 +152,13 @@ def _given(games: Sequence[str]) -> list[GameEntry]:
     """The games that the command line names; one that cannot be opened is an error now, not later."""
     found: dict[str, GameEntry] = {}
     for name in games:
-        recipe = recipe_for(name, lenient=True)
+        recipe = spec_for(name, lenient=True)
         game = recipe.open()
         entry = given_entry(name, game, recipe)
         close(game)
         if entry.id in found:
-            raise InputError(f"{name}: another game named {entry.id} is given already: rename one of the files")
+            raise InputError(
+                f"{name}: another game named {entry.id} is given already: rename one of the files"
+            )
         found[entry.id] = entry
     return list(found.values())

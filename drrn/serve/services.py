@@ -27,12 +27,14 @@ class Services:
     """One server's things."""
 
     def __init__(self, library: Library, runs: Path, *, shared: bool = False) -> None:
-        self.library, self.shared = library, shared
+        self.library = library
+        self.shared = shared
         self.sessions = SessionTable()
         self.runs = RunShelf(runs, library)
         self.trainings = Trainings(self.runs)
         self.playtests = PlayTests()
-        self.adviser, self.opener = AskedProcess(serve_advice), AskedProcess(serve_opening)
+        self.adviser = AskedProcess(serve_advice)
+        self.opener = AskedProcess(serve_opening)
         self.facts = FactsTable()
         self.closing = False  # the server is about to end: streams of events end, too
         self.streams = 0  # of events that are open
@@ -51,14 +53,17 @@ class Services:
         """The process that plays a game; of those that nobody waits for, the longest unused gives way."""
         found = self._games.pop(entry.id, None) or self._spare_process()
         self._games[entry.id] = found
-        idle = [id_ for id_, process in self._games.items() if not process.waiting and id_ != entry.id]
+        idle = [
+            id_ for id_, process in self._games.items() if not process.waiting and id_ != entry.id
+        ]
         for id_ in idle[: max(0, len(self._games) - MOST_GAME_PROCESSES)]:
             self._games.pop(id_).stop()
         return found
 
     def _spare_process(self) -> AskedProcess:
         """A process that has been begun already; another is begun for the next game."""
-        found, self._spare = self._spare, AskedProcess(serve_game, ahead=AHEAD)
+        found = self._spare
+        self._spare = AskedProcess(serve_game, ahead=AHEAD)
         self._spare.prepare()
         return found
 

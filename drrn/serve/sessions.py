@@ -59,8 +59,12 @@ class PlaySession:
 
     def begin(self, seed: int) -> None:
         """A new game."""
-        self.seed, self.taken, self.by, self.past = seed, [], [], []
-        self.undone, self.recorded = 0, False
+        self.seed = seed
+        self.taken = []
+        self.by = []
+        self.past = []
+        self.undone = 0
+        self.recorded = False
 
     def seen(self, history: int) -> bool:
         """Whether this game has shown the page before, to a player who is told so many pages of history."""
@@ -76,8 +80,13 @@ class PlaySession:
 
     def told(self, *, history: bool) -> dict[str, Any]:
         """As the page gets it."""
-        shown = {name: self.page[name] for name in ("text", "actions", "reward", "total", "ended", "ending", "title")}
-        shown["stopped"] = not self.page["ended"] and (self.page["stopped"] or len(self.taken) >= MOST_STEPS)
+        shown = {
+            name: self.page[name]
+            for name in ("text", "actions", "reward", "total", "ended", "ending", "title")
+        }
+        shown["stopped"] = not self.page["ended"] and (
+            self.page["stopped"] or len(self.taken) >= MOST_STEPS
+        )
         found = {
             "session": self.id, "game": self.entry.id, "seed": self.seed, "player": self.player,
             "steps": len(self.taken), "undone": self.undone, "recorded": self.recorded, **shown,
@@ -94,7 +103,9 @@ class SessionTable:
     def __getitem__(self, id: str) -> PlaySession:  # noqa: A002
         found = self.sessions.get(id)
         if found is None:
-            raise Refusal(404, "This game is over: it was idle for too long, or the server was started again.")
+            raise Refusal(
+                404, "This game is over: it was idle for too long, or the server was started again."
+            )
         found.used = time.monotonic()
         return found
 

@@ -8,8 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.experiments.tuned import suiting
-from drrn.games import Game
+from drrn.game.contract import Game
+from drrn.lab.experiments.tuned import suiting
 from drrn.recipes import recipe
 from drrn.registry import is_object
 from drrn.settings import VECTOR_ENCODERS, Settings, all_settings, settings_for
@@ -58,7 +58,9 @@ def settings_of_form(game: Game, given: Mapping[str, Any], *, paper: bool) -> Se
     _check_plain(asdict(settings))
     for name, most in MOST.items():
         if getattr(settings, name, 0) > most:
-            raise InputError(f"{name} is {getattr(settings, name)}; on this page it can be at most {most:g}")
+            raise InputError(
+                f"{name} is {getattr(settings, name)}; on this page it can be at most {most:g}"
+            )
     return settings
 
 
@@ -70,4 +72,6 @@ def _suiting(game: Game) -> dict[str, Any]:
 def _check_plain(settings: Mapping[str, Any]) -> None:
     for name, value in settings.items():
         if isinstance(value, str) and (is_object(value) or value in NOT_BY_PAGE):
-            raise InputError(f'{name} "{value}" can be given on the command line only: choose another')
+            raise InputError(
+                f'{name} "{value}" can be given on the command line only: choose another'
+            )

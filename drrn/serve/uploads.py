@@ -16,25 +16,32 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 
 from drrn.errors import InputError
-from drrn.games.suites import is_suite_toml
 from drrn.serve.answers import Refusal
 from drrn.serve.asking import AskedProcess
 from drrn.serve.guard import MOST_UPLOAD
 from drrn.serve.library import ABOUT, GameEntry, Library, slug, upload_entry, uploads_folder
+from drrn.suites import is_suite_toml
 
 STORIES = (".html", ".htm", ".twee", ".tw", ".json", ".ink")
 RULES = ".toml"
 TYPES = (*STORIES, RULES)
 MOST_FILES = 4
-MOST_KEPT, MOST_KEPT_BYTES = 200, 2**30  # uploaded stories
+# uploaded stories
+MOST_KEPT = 200
+MOST_KEPT_BYTES = 2**30
 OPENING_SECONDS = 60
 
 Files = Mapping[str, bytes]  # by name
 
 
-async def uploaded(request: Request, library: Library, opener: AskedProcess) -> tuple[GameEntry, bool]:
+async def uploaded(
+    request: Request, library: Library, opener: AskedProcess
+) -> tuple[GameEntry, bool]:
     """Take in the files of a request: the game, and whether it is new; `opener` is the process that opens it once."""
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "multipart/form-data":
+    if (
+        request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        != "multipart/form-data"
+    ):
         raise Refusal(415, "Send the files as a form (multipart/form-data).")
     async with request.form(max_files=MOST_FILES, max_fields=4) as form:
         files = await _files(form)
@@ -42,7 +49,9 @@ async def uploaded(request: Request, library: Library, opener: AskedProcess) -> 
     if isinstance(beside, str) and beside:
         files = {**_own_files(library[beside]), **files}
     story = _story(files)
-    digest = hashlib.sha256(b"\0".join(name.encode() + b"\0" + data for name, data in sorted(files.items())))
+    digest = hashlib.sha256(
+        b"\0".join(name.encode() + b"\0" + data for name, data in sorted(files.items()))
+    )
     id_ = f"{slug(PurePosixPath(story).stem)}-{digest.hexdigest()[:10]}"
     if id_ in library.entries:
         return library[id_], False
@@ -66,7 +75,9 @@ async def _files(form: FormData) -> dict[str, bytes]:
             raise Refusal(400, 'Each part named "file" must be a file.')
         name = safe_name(part.filename or "")
         if PurePosixPath(name).suffix.lower() not in TYPES:
-            raise Refusal(415, f"{name}: not a kind of file that can be added; those are {', '.join(TYPES)}.")
+            raise Refusal(
+                415, f"{name}: not a kind of file that can be added; those are {', '.join(TYPES)}."
+            )
         found[name] = await part.read()
     if not found:
         raise Refusal(400, 'No file was sent: the parts of the form must be named "file".')
@@ -79,7 +90,8 @@ def safe_name(name: str) -> str:
     """The last part of a file's name, without signs that mean something to a file system or a terminal."""
     last = re.split(r"[/\\]", name)[-1]
     plain = re.sub(r"[^\w .,'()!&+-]+", "-", last).lstrip(".- ")
-    stem, suffix = PurePosixPath(plain).stem, PurePosixPath(plain).suffix.lower()
+    stem = PurePosixPath(plain).stem
+    suffix = PurePosixPath(plain).suffix.lower()
     named = f"{stem[:80] or 'story'}{suffix[:8]}"
     return f"story-{named}" if named.lower() == ABOUT else named  # that name is taken
 
@@ -89,7 +101,10 @@ def _story(files: Files) -> str:
     stories = [name for name in files if PurePosixPath(name).suffix.lower() in STORIES]
     if len(stories) != 1:
         what = "no story among the files" if not stories else "more than one story among the files"
-        raise Refusal(400, f"There is {what}: drop one story, and with it the TOML of its rewards if it has one.")
+        raise Refusal(
+            400,
+            f"There is {what}: drop one story, and with it the TOML of its rewards if it has one.",
+        )
     return stories[0]
 
 
@@ -112,7 +127,9 @@ async def _kept(id_: str, story: str, files: Files, opener: AskedProcess) -> Gam
         about = await _opened(unfinished, named, opener)
         (unfinished / ABOUT).write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
         place = uploads_folder() / id_
-        shutil.rmtree(place, ignore_errors=True)  # what is there without being in the table is not whole
+        shutil.rmtree(
+            place, ignore_errors=True
+        )  # what is there without being in the table is not whole
         unfinished.rename(place)
         return upload_entry(place, about)
     except InputError as error:
@@ -124,7 +141,9 @@ async def _kept(id_: str, story: str, files: Files, opener: AskedProcess) -> Gam
 async def _opened(folder: Path, file: str, opener: AskedProcess) -> dict[str, Any]:
     """What the story says of itself, as far as it can be played; what it cannot be played with is noted."""
     if is_suite_toml(str(folder / file)):
-        raise InputError(f"{file}: it names the game of a suite; only a story's TOML can be uploaded")
+        raise InputError(
+            f"{file}: it names the game of a suite; only a story's TOML can be uploaded"
+        )
     entry = upload_entry(folder, {"file": file, "title": "", "lenient": False})
     try:
         told = await opener.ask(entry.recipe, seconds=OPENING_SECONDS)

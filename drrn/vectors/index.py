@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.home import home
+from drrn.files import home
 from drrn.text import Ids
 
 EDITION = 1  # raised whenever what an index holds changes
@@ -26,7 +26,8 @@ WORTH_KEEPING = 2**24  # bytes of a file: a smaller one is read through in a mom
 LONGEST = 256  # bytes of a word that its hash is made of
 
 # FNV-1a: simple, and made of operations that NumPy does for all words at once
-BASIS, PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
+BASIS = np.uint64(0xCBF29CE484222325)
+PRIME = np.uint64(0x100000001B3)
 
 Bytes = NDArray[np.uint8]
 Hashes = NDArray[np.uint64]
@@ -52,7 +53,9 @@ class VectorIndex:
     layout: Layout
     digest: str  # SHA-256 of the whole file
     starts: Ids  # [N + 1], where each entry begins, and where the last one ends
-    order: NDArray[np.uint32]  # [N], entries by the hash of their word; of equal ones the first comes first
+    order: NDArray[
+        np.uint32
+    ]  # [N], entries by the hash of their word; of equal ones the first comes first
     hashes: Hashes  # [N], ascending
 
     @staticmethod
@@ -74,11 +77,14 @@ class VectorIndex:
 def word_hashes(block: Bytes, starts: Ids, stop: int) -> Hashes:
     """The hash of each word: of the bytes from its start up to the byte that stops it."""
     found = np.full(len(starts), BASIS)
-    going, at = np.arange(len(starts)), starts
+    going = np.arange(len(starts))
+    at = starts
     for _ in range(LONGEST):
         byte = block[at]
         on = byte != stop
-        going, at, byte = going[on], at[on] + 1, byte[on]
+        going = going[on]
+        at = at[on] + 1
+        byte = byte[on]
         if not len(going):
             break
         found[going] = (found[going] ^ byte) * PRIME
@@ -98,7 +104,11 @@ def hashes_of_words(words: Sequence[str]) -> Hashes:
 def place_of_index(path: Path, stat: os.stat_result) -> Path:
     """Where the index of a file is kept; a file that was written to since has another."""
     made_of = f"{EDITION}\0{path}\0{stat.st_size}\0{stat.st_mtime_ns}"
-    return home() / "cache" / f"vectors-{hashlib.sha256(made_of.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}.npz"
+    return (
+        home()
+        / "cache"
+        / f"vectors-{hashlib.sha256(made_of.encode('utf-8', 'surrogatepass')).hexdigest()[:24]}.npz"
+    )
 
 
 def load_index(place: Path) -> VectorIndex | None:
@@ -107,7 +117,9 @@ def load_index(place: Path) -> VectorIndex | None:
         with place.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             said = json.loads(file["said"].tobytes())
             arrays = {name: file[name] for name in ("starts", "order", "hashes")}
-        return VectorIndex(Layout(**{f.name: said[f.name] for f in fields(Layout)}), said["digest"], **arrays)
+        return VectorIndex(
+            Layout(**{f.name: said[f.name] for f in fields(Layout)}), said["digest"], **arrays
+        )
     except FileNotFoundError:
         return None
     except (OSError, EOFError, LookupError, TypeError, ValueError, zipfile.BadZipFile) as error:
@@ -133,4 +145,6 @@ def save_index(index: VectorIndex, place: Path) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             unfinished.unlink()
-        log.warning("%s: cannot be written (%s): the index is made anew each time", place, error.strerror)
+        log.warning(
+            "%s: cannot be written (%s): the index is made anew each time", place, error.strerror
+        )

@@ -29,7 +29,8 @@ COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"(\xb5/\xfd")
 
 def scan(path: Path, file: IO[bytes], size: int) -> VectorIndex:
     """The index of an open file."""
-    source, head = Source(path, file, size), file.read(HEAD)
+    source = Source(path, file, size)
+    head = file.read(HEAD)
     file.seek(0)
     if not head:
         raise source.refuse(f": it is empty: {KNOWN}")
@@ -40,7 +41,8 @@ def scan(path: Path, file: IO[bytes], size: int) -> VectorIndex:
     counts = COUNTS.match(head)
     if counts is None:
         return scan_text(source, fields_of_first(source, head), lines_before=0, count=None)
-    count, dimensions = int(counts[1]), int(counts[2])
+    count = int(counts[1])
+    dimensions = int(counts[2])
     if not count or not 0 < dimensions <= MOST_DIMENSIONS:
         raise source.refuse(f", line 1: it says {count} words of {dimensions} dimensions: {AGAIN}")
     if path.suffix == ".bin" or not is_readable(head):
@@ -53,23 +55,37 @@ def scan(path: Path, file: IO[bytes], size: int) -> VectorIndex:
 
 def _scan_binary(source: Source, header: int, count: int, dimensions: int) -> VectorIndex:
     if count * (2 + 4 * dimensions) > source.size:
-        raise source.refuse(f": it is too short for the {count:,} words that its first line says: {AGAIN}")
-    starts, hashes = np.zeros(count + 1, np.int64), np.zeros(count, np.uint64)
-    block, offset, done = source.block()[header:], header, 0
+        raise source.refuse(
+            f": it is too short for the {count:,} words that its first line says: {AGAIN}"
+        )
+    starts = np.zeros(count + 1, np.int64)
+    hashes = np.zeros(count, np.uint64)
+    block = source.block()[header:]
+    offset = header
+    done = 0
     while done < count:
         begins, at = _entries(block, dimensions, count - done)
         some = slice(done, done + len(begins))
-        starts[some], hashes[some] = begins + offset, word_hashes(np.frombuffer(block, np.uint8), begins, SPACE)
-        block, offset, done = block[at:], offset + at, some.stop
+        starts[some], hashes[some] = (
+            begins + offset,
+            word_hashes(np.frombuffer(block, np.uint8), begins, SPACE),
+        )
+        block = block[at:]
+        offset = offset + at
+        done = some.stop
         if done < count:
             more = source.block()
             if not more or len(block) > HEAD + 4 * dimensions:  # no word is so long
-                raise source.refuse(f": it ends in the middle of word {done + 1:,} of {count:,}: {AGAIN}")
+                raise source.refuse(
+                    f": it ends in the middle of word {done + 1:,} of {count:,}: {AGAIN}"
+                )
             block += more
     source.rest()
     starts[count] = offset
     if source.size - offset > 1:  # a line's end may follow
-        raise source.refuse(f": more follows after the {count:,} words that its first line says: {AGAIN}")
+        raise source.refuse(
+            f": more follows after the {count:,} words that its first line says: {AGAIN}"
+        )
     return VectorIndex.of(Layout("binary", dimensions), source.sha256.hexdigest(), starts, hashes)
 
 
@@ -107,15 +123,23 @@ def _scan_safetensors(source: Source) -> VectorIndex:
 
 def _named(source: Source, rows: int, begin: int, end: int) -> tuple[Ids, Hashes]:
     """Where each word begins, and where the last one ends; and their hashes. The words stand from `begin` to `end`."""
-    starts, hashes, found = np.zeros(rows + 1, np.int64), np.zeros(rows, np.uint64), 0
+    starts = np.zeros(rows + 1, np.int64)
+    hashes = np.zeros(rows, np.uint64)
+    found = 0
     for offset, block in whole_lines(source, source.section(begin, end)):
         ends = np.flatnonzero(block == LINE_END)
         begins = np.concatenate([[0], ends[:-1] + 1])
-        some, found = slice(found, found + len(ends)), found + len(ends)
+        some = slice(found, found + len(ends))
+        found = found + len(ends)
         if found <= rows:
-            starts[some], hashes[some] = begins + offset + begin, word_hashes(block, begins, LINE_END)
+            starts[some], hashes[some] = (
+                begins + offset + begin,
+                word_hashes(block, begins, LINE_END),
+            )
     if found != rows:
-        raise source.refuse(f": it has {rows:,} vectors, and `words` names {found:,}: write one word a line")
+        raise source.refuse(
+            f": it has {rows:,} vectors, and `words` names {found:,}: write one word a line"
+        )
     starts[rows] = end
     return starts, hashes
 
@@ -128,15 +152,31 @@ def _tensors(source: Source, text: bytes, data: int) -> tuple[Layout, int, tuple
             if data + entry["data_offsets"][1] > source.size:
                 raise source.refuse(f": it is cut short: {AGAIN}")
         words = header.pop("words")
-        matrices = [entry for entry in header.values() if entry["dtype"] in FLOATS and len(entry["shape"]) == 2]
+        matrices = [
+            entry
+            for entry in header.values()
+            if entry["dtype"] in FLOATS and len(entry["shape"]) == 2
+        ]
         (matrix,) = matrices
         rows, dimensions = matrix["shape"]
         begin, end = (data + at for at in words["data_offsets"])
         at, matrix_end = (data + at for at in matrix["data_offsets"])
-        whole = all(type(number) is int for number in (rows, dimensions, begin, end, at, matrix_end))
-        if not whole or words["dtype"] != "U8" or rows < 1 or begin < data or at < data or end <= begin:
+        whole = all(
+            type(number) is int for number in (rows, dimensions, begin, end, at, matrix_end)
+        )
+        if (
+            not whole
+            or words["dtype"] != "U8"
+            or rows < 1
+            or begin < data
+            or at < data
+            or end <= begin
+        ):
             raise ValueError
-        if not 0 < dimensions <= MOST_DIMENSIONS or matrix_end - at != rows * dimensions * FLOATS[matrix["dtype"]]:
+        if (
+            not 0 < dimensions <= MOST_DIMENSIONS
+            or matrix_end - at != rows * dimensions * FLOATS[matrix["dtype"]]
+        ):
             raise ValueError
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         raise source.refuse(f": not word vectors in safetensors: {HOLDS}") from error

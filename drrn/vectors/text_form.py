@@ -30,14 +30,17 @@ class Lines:
     last: bool  # whether the file ends with them
 
 
-def scan_text(source: Source, dimensions: int, *, lines_before: int, count: int | None) -> VectorIndex:
+def scan_text(
+    source: Source, dimensions: int, *, lines_before: int, count: int | None
+) -> VectorIndex:
     starts: list[Ids] = []
     hashes: list[Hashes] = []
     lines = 0
     for offset, block in whole_lines(source, source.blocks()):
         begins, ends = _lines(block)
         skipped = lines_before if lines == 0 else 0
-        begins, ends = begins[skipped:], ends[skipped:]
+        begins = begins[skipped:]
+        ends = ends[skipped:]
         told = Lines(lines + skipped, last=offset + len(block) >= source.size)
         if told.last:  # lines without anything may follow the last word
             begins, ends = _without_blank_end(begins, ends)
@@ -65,15 +68,19 @@ def _joined(parts: list[NDArray[Number]]) -> NDArray[Number]:
 def whole_lines(source: Source, blocks: Iterable[bytes]) -> Iterator[tuple[int, Bytes]]:
     """The same bytes in blocks that end where a line does, each with its place; a last line's end is put where it
     lacks."""
-    rest, offset = b"", 0
+    rest = b""
+    offset = 0
     for more in chain(blocks, [b""]):  # nothing more comes after the last
         block = rest + more if more or not rest else rest + b"\n"
         end = block.rfind(b"\n") + 1
         if end:
             yield offset, np.frombuffer(block, np.uint8, end)
         elif len(block) > HEAD:
-            raise source.refuse(f": a line of over a million bytes is no word with its numbers: {KNOWN}")
-        rest, offset = block[end:], offset + end
+            raise source.refuse(
+                f": a line of over a million bytes is no word with its numbers: {KNOWN}"
+            )
+        rest = block[end:]
+        offset = offset + end
 
 
 def _lines(block: Bytes) -> tuple[Ids, Ids]:
@@ -91,7 +98,9 @@ def _without_blank_end(begins: Ids, ends: Ids) -> tuple[Ids, Ids]:
     return begins[:count], ends[:count]
 
 
-def _check_fields(source: Source, block: Bytes, begins: Ids, ends: Ids, dimensions: int, lines: Lines) -> None:
+def _check_fields(
+    source: Source, block: Bytes, begins: Ids, ends: Ids, dimensions: int, lines: Lines
+) -> None:
     """Refuse a line with fewer numbers or more, and a last one that was cut; a word may hold spaces, as some do."""
     if not len(begins):
         return
@@ -100,12 +109,17 @@ def _check_fields(source: Source, block: Bytes, begins: Ids, ends: Ids, dimensio
     odd[-1] |= lines.last
     for at in np.flatnonzero(odd | (ends <= begins)).tolist():
         fields = bytes(block[begins[at] : max(ends[at], begins[at])]).split(b" ")[1:]
-        found, where = sum(map(is_number, fields)), f", line {lines.before + at + 1}: "
+        found = sum(map(is_number, fields))
+        where = f", line {lines.before + at + 1}: "
         if found == dimensions and all(map(is_number, fields[-dimensions:])):
             continue
         if lines.last and at == len(begins) - 1 and found < dimensions:
-            raise source.refuse(f"{where}it ends there after {found} of {dimensions} numbers: {AGAIN}")
-        numbers = f"it has {found} numbers after the word, and the lines before it have {dimensions}"
+            raise source.refuse(
+                f"{where}it ends there after {found} of {dimensions} numbers: {AGAIN}"
+            )
+        numbers = (
+            f"it has {found} numbers after the word, and the lines before it have {dimensions}"
+        )
         raise source.refuse(f"{where}{numbers}: {AGAIN}, or mend that line")
 
 

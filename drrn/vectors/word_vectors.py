@@ -26,10 +26,20 @@ from drrn.vectors.source import FLOATS, is_number, numbers_of
 A = 1e-3  # of SIF's weight a / (a + p(word))
 MOST_KEPT = 10_000  # words whose vectors are kept, beside those that an encoder keeps for itself
 AT_ONCE = 1_000  # words that are looked for together
-FREQUENT, ENOUGH_WORDS = 5000, 1000  # words that show what texts have in common; with fewer it is not asked
+# words that show what texts have in common; with fewer it is not asked
+FREQUENT = 5000
+ENOUGH_WORDS = 1000
 RUNS = re.compile(r"\d+|[^\W\d]+")
 # What the ending of a word stands for, in a file whose words were not cut there; and stems that change before n't.
-ENDINGS = {"n't": "not", "'ll": "will", "'re": "are", "'ve": "have", "'m": "am", "'d": "would", "'s": ""}
+ENDINGS = {
+    "n't": "not",
+    "'ll": "will",
+    "'re": "are",
+    "'ve": "have",
+    "'m": "am",
+    "'d": "would",
+    "'s": "",
+}
 STEMS = {"ca": "can", "wo": "will", "sha": "shall"}
 
 Vector = NDArray[np.float32]
@@ -61,9 +71,14 @@ class WordVectors:
 
     def __init__(self, path: Path, index: VectorIndex, written: int) -> None:
         """`written` is when the file was last written to, in nanoseconds."""
-        self.path, self.index, self.written = path, index, written
-        self.dimensions, self.digest = index.layout.dimensions, index.digest
-        self._total = float(np.sum(1 / np.arange(1, len(self) + 1)))  # of Zipf's law: the share of a rank is 1 / rank
+        self.path = path
+        self.index = index
+        self.written = written
+        self.dimensions = index.layout.dimensions
+        self.digest = index.digest
+        self._total = float(
+            np.sum(1 / np.arange(1, len(self) + 1))
+        )  # of Zipf's law: the share of a rank is 1 / rank
         self._kept: dict[str, tuple[int, Vector] | None] = {}
 
     def __len__(self) -> int:
@@ -85,7 +100,8 @@ class WordVectors:
 
     def weighted(self, words: Sequence[str]) -> tuple[Vector, NDArray[np.bool_]]:
         """Each word's vector times its weight [N, D], zero where the file has nothing of it; and whether it has."""
-        found, known = np.zeros((len(words), self.dimensions), np.float32), np.zeros(len(words), bool)
+        found = np.zeros((len(words), self.dimensions), np.float32)
+        known = np.zeros(len(words), bool)
         for begin in range(0, len(words), AT_ONCE):
             parts = self.parts(words[begin : begin + AT_ONCE])
             read = self._read({part for some in parts for part in some})
@@ -126,7 +142,11 @@ class WordVectors:
         runs = RUNS.findall(word)
         if len(runs) > 1:
             return self._those_of(*runs)
-        return [digit for digit in word if self._has(digit)] if word.isdigit() and len(word) > 1 else []
+        return (
+            [digit for digit in word if self._has(digit)]
+            if word.isdigit() and len(word) > 1
+            else []
+        )
 
     def _those_of(self, *pieces: str) -> list[str]:
         return [part for some in self.parts([piece for piece in pieces if piece]) for part in some]
@@ -171,10 +191,14 @@ class WordVectors:
         try:
             with self.path.open("rb") as file:
                 if os.fstat(file.fileno()).st_mtime_ns != self.written:
-                    raise InputError(f"{self.path}: it was changed while it was in use: begin again")
+                    raise InputError(
+                        f"{self.path}: it was changed while it was in use: begin again"
+                    )
                 yield file
         except OSError as error:
-            raise InputError(f"{self.path}: cannot be read any more: {error.strerror}: put the file back") from error
+            raise InputError(
+                f"{self.path}: cannot be read any more: {error.strerror}: put the file back"
+            ) from error
 
     def _entry(self, file: IO[bytes], number: int, word: bytes | None) -> Vector | None:
         """The vector of an entry; None where its word is not the one that is wanted, but has the same hash."""
@@ -182,11 +206,15 @@ class WordVectors:
         file.seek(start)
         raw = file.read(end - start)
         if layout.form == "text":
-            spelled, *fields = raw.rstrip(b"\r\n").removesuffix(b" ").rsplit(b" ", layout.dimensions)
+            spelled, *fields = (
+                raw.rstrip(b"\r\n").removesuffix(b" ").rsplit(b" ", layout.dimensions)
+            )
             if word not in (None, spelled):
                 return None
             with np.errstate(over="ignore"):
-                values = np.array([float(f) if is_number(f) else np.nan for f in fields]).astype(np.float32)
+                values = np.array([float(f) if is_number(f) else np.nan for f in fields]).astype(
+                    np.float32
+                )
         elif layout.form == "binary":
             spelled, _, rest = raw.partition(b" ")
             if word not in (None, spelled):
@@ -204,7 +232,13 @@ class WordVectors:
     def _checked(self, values: Vector, number: int, word: bytes) -> Vector:
         layout = self.index.layout
         if not np.isfinite(values).all():
-            at = f"line {number + layout.lines_before + 1}" if layout.form == "text" else f"word {number + 1}"
+            at = (
+                f"line {number + layout.lines_before + 1}"
+                if layout.form == "text"
+                else f"word {number + 1}"
+            )
             what = f'number {int(np.argmin(np.isfinite(values))) + 1} of "{word.decode("utf-8", "replace")}"'
-            raise InputError(f"{self.path}, {at}: {what} is not a finite number: mend it, or take the word out")
+            raise InputError(
+                f"{self.path}, {at}: {what} is not a finite number: mend it, or take the word out"
+            )
         return values

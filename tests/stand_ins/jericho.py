@@ -40,17 +40,35 @@ class FrotzEnv:
     def step(self, action):
         chance, moves, taken, score = self.state
         draw = random.Random(chance).randrange(2**30)
-        self.state = [draw, moves + 1, taken or action == "take lamp", score + 5 * (action == "take lamp")]
+        self.state = [
+            draw,
+            moves + 1,
+            taken or action == "take lamp",
+            score + 5 * (action == "take lamp"),
+        ]
         if action == "leave":
             self.state[3] = 10 if taken else -10
-        told = {"look": "A cave. There is a brass lantern-lamp here.", "inventory": f"lamp: {taken}"}
-        return told.get(action, f"You {action}. A bat says {draw % 3}."), 0, False, {"score": self.state[3]}
+        told = {
+            "look": "A cave. There is a brass lantern-lamp here.",
+            "inventory": f"lamp: {taken}",
+        }
+        return (
+            told.get(action, f"You {action}. A bat says {draw % 3}."),
+            0,
+            False,
+            {"score": self.state[3]},
+        )
 
     def close(self):
         pass
 
     def get_dictionary(self):
-        return [Word("lamp", noun=True), Word("brass", adjective=True), Word("there"), Word("lanter", noun=True)]
+        return [
+            Word("lamp", noun=True),
+            Word("brass", adjective=True),
+            Word("there"),
+            Word("lanter", noun=True),
+        ]
 
     def get_valid_actions(self, use_parallel=True):
         assert not use_parallel, "a pool of processes for each environment"
@@ -62,7 +80,18 @@ class FrotzEnv:
 
     def get_state(self):
         chance, moves, taken, score = self.state
-        return np.array([moves, taken], np.uint8), np.zeros(2, np.uint8), 0, 0, 0, 0, 0, (chance, 0, 0), b"", score
+        return (
+            np.array([moves, taken], np.uint8),
+            np.zeros(2, np.uint8),
+            0,
+            0,
+            0,
+            0,
+            0,
+            (chance, 0, 0),
+            b"",
+            score,
+        )
 
     def set_state(self, state):
         memory, _, *_, chance, _, score = state

@@ -35,7 +35,13 @@ class ScienceWorldEnv:
     def step(self, action):
         self.moves += 1
         right = f"focus on {THINGS[self.variation % 3]}"
-        self.score = 100 if action == right else -100 if action.startswith("focus") else min(self.score + 1, 50)
+        self.score = (
+            100
+            if action == right
+            else -100
+            if action.startswith("focus")
+            else min(self.score + 1, 50)
+        )
         told, infos = self._told(f"You {action}.")
         return told, 0, abs(self.score) == 100 or self.moves > self.limit, infos
 

@@ -9,7 +9,16 @@ class EnvInfos:
     """What is asked for."""
 
     def __init__(self, **asked):
-        known = {"description", "inventory", "feedback", "objective", "admissible_commands", "score", "won", "lost"}
+        known = {
+            "description",
+            "inventory",
+            "feedback",
+            "objective",
+            "admissible_commands",
+            "score",
+            "won",
+            "lost",
+        }
         assert set(asked) <= known
         self.asked = set(asked)
 
@@ -27,7 +36,14 @@ class Environment:
         self.asked = asked
 
     def reset(self):
-        self.room, self.held, self.score, self.moves, self.won, self.lost = "attic", False, 0, 0, False, False
+        self.room, self.held, self.score, self.moves, self.won, self.lost = (
+            "attic",
+            False,
+            0,
+            0,
+            False,
+            False,
+        )
         return self._state("Welcome.")
 
     def step(self, command):
@@ -48,7 +64,13 @@ class Environment:
 
     def _state(self, feedback):
         commands = ["look", "go down" if self.room == "attic" else "go up"]
-        commands += ["eat apple", "drop apple"] if self.held else ["take apple"] if self.room == "cellar" else []
+        commands += (
+            ["eat apple", "drop apple"]
+            if self.held
+            else ["take apple"]
+            if self.room == "cellar"
+            else []
+        )
         told = {
             "feedback": feedback + STATUS.format(score=self.score, moves=self.moves),
             "description": f"-= {self.room.title()} =-\nYou are in the {self.room}.",

@@ -24,7 +24,9 @@ class TextWorldExpressEnv:
         self.game, given = game, dict(pair.split("=") for pair in parameters.split(",") if pair)
         for key in given:
             if key not in PROPERTIES:
-                raise ValueError(f"Unrecognized property name ({key}).  Known properties: {', '.join(PROPERTIES)}. ")
+                raise ValueError(
+                    f"Unrecognized property name ({key}).  Known properties: {', '.join(PROPERTIES)}. "
+                )
 
     def getValidSeedsTrain(self):  # noqa: N802
         return list(range(100))
@@ -36,7 +38,14 @@ class TextWorldExpressEnv:
         return list(range(2000, 2100))
 
     def reset(self, seed=None, gameFold=None):  # noqa: N803
-        self.seed, self.fold, self.room, self.steps, self.score, self.lost = seed, gameFold, 0, 0, 0.0, False
+        self.seed, self.fold, self.room, self.steps, self.score, self.lost = (
+            seed,
+            gameFold,
+            0,
+            0,
+            0.0,
+            False,
+        )
         return self._told("You wake up.", done=False)
 
     def step(self, action):
@@ -58,7 +67,11 @@ class TextWorldExpressEnv:
         self.closed = True
 
     def _told(self, observation, done):
-        actions = {"look around", *(["move west"] if self.room else []), *(["move east"] if self.room < 2 else [])}
+        actions = {
+            "look around",
+            *(["move west"] if self.room else []),
+            *(["move east"] if self.room < 2 else []),
+        }
         actions |= {"take coin", "eat coin"} if self.room == self.seed % 3 else set()
         actions |= {"hang", "die", "fail"} if self.game == "trouble" else set()
         if self.game == "quiet" and self.room == 1:

@@ -29,7 +29,11 @@ Views = Mapping[str, TextView]
 
 def can_learn(model: Model, views: Views) -> bool:
     """Whether the model is one, and its views are open; a subclass may differ in what is written out here."""
-    return type(model) is DRRN and model.shape.interaction == "inner" and set(views) == {"state", "action"}
+    return (
+        type(model) is DRRN
+        and model.shape.interaction == "inner"
+        and set(views) == {"state", "action"}
+    )
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,9 @@ class Plan:
 
     states: Tensor  # [K, R · 2B], rows: the pages, then the next pages
     state_texts: Tensor  # [K, R · B], of the pages, in the view
-    actions: Tensor | None  # [K, R · (B + B · A)], rows: taken, then next; None: every action of the view is encoded
+    actions: (
+        Tensor | None
+    )  # [K, R · (B + B · A)], rows: taken, then next; None: every action of the view is encoded
     taken: Tensor  # [K, R · B], rows of the encoded actions
     taken_texts: Tensor  # [K, R · B], in the view
     next_actions: Tensor  # [K, R, B, A], among the replica's encoded ones
@@ -48,17 +54,27 @@ class Plan:
     weights: Tensor  # [K, R, B]
 
 
-def plan_of(batches: Batches, state_view: TextView, action_view: TextView, device: torch.device) -> Plan:
-    pages, after = batches.pages, batches.next_pages
+def plan_of(
+    batches: Batches, state_view: TextView, action_view: TextView, device: torch.device
+) -> Plan:
+    pages = batches.pages
+    after = batches.next_pages
     assert isinstance(after, Pages)
     updates, replicas, size, most = after.actions.shape
     states = state_view.place[np.concatenate([pages.states, after.states], axis=2)]
-    taken, following = action_view.place[batches.chosen], action_view.place[after.actions]
+    taken = action_view.place[batches.chosen]
+    following = action_view.place[after.actions]
     replica = np.arange(replicas)[:, None]
     texts = action_view.vectors.shape[1]
-    rows, at, at_next, encoded = None, taken, following, texts
+    rows = None
+    at = taken
+    at_next = following
+    encoded = texts
     if texts > size * (1 + most):  # more than the batch has
-        rows = np.concatenate([taken, following.reshape(updates, replicas, -1)], axis=2) + replica * texts
+        rows = (
+            np.concatenate([taken, following.reshape(updates, replicas, -1)], axis=2)
+            + replica * texts
+        )
         encoded = rows.shape[2]
         at = np.broadcast_to(np.arange(size), taken.shape)
         at_next = np.broadcast_to(np.arange(size, encoded).reshape(size, most), following.shape)
@@ -86,7 +102,8 @@ class Side:
     """One tower, forwards and backwards."""
 
     def __init__(self, model: DRRN, view: TextView, name: str) -> None:
-        self.view, self.layers = view, model.shape.layers
+        self.view = view
+        self.layers = model.shape.layers
         self.biases = [model.weights[f"{name} b{layer}"] for layer in range(1, self.layers + 1)]
         self.products = [model.weights[f"{name} W{layer}"] for layer in range(2, self.layers + 1)]
 
@@ -97,7 +114,9 @@ class Side:
             hidden.append(torch.baddbmm(bias, hidden[-1], product).tanh_())
         return hidden
 
-    def backward(self, hidden: list[Tensor], back: Tensor, rows: Tensor, texts: Tensor, rate: float) -> None:
+    def backward(
+        self, hidden: list[Tensor], back: Tensor, rows: Tensor, texts: Tensor, rate: float
+    ) -> None:
         """Move this side's weights, for what comes back to the last layer of each text: [R, B, H]."""
         for layer in range(self.layers - 1, -1, -1):
             delta = tanh_backward(back, hidden[layer])
@@ -124,12 +143,21 @@ def learn(model: Model, views: Views, batches: Batches, rate: float) -> NDArray[
         taken = plan.taken[k]
         h_s = [h[:, :size] for h in s]
         h_a = [h.view(-1, h.shape[2]).index_select(0, taken).view(replicas, size, -1) for h in a]
-        y = _best_next(s[-1][:, size:], a[-1], plan, k).mul_(plan.discounts[k]).add_(plan.rewards[k])
+        y = (
+            _best_next(s[-1][:, size:], a[-1], plan, k)
+            .mul_(plan.discounts[k])
+            .add_(plan.rewards[k])
+        )
         error = torch.sub(y, (h_s[-1] * h_a[-1]).sum(2), out=errors[k])
         delta = (-error * plan.weights[k]).unsqueeze(2)  # of ½ (y - Q)², by Q
-        back_s, back_a = delta * h_a[-1], delta * h_s[-1]
+        back_s = delta * h_a[-1]
+        back_a = delta * h_s[-1]
         states.backward(h_s, back_s, page_rows[k], plan.state_texts[k], rate)
-        taken_rows = taken if plan.actions is None else plan.actions[k].view(replicas, -1)[:, :size].reshape(-1)
+        taken_rows = (
+            taken
+            if plan.actions is None
+            else plan.actions[k].view(replicas, -1)[:, :size].reshape(-1)
+        )
         actions.backward(h_a, back_a, taken_rows, plan.taken_texts[k], rate)
     found: NDArray[np.float32] = errors.cpu().numpy()
     return found
@@ -139,7 +167,9 @@ def _best_next(s: Tensor, a: Tensor, plan: Plan, k: int) -> Tensor:
     """max Q(s', a') over the actions that exist, [R, B]; at an ending, anything."""
     at = plan.next_actions[k]
     if plan.actions is None:
-        q = torch.bmm(s, a.transpose(1, 2)).gather(2, at)  # every state with every action is the smaller product
+        q = torch.bmm(s, a.transpose(1, 2)).gather(
+            2, at
+        )  # every state with every action is the smaller product
     else:
         q = (s.unsqueeze(2) * a[:, s.shape[1] :].view(*at.shape, -1)).sum(3)
     return q.add_(plan.missing[k]).amax(2)

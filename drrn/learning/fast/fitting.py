@@ -38,7 +38,9 @@ def can_fit(model: Model) -> bool:
 
 
 def _few_words(model: Model) -> bool:
-    return all(len(texts.sequence) <= MOST_WORDS for texts in (model.store.states, model.store.actions))
+    return all(
+        len(texts.sequence) <= MOST_WORDS for texts in (model.store.states, model.store.actions)
+    )
 
 
 class Tower:
@@ -46,42 +48,64 @@ class Tower:
 
     def __init__(self, model: DRRN, name: str, asked: Ids | None = None) -> None:
         """`asked` are the ids of the texts that are read, in any shape; None: all."""
-        self.model, self.name, self.layers = model, name, model.shape.layers
+        self.model = model
+        self.name = name
+        self.layers = model.shape.layers
         encoder = model.encoders[name]
         texts = texts_of(model.store, encoder)
-        self.all_texts, self.replicas = len(texts), len(model.seeds)
+        self.all_texts = len(texts)
+        self.replicas = len(model.seeds)
         self.matrix = encoder.weight if isinstance(encoder, MeanOfVectors) else None
         # Where vectors are read, all texts are: the gradient of their matrix is summed over texts, and so rounded.
         chosen = np.arange(len(texts)) if asked is None or self.matrix else np.unique(asked)
-        self.chosen, self.texts = chosen, len(chosen)
+        self.chosen = chosen
+        self.texts = len(chosen)
         self.place = np.full(len(texts), -1, np.int64)  # of each text among the chosen
         self.place[chosen] = np.arange(len(chosen))
         self.spreads: dict[str, Tensor] = {}
         self.table = model.tables.get(name)
-        self.features = model.vectors.features(texts).to(model.device) if self.matrix and model.vectors else None
-        self.seen = self.features  # the vectors, as they are read in an update: [T, D], or with noise [R, T, D]
-        self.put_in: tuple[Tensor, Tensor] | None = None  # rows of texts, and words that they get beside their own
+        self.features = (
+            model.vectors.features(texts).to(model.device)
+            if self.matrix and model.vectors
+            else None
+        )
+        self.seen = (
+            self.features
+        )  # the vectors, as they are read in an update: [T, D], or with noise [R, T, D]
+        self.put_in: tuple[Tensor, Tensor] | None = (
+            None  # rows of texts, and words that they get beside their own
+        )
         if self.table is not None:
-            self._lay_out(texts.bags().starts, texts.bags().word_ids.astype(np.int64), texts.bags().counts)
+            self._lay_out(
+                texts.bags().starts, texts.bags().word_ids.astype(np.int64), texts.bags().counts
+            )
 
     def _lay_out(self, starts: Ids, words: Ids, counts: NDArray[np.float32]) -> None:
         """The words of the chosen texts, for each replica; and the same entries sorted by word, for the way back."""
         assert self.table is not None
         self.table.make_room()
-        self.lengths, self.all_words = np.diff(starts), len(words)
+        self.lengths = np.diff(starts)
+        self.all_words = len(words)
         lengths = self.lengths[self.chosen]
         self.entries = ranges(starts[self.chosen], lengths)  # among the words of all texts
-        words, self.counts = words[self.entries], counts[self.entries]
+        words = words[self.entries]
+        self.counts = counts[self.entries]
         self.known = [np.flatnonzero(known) for known in self.table.known]
-        room, count = self.table.weight.shape[1], len(words)
+        room = self.table.weight.shape[1]
+        count = len(words)
         order = np.argsort(words, kind="stable")
         found = np.bincount(words, minlength=room)
         replica = np.arange(self.replicas)[:, None]
 
-        def laid(array: Ids, step: int) -> Tensor:  # small numbers: they are read through at every update
-            return torch.from_numpy((array + replica * step).astype(np.int32).ravel()).to(self.model.device)
+        def laid(
+            array: Ids, step: int
+        ) -> Tensor:  # small numbers: they are read through at every update
+            return torch.from_numpy((array + replica * step).astype(np.int32).ravel()).to(
+                self.model.device
+            )
 
-        self.words, self.starts = laid(words, room), laid(np.cumsum(lengths) - lengths, count)
+        self.words = laid(words, room)
+        self.starts = laid(np.cumsum(lengths) - lengths, count)
         self.order = laid(order, count)
         self.owners = laid(np.repeat(np.arange(self.texts), lengths)[order], self.texts)
         self.word_starts = laid(np.cumsum(found) - found, count)
@@ -93,12 +117,15 @@ class Tower:
 
     def alter(self, noise: Noise, generators: Generators) -> None:
         """Leave out words, put in others and blur vectors, anew for each replica."""
-        self.seen, self.put_in = self.features, None
+        self.seen = self.features
+        self.put_in = None
         if self.table is not None:
             self._alter_words(noise, generators)
         if self.features is not None and self.model.vectors and noise.blur:
             width = self.features.shape[1]
-            drawn = np.stack([by.standard_normal((self.texts, width), np.float32) for by in generators])
+            drawn = np.stack(
+                [by.standard_normal((self.texts, width), np.float32) for by in generators]
+            )
             blur = torch.from_numpy(drawn).to(self.model.device) * (noise.blur / width**0.5)
             length = self.model.vectors.scale
             known = self.features.norm(dim=1, keepdim=True) > 0
@@ -109,7 +136,8 @@ class Tower:
         of other replicas."""
         assert self.table is not None
         kept = np.tile(self.counts, (self.replicas, 1))
-        into, words = [], []
+        into = []
+        words = []
         for replica, by in enumerate(generators):
             if noise.out:
                 drawn = np.frombuffer(by.bytes(2 * self.all_words), np.uint16)[self.entries]
@@ -121,23 +149,30 @@ class Tower:
                 words.append(put_in[place >= 0] + replica * self.table.weight.shape[1])
         self.kept = torch.from_numpy(kept.ravel()).to(self.model.device)
         if noise.put_in:
-            rows, which = (torch.from_numpy(np.concatenate(part)).to(self.model.device) for part in (into, words))
+            rows, which = (
+                torch.from_numpy(np.concatenate(part)).to(self.model.device)
+                for part in (into, words)
+            )
             self.put_in = (rows, which)
 
     def forward(self) -> Tensor:
-        weights, width = self.model.weights, self.model.widths[0]
+        weights = self.model.weights
+        width = self.model.widths[0]
         first = weights[f"{self.name} b1"]
         if self.seen is not None and self.matrix is not None:
             first = first + torch.matmul(self.seen, weights[self.matrix])
         if self.table is not None:
             flat = self.table.weight.view(-1, width)
-            bags = functional.embedding_bag(self.words, flat, self.starts, mode="sum", per_sample_weights=self.kept)
+            bags = functional.embedding_bag(
+                self.words, flat, self.starts, mode="sum", per_sample_weights=self.kept
+            )
             if self.put_in is not None:
                 bags.index_add_(0, self.put_in[0], flat.index_select(0, self.put_in[1]))
             first = bags.view(self.replicas, self.texts, width).add_(first)
         self.hidden = [first.tanh_()]
         for layer in range(2, self.layers + 1):
-            bias, product = weights[f"{self.name} b{layer}"], weights[f"{self.name} W{layer}"]
+            bias = weights[f"{self.name} b{layer}"]
+            product = weights[f"{self.name} W{layer}"]
             self.hidden.append(torch.baddbmm(bias, self.hidden[-1], product).tanh_())
         return self.hidden[-1]
 
@@ -157,7 +192,9 @@ class Tower:
         if self.table is not None:
             flat = delta.reshape(-1, delta.shape[2])
             kept = self.kept.index_select(0, self.order)
-            summed = functional.embedding_bag(self.owners, flat, self.word_starts, mode="sum", per_sample_weights=kept)
+            summed = functional.embedding_bag(
+                self.owners, flat, self.word_starts, mode="sum", per_sample_weights=kept
+            )
             if self.put_in is not None:
                 summed.index_add_(0, self.put_in[1], flat.index_select(0, self.put_in[0]))
             found[f"table {self.name}"] = summed.view(self.table.weight.shape)
@@ -172,7 +209,8 @@ class Tower:
             self.spreads[what] = rows.new_zeros(len(rows), self.all_texts, rows.shape[2])
             at = self.chosen + np.arange(len(rows))[:, None] * self.all_texts
             self.at = torch.from_numpy(at.ravel()).to(rows.device)
-        spread, width = self.spreads[what], rows.shape[2]
+        spread = self.spreads[what]
+        width = rows.shape[2]
         spread.view(-1, width).index_copy_(0, self.at, rows.view(-1, width))
         return spread
 
@@ -181,12 +219,15 @@ class FusedAdam:
     """The steps of `Adam`, all weights in one operation, while all replicas move together."""
 
     def __init__(self, adam: Adam) -> None:
-        self.adam, model = adam, adam.model
+        self.adam = adam
+        model = adam.model
         tables = {f"table {name}": table.weight for name, table in model.tables.items()}
         self.weights = {**model.weights, **tables}
         self.firsts = [adam.slot(f"{name} m", weight) for name, weight in self.weights.items()]
         self.seconds = [adam.slot(f"{name} v", weight) for name, weight in self.weights.items()]
-        counts = [adam.slot(f"{name} t", weight[:, :1, :1]) for name, weight in self.weights.items()]
+        counts = [
+            adam.slot(f"{name} t", weight[:, :1, :1]) for name, weight in self.weights.items()
+        ]
         made = list({number for count in counts for number in count.flatten().tolist()})
         self.together = len(made) == 1  # else replicas have made different numbers of steps
         self.steps = [torch.tensor(made[0], device=model.device) for _ in counts]
@@ -212,15 +253,18 @@ class Fitting:
     def __init__(self, model: DRRN, optimiser: Adam, states: Ids, actions: Ids) -> None:
         """`states` and `actions` are the texts that the updates read."""
         self.model = model
-        self.state, self.action = Tower(model, "state", states), Tower(model, "action", actions)
+        self.state = Tower(model, "state", states)
+        self.action = Tower(model, "action", actions)
         self.adam = FusedAdam(optimiser)
 
     @torch.no_grad()
     def step(self, states: Tensor, actions: Tensor, targets: Tensor) -> Tensor:
         """One update: rows of the texts of all replicas end to end, [R · B], and targets [R, B]; the errors y - Q."""
-        h_s, h_a = self.state.forward(), self.action.forward()
+        h_s = self.state.forward()
+        h_a = self.action.forward()
         flat_s, flat_a = (h.view(-1, h.shape[2]) for h in (h_s, h_a))
-        s, a = flat_s.index_select(0, states), flat_a.index_select(0, actions)
+        s = flat_s.index_select(0, states)
+        a = flat_a.index_select(0, actions)
         error = targets - (s * a).sum(1).view(targets.shape)
         delta = error.view(-1, 1).neg()  # of ½ (y - Q)², by Q
         back_s = torch.zeros_like(flat_s).index_add_(0, states, a.mul_(delta)).view(h_s.shape)

@@ -33,7 +33,9 @@ class FastQLearning(QLearning):
 
     def steps(self, batches: Batches) -> NDArray[np.float32]:
         rate = self.optimiser.learning_rate
-        if not isinstance(batches.next_pages, Pages):  # of wide menus every text would be moved at every update
+        if not isinstance(
+            batches.next_pages, Pages
+        ):  # of wide menus every text would be moved at every update
             return super().steps(batches)
         try:
             if self.optimiser.plain and self.target is None and len(batches.taken) > FEW:
@@ -52,7 +54,9 @@ class FastQLearning(QLearning):
         view = self.views.get(name)
         return view.recalls(ids) if view else super().look_up(name, ids, store)
 
-    def move(self, gradients: Sequence[Tensor], leaves: Leaves, back: Sequence[Tensor], active: Tensor) -> None:
+    def move(
+        self, gradients: Sequence[Tensor], leaves: Leaves, back: Sequence[Tensor], active: Tensor
+    ) -> None:
         taken = []
         for (look, _), came in zip(leaves.kept, back, strict=True):
             if isinstance(look, Recall):
@@ -65,12 +69,15 @@ class FastQLearning(QLearning):
         """Until the batches are done, see word tables from their texts, where these are few."""
         reads = self.model.reads(pages), self.model.reads(after)
         for name in reads[0] | reads[1]:
-            encoder, asked = self.model.encoders[name], [ids[name] for ids in reads if name in ids]
+            encoder = self.model.encoders[name]
+            asked = [ids[name] for ids in reads if name in ids]
             texts = texts_of(self.model.store, encoder)
             if type(encoder) is BagOfWords and len(texts) <= MOST_TEXTS:
                 table = self.model.tables[name]
                 table.make_room()
-                self.views[name] = TextView(table, texts.bags(encoder.norm), asked, self._overlaps_of(encoder))
+                self.views[name] = TextView(
+                    table, texts.bags(encoder.norm), asked, self._overlaps_of(encoder)
+                )
 
     def _overlaps_of(self, encoder: BagOfWords) -> Tensor:
         """Kept from call to call: the texts' overlaps change only when new texts are met."""

@@ -19,16 +19,21 @@ class FastReturnLearning(ReturnLearning):
     Noise in texts is drawn otherwise than there, for all texts at once."""
 
     def fit(self, fits: Fits, generators: Generators) -> None:
-        plain = self.loss is squared and type(self.optimiser) is Adam and self.optimiser.clip is None
+        plain = (
+            self.loss is squared and type(self.optimiser) is Adam and self.optimiser.clip is None
+        )
         if not (plain and fits.weights.all() and can_fit(self.student)):
             return super().fit(fits, generators)
         assert isinstance(self.student, DRRN) and isinstance(self.optimiser, Adam)
-        states, actions = fits.pages.states, fits.pages.actions[..., 0]
+        states = fits.pages.states
+        actions = fits.pages.actions[..., 0]
         fitting = Fitting(self.student, self.optimiser, states, actions)
         if not fitting.adam.together:
             return super().fit(fits, generators)
-        device, updates = self.model.device, len(fits.targets)
-        state_rows, action_rows = fitting.state.rows(states), fitting.action.rows(actions)
+        device = self.model.device
+        updates = len(fits.targets)
+        state_rows = fitting.state.rows(states)
+        action_rows = fitting.action.rows(actions)
         targets = torch.from_numpy(fits.targets).to(device)
         states_noise, actions_noise = noise_of(self.settings)
         try:

@@ -26,9 +26,13 @@ class Recall:
     """Texts of a view that one batch asks for."""
 
     view: TextView
-    texts: Tensor | None  # [R · N], among the view's; None: every text is given, as there are fewer than asked for
+    texts: (
+        Tensor | None
+    )  # [R · N], among the view's; None: every text is given, as there are fewer than asked for
     rows: Tensor | None  # [R · N], the same among those of all replicas end to end
-    places: Tensor | None  # [R, N], each asked text among those given; None: they are given as asked for
+    places: (
+        Tensor | None
+    )  # [R, N], each asked text among those given; None: they are given as asked for
 
     def encode(self, model: Weights, leaves: Leaves | None) -> Tensor:
         vectors = self.view.encode(self.rows)
@@ -43,7 +47,9 @@ class Recall:
 class TextView:
     """Vectors of the view's texts, [R, T, H]; the last text is the empty one."""
 
-    def __init__(self, table: WordTable, bags: Bags, asked: Sequence[Ids], overlaps: Tensor) -> None:
+    def __init__(
+        self, table: WordTable, bags: Bags, asked: Sequence[Ids], overlaps: Tensor
+    ) -> None:
         """`asked` are the ids that will be asked for, -1 the empty text; `overlaps` are of all texts."""
         self.table = table
         wanted = np.zeros(len(overlaps), bool)
@@ -60,9 +66,13 @@ class TextView:
         self.found = torch.from_numpy(found).to(table.device)
         self.texts = np.repeat(np.arange(len(texts)), lengths)
         across = len(table.seeds) * table.width
-        rows = self.table.weight[:, self.found].transpose(0, 1).reshape(len(found), across)  # [V, R · H]
+        rows = (
+            self.table.weight[:, self.found].transpose(0, 1).reshape(len(found), across)
+        )  # [V, R · H]
         summed = bag_sums(rows, self.words, np.cumsum(lengths) - lengths, self.counts)
-        self.vectors = summed.view(len(texts), len(table.seeds), table.width).transpose(0, 1).contiguous()
+        self.vectors = (
+            summed.view(len(texts), len(table.seeds), table.width).transpose(0, 1).contiguous()
+        )
         self.moved = torch.zeros_like(self.vectors)
 
     def recalls(self, asked: Ids) -> list[Recall]:
@@ -82,7 +92,11 @@ class TextView:
         if rows is None:
             return self.vectors.detach()
         replicas, most, width = self.vectors.shape
-        return self.vectors.view(replicas * most, width).index_select(0, rows).view(replicas, -1, width)
+        return (
+            self.vectors.view(replicas * most, width)
+            .index_select(0, rows)
+            .view(replicas, -1, width)
+        )
 
     def move(self, texts: Tensor | None, rows: Tensor | None, back: Tensor, rate: float) -> None:
         """A step of SGD, for what comes back to some texts [R, N, H], or to all; they are named as in `Recall`."""
@@ -110,7 +124,8 @@ class TextView:
 
 def overlaps_of(bags: Bags, words: int, device: torch.device) -> Tensor:
     """How many words each two texts share, X Xᵀ, with an empty text at the end: [T + 1, T + 1]."""
-    texts, word_ids = np.repeat(np.arange(bags.count), np.diff(bags.starts)), bags.word_ids.astype(np.int64)
+    texts = np.repeat(np.arange(bags.count), np.diff(bags.starts))
+    word_ids = bags.word_ids.astype(np.int64)
     matrix = np.zeros((words, bags.count + 1), np.float32)
     matrix[word_ids, texts] = bags.counts
     return bag_sums(torch.from_numpy(matrix), word_ids, bags.starts, bags.counts).to(device)

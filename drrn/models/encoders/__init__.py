@@ -19,6 +19,9 @@ ENCODERS: dict[str, type[Encoder]] = {
     "sentence": SentenceEncoder,
 }
 # What stands for the encoders of word vectors where these are trained on.
-TRAINED: dict[type[Encoder], type[Encoder]] = {MeanOfVectors: TrainedVectors, BagAndVectors: BagAndTrainedVectors}
+TRAINED: dict[type[Encoder], type[Encoder]] = {
+    MeanOfVectors: TrainedVectors,
+    BagAndVectors: BagAndTrainedVectors,
+}
 
 __all__ = ["ENCODERS", "TRAINED", "BagAndVectors", "BagOfWords", "Encoder", "MeanOfVectors"]

@@ -41,7 +41,9 @@ class AttentionEncoder(SequenceEncoder):
     def read(self, model: Weights, words: Tensor, mask: Tensor) -> Tensor:
         return self.attend(model, words, mask, None)[0].squeeze(2)
 
-    def attend(self, model: Weights, words: Tensor, mask: Tensor, others: Tensor | None) -> tuple[Tensor, Tensor]:
+    def attend(
+        self, model: Weights, words: Tensor, mask: Tensor, others: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
         """Of texts' words [R, N, L, E], each text read beside K others [R, N, K, S] or alone: vectors [R, N, K, H], and
         the weights [R, N, K, L], 0 where there is no word."""
         query, place = (self._asked(model, part, others) for part in ("query", "place"))

@@ -27,7 +27,9 @@ class BagOfWords(Encoder):
     def look_up(self, model: Weights, texts: Lexicon, ids: Ids) -> list[Look]:
         table = model.tables[self.name]
         table.make_room()
-        return list(bag_looks(self.name, texts.bags(self.norm), ids, table.weight.shape[1], model.device))
+        return list(
+            bag_looks(self.name, texts.bags(self.norm), ids, table.weight.shape[1], model.device)
+        )
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,9 @@ class BagLook:
         ranked = self.rows[order]
         first = np.flatnonzero(np.diff(ranked, prepend=-1))
         texts = np.repeat(np.arange(len(self.ends) - 1), np.diff(self.ends))[order]
-        values = bag_sums(back.reshape(-1, table.width), texts, first, self.counts[order])  # each word's bag of texts
+        values = bag_sums(
+            back.reshape(-1, table.width), texts, first, self.counts[order]
+        )  # each word's bag of texts
         return table, torch.from_numpy(ranked[first]).to(table.device), values
 
 
@@ -71,7 +75,8 @@ def bag_looks(table: str, bags: Bags, ids: Ids, room: int, device: torch.device)
     rows = words + np.repeat(np.tile(np.arange(replicas) * room, batches), per_group)
     places = places.reshape(batches, replicas, count) + (np.arange(replicas) * across)[:, None]
     at = torch.from_numpy(places).to(device)
-    looks, size = [], replicas * across
+    looks = []
+    size = replicas * across
     for k in range(batches):
         span = ends[k * size : (k + 1) * size + 1]
         words_of = slice(span[0], span[-1])

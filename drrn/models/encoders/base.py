@@ -86,13 +86,18 @@ class Encoder:
     """
 
     reads_unknown = False  # whether it makes something of words that are not in the vocabulary
-    reads_at_once = False  # whether it is faster to read a batch's pages and the pages after them together
+    reads_at_once = (
+        False  # whether it is faster to read a batch's pages and the pages after them together
+    )
     reads_pairs = False  # whether it reads a text beside another one: see `attention`
     linear = True  # whether its vectors are a learned matrix's product, so that they can be Q-values themselves
 
     def __init__(self, name: str, side: str, width: int, norm: float | None = None) -> None:
         """`side` is whose texts are read: "states" or "actions"."""
-        self.name, self.side, self.width, self.norm = name, side, width, norm
+        self.name = name
+        self.side = side
+        self.width = width
+        self.norm = norm
 
     def build(self, model: Weights) -> None:
         """Make tables and weights: `model.add_table`, `model.add_weight`, `model.add_bias`."""

@@ -26,20 +26,32 @@ class PassMemory:
     They are kept for the way back, which must give them back in the end; or else two blocks are used by turns.
     """
 
-    def __init__(self, steps: WordSteps, like: Tensor, parts: Sequence[tuple[int, int]], *, keep: bool) -> None:
+    def __init__(
+        self, steps: WordSteps, like: Tensor, parts: Sequence[tuple[int, int]], *, keep: bool
+    ) -> None:
         """`parts` are those of the gates that a step takes up, from one width to another."""
         self.replicas, width = like.shape[:2]
         rows = [self.replicas * count for count in steps.counts]
-        wide, first = max(end for _, end in parts), self.replicas * steps.lengths.shape[1]
+        wide = max(end for _, end in parts)
+        first = self.replicas * steps.lengths.shape[1]
         total = sum(rows) if keep else 2 * first
         sizes = [first * width, total * width, total * wide * width]
-        self.room: Tensor | None = taken_room(sum(sizes), like) if keep else like.new_empty(sum(sizes))
+        self.room: Tensor | None = (
+            taken_room(sum(sizes), like) if keep else like.new_empty(sum(sizes))
+        )
         _, states, gates = torch.split_with_sizes(self.room[: sum(sizes)], sizes)
-        self.states, self.gates = self.room[: sum(sizes[:2])].view(-1, width), gates.view(-1, wide * width)
+        self.states = self.room[: sum(sizes[:2])].view(-1, width)
+        self.gates = gates.view(-1, wide * width)
         self.first = self._shaped(self.states[:first].zero_())  # the states before the first words
-        taken = [states.view(-1, width), *(self.gates[:, begin * width : end * width] for begin, end in parts)]
+        taken = [
+            states.view(-1, width),
+            *(self.gates[:, begin * width : end * width] for begin, end in parts),
+        ]
         split = _in_steps if keep else _by_turns
-        self.blocks = [split(self.gates, rows), *(list(map(self._shaped, split(each, rows))) for each in taken)]
+        self.blocks = [
+            split(self.gates, rows),
+            *(list(map(self._shaped, split(each, rows))) for each in taken),
+        ]
 
     def _shaped(self, rows: Tensor) -> Tensor:
         return rows if self.replicas == 1 else rows.view(self.replicas, -1, rows.shape[1])
@@ -47,13 +59,17 @@ class PassMemory:
     def kept(self, piece: PassPiece) -> tuple[Tensor, Tensor]:
         """The states before the words of a piece, and their gates: copies."""
         if self.room is None:
-            raise RuntimeError("the way back was gone before: a recurrent pass is differentiated once")
-        states, gates = self.states.index_select(0, piece.states), self.gates.index_select(0, piece.gates)
+            raise RuntimeError(
+                "the way back was gone before: a recurrent pass is differentiated once"
+            )
+        states = self.states.index_select(0, piece.states)
+        gates = self.gates.index_select(0, piece.gates)
         return self._shaped(states), self._shaped(gates)
 
     def give_back(self) -> None:
         keep_room(self.room)
-        self.room, self.blocks = None, []
+        self.room = None
+        self.blocks = []
 
 
 def _in_steps(rows: Tensor, counts: list[int]) -> list[Tensor]:
@@ -86,7 +102,9 @@ class Needed:
     """The texts that something came back to, [R, U, H]; their words in pieces, the last first."""
 
     def __init__(self, steps: WordSteps, back: Tensor) -> None:
-        self.steps, self.device, self.replicas = steps, back.device, len(back)
+        self.steps = steps
+        self.device = back.device
+        self.replicas = len(back)
         found = steps.needed(back)
         self.texts = np.arange(back.shape[1]) if found is None else found
         self.counts: list[int] = np.searchsorted(self.texts, steps.counts).tolist()
@@ -97,31 +115,45 @@ class Needed:
 
     def pieces(self) -> Iterator[PassPiece]:
         """As many steps at once as `PIECE` words have room for, or one."""
-        end, states, gates, words = len(self.counts), *map(self._there, self._places())  # [R, T] each
+        end, states, gates, words = (
+            len(self.counts),
+            *map(self._there, self._places()),
+        )  # [R, T] each
         stop = sum(self.counts)
         while end:
-            begin, count = end - 1, self.counts[end - 1]
+            begin = end - 1
+            count = self.counts[end - 1]
             while begin and count + self.counts[begin - 1] <= PIECE:
                 begin -= 1
                 count += self.counts[begin]
             span = slice(stop - count, stop)
             if count:
-                yield PassPiece(self.counts[begin:end], *(part[:, span].reshape(-1) for part in (states, gates, words)))
-            end, stop = begin, stop - count
+                yield PassPiece(
+                    self.counts[begin:end],
+                    *(part[:, span].reshape(-1) for part in (states, gates, words)),
+                )
+            end = begin
+            stop = stop - count
 
     def _places(self) -> tuple[Ids, Ids, Ids]:
         """Of all words, step after step: where the states before them stand, their gates, their rows; [R, T] each."""
         step = np.repeat(np.arange(len(self.counts)), self.counts)
-        text = np.concatenate([self.texts[:count] for count in self.counts]) if self.counts else step
-        texts, starts, counts = (
-            self.steps.lengths.shape[1],
-            np.array(self.steps.starts),
-            np.array(self.steps.counts, np.int64),
+        text = (
+            np.concatenate([self.texts[:count] for count in self.counts]) if self.counts else step
         )
+        texts = self.steps.lengths.shape[1]
+        starts = np.array(self.steps.starts)
+        counts = np.array(self.steps.counts, np.int64)
         replica = np.arange(self.replicas)[:, None]
         gates = self.replicas * starts[step] + replica * counts[step] + text
-        start, count = np.append(0, self.replicas * (texts + starts)), np.append(texts, counts)  # of the step before
-        return start[step] + replica * count[step] + text, gates, self.steps.words[:, starts[step] + text]
+        # of the step before
+        start = np.append(0, self.replicas * (texts + starts))
+        count = np.append(texts, counts)
+        return (
+            start[step] + replica * count[step] + text,
+            gates,
+            self.steps.words[:, starts[step] + text],
+        )
 
     def _there(self, array: Ids) -> Tensor:
         return torch.from_numpy(array).to(self.device)

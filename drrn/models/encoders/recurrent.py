@@ -21,7 +21,9 @@ from drrn.text import Ids, Lexicon, ranges
 
 WORD_SCALE = 1.0  # first word vectors are uniform in ±1: what is multiplied by two small matrices would else be lost
 MOST_NEEDED = 0.9  # share of the texts beyond which the way back goes through all of them
-SHUT, OPEN = -1e4, 1e4  # what a gate is given to be 0 and 1 to the last bit
+# what a gate is given to be 0 and 1 to the last bit
+SHUT = -1e4
+OPEN = 1e4
 
 
 @dataclass(frozen=True)
@@ -71,10 +73,13 @@ class RecurrentEncoder(Encoder):
     linear = False
     reads_at_once = True
     gates = 1  # vectors as wide as the state that a word gives to a step
-    groups: int | None = None  # at most so many sizes do the steps of a pass have, which saves work; None: any
+    groups: int | None = (
+        None  # at most so many sizes do the steps of a pass have, which saves work; None: any
+    )
 
     def build(self, model: Weights) -> None:
-        wide, scale = model.embedding or self.width, self.width**-0.5
+        wide = model.embedding or self.width
+        scale = self.width**-0.5
         model.add_table(self.name, self.side, wide)
         model.tables[self.name].scale = WORD_SCALE
         model.add_weight(f"{self.name} in", wide, self.gates * self.width, scale)
@@ -103,7 +108,9 @@ class RecurrentLook:
 
     def encode(self, model: Weights, leaves: Leaves | None) -> Tensor:
         table = model.tables[self.encoder.name]
-        taken = table.rows(self.room).index_select(0, self.rows).view(len(table.seeds), -1, table.width)
+        taken = (
+            table.rows(self.room).index_select(0, self.rows).view(len(table.seeds), -1, table.width)
+        )
         if leaves is not None:
             leaves.keep(self, taken)
         return self.encoder.read(model, taken, self.steps)
@@ -112,11 +119,14 @@ class RecurrentLook:
         return model.tables[self.encoder.name], self.rows, back.reshape(len(self.rows), -1)
 
 
-def recurrent_look(encoder: RecurrentEncoder, table: WordTable, texts: Lexicon, ids: Ids) -> RecurrentLook:
+def recurrent_look(
+    encoder: RecurrentEncoder, table: WordTable, texts: Lexicon, ids: Ids
+) -> RecurrentLook:
     """What ids [R, N] need."""
     unique, asked = distinct(ids)
     replicas, across = unique.shape
-    room, device = table.weight.shape[1], table.device
+    room = table.weight.shape[1]
+    device = table.device
     spelled, lengths = table.words_met(texts, unique)
     first = (np.cumsum(lengths) - lengths.ravel()).reshape(lengths.shape)
     order = np.argsort(-lengths, axis=1, kind="stable")
@@ -127,7 +137,9 @@ def recurrent_look(encoder: RecurrentEncoder, table: WordTable, texts: Lexicon, 
     spelled = spelled[ranges(np.take_along_axis(first, order, axis=1).ravel(), lengths.ravel())]
     rows, words, starts = _in_order(spelled, lengths, room, group)
     steps = WordSteps(words, starts, lengths)
-    return RecurrentLook(encoder, torch.from_numpy(rows).to(device), steps, torch.from_numpy(asked).to(device), room)
+    return RecurrentLook(
+        encoder, torch.from_numpy(rows).to(device), steps, torch.from_numpy(asked).to(device), room
+    )
 
 
 def _in_order(spelled: Ids, lengths: Ids, room: int, group: int) -> tuple[Ids, Ids, list[int]]:
@@ -140,7 +152,9 @@ def _in_order(spelled: Ids, lengths: Ids, room: int, group: int) -> tuple[Ids, I
     most = int(np.diff(first).max())
     rows = np.repeat(np.arange(replicas) * room, most).reshape(replicas, most)
     rows[np.arange(most) < np.diff(first)[:, None]] = flat
-    grid = np.full((replicas, across, int(lengths.max(initial=0))), most)  # W is the word that changes nothing
+    grid = np.full(
+        (replicas, across, int(lengths.max(initial=0))), most
+    )  # W is the word that changes nothing
     grid[np.arange(grid.shape[2]) < lengths[:, :, None]] = number - first[owner]
     grid += (np.arange(replicas) * (most + 1))[:, None, None]
     alive = (np.arange(grid.shape[2])[:, None] < lengths[:, None, :]).sum(axis=2).max(axis=0)  # [L]

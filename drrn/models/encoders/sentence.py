@@ -15,7 +15,9 @@ from drrn.models.encoders.vectors import vector_looks_of
 from drrn.text import Ids, Lexicon
 from drrn.vectors.sentences import SentenceVectors
 
-MOST_TEXTS = 50_000  # whose vectors are kept beside those of the texts at hand; then they are made anew
+MOST_TEXTS = (
+    50_000  # whose vectors are kept beside those of the texts at hand; then they are made anew
+)
 NO_ROWS = np.zeros(0, np.int64)
 
 
@@ -23,7 +25,8 @@ class SentenceTexts:
     """The vectors of texts, each made once and kept; every one has the length `scale`."""
 
     def __init__(self, made: SentenceVectors, scale: float = 1.0) -> None:
-        self.made, self.scale = made, scale
+        self.made = made
+        self.scale = scale
         self._begin()
 
     @property
@@ -41,13 +44,17 @@ class SentenceTexts:
         return self.table, np.append(rows, 0)[ids]
 
     def _begin(self) -> None:
-        self.table, self.numbers = torch.zeros(1, self.dimensions), dict[str, int]()  # the table may have room to spare
+        # the table may have room to spare
+        self.table = torch.zeros(1, self.dimensions)
+        self.numbers = dict[str, int]()
         self._known: WeakKeyDictionary[Lexicon, tuple[int, Ids]] = WeakKeyDictionary()
 
     def _rows(self, texts: Lexicon) -> Ids:
         """The row of every text of a lexicon."""
         if len(texts.spoken) != len(texts):
-            raise InputError("the encoder sentence needs texts as they were written, and these were not kept")
+            raise InputError(
+                "the encoder sentence needs texts as they were written, and these were not kept"
+            )
         if len(self.numbers) > MOST_TEXTS + 2 * sum(map(len, self._known)):
             self._begin()
         generation, rows = self._known.get(texts, (-1, NO_ROWS))
@@ -61,7 +68,8 @@ class SentenceTexts:
 
     def _make(self, new: list[str]) -> None:
         """The vectors of texts that have none yet, after the others."""
-        first, end = len(self.numbers) + 1, len(self.numbers) + 1 + len(new)
+        first = len(self.numbers) + 1
+        end = len(self.numbers) + 1 + len(new)
         vectors = scaled(torch.from_numpy(self.made(new)), self.scale)
         if end > len(self.table):
             larger = torch.zeros(max(end, 2 * len(self.table)), self.dimensions)
@@ -90,5 +98,7 @@ class SentenceEncoder(Encoder):
 
 def _sentences_of(model: Weights) -> SentenceTexts:
     if model.sentences is None:
-        raise InputError("the encoder sentence needs vectors of texts: name what makes them by sentences")
+        raise InputError(
+            "the encoder sentence needs vectors of texts: name what makes them by sentences"
+        )
     return model.sentences

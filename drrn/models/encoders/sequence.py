@@ -32,7 +32,9 @@ class SequenceEncoder(Encoder):
         table = model.tables[self.name]
         table.make_room()
         room = table.weight.shape[1]
-        return [SequenceLook(self, *_placed(table, texts, some), room, model.device) for some in ids]
+        return [
+            SequenceLook(self, *_placed(table, texts, some), room, model.device) for some in ids
+        ]
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,15 @@ class SequenceLook:
     def words_of(self, model: Weights, leaves: Leaves | None) -> tuple[Tensor, Tensor]:
         """Word vectors [R, U, L, H], and where there is a word [R, U, L]."""
         table = model.tables[self.encoder.name]
-        taken = table.rows(self.room).index_select(0, torch.from_numpy(self.rows).to(self.device))  # [W, H]
+        taken = table.rows(self.room).index_select(
+            0, torch.from_numpy(self.rows).to(self.device)
+        )  # [W, H]
         if leaves is not None:
             leaves.keep(self, taken)
         words = torch.from_numpy(self.words).to(self.device)
-        vectors = functional.embedding(words, functional.pad(taken, (0, 0, 0, 1)))  # what is no word is 0
+        vectors = functional.embedding(
+            words, functional.pad(taken, (0, 0, 0, 1))
+        )  # what is no word is 0
         return vectors, words < len(self.rows)
 
     def gradient(self, model: Weights, back: Tensor) -> tuple[WordTable, Tensor, Tensor]:
@@ -74,8 +80,14 @@ def _placed(table: WordTable, texts: Lexicon, ids: Ids) -> tuple[Ids, Ids, Ids]:
     spelled, counts = table.words_met(texts, unique)
     lengths = counts.ravel()
     longest = max(int(lengths.max(initial=0)), 1)
-    flat = spelled + np.repeat(np.repeat(np.arange(replicas) * table.weight.shape[1], across), lengths)
+    flat = spelled + np.repeat(
+        np.repeat(np.arange(replicas) * table.weight.shape[1], across), lengths
+    )
     rows, number = np.unique(flat, return_inverse=True)
     words = np.full((replicas * across, longest), len(rows))
     words[np.arange(longest) < lengths[:, None]] = number
-    return rows, words.reshape(replicas, across, longest), asked + (np.arange(replicas) * across)[:, None]
+    return (
+        rows,
+        words.reshape(replicas, across, longest),
+        asked + (np.arange(replicas) * across)[:, None],
+    )

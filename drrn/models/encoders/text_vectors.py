@@ -44,7 +44,8 @@ class TextVectors:
 
     def __init__(self, words: WordVectors, scale: float = 5.0) -> None:
         """Every text has the length `scale`; one without any known word is zero."""
-        self.words, self.scale = words, scale
+        self.words = words
+        self.scale = scale
         self._texts: WeakKeyDictionary[Lexicon, KnownTexts] = WeakKeyDictionary()
         self._words: WeakKeyDictionary[Vocabulary, KnownWords] = WeakKeyDictionary()
 
@@ -65,7 +66,9 @@ class TextVectors:
             vectors = table[torch.from_numpy(rows)]
             if texts.blur is not None:
                 known = vectors[:-1].norm(dim=1, keepdim=True) > 0
-                blurred = scaled(vectors[:-1] / self.scale + torch.from_numpy(texts.blur), self.scale)
+                blurred = scaled(
+                    vectors[:-1] / self.scale + torch.from_numpy(texts.blur), self.scale
+                )
                 vectors = torch.cat([torch.where(known, blurred, 0.0), vectors[-1:]])
             return vectors, np.where(ids < 0, len(found), ids)
         if len(texts) <= MOST_TEXTS:
@@ -87,7 +90,9 @@ class TextVectors:
     def _all_rows(self, texts: Lexicon) -> Tensor:
         kept = self._texts.get(texts)
         if kept is None or kept.generation != texts.generation:
-            kept = self._texts[texts] = KnownTexts(texts.generation, 0, torch.zeros(1, self.dimensions))
+            kept = self._texts[texts] = KnownTexts(
+                texts.generation, 0, torch.zeros(1, self.dimensions)
+            )
         count = len(texts)
         if kept.count < count:
             if len(kept.rows) <= count:
@@ -106,10 +111,14 @@ class TextVectors:
         starts = texts.starts
         lengths = starts[ids + 1] - starts[ids]
         members = texts.words_of(ids)
-        sums = bag_sums(known.rows, members, np.cumsum(lengths) - lengths, np.ones(len(members), np.float32))
+        sums = bag_sums(
+            known.rows, members, np.cumsum(lengths) - lengths, np.ones(len(members), np.float32)
+        )
         for place, text in enumerate(ids.tolist()) if texts.unknown else ():
             if text in texts.unknown:
-                sums[place] += torch.from_numpy(self.words.weighted(texts.unknown[text])[0].sum(axis=0))
+                sums[place] += torch.from_numpy(
+                    self.words.weighted(texts.unknown[text])[0].sum(axis=0)
+                )
         if self.words.common is not None:  # what all texts have in common hides in what they differ
             common = torch.from_numpy(self.words.common)
             sums -= torch.outer(sums @ common, common)
@@ -118,11 +127,14 @@ class TextVectors:
     def _known(self, vocabulary: Vocabulary) -> KnownWords:
         kept = self._words.get(vocabulary)
         if kept is None or kept.spelled is not vocabulary.spelled:
-            kept = self._words[vocabulary] = KnownWords(vocabulary.spelled, torch.zeros(0, self.dimensions), False)
+            kept = self._words[vocabulary] = KnownWords(
+                vocabulary.spelled, torch.zeros(0, self.dimensions), False
+            )
         new = vocabulary.spelled[len(kept.rows) :]
         if new:
             rows, found = self.words.weighted(new)
-            kept.rows, kept.met = torch.cat([kept.rows, torch.from_numpy(rows)]), kept.met or bool(found.any())
+            kept.rows = torch.cat([kept.rows, torch.from_numpy(rows)])
+            kept.met = kept.met or bool(found.any())
         return kept
 
 

@@ -35,17 +35,25 @@ class TrainedVectors(MeanOfVectors):
         whole, found = texts.whole or (texts, np.arange(len(texts)))
         read = np.append(found, -1)[unique].ravel()
         lengths = np.where(read < 0, 0, whole.starts[read + 1] - whole.starts[read])
-        table, words = model.tables[self.weight], whole.words_of(read[lengths > 0])
+        table = model.tables[self.weight]
+        words = whole.words_of(read[lengths > 0])
         table.meet_all(words)  # to every replica a word begins as the file has it
         room = table.weight.shape[1]
         flat = words + np.repeat(np.repeat(np.arange(replicas) * room, across), lengths)
         rows, members = np.unique(flat, return_inverse=True)
         more = _of_unknown(vectors_of(model), whole, read)
-        blur = None if texts.blur is None else np.where(unique.reshape(-1, 1) < 0, 0, texts.blur[unique.ravel()])
+        blur = (
+            None
+            if texts.blur is None
+            else np.where(unique.reshape(-1, 1) < 0, 0, texts.blur[unique.ravel()])
+        )
         places = asked + (np.arange(replicas) * across)[:, None]
         arrays = (rows, members, np.cumsum(lengths) - lengths, places)
         on_device = [torch.from_numpy(array).to(model.device) for array in arrays]
-        noise = [None if array is None else torch.from_numpy(array).to(model.device) for array in (more, blur)]
+        noise = [
+            None if array is None else torch.from_numpy(array).to(model.device)
+            for array in (more, blur)
+        ]
         return TrainedLook(self.weight, room, *on_device, *noise)
 
 
@@ -67,7 +75,8 @@ class TrainedLook:
     blur: Tensor | None  # [R · U, D], noise
 
     def encode(self, model: Weights, leaves: Leaves | None) -> Tensor:
-        table, vectors = model.tables[self.weight], vectors_of(model)
+        table = model.tables[self.weight]
+        vectors = vectors_of(model)
         taken = table.rows(self.room).index_select(0, self.rows)
         if leaves is not None:
             leaves.keep(self, taken)
@@ -79,8 +88,12 @@ class TrainedLook:
         found = scaled(sums, vectors.scale)
         if self.blur is not None:
             known = sums.norm(dim=1, keepdim=True) > 0
-            found = torch.where(known, scaled(found / vectors.scale + self.blur, vectors.scale), 0.0)
-        return torch.bmm(found.view(len(table.seeds), -1, vectors.dimensions), model.weights[self.weight])
+            found = torch.where(
+                known, scaled(found / vectors.scale + self.blur, vectors.scale), 0.0
+            )
+        return torch.bmm(
+            found.view(len(table.seeds), -1, vectors.dimensions), model.weights[self.weight]
+        )
 
     def gradient(self, model: Weights, back: Tensor) -> tuple[WordTable, Tensor, Tensor]:
         return model.tables[self.weight], self.rows, back

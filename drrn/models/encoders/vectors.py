@@ -51,7 +51,9 @@ class WithBag(Encoder):
         table = model.tables[self.name]
         table.make_room()
         bags = bag_looks(self.name, texts.bags(self.norm), ids, table.weight.shape[1], model.device)
-        return [SumLook(*both) for both in zip(bags, super().look_up(model, texts, ids), strict=True)]
+        return [
+            SumLook(*both) for both in zip(bags, super().look_up(model, texts, ids), strict=True)
+        ]
 
 
 class BagAndVectors(WithBag, MeanOfVectors):
@@ -95,7 +97,9 @@ class TextRows(Protocol):
         """A table of vectors, and the row of each text in it; -1 is no text, and zero."""
 
 
-def vector_looks_of(weight: str, vectors: TextRows, texts: Lexicon, ids: Ids, device: torch.device) -> list[VectorLook]:
+def vector_looks_of(
+    weight: str, vectors: TextRows, texts: Lexicon, ids: Ids, device: torch.device
+) -> list[VectorLook]:
     """Looks for several batches at once, [K, R, N] ids (-1: no text); `weight` is the matrix after the vectors."""
     batches, replicas, count = ids.shape
     unique, places = distinct(ids.reshape(batches * replicas, count))
@@ -103,7 +107,10 @@ def vector_looks_of(weight: str, vectors: TextRows, texts: Lexicon, ids: Ids, de
     across = unique.shape[1]
     places = places.reshape(ids.shape) + (np.arange(replicas) * across)[:, None]
     at = torch.from_numpy(places).to(device)
-    return [VectorLook(weight, table, some, at[k]) for k, some in enumerate(rows.reshape(batches, replicas, across))]
+    return [
+        VectorLook(weight, table, some, at[k])
+        for k, some in enumerate(rows.reshape(batches, replicas, across))
+    ]
 
 
 def vectors_of(model: Weights) -> TextVectors:

@@ -61,10 +61,18 @@ class WordTable:
     A replica's row is zero until that replica has met the word, so an unknown word counts for nothing.
     """
 
-    def __init__(self, name: str, vocabulary: Vocabulary, width: int, seeds: list[int], device: torch.device) -> None:
-        self.name, self.vocabulary, self.width, self.seeds, self.device = name, vocabulary, width, seeds, device
+    def __init__(
+        self, name: str, vocabulary: Vocabulary, width: int, seeds: list[int], device: torch.device
+    ) -> None:
+        self.name = name
+        self.vocabulary = vocabulary
+        self.width = width
+        self.seeds = seeds
+        self.device = device
         self.scale = SCALE
-        self.given: Callable[[list[str]], tuple[NDArray[np.float32], Any]] | None = None  # words' first rows, if given
+        self.given: Callable[[list[str]], tuple[NDArray[np.float32], Any]] | None = (
+            None  # words' first rows, if given
+        )
         self.weight = torch.zeros(len(seeds), 0, width, device=device)
         self.known = np.zeros((len(seeds), 0), bool)
 
@@ -74,8 +82,12 @@ class WordTable:
         new = np.unique(word_ids[~self.known[replica, word_ids]])
         if len(new) == 0:
             return
-        rows = self._first_rows([self.vocabulary.spelled[number] for number in new], self.seeds[replica])
-        self.weight[replica, torch.from_numpy(new).to(self.device)] = torch.from_numpy(rows).to(self.device)
+        rows = self._first_rows(
+            [self.vocabulary.spelled[number] for number in new], self.seeds[replica]
+        )
+        self.weight[replica, torch.from_numpy(new).to(self.device)] = torch.from_numpy(rows).to(
+            self.device
+        )
         self.known[replica, new] = True
 
     def meet_all(self, word_ids: Ids) -> None:
@@ -93,7 +105,8 @@ class WordTable:
         """Of texts [R, U] (-1: no text) the words that each replica has met, end to end, and how many there are of each
         text [R, U]. A word that another replica alone has met counts for nothing, as if this one were alone."""
         lengths = np.where(ids < 0, 0, texts.starts[ids + 1] - texts.starts[ids])
-        words, text = texts.words_of(ids[lengths > 0]), np.repeat(np.arange(ids.size), lengths.ravel())
+        words = texts.words_of(ids[lengths > 0])
+        text = np.repeat(np.arange(ids.size), lengths.ravel())
         met = self.known[text // ids.shape[1], words]
         if met.all():
             return words, lengths
@@ -111,21 +124,26 @@ class WordTable:
         return self.weight[:, :words].cpu().numpy(), self.known[:, :words]
 
     def restore(self, weight: NDArray[np.float32], known: NDArray[np.bool_]) -> None:
-        self.weight, self.known = torch.from_numpy(weight).to(self.device), known
+        self.weight = torch.from_numpy(weight).to(self.device)
+        self.known = known
 
     def frozen(self) -> WordTable:
         twin = copy.copy(self)
-        twin.weight, twin.known = self.weight.clone(), self.known.copy()
+        twin.weight = self.weight.clone()
+        twin.known = self.known.copy()
         return twin
 
     def follow(self, table: WordTable, replicas: Tensor) -> None:
         """Of a frozen copy: take over the rows of the replicas [R] that are true."""
         self.weight = renewed(self.weight, table.weight, replicas)
-        self.known = table.known.copy()  # a frozen copy meets no words: this only keeps it as long as the weight
+        self.known = (
+            table.known.copy()
+        )  # a frozen copy meets no words: this only keeps it as long as the weight
 
     def make_room(self, room: int = 0) -> None:
         """Rows for every word of the vocabulary, or so many; doubling, so that growing stays cheap."""
-        need, have = room or len(self.vocabulary), self.weight.shape[1]
+        need = room or len(self.vocabulary)
+        have = self.weight.shape[1]
         if need <= have:
             return
         room = room or max(need, 2 * have)
@@ -133,4 +151,5 @@ class WordTable:
         weight[:, :have] = self.weight
         known = np.zeros((len(self.seeds), room), bool)
         known[:, :have] = self.known
-        self.weight, self.known = weight, known
+        self.weight = weight
+        self.known = known

@@ -25,8 +25,11 @@ class Blocks:
 
     def __init__(self, steps: WordSteps, like: Tensor, parts: Sequence[int], *, keep: bool) -> None:
         self.replicas, self.width = like.shape[:2]
-        row, most = self.replicas * self.width * sum(parts), steps.count_of(0)
-        self.room: Tensor | None = taken_room(steps.count * row, like) if keep else like.new_empty(2 * most * row)
+        row = self.replicas * self.width * sum(parts)
+        most = steps.count_of(0)
+        self.room: Tensor | None = (
+            taken_room(steps.count * row, like) if keep else like.new_empty(2 * most * row)
+        )
         sizes = [count * self.replicas * self.width * part for _, count in steps for part in parts]
         if keep:
             pieces = list(torch.split_with_sizes(self.room[: steps.count * row], sizes))
@@ -34,19 +37,25 @@ class Blocks:
             halves = self.room.chunk(2) if most else ()
             widest = [most * self.replicas * self.width * part for part in parts]
             turns = [torch.split_with_sizes(half, widest) for half in halves]
-            pieces = [piece[:size] for piece, size in zip(_by_turns(turns, len(parts), len(sizes)), sizes, strict=True)]
+            pieces = [
+                piece[:size]
+                for piece, size in zip(_by_turns(turns, len(parts), len(sizes)), sizes, strict=True)
+            ]
         shapes = [(self.replicas, count, part * self.width) for _, count in steps for part in parts]
         views = [piece.view(shape) for piece, shape in zip(pieces, shapes, strict=True)]
         self.blocks = [views[at : at + len(parts)] for at in range(0, len(views), len(parts))]
 
     def __getitem__(self, number: int) -> list[Tensor]:
         if self.room is None:
-            raise RuntimeError("the way back was gone before: a recurrent pass is differentiated once")
+            raise RuntimeError(
+                "the way back was gone before: a recurrent pass is differentiated once"
+            )
         return self.blocks[number]
 
     def give_back(self) -> None:
         keep_room(self.room)
-        self.room, self.blocks = None, []
+        self.room = None
+        self.blocks = []
 
 
 def _by_turns(turns: Sequence[Sequence[Tensor]], parts: int, count: int) -> list[Tensor]:
@@ -93,10 +102,13 @@ class Collected:
 
     def __init__(self, like: Tensor, most: int, parts: Sequence[int]) -> None:
         self.replicas, self.width = like.shape[:2]
-        self.rows, self.used = max(most, ROWS), 0
+        self.rows = max(most, ROWS)
+        self.used = 0
         self.before = like.new_empty(self.replicas, self.rows, self.width)
         self.back = [like.new_empty(self.replicas, self.rows, part * self.width) for part in parts]
-        self.products = [like.new_zeros(self.replicas, self.width, part * self.width) for part in parts]
+        self.products = [
+            like.new_zeros(self.replicas, self.width, part * self.width) for part in parts
+        ]
         self.sums = [like.new_zeros(self.replicas, 1, part * self.width) for part in parts]
 
     def next(self, count: int) -> list[Tensor]:

@@ -1,1 +1,0 @@
-"""Exact figures of a compiled game: scores of policies, the best possible, Q-learning's fixed point."""

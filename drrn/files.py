@@ -1,0 +1,116 @@
+"""Files: the home folder, reading with one-sentence errors, TOML, atomic writes, names of files."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from drrn.errors import InputError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+LARGEST = 64 * 2**20  # bytes
+MARKS = [
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+]
+NO_TEXT = frozenset(
+    "idna punycode undefined unicode-escape raw-unicode-escape".split()
+)  # codecs, but of no story
+DECLARED = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]+)", re.I)
+
+
+def home() -> Path:
+    """Return the folder of caches, scores and added games: DRRN_HOME, or ~/.drrn."""
+    return Path(os.environ.get("DRRN_HOME") or Path.home() / ".drrn")
+
+
+def write_atomically(path: Path, parts: list[bytes]) -> None:
+    """Write a whole file or nothing: if the disk fills, the old file stays."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with temporary.open("wb") as file:
+            for part in parts:
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):  # on a read-only disk
+            temporary.unlink()
+        raise InputError(
+            f"{path}: cannot be written: {error.strerror}; the old file is unchanged"
+        ) from error
+
+
+def remove_leftovers(folder: Path, names: Iterable[str]) -> None:
+    """Remove temporary files of `write_atomically` that killed processes left."""
+    for name in names:
+        for path in folder.glob(f".{name}.*"):
+            if path.suffix[1:].isdecimal():
+                path.unlink(missing_ok=True)
+
+
+def slug(name: str, default: str = "game") -> str:
+    """Return a name that is safe as a file name."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or default
+
+
+def decode(data: bytes, source: str, encoding: str | None = None) -> str:
+    """The text, by the encoding asked for, marked, declared in the HTML, or UTF-8; line breaks as `\\n`."""
+    encoding = encoding or next((name for mark, name in MARKS if data.startswith(mark)), None)
+    if encoding is None:
+        declared = DECLARED.search(data[:4096])
+        encoding = declared.group(1).decode("ascii") if declared else "utf-8"
+    try:
+        if codecs.lookup(encoding).name.replace("_", "-") in NO_TEXT:
+            raise LookupError
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{source}, line {line}: byte 0x{data[error.start]:02x} is not {encoding}: "
+            "save the file as UTF-8, or name its encoding (for many old stories: cp1252)"
+        ) from error
+    except (LookupError, ValueError) as error:
+        raise InputError(
+            f'{source}: the encoding "{encoding}" is not known: try utf-8 or cp1252'
+        ) from error
+    if "\0" in text:
+        raise InputError(f"{source}: it holds NUL characters: this is no text file")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_text(path: Path) -> str:
+    """A small text file in UTF-8."""
+    return decode(read_bytes(path), str(path), "utf-8-sig")
+
+
+def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
+    """A file's bytes, if they are not too many."""
+    try:
+        if path.stat().st_size > largest:
+            raise InputError(f"{path}: {path.stat().st_size:,} bytes; the most is {largest:,}")
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return the table of a TOML file."""
+    text = read_text(path)
+    try:
+        table: dict[str, Any] = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not valid TOML: {error}") from error
+    return table

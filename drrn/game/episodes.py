@@ -1,0 +1,137 @@
+"""Play episodes to an ending or to the step limit."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from drrn.game.contract import Game, Observation, checked
+from drrn.game.make import as_game
+from drrn.game.optional import ending_of, is_stopped, step_limit_of
+
+# Returns the index of an action. A policy with memory also has begin(), called before an episode.
+Policy = Callable[[Observation], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One page of an episode; `index` is the action that led to it, None for the opening page."""
+
+    page: Observation
+    index: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """The outcome of an episode."""
+
+    final_reward: float  # reward of the ending; 0 if the episode was truncated
+    total: float  # undiscounted return
+    steps: int
+    ending: str | None  # name of the ending; None if the episode was truncated
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Means over episodes."""
+
+    episodes: int
+    mean_final_reward: float
+    mean_return: float
+    mean_steps: float
+    endings: dict[str, int]  # number of episodes for each ending, most frequent first
+
+
+def random_policy(seed: int) -> Policy:
+    """Return a policy that takes each action with the same probability."""
+    draw = random.Random(seed).random
+    return lambda observation: int(draw() * len(observation.actions))
+
+
+def episode(
+    game: Game,
+    policy: Policy,
+    seed: int | None = None,
+    *,
+    opening: Observation | None = None,
+    max_steps: int | None = None,
+) -> Iterator[Step]:
+    """Play one episode and yield its pages, the opening page first.
+
+    Args:
+        game: The game to play.
+        policy: Maps an observation to the index of an action.
+        seed: Passed to `game.reset`; None continues the game's random generator.
+        opening: The page that the game already shows; if given, the game is not reset.
+        max_steps: Truncates the episode (default: the game's step limit).
+
+    Yields:
+        A `Step` for each page. The episode is truncated if the last page has actions.
+    """
+    limit = step_limit_of(game) if max_steps is None else max_steps
+    page = checked(game, game.reset(seed)) if opening is None else opening
+    yield Step(page)
+    steps = 0
+    while page.actions and steps < limit and not (steps and is_stopped(game)):
+        index = policy(page)
+        page = checked(game, game.step(index))
+        steps += 1
+        yield Step(page, index)
+
+
+def play_episodes(game: Any, policy: Policy, episodes: int, seed: int) -> Iterator[Episode]:
+    """Play episodes and yield the outcome of each.
+
+    Args:
+        game: A name, a path or a game.
+        policy: Maps an observation to the index of an action. If it has a method `begin()`, that
+            is called before each episode.
+        episodes: How many to play.
+        seed: Determines all episodes.
+
+    Example:
+        >>> for outcome in play_episodes("long-watch", random_policy(0), episodes=2, seed=0):
+        ...     print(outcome.ending, outcome.total)
+    """
+    game = as_game(game)
+    begin = getattr(policy, "begin", None)
+    for number in range(episodes):
+        if begin is not None:
+            begin()
+        yield outcome_of(game, episode(game, policy, seed if number == 0 else None))
+
+
+def rest_of_episode(game: Game, policy: Policy, observation: Observation, limit: int) -> Episode:
+    """Play on from an observation; rewards before it are not counted."""
+    return outcome_of(game, episode(game, policy, opening=observation, max_steps=limit))
+
+
+def outcome_of(game: Game, steps: Iterable[Step]) -> Episode:
+    """Play an episode's steps to the last and return its outcome."""
+    pages = iter(steps)
+    page = next(pages).page
+    total = 0.0
+    count = 0
+    for step in pages:
+        page = step.page
+        total += page.reward
+        count += 1
+    final_reward = page.reward if page.ended else 0.0
+    return Episode(final_reward, total, count, ending_of(game, page))
+
+
+def summarise(outcomes: Iterable[Episode]) -> Summary:
+    """Return means over episodes."""
+    episodes = list(outcomes)
+    count = max(len(episodes), 1)
+    endings = Counter(outcome.ending for outcome in episodes if outcome.ending is not None)
+    return Summary(
+        episodes=len(episodes),
+        mean_final_reward=sum(outcome.final_reward for outcome in episodes) / count,
+        mean_return=sum(outcome.total for outcome in episodes) / count,
+        mean_steps=sum(outcome.steps for outcome in episodes) / count,
+        endings=dict(endings.most_common()),
+    )

@@ -1,0 +1,321 @@
+"""`make`: from a name, a path or `module:factory` to a game, with a `GameSpec` that opens it again."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from drrn import registry
+from drrn.errors import InputError, did_you_mean
+from drrn.game.contract import Game, looks_like_a_game
+from drrn.game.gymnasium_game import GymnasiumGame, is_environment
+
+ENGINES = ("native", "hosted")  # what plays a Twine story
+STORY_FILES = (".twee", ".tw", ".twee2", ".txt", ".html", ".htm", ".json", ".ink", ".toml")
+SPEC = "_drrn_spec"  # the attribute that `make` sets on a game
+PROTOCOL = "a name, reset(seed) and step(index)"
+
+
+@dataclass(frozen=True)
+class Opener:
+    """Opens the games of some names; its module is imported when one of them is given.
+
+    `function` is `module:function` and takes a `GameSpec`. `options` are the options of `make` that
+    these games have; any other is refused. `prefixes` are those of a suite, as in `twx:coin`.
+    """
+
+    function: str
+    kind: str
+    names: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+    options: frozenset[str] = frozenset()
+    resolve_name: str = ""  # `module:function` that makes a name valid in every folder
+
+    def open(self, spec: GameSpec) -> Game:
+        self.check_options(spec)
+        game: Game = _call(self.function, spec)
+        return game
+
+    def check_options(self, spec: GameSpec) -> None:
+        for option in fields(GameSpec):
+            allowed = option.name in self.options or option.name in COMMON_OPTIONS
+            if not allowed and getattr(spec, option.name) != option.default:
+                raise InputError(
+                    f"{spec.source}: the option {option.name} is for stories, "
+                    f"and this is {self.kind}; leave it out"
+                )
+
+
+STORY_OPTIONS = frozenset({"shuffle", "paraphrased", "lenient", "encoding", "engine", "outside"})
+COMMON_OPTIONS = frozenset({"source", "folder", "history", "lenient", "outside"})
+BUILT_IN = ("long-watch", "night-market")  # stories; the first is the default
+ADDED = ("saving-john", "machine-of-death")  # the paper's, installed by `drrn games add`
+WORLDS = ("home-world", "comet-house")
+STORIES = Opener(
+    "drrn.stories.open_story:open_story_of",
+    "a story",
+    names=(*BUILT_IN, *ADDED),
+    options=STORY_OPTIONS,
+)
+SUITES = Opener(
+    "drrn.suites:open_suite_of",
+    "a game of a suite",
+    prefixes=("twx", "textworld", "jericho", "scienceworld"),
+    resolve_name="drrn.suites:lasting_suite_name",
+)
+FACTORY = Opener("drrn.game.make:open_factory", "made by Python code")
+OPENERS = (
+    STORIES,
+    SUITES,
+    Opener(
+        "drrn.worlds.names:open_world_of",
+        "a world of commands",
+        names=WORLDS,
+        options=frozenset({"shuffle"}),
+    ),
+    Opener(
+        "drrn.lab.authors.text_world:open_original_of",
+        "a world of commands",
+        names=("home-world-original",),
+        options=frozenset({"shuffle"}),
+    ),
+)
+NAMES = tuple(name for opener in OPENERS for name in opener.names)
+
+
+@dataclass(frozen=True)
+class GameSpec:
+    """The arguments of `make`, valid in every folder and process."""
+
+    source: str
+    shuffle: bool = True
+    paraphrased: bool | str = False  # or the name of a set of paraphrases
+    lenient: bool = False
+    encoding: str | None = None
+    engine: str | None = None  # of a Twine story: native or hosted
+    folder: str | None = None  # where to look for the module of a `module:factory`
+    history: int = 0  # earlier pages that are part of a page's text
+    outside: bool = False  # whether a TOML may name files outside its folder
+
+    def open(self) -> Game:
+        """Return a new instance of the game."""
+        game = opener_for(self.source).open(self)
+        with contextlib.suppress(AttributeError):  # a class with slots
+            setattr(game, SPEC, self)
+        if self.history == 0:
+            return game
+        with_history: Game = _call("drrn.compiled.history:with_history", game, self.history)
+        return with_history
+
+
+def make(
+    name_or_path: str | Path,
+    *,
+    shuffle: bool = True,
+    paraphrased: bool | str = False,
+    lenient: bool = False,
+    encoding: str | None = None,
+    engine: str | None = None,
+    folder: str | Path | None = None,
+    outside: bool = False,
+) -> Game:
+    """Open a game by its name, the path of a story, or `module:factory`.
+
+    A name is that of a built-in game, of an added one, or of one that an installed package
+    registers. A path is that of a Twee file or a folder of them, a published Twine page, compiled
+    Ink, or the TOML next to a story. A game of a suite is `twx:coin`, `jericho:PATH` and so on, or a
+    TOML that names one. A factory is a class or function that returns a game when called without
+    arguments.
+
+    Args:
+        name_or_path: The game.
+        shuffle: Show the actions in a new random order each time.
+        paraphrased: Show the actions in other words; a name selects one of the game's sets.
+        lenient: Skip unsupported code instead of refusing the story.
+        encoding: Encoding of the story file, if it is not UTF-8.
+        engine: "native" (our interpreter) or "hosted" (the engine in the story's file).
+        folder: Where to look for a module that is not installed (default: the current folder).
+        outside: Allow a TOML to name a story and paraphrases outside its own folder.
+
+    Returns:
+        A new game.
+
+    Raises:
+        InputError: There is no such game, or it cannot be opened.
+
+    Example:
+        >>> game = drrn.make("long-watch")
+        >>> page = game.reset(seed=1)
+        >>> page = game.step(0)
+    """
+    spec = spec_for(
+        name_or_path,
+        shuffle=shuffle,
+        paraphrased=paraphrased,
+        lenient=lenient,
+        encoding=encoding,
+        engine=engine,
+        folder=folder,
+        outside=outside,
+    )
+    return spec.open()
+
+
+def spec_for(
+    name_or_path: str | Path, *, folder: str | Path | None = None, **options: Any
+) -> GameSpec:
+    """Return the spec that opens a game from every folder; the options are those of `make`."""
+    name = str(name_or_path)
+    if options.get("engine") not in (None, *ENGINES):
+        raise InputError(f"engine {options['engine']!r}: choose one of {', '.join(ENGINES)}")
+    module_folder = str(Path(folder or ".").resolve()) if _is_module(name) else None
+    source = absolute_name(name) if _exists(name) or is_name(name) else name
+    return GameSpec(source, folder=module_folder, **options)
+
+
+def spec_of(game: Game) -> GameSpec | None:
+    """Return the spec that `make` opened the game by; None if it was made otherwise."""
+    spec = getattr(game, SPEC, None)
+    return spec if isinstance(spec, GameSpec) else None
+
+
+def as_game(thing: Any) -> Game:
+    """Return a game from a name, a path, a Gymnasium environment of texts, or a game itself."""
+    if isinstance(thing, (str, Path)):
+        return make(thing)
+    if is_environment(thing):
+        return GymnasiumGame(thing)
+    if looks_like_a_game(thing):
+        return _check_name(thing, type(thing).__name__)
+    kind = thing.__name__ if isinstance(thing, type) else type(thing).__name__
+    if isinstance(thing, type):
+        raise InputError(f"{kind} is a class; pass an instance, {kind}()")
+    raise InputError(
+        f"a {kind} is not a game; pass a name, a path, a Gymnasium environment, "
+        f"or an object with {PROTOCOL}"
+    )
+
+
+def open_game(thing: Any) -> tuple[Game, GameSpec | None]:
+    """Return a game, and its spec if it was given by name or path."""
+    if not isinstance(thing, (str, Path)):
+        return as_game(thing), None
+    spec = spec_for(thing)
+    return spec.open(), spec
+
+
+def absolute_name(name: str) -> str:
+    """Return a name that opens the same game from every folder; paths become absolute."""
+    opener = opener_for(name)
+    if opener.resolve_name and _prefix(name) in opener.prefixes:
+        return str(_call(opener.resolve_name, name))
+    return name if is_name(name) else str(Path(name).resolve())
+
+
+def is_name(name: str) -> bool:
+    """Whether the name opens the same game from every folder."""
+    if name in NAMES or _is_suite(name) or _is_module(name):
+        return True
+    return not _is_file(name) and name in registry.registered("game")
+
+
+def opener_for(name: str) -> Opener:
+    """Return the opener of a name; a path, or an unknown name, is a story's."""
+    for opener in OPENERS:
+        if name in opener.names:
+            return opener
+    if _is_suite(name) or _is_suite_toml(name):
+        return SUITES
+    return FACTORY if is_name(name) else STORIES
+
+
+def open_factory(spec: GameSpec) -> Game:
+    """Return the game that a user's factory makes; its exceptions become an `InputError`."""
+    name = spec.source
+    factory = registry.resolve("game", name, {}, spec.folder)
+    if not callable(factory):
+        kind = type(factory).__name__
+        raise InputError(f"{name} is a {kind}; name a class or a function that returns a game")
+    try:
+        thing = factory()
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise InputError(
+            f"{name}: called without arguments, it raised {type(error).__name__}: {error}; "
+            "name a factory that needs no arguments, or fix its code"
+        ) from error
+    if is_environment(thing):
+        return GymnasiumGame(thing)
+    if not looks_like_a_game(thing):
+        kind = type(thing).__name__
+        raise InputError(f"{name} returned a {kind}, which is not a game: a game has {PROTOCOL}")
+    return _check_name(thing, name)
+
+
+def check_path(name: str) -> Path:
+    """Return the path of a story, or raise an `InputError` that lists what `make` opens."""
+    path = Path(name)
+    try:
+        if path.is_file() or (name and path.is_dir()):
+            return path
+    except (OSError, ValueError) as error:
+        raise InputError(f"{name[:60]}: no such file or game") from error
+    if path.suffix.lower() in STORY_FILES or "/" in name:
+        neighbours: list[str] = []
+        if path.parent.is_dir():
+            neighbours = [str(other) for other in path.parent.glob("*") if other.is_file()]
+        raise InputError(f"{name}: no such file.{did_you_mean(name, neighbours)}")
+    others = tuple(registry.registered("game"))
+    installed = f"; of other packages: {', '.join(others)}" if others else ""
+    raise InputError(
+        f'no game is named "{name}".{did_you_mean(name, (*NAMES, *others))} '
+        f"Built in: {', '.join((*BUILT_IN, *WORLDS))}; of the paper: {', '.join(ADDED)}"
+        f"{installed}; or give the path of a story, or your own game as module:factory"
+    )
+
+
+def _call(target: str, *arguments: Any) -> Any:
+    module, _, function = target.partition(":")
+    return getattr(importlib.import_module(module), function)(*arguments)
+
+
+def _check_name(game: Game, source: str) -> Game:
+    if not isinstance(game.name, str) or not game.name:
+        raise InputError(f"{source}: the game's name is {game.name!r}; it must be a non-empty str")
+    return game
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _exists(name: str) -> bool:
+    try:
+        return bool(name) and Path(name).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _prefix(name: str) -> str:
+    return name.partition(":")[0] if ":" in name else ""
+
+
+def _is_suite(name: str) -> bool:
+    return _prefix(name) in SUITES.prefixes and not _is_file(name)
+
+
+def _is_suite_toml(name: str) -> bool:
+    if not name.lower().endswith(".toml") or not _is_file(name):
+        return False
+    return bool(_call("drrn.suites:is_suite_toml", name))
+
+
+def _is_module(name: str) -> bool:
+    return registry.is_object(name) and not _is_suite(name) and not _is_file(name)

@@ -1,0 +1,53 @@
+"""The states whose Q-values are shown, from examples.toml."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from drrn.files import read_toml
+
+MADE_UP = ("positive", "negative", "irrelevant")
+
+
+@dataclass(frozen=True)
+class Glossed:
+    """A text of a game: its mark, and what it says in our own words."""
+
+    mark: str
+    gloss: str
+
+
+@dataclass(frozen=True)
+class Example:
+    """A state with a good and a poor action of its own, and actions that we made up."""
+
+    game: str
+    state: Glossed
+    good: Glossed
+    poor: Glossed
+    made_up: dict[str, tuple[str, ...]]  # by kind
+    embedding: bool  # whether its way through the embedding space is drawn
+
+
+@cache
+def examples() -> tuple[Example, ...]:
+    """All of them, as the file has them."""
+    table = read_toml(Path(str(resources.files("drrn.lab.experiments") / "examples.toml")))
+    return tuple(
+        Example(
+            game=entry["game"],
+            state=Glossed(entry["mark"], entry["gloss"]),
+            good=Glossed(**entry["good"]),
+            poor=Glossed(**entry["poor"]),
+            made_up={kind: tuple(entry[kind]) for kind in MADE_UP},
+            embedding=entry.get("embedding", False),
+        )
+        for entry in table["state"]
+    )
+
+
+def examples_of(game: str) -> list[Example]:
+    return [example for example in examples() if example.game == game]

@@ -1,0 +1,1 @@
+"""Stories: readers, engines, the play-test and the map. Needs NumPy alone."""

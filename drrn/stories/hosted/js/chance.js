@@ -1,0 +1,87 @@
+// Seeded chance: every random number of a step follows from the seed and the step's number alone.
+(function (drrn) {
+  "use strict";
+
+  const MOST_OUTCOMES = 1000000; // of one lot
+  const GOLDEN = 0x9e3779b9; // 2^32 divided by the golden ratio: multiples of it are spread evenly
+
+  const chance = {
+    draws: 0, // numbers drawn in this step that are no lots
+    lots: [], // [outcomes, outcome] of every lot of this step
+    reseed,
+    random,
+    spread,
+    key: () => key,
+    following: () => scrambled(key + GOLDEN), // the key of the next step, where nobody gives one
+  };
+  let key = 0; // what the chance of this step follows from
+  let given = []; // outcomes of its first lots, given beforehand
+  let listing = false; // whether the lots after those fall on their first outcome, so that all can be gone through
+  let state = 0;
+
+  /** Scramble a 32-bit number so that neighbours have nothing in common. */
+  function scrambled(number) {
+    let mixed = number | 0;
+    mixed = Math.imul(mixed ^ (mixed >>> 16), 0x21f0aaad);
+    mixed = Math.imul(mixed ^ (mixed >>> 15), 0x735a2d97);
+    return (mixed ^ (mixed >>> 15)) >>> 0;
+  }
+
+  /** Begin the chance of one step. */
+  function reseed(number, lots = [], first = false) {
+    key = number >>> 0;
+    given = lots;
+    listing = first;
+    state = scrambled(key);
+    chance.draws = 0;
+    chance.lots = [];
+  }
+
+  /** A 32-bit number: the next of a Weyl sequence, scrambled. */
+  function next() {
+    state = (state + 0x9e3779b9) | 0;
+    return scrambled(state);
+  }
+
+  /** A number from 0 up to, but not including, 1, with all 53 bits. */
+  function random() {
+    chance.draws += 1;
+    return ((next() >>> 5) * 67108864 + (next() >>> 6)) / 9007199254740992;
+  }
+
+  /** One of `outcomes` equally likely numbers from 0 up (drrn/stories/hosted/keyed_lots.py works out the same). */
+  function lot(outcomes) {
+    const place = chance.lots.length;
+    const byKey = () => Math.floor((scrambled(key + Math.imul(place + 1, GOLDEN)) * outcomes) / 4294967296);
+    const outcome = place < given.length ? given[place] : listing ? 0 : byKey();
+    chance.lots.push([outcomes, outcome]);
+    return outcome;
+  }
+
+  /** A number below `outcomes` that is to be rounded down: a lot, if there are so many whole numbers below it. */
+  function spread(outcomes) {
+    if (!Number.isInteger(outcomes) || outcomes < 1 || outcomes > MOST_OUTCOMES) return random() * outcomes;
+    return outcomes === 1 ? 0.5 : lot(outcomes) + 0.5;
+  }
+
+  function getRandomValues(numbers) {
+    const bytes = new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
+    for (let place = 0; place < bytes.length; place += 1) bytes[place] = Math.floor(random() * 256);
+    return numbers;
+  }
+
+  function randomUUID() {
+    const digits = Array.from({ length: 32 }, () => Math.floor(random() * 16).toString(16)).join("");
+    return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-4${digits.slice(13, 16)}-8${digits.slice(17, 20)}-${digits.slice(20)}`;
+  }
+
+  reseed(0);
+  Math.random = random;
+  if (!globalThis.crypto) {
+    Object.defineProperty(globalThis, "crypto", { value: {}, writable: true, configurable: true, enumerable: true });
+  }
+  for (const [name, value] of Object.entries({ getRandomValues, randomUUID })) {
+    Object.defineProperty(globalThis.crypto, name, { value, writable: true, configurable: true, enumerable: true });
+  }
+  drrn.chance = chance;
+})(globalThis.__drrn);

@@ -1,0 +1,1 @@
+"""The play-test of a story."""

@@ -1,0 +1,191 @@
+"""Values as JavaScript has them: numbers, strings, truth, lists; all immutable, so that a state can be a key."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Union
+
+from drrn.errors import InputError
+
+Value = Union[int, float, str, bool, None, "tuple[Value, ...]"]
+
+MOST_CHARACTERS = 100_000  # of one string
+MOST_ITEMS = 10_000  # of one list, with those of the lists in it
+DEEPEST = 20  # lists in lists
+NAN = math.nan
+NUMBER = re.compile(r"[+-]?(?:Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)", re.A)
+
+
+class GrowthError(InputError):
+    """A string or list that grew past any honest use."""
+
+
+def number(x: float) -> int | float:
+    """One form for each number: whole ones are int, so that 2.0 prints and compares as 2."""
+    if isinstance(x, int):
+        return x if -(2**53) < x < 2**53 else float(x)
+    if x != x:
+        return NAN
+    return int(x) if x.is_integer() and abs(x) < 2**53 else x
+
+
+def truth(value: Value) -> bool:
+    """False, 0, NaN, the empty string and null are false; every list is true."""
+    if isinstance(value, tuple):
+        return True
+    return bool(value) and value == value
+
+
+def string(value: Value) -> str:
+    """The value as a page prints it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return "null"
+    if isinstance(value, tuple):
+        return ",".join("" if item is None else string(item) for item in value)
+    return _digits(value) if isinstance(value, float) else str(value)
+
+
+def numeric(value: Value) -> int | float:
+    """The value as arithmetic sees it; what is no number is NaN."""
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, (int, float)):
+        return value
+    if value is None:
+        return 0
+    text = string(value).strip()
+    if not text:
+        return 0
+    return number(float(text)) if NUMBER.fullmatch(text) else NAN
+
+
+def equal(left: Value, right: Value) -> bool:
+    """`==`: of one kind as they are, of two kinds as numbers; null equals only null."""
+    if left is None or right is None:
+        return left is right
+    if isinstance(left, str) and isinstance(right, str):
+        return left == right
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return left == right
+    if isinstance(left, tuple) or isinstance(right, tuple):
+        return equal(*(string(side) if isinstance(side, tuple) else side for side in (left, right)))
+    return numeric(left) == numeric(right)
+
+
+def same(left: Value, right: Value) -> bool:
+    """`===`: equal and of one kind."""
+    return _kind(left) == _kind(right) and equal(left, right)
+
+
+def less(left: Value, right: Value) -> bool:
+    """`<`: two strings by their letters, anything else as numbers."""
+    if isinstance(left, str) and isinstance(right, str):
+        return left < right
+    return numeric(left) < numeric(right)
+
+
+def at_most(left: Value, right: Value) -> bool:
+    if isinstance(left, str) and isinstance(right, str):
+        return left <= right
+    return numeric(left) <= numeric(right)
+
+
+def add(left: Value, right: Value) -> Value:
+    """`+`: joins where one side is a string or a list, else adds."""
+    if isinstance(left, (str, tuple)) or isinstance(right, (str, tuple)):
+        return bounded(string(left) + string(right))
+    return number(numeric(left) + numeric(right))
+
+
+def subtract(left: Value, right: Value) -> Value:
+    return number(numeric(left) - numeric(right))
+
+
+def multiply(left: Value, right: Value) -> Value:
+    return number(numeric(left) * numeric(right))
+
+
+def divide(left: Value, right: Value) -> Value:
+    x = numeric(left)
+    y = numeric(right)
+    if y == 0:
+        return NAN if x == 0 or x != x else math.copysign(math.inf, x)
+    return number(x / y)
+
+
+def remainder(left: Value, right: Value) -> Value:
+    x = numeric(left)
+    y = numeric(right)
+    if y == 0 or not math.isfinite(x) or y != y:
+        return NAN
+    return number(math.fmod(x, y))
+
+
+def bounded(value: Value) -> Value:
+    """The value itself, or a refusal where a story lets it grow without end."""
+    if isinstance(value, str) and len(value) > MOST_CHARACTERS:
+        raise GrowthError(f"a text of more than {MOST_CHARACTERS:,} characters")
+    if isinstance(value, tuple):
+        _weigh(value)
+    return value
+
+
+def _weigh(items: tuple[Value, ...], depth: int = 1) -> tuple[int, int]:
+    """How many items, and how many characters, a list holds with all the lists in it."""
+    count = len(items)
+    characters = 0
+    if depth > DEEPEST:
+        raise GrowthError(f"more than {DEEPEST} lists in one another")
+    for item in items if count <= MOST_ITEMS else ():
+        if isinstance(item, tuple):
+            more, longer = _weigh(item, depth + 1)
+            count = count + more
+            characters = characters + longer
+        elif isinstance(item, str):
+            characters += len(item)
+        if count > MOST_ITEMS:
+            break
+    if count > MOST_ITEMS or characters > MOST_CHARACTERS:
+        raise GrowthError(
+            f"a list of more than {MOST_ITEMS:,} items or {MOST_CHARACTERS:,} characters"
+        )
+    return count, characters
+
+
+def _digits(value: float) -> str:
+    """As JavaScript prints it: powers of ten only from 1e21 up and below 1e-6."""
+    if not math.isfinite(value):
+        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    if 1e-6 <= abs(value) < 1e21:
+        return format(Decimal(repr(value)), "f").removesuffix(".0")
+    return re.sub(r"e([+-])0", r"e\1", repr(value))
+
+
+def _kind(value: Value) -> type:
+    return float if type(value) is int else type(value)
+
+
+Binary = Callable[[Value, Value], Value]
+BINARY: list[
+    dict[str, Binary]
+] = [  # from loosest to tightest; || and && stand apart, since they may stop early
+    {
+        "==": equal,
+        "===": same,
+        "!=": lambda a, b: not equal(a, b),
+        "!==": lambda a, b: not same(a, b),
+    },
+    {"<": less, ">": lambda a, b: less(b, a), "<=": at_most, ">=": lambda a, b: at_most(b, a)},
+    {"+": add, "-": subtract},
+    {"*": multiply, "/": divide, "%": remainder},
+]
+ASSIGNMENTS: dict[str, Binary] = {
+    "=": lambda old, new: new, "+=": add, "-=": subtract, "*=": multiply, "/=": divide, "%=": remainder,
+}  # fmt: skip
