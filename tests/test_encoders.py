@@ -9,8 +9,7 @@ import torch
 import drrn
 from drrn.learning.fast import FastQLearning
 from drrn.learning.q_learning import QLearning
-from drrn.models import Pages, Shape, TextVectors, build_model, encoder_of
-from drrn.models.encoders.sequence import SequenceEncoder
+from drrn.models import Encoder, Pages, Shape, TextVectors, build_model, encoder_of
 from drrn.runs.agent import Agent
 from drrn.settings import Settings
 from drrn.text import Store
@@ -20,14 +19,14 @@ from tests.small_trainings import SMALL
 from tests.vector_files import vector_file
 
 
-class GatedMean(SequenceEncoder):
+class GatedMean(Encoder):
     """The mean of a text's word vectors, each times a learned gate σ(wᵀv): [R, U, L, H] → [R, U, H]."""
 
-    def build(self, model):
-        super().build(model)
-        model.add_weight(f"{self.name} gate", self.width, 1)
+    def __init__(self, model, name, side, width):
+        super().__init__(model, name, side, width)
+        model.add_weight(f"{name} gate", width, 1)
 
-    def read(self, model, words, mask):
+    def encode(self, model, words, mask):
         gates = torch.sigmoid(
             torch.einsum("rulh,rhk->rulk", words, model.weights[f"{self.name} gate"])
         )

@@ -9,9 +9,9 @@ from torch import nn
 
 from drrn.learning.q_learning import QLearning, differentiable
 from drrn.learning.replay import Batches
-from drrn.models import Pages
-from drrn.models.encoders.base import Leaves
-from drrn.models.kept_encodings import KeptEncodings
+from drrn.models import Pages, pick
+from drrn.models.encoders import Leaves
+from drrn.models.encodings import EncodingCache
 from drrn.settings import Settings
 from tests.small_models import random_batches
 from tests.small_readers import TEXTS, reader
@@ -23,9 +23,8 @@ OURS_IN_THEIRS = {"gru": [0, 1, 2], "lstm": [0, 1, 3, 2]}  # PyTorch's LSTM has 
 
 def vectors(model, ids, leaves=None):
     """What the state encoder gives for texts [R, N]: [R, N, H]."""
-    look = model.encoders["state"].look_up(model, model.store.states, np.asarray(ids)[None])[0]
-    found = look.encode(model, leaves)
-    return found.reshape(-1, found.shape[-1])[look.places]
+    batch = model.gather("state", np.asarray(ids)[None], model.store)[0]
+    return pick(batch.encode(model, leaves), batch.index)
 
 
 def torchs_own(model, encoder, replica):
@@ -58,8 +57,8 @@ def test_vectors_and_gradients_are_those_of_pytorchs_own_modules(
     encoder, embedding, seeds, pieces, monkeypatch
 ):
     if pieces:  # the way back is gone in several, as with many words
-        monkeypatch.setattr("drrn.models.encoders.passes.PIECE", 3)
-        monkeypatch.setattr("drrn.models.encoders.workspace.ROWS", 3)
+        monkeypatch.setattr("drrn.models.encoders.recurrent.GRU_PIECE", 3)
+        monkeypatch.setattr("drrn.models.encoders.recurrent.LSTM_PIECE", 3)
     model = reader(encoder, seeds=seeds, embedding=embedding, lstm_gain=GAIN)
     ids, weights = [[0, 2, 5, 0], [4, 3, 1, 0]][: len(seeds)], list(model.weights.values())
     direction = torch.randn(len(seeds), 4, 5, generator=torch.Generator().manual_seed(1))
@@ -70,7 +69,7 @@ def test_vectors_and_gradients_are_those_of_pytorchs_own_modules(
             (found * direction).sum(), [*weights, *leaves.vectors], allow_unused=True
         )
     ours = dict(zip([*model.weights, "words"], ours, strict=True))
-    table, rows, values = leaves.kept[0][0].gradient(model, ours["words"])
+    table, rows, values = leaves.entries[0][0].gradient(model, ours["words"])
     to_words = (
         torch.zeros_like(table.weight)
         .view(-1, table.width)
@@ -193,7 +192,7 @@ def test_what_a_bag_cannot_tell_apart_is_learned_from_the_order_of_words(name):
 @pytest.mark.parametrize("encoder", ["lstm", "gru"])
 def test_encodings_that_are_kept_give_the_same_q_values(encoder):
     model, chance = reader(encoder, seeds=(0, 1)), np.random.default_rng(0)
-    kept, texts = KeptEncodings(model), len(model.store.states)
+    kept, texts = EncodingCache(model), len(model.store.states)
     for _ in range(4):
         states, actions = chance.integers(-1, texts, (2, 3)), chance.integers(-1, texts, (2, 3, 2))
         pages = Pages(states, actions)

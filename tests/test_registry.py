@@ -14,7 +14,7 @@ from drrn import registry
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.models import Model, model_class
-from drrn.models.interactions import Interaction, interaction_of
+from drrn.models.drrn import Interaction, interaction_of
 from drrn.settings import Settings
 from tests.runs import numbers, resuming, same, train
 
@@ -121,7 +121,7 @@ def test_what_is_no_model_or_no_interaction_is_refused(here):
 OWN = '''
 import torch
 from drrn.models.drrn import DRRN
-from drrn.models.interactions import Interaction, inner
+from drrn.models.drrn import Interaction, inner
 
 
 class Own(DRRN):

@@ -17,7 +17,7 @@ from drrn.lab.experiments.folder import Results, difference
 from drrn.lab.experiments.plan import VARIANTS, Scale, settings_of
 from drrn.lab.experiments.tuned import suiting
 from drrn.models import Shape, build_model
-from drrn.models.encoders.gru import GRUEncoder
+from drrn.models.encoders.recurrent import GRUEncoder
 from drrn.settings import MODELS, Settings, all_settings, settings_for, uses
 from drrn.text import Store
 from tests.runs import train

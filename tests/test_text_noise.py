@@ -161,12 +161,12 @@ def test_a_blurred_vector_keeps_its_length_and_an_unknown_text_is_zero(with_vect
     found, plain = (
         table[torch.from_numpy(rows)]
         for table, rows in (
-            with_vectors.vectors.rows_of(store.actions, ids),
-            with_vectors.vectors.rows_of(with_vectors.store.actions, whole),
+            with_vectors.shape.vectors.rows_of(store.actions, ids),
+            with_vectors.shape.vectors.rows_of(with_vectors.store.actions, whole),
         )
     )
     check_blurred(found, plain)
-    table, rows = with_vectors.vectors.rows_of(store.actions, np.array([-1]))
+    table, rows = with_vectors.shape.vectors.rows_of(store.actions, np.array([-1]))
     assert not table[rows[0]].any()
 
 

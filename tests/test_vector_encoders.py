@@ -384,7 +384,7 @@ CASES = {
     "no known form": (b"{}\n", "not a known form of word vectors"),
     "no known word": (
         b"zeppelin 1 2 3\nMeer 1 2 3\n",
-        "words of the game's actions (go, out, stay …): give word vectors",
+        "words of the game's actions (go, out, stay …)",
     ),
     "cut binary": (
         b"2 3\nsea " + bytes(12) + b"\ngo " + bytes(9),

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from drrn.models.base import Model
-from drrn.models.encoders.base import TableLook
-from drrn.models.encoders.word_table import WordTable, fitted
+from drrn.models.encoders.base import TableBatch
+from drrn.models.word_table import WordTable, resize_like
 from drrn.text import State
 
 Dense = dict[str, Tensor]  # gradients of the model's weights
@@ -33,7 +33,10 @@ class Optimiser:
 
     @torch.no_grad()
     def step(
-        self, gradients: Sequence[Tensor], taken: Sequence[tuple[TableLook, Tensor]], active: Tensor
+        self,
+        gradients: Sequence[Tensor],
+        taken: Sequence[tuple[TableBatch, Tensor]],
+        active: Tensor,
     ) -> None:
         """Move the weights of the active replicas [R]; `taken` is what was taken out of word tables, and what came back
         to it."""
@@ -96,7 +99,9 @@ class Slotted(Optimiser):
         less room than it had: beyond the words present both are zero."""
         kept = self.slots.get(name)
         if kept is None or kept.shape != like.shape:
-            kept = self.slots[name] = torch.zeros_like(like) if kept is None else fitted(kept, like)
+            kept = self.slots[name] = (
+                torch.zeros_like(like) if kept is None else resize_like(kept, like)
+            )
         return kept
 
 

@@ -16,8 +16,8 @@ from drrn.learning.learner import Experience, Generators
 from drrn.learning.optimisers import OPTIMISERS
 from drrn.learning.replay import Batches, Pairs, Places, ReplayBuffer, batches_of
 from drrn.models.base import Model, Pages, Reading
-from drrn.models.encoders.base import Leaves, Look
-from drrn.models.together import read_together
+from drrn.models.encoders.base import Leaves, TextBatch
+from drrn.models.encodings import read_together
 from drrn.settings import Settings
 from drrn.text import Ids, State, Store, texts_of_all
 
@@ -144,15 +144,15 @@ class QLearning:
         found: NDArray[np.float32] = torch.stack(errors).cpu().numpy()
         return found
 
-    def look_up(self, name: str, ids: Ids, store: Store) -> Sequence[Look]:
+    def gather(self, name: str, ids: Ids, store: Store) -> Sequence[TextBatch]:
         """What an encoder needs of several batches of texts, [K, R, N]."""
-        return self.model.look_up(name, ids, store)
+        return self.model.gather(name, ids, store)
 
     def move(
         self, gradients: Sequence[Tensor], leaves: Leaves, back: Sequence[Tensor], active: Tensor
     ) -> None:
         """A step of the optimiser, for the gradients of the weights, and of what was taken out of word tables."""
-        taken = [(look, came) for (look, _), came in zip(leaves.kept, back, strict=True)]
+        taken = [(look, came) for (look, _), came in zip(leaves.entries, back, strict=True)]
         self.optimiser.step(gradients, taken, active)
 
     def count(self, made: NDArray[np.integer] | NDArray[np.bool_]) -> None:
@@ -188,12 +188,12 @@ class QLearning:
             now = pages[start : start + AT_ONCE]
             then = following[start : start + AT_ONCE]
             if self.reads_at_once and isinstance(then, Pages):
-                yield from read_together(self.model, now, then, self.look_up)
+                yield from read_together(self.model, now, then, self.gather)
             else:
                 after = (
-                    self.model.read(then, look_up=self.look_up) if isinstance(then, Pages) else then
+                    self.model.read(then, gather=self.gather) if isinstance(then, Pages) else then
                 )
-                yield from zip(self.model.read(now, look_up=self.look_up), after, strict=True)
+                yield from zip(self.model.read(now, gather=self.gather), after, strict=True)
 
     def pages_to_learn(self, batches: Batches) -> Pages:
         """The pages; a model that does not see the menu need not be shown the actions that were not taken."""

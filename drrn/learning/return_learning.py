@@ -24,7 +24,7 @@ from drrn.learning.q_learning import differentiable
 from drrn.learning.returns import Floats
 from drrn.learning.text_noise import noise_of, noisy
 from drrn.models.base import NARROW, Model, Pages
-from drrn.models.encoders.base import Leaves
+from drrn.models.encoders import Leaves
 from drrn.settings import Settings
 from drrn.text import Ids, State, texts_of_all
 
@@ -159,7 +159,7 @@ class ReturnLearning:
                 loss, [*learned, *leaves.vectors], materialize_grads=True
             )
         back = gradients[len(learned) :]
-        taken = [(look, came) for (look, _), came in zip(leaves.kept, back, strict=True)]
+        taken = [(look, came) for (look, _), came in zip(leaves.entries, back, strict=True)]
         self.optimiser.step(gradients[: len(learned)], taken, w.any(dim=1))
 
     def _draw(self, generators: Generators) -> Fits:

@@ -52,7 +52,7 @@ def noisy(
     if model.indexes_texts or not (states.any or actions.any):
         return pages, None
     store = model.store
-    width = model.vectors.dimensions if model.vectors else 0
+    width = model.shape.vectors.dimensions if model.shape.vectors else 0
     if store.shared:
         both = np.concatenate([pages.states[..., None], pages.actions], axis=-1)
         lexicon, ids = _noisy(store.states, both, states.or_more(actions), generators, width)

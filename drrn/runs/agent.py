@@ -36,7 +36,7 @@ from drrn.settings import Settings, uses
 from drrn.text import Lexicon, Store, words
 from drrn.runs import record
 from drrn.vectors import open_vectors
-from drrn.vectors.sentences import open_sentences
+from drrn.vectors import open_sentences
 
 log = logging.getLogger("drrn")
 
@@ -229,7 +229,16 @@ def shape_of(settings: Settings, most_actions: int) -> Shape:
         sentences = SentenceTexts(open_sentences(s.sentences), s.vectors_scale)
     of_actions = None if actions is states else actions
     sizes = (s.hidden, s.layers, s.interaction, s.action_hidden, s.shared, most_actions)
-    return Shape(*sizes, states, s.bag_norm, of_actions, vectors, sentences, s.embedding, s.lstm_gain)
+    return Shape(
+        *sizes,
+        states,
+        of_actions,
+        bag_norm=s.bag_norm,
+        embedding=s.embedding,
+        lstm_gain=s.lstm_gain,
+        vectors=vectors,
+        sentences=sentences,
+    )
 
 
 def torch_device(name: str) -> torch.device:

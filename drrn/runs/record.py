@@ -256,7 +256,7 @@ def _weights(model: Model, game: str, factors: Sequence[float] | None) -> dict[s
 
 def config_of(trainer: Trains) -> dict[str, Any]:
     """What the run is: the game and how it is opened, settings, versions; of word vectors, which file they were."""
-    vectors = trainer.model.vectors
+    vectors = trainer.model.shape.vectors
     return {
         "game": game_entry(trainer.game, trainer.recipe),
         **({"recipe": trainer.settings_from} if trainer.settings_from else {}),
