@@ -15,7 +15,7 @@ from tests.source_code import imported, trees, within
 ROOT = Path(drrn.__file__).parent
 # A package imports only from its own floor or a lower one.
 FLOORS = [
-    "version errors registry declaration settings recipes processes files writing pages",
+    "version errors registry declaration settings processes files writing pages",
     "text vectors document",
     "game",
     "compiled",
@@ -110,14 +110,13 @@ def test_every_module_and_public_class_has_a_docstring():
 
 def test_the_choices_of_settings_are_the_registered_names():
     from drrn import models, settings
-    from drrn.learning import equations, learners, optimisers
+    from drrn.learning import learners, optimisers
     from drrn.models import encoders
 
     assert tuple(models.MODELS) == settings.MODELS
     assert tuple(models.INTERACTIONS) == settings.INTERACTIONS
     assert tuple(encoders.ENCODERS) == settings.ENCODERS
     assert tuple(optimisers.OPTIMISERS) == settings.OPTIMISERS
-    assert tuple(equations.LOSSES) == settings.LOSSES
     assert tuple(learners.LEARNERS) == settings.LEARNERS
 
 

@@ -186,7 +186,7 @@ def _works(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Wor
                 check_memory(settings)
             final = scale.final(variant, settings)
             hashes = hashes_of(game, variant)
-            read = digest if settings.vectors else None
+            read = digest if settings.model.vectors else None
             yield Work(
                 variant=variant,
                 settings=settings,

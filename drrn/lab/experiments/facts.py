@@ -86,8 +86,8 @@ def softmax_scores(
     compiled: Compiled, settings: Settings, max_steps: int
 ) -> dict[str, float | None]:
     """What softmax scores on the true Q-values, and at Q-learning's fixed points: with the settings' α and γ."""
-    alpha = settings.alpha
-    gamma = settings.discount
+    alpha = settings.exploration.alpha
+    gamma = settings.learner.discount
     knowing = policy_score(
         compiled, softmax_of_slots(compiled, best(compiled, gamma).q, alpha), max_steps
     )
