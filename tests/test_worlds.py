@@ -15,7 +15,7 @@ from drrn.game.enumerable import check_outcomes
 from drrn.lab.reports.parser import BAG_REACHES
 from drrn.text import words
 from drrn.worlds.errand_world import MISSED, SEEN, ErrandEnd, ErrandState
-from drrn.worlds.names import WORLDS
+from drrn.game.make import WORLDS
 
 
 @pytest.fixture(scope="module")
