@@ -105,11 +105,11 @@ def test_what_only_stories_take_is_refused_for_others(option):
 def package(monkeypatch):
     """A package that registers two games, one of them broken."""
     found = [
-        metadata.EntryPoint(name, f"tests.sample_games:{name.title()}", "drrn.game")
+        metadata.EntryPoint(name, f"tests.sample_games:{name.title()}", "drrn.games")
         for name in ("dice", "gone")
     ]
     monkeypatch.setattr(
-        metadata, "entry_points", lambda group: found if group == "drrn.game" else []
+        metadata, "entry_points", lambda group: found if group == "drrn.games" else []
     )
     monkeypatch.syspath_prepend(
         "a-path-not-seen-before"
