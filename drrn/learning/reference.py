@@ -16,7 +16,6 @@ import torch
 from torch import Tensor, nn
 
 from drrn.game.contract import Game, Observation
-from drrn.game.make import make
 from drrn.game.optional import is_stopped
 from drrn.text import words
 
