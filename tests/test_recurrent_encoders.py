@@ -137,7 +137,7 @@ def test_a_replica_learns_what_it_would_learn_alone(encoder, shape):
     both, alone = reader(encoder, seeds=(5, 6), **shape), reader(encoder, seeds=(6,), **shape)
     batches = random_batches(both, 4)
     settings = {"learning_rate": 0.05, "optimiser": "adam"}
-    QLearning(both, Settings(replicas=2, **settings)).update(batches)
+    QLearning(both, Settings.from_flat(replicas=2, **settings)).update(batches)
     picked = {field.name: getattr(batches, field.name) for field in dataclasses.fields(batches)}
     picked = {
         name: Pages(value.states[:, 1:], value.actions[:, 1:])
@@ -145,7 +145,7 @@ def test_a_replica_learns_what_it_would_learn_alone(encoder, shape):
         else value[:, 1:]
         for name, value in picked.items()
     }
-    QLearning(alone, Settings(replicas=1, **settings)).update(type(batches)(**picked))
+    QLearning(alone, Settings.from_flat(replicas=1, **settings)).update(type(batches)(**picked))
     for name, weight in both.weights.items():
         assert torch.allclose(weight[1:], alone.weights[name], atol=1e-4), name
     for name, table in both.tables.items():
@@ -157,11 +157,11 @@ def test_a_replica_learns_what_it_would_learn_alone(encoder, shape):
 def test_reading_pages_and_next_pages_at_once_changes_nothing(encoder, shape, monkeypatch):
     at_once, apart = reader(encoder, seeds=(5, 6), **shape), reader(encoder, seeds=(5, 6), **shape)
     batches = random_batches(at_once, 3)
-    learner = QLearning(at_once, Settings(learning_rate=0.05, replicas=2))
+    learner = QLearning(at_once, Settings.from_flat(learning_rate=0.05, replicas=2))
     assert learner.reads_at_once
     errors = learner.update(batches)
     monkeypatch.setattr(QLearning, "reads_at_once", False)
-    other = QLearning(apart, Settings(learning_rate=0.05, replicas=2)).update(batches)
+    other = QLearning(apart, Settings.from_flat(learning_rate=0.05, replicas=2)).update(batches)
     assert np.allclose(errors, other, atol=1e-5)
     for name, weight in at_once.weights.items():
         assert torch.allclose(weight, apart.weights[name], atol=1e-5), name
@@ -174,7 +174,7 @@ def error_after_learning(encoder, name):
     rewards = np.where(states == 0, 1, -1).astype(np.float32)
     pages, none = Pages(states, np.full((*states.shape, 1), 3)), np.zeros_like(rewards)
     batch = Batches(pages, np.zeros_like(states), rewards, none, pages, none + 1)
-    learner = QLearning(model, Settings(learning_rate=0.02, optimiser="adam", replicas=2))
+    learner = QLearning(model, Settings.from_flat(learning_rate=0.02, optimiser="adam", replicas=2))
     for _ in range(25):
         errors = np.abs(learner.update(batch)[-1])
         if errors.max() < 0.1:

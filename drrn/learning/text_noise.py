@@ -37,9 +37,9 @@ class Noise:
 
 def noise_of(settings: Settings) -> tuple[Noise, Noise]:
     """Of states, and of actions."""
-    blur = settings.vectors_noise if settings.vectors else 0.0
-    return Noise(settings.state_dropout), Noise(
-        settings.action_dropout, settings.action_noise, blur
+    blur = settings.learner.vectors_noise if settings.model.vectors else 0.0
+    return Noise(settings.learner.state_dropout), Noise(
+        settings.learner.action_dropout, settings.learner.action_noise, blur
     )
 
 

@@ -9,7 +9,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from drrn.learning.equations import squared
 from drrn.learning.fast import by_hand
 from drrn.learning.fast.text_view import MOST_TEXTS, Recall, TextView, overlaps_of
 from drrn.learning.q_learning import QLearning
@@ -38,9 +37,9 @@ class FastQLearning(QLearning):
         ):  # of wide menus every text would be moved at every update
             return super().steps(batches)
         try:
-            if self.optimiser.plain and self.target is None and len(batches.taken) > FEW:
+            if self.optimiser.plain and len(batches.taken) > FEW:
                 self._open_views(self.pages_to_learn(batches), batches.next_pages)
-            if self.loss is squared and by_hand.can_learn(self.model, self.views):
+            if by_hand.can_learn(self.model, self.views):
                 errors = by_hand.learn(self.model, self.views, batches, rate)
                 self.count(batches.active.sum(axis=0))
                 return errors
