@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from drrn.learning.menus import Menus
-from drrn.learning.steps import Steps
+from drrn.learning.experience import Steps
 from drrn.settings import Settings
 
 RETURNS = {

@@ -8,7 +8,7 @@ from drrn.cli import main
 from drrn.compiled.chain import softmax_of_slots
 from drrn.compiled.solve import policy_score, policy_value
 from drrn.game.contract import Observation
-from drrn.learning.reward_scale import RewardScale
+from drrn.learning.experience import RewardScale
 from drrn.playing.evaluation import mean_and_deviation
 from tests.sample_games import Doors
 from tests.small_trainings import alike

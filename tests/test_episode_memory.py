@@ -23,7 +23,7 @@ def valued(memory, discount=1.0):
 
 def by_pair(memory):
     """(state, action) → how often it was taken, and the mean of its returns."""
-    states, places = memory.places_of_pairs()
+    states, places = memory.examples_of_pairs()
     names = zip(
         memory.states[states].tolist(), memory.menus[states].at(places).tolist(), strict=True
     )

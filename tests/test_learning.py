@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from drrn.learning.equations import q_targets, squared
-from drrn.learning.exploration import draw_actions, greedy, softmax
+from drrn.learning.equations import draw_actions, greedy, softmax
 from drrn.learning.menus import Menus
 from drrn.learning.replay import ReplayBuffer, Transitions, batches_of
-from drrn.learning.steps import n_step_rewards
+from drrn.learning.equations import n_step_rewards
 from drrn.playing.trajectory import Moments, Trajectory
 from drrn.runs.train import Trainer
 from drrn.settings import Settings

@@ -214,10 +214,10 @@ def test_wide_and_narrow_play_of_a_compiled_game_draw_by_the_same_chances(monkey
 
 def test_groups_of_pages_waste_less_than_they_hold():
     counts = np.array([1, 3, 65, 2000, 1900, 64, 0, 130])
-    groups = list(ragged.alike_in_width(counts, 2000))
+    groups = list(ragged.groups_by_width(counts, 2000))
     assert sorted(np.concatenate([rows for rows, _ in groups]).tolist()) == list(range(8))
     assert all(width <= max(64, 2 * counts[rows].min()) for rows, width in groups)
-    assert [width for _, width in ragged.alike_in_width(counts[:2], 3)] == [3]
+    assert [width for _, width in ragged.groups_by_width(counts[:2], 3)] == [3]
 
 
 def test_pages_with_the_taken_action_alone_are_enough_for_models_that_do_not_see_the_menu():

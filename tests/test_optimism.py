@@ -5,8 +5,8 @@ import pytest
 
 import drrn
 from drrn.learning.episode_memory import EpisodeMemory
-from drrn.learning.likeness import Likeness
-from drrn.learning.optimism import Optimism, recurs
+from drrn.learning.exploration import Likeness
+from drrn.learning.exploration import Optimism, recurs
 from drrn.models import Pages
 from drrn.playing.evaluation import mean_and_deviation
 from drrn.settings import Settings

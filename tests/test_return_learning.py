@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.learning.averaging import EVERY
+from drrn.learning.return_learning import EVERY
 from drrn.learning.fast import FastReturnLearning
 from drrn.learning.return_learning import ReturnLearning
 from drrn.models.encoders import BagAndVectors, BagOfWords, MeanOfVectors

@@ -12,8 +12,8 @@ from typing import Protocol
 import numpy as np
 
 from drrn.game.episodes import Episode
-from drrn.learning.replay import Transitions
-from drrn.learning.steps import Steps
+from drrn.learning.experience import Transitions
+from drrn.learning.experience import Steps
 from drrn.models import Model
 from drrn.playing.policies import QPolicy
 

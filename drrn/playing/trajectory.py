@@ -10,8 +10,8 @@ import numpy as np
 from drrn.errors import InputError
 from drrn.game.episodes import Episode
 from drrn.learning.menus import Menus
-from drrn.learning.replay import Transitions
-from drrn.learning.steps import Steps
+from drrn.learning.experience import Transitions
+from drrn.learning.experience import Steps
 from drrn.models import Pages
 from drrn.text import Ids
 

@@ -21,7 +21,7 @@ from drrn.compiled.compile import can_be_compiled, compile_game
 from drrn.compiled.compile import MOST_STATES
 from drrn.compiled.history import PageHistory, with_history
 from drrn.game.optional import step_limit_of
-from drrn.learning.exploration import Probabilities, draw_actions
+from drrn.learning.equations import Probabilities, draw_actions
 from drrn.models import Model, Pages, SentenceTexts, Shape, TextVectors, encoder_of
 from drrn.models.pairs import attention_of
 from drrn.playing.compiled_rollouts import CompiledRollouts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from drrn.errors import InputError
 from drrn.learning.learner import Experience, Generators, Learner
-from drrn.learning.reward_scale import RewardScale, in_units
+from drrn.learning.experience import RewardScale, in_units
 from drrn.playing.policies import QPolicy
 from drrn.playing.stepped_rollouts import Seat, SteppedRollouts
 from drrn.playing.trajectory import Moments

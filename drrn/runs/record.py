@@ -34,7 +34,7 @@ from drrn.errors import InputError
 from drrn.game.contract import Game
 from drrn.game.make import GameSpec, spec_of
 from drrn.game.optional import fingerprint_of, sources_of, title_of
-from drrn.learning.reward_scale import RewardScale
+from drrn.learning.experience import RewardScale
 from drrn.models import Model
 from drrn.processes import locked
 from drrn.settings import Settings

@@ -20,8 +20,8 @@ from drrn.compiled.history import with_history
 from drrn.game.optional import fingerprint_of
 from drrn.learning.learner import Experience, Learner
 from drrn.learning.learners import build_learner
-from drrn.learning.optimism import Optimism
-from drrn.learning.reward_scale import RewardScale, in_units
+from drrn.learning.exploration import Optimism
+from drrn.learning.experience import RewardScale, in_units
 from drrn.models import build_model
 from drrn.playing.evaluation import Evaluation, evaluate
 from drrn.playing.menu_rollouts import compiled_rollouts
