@@ -21,6 +21,7 @@ VECTOR_ENCODERS = ("vectors", "bag+vectors")  # those that need word vectors
 ORDERED_ENCODERS = ("lstm", "gru", "attention")  # those that see where a word stands
 OPTIMISERS = ("sgd", "momentum", "adam")
 LOSSES = ("squared", "huber")
+POLICIES = ("softmax", "greedy", "best")  # how a trained agent plays
 EXPLORATIONS = ("softmax", "epsilon", "greedy", "optimism")
 
 # Which settings of a model's shape and reading each built-in model uses; a model of the user's may use them all.

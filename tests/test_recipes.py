@@ -8,8 +8,8 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.lab.experiments.tuned import suiting
 from drrn.recipes import STRONG, recipe
+from drrn.runs.config import recommended_settings
 from drrn.settings import LEARNERS, MODELS, Settings, settings_for
 from tests.runs import FEW, SMALL, SMALL_STRONG, numbers, resuming, same
 from tests.sample_games import Doors
@@ -43,7 +43,9 @@ def test_the_recipe_is_the_strong_one_unless_the_papers_is_asked_for(tale, tmp_p
         "evaluation_episodes": 4,
         "replicas": 2,
     }
-    assert two["settings"] == asdict(Settings(**suiting(drrn.make(tale)), **given, epochs=2))
+    assert two["settings"] == asdict(
+        Settings(**recommended_settings(drrn.make(tale)), **given, epochs=2)
+    )
     kept = {name: value for name, value in STRONG.items() if name not in ("updates", "batch_size")}
     assert kept.items() <= one["settings"].items()
     assert drrn.trainer(Doors(), paper=True).settings == Settings()

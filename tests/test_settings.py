@@ -15,9 +15,9 @@ from drrn.cli import main, parser
 from drrn.errors import InputError
 from drrn.lab.experiments.folder import Results, difference
 from drrn.lab.experiments.plan import VARIANTS, Scale, settings_of
-from drrn.lab.experiments.tuned import suiting
 from drrn.models import Shape, build_model
 from drrn.models.encoders.gru import GRUEncoder
+from drrn.runs.config import recommended_settings
 from drrn.settings import MODELS, Settings, all_settings, settings_for, uses
 from drrn.text import Store
 from tests.runs import train
@@ -38,9 +38,9 @@ def test_the_papers_games_are_learned_with_the_papers_settings():
         name, title, training = "tale", "A tale", {"alpha": 0.7}
 
     game = Titled()
-    assert suiting(game) == {"alpha": 0.7}
+    assert recommended_settings(game) == {"alpha": 0.7}
     game.title = "Saving John"
-    assert suiting(game) == {"alpha": 0.7, "epochs": 3}
+    assert recommended_settings(game) == {"alpha": 0.7, "epochs": 3}
 
 
 def test_what_suits_a_game_can_be_turned_off_on_the_command_line(tale, tmp_path):

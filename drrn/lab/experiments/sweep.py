@@ -26,9 +26,9 @@ from drrn.game.contract import Game
 from drrn.lab.experiments.folder import SWEEP, Results, make_folder
 from drrn.lab.experiments.grid import Changes, Grid
 from drrn.lab.experiments.running import Work, hashes_of
-from drrn.lab.experiments.tuned import suiting
 from drrn.lab.experiments.variants import Swept, in_words
 from drrn.recipes import recipe, recipe_name
+from drrn.runs.config import recommended_settings
 from drrn.runs.limits import check_memory
 from drrn.settings import Settings, settings_for
 
@@ -84,7 +84,7 @@ class Sweep:
 
     @cached_property
     def suiting(self) -> dict[str, Any]:
-        return suiting(self.game)
+        return recommended_settings(self.game)
 
     @cached_property
     def hashes(self) -> dict[str, str | None]:
