@@ -72,7 +72,7 @@ def trainer(
     Args:
         game: A name, a path, an object with the methods of `Game`, or a Gymnasium environment whose
             observations are texts.
-        paper: Use the paper's settings instead of the strong recipe (`drrn.recipes.STRONG`) where
+        paper: Use the paper's settings instead of the strong recipe (`drrn.settings.STRONG`) where
             neither you nor the game set them.
         device: The PyTorch device.
         threads: Threads that PyTorch uses while training; more than one rarely helps.
@@ -89,9 +89,9 @@ def trainer(
     """
     _require_torch()
     from drrn.game.make import open_game
-    from drrn.recipes import recipe_name
     from drrn.runs.config import settings_for_game
     from drrn.runs.trainer import Trainer
+    from drrn.settings import recipe_name
 
     opened, spec = open_game(game)
     all_settings = settings_for_game(opened, settings, paper=paper)

@@ -288,7 +288,7 @@ def test_a_broken_row_of_scores_is_named_by_its_line(home):
     home.mkdir()
     header = "when,game,player,seed,undone,steps,final_reward,total,ending\n"
     (home / "scores.csv").write_text(f"{header}x,y\n")
-    with pytest.raises(InputError, match="scores.csv, line 2"):
+    with pytest.raises(InputError, match=r"scores\.csv, line 2"):
         scores.read(scores.scores_file())
 
 

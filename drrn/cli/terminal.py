@@ -52,13 +52,13 @@ def open_named(
     options: argparse.Namespace, *, lenient: bool = False, **choices: Any
 ) -> tuple[Game, GameSpec]:
     """Open the game that the options name, and return the spec that opens it again."""
-    from drrn.stories.twine.authored import Authored
+    from drrn.stories.authored import Explorable
     from drrn.stories.twine.script import grouped
 
     given = {name: getattr(options, name) for name in ("encoding", "engine", "outside")}
     spec = spec_for(options.game, lenient=lenient or options.lenient, **given, **choices)
     game = spec.open()
-    if options.lenient and isinstance(game, Authored):
+    if options.lenient and isinstance(game, Explorable):
         for line in grouped(game.problems):
             print(f"skipped: {visible(line)}", file=sys.stderr)
     return game, spec
@@ -66,12 +66,12 @@ def open_named(
 
 def add_limit(command: argparse.ArgumentParser) -> None:
     """Add --limit."""
-    from drrn.stories.twine.explore import LIMIT
+    from drrn.stories.authored import EXPLORE_LIMIT
 
     command.add_argument(
         "--limit",
         type=positive,
-        default=LIMIT,
+        default=EXPLORE_LIMIT,
         help="largest number of states to visit (default: %(default)s)",
     )
 

@@ -18,13 +18,19 @@ from drrn.errors import InputError, require
 from drrn.files import slug
 from drrn.game.contract import Game
 from drrn.game.optional import title_of
-from drrn.recipes import STRONG, recipe_name, shown_defaults
 from drrn.runs.config import settings_for_game
 from drrn.runs.run import Run
 from drrn.runs.scores import ReferenceScores, Round, Row, reference_scores, rounds_of
 from drrn.runs.storage import CONFIG, CURVE, read_json
-from drrn.settings import Settings, all_settings, uses
-from drrn.stories.twine.authored import Authored
+from drrn.settings import (
+    STRONG_CHANGES,
+    RunSettings,
+    Settings,
+    all_settings,
+    default_text,
+    recipe_name,
+)
+from drrn.stories.authored import Explorable
 from drrn.writing import counted
 
 if TYPE_CHECKING:
@@ -82,7 +88,7 @@ def _add_setting(group: Any, setting: Setting) -> None:
     """Add the option of a setting; if it is not given, the namespace does not have it."""
     flag = flag_of(setting.name)
     common = {"default": argparse.SUPPRESS, "dest": setting.name}
-    explanation = f"{setting.help}{shown_defaults(setting)}".replace("%", "%%")
+    explanation = f"{setting.help}{default_text(setting)}".replace("%", "%%")
     if setting.kind is bool:
         name = flag.removeprefix("--").removeprefix("no-")
         opposite = f"--{name}" if flag.startswith("--no-") else f"--no-{name}"
@@ -134,7 +140,7 @@ def new_run(options: argparse.Namespace) -> Iterator[tuple[Trainer, Run]]:
         progress=counter("states", MOST_STATES),
     )
     moment = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-    default = Path("runs") / slug(f"{game.name}-{settings.model}-{moment}")
+    default = Path("runs") / slug(f"{game.name}-{settings.model.name}-{moment}")
     folder = Run.create(options.out or default, trainer)
     with folder.locked():
         yield trainer, folder
@@ -178,7 +184,7 @@ def _settings(options: argparse.Namespace, game: Game) -> tuple[Settings, bool]:
         config = {
             name: value
             for name, value in config.items()
-            if name not in STRONG or STRONG[name] != value
+            if name not in STRONG_CHANGES or STRONG_CHANGES[name] != value
         }
     return settings_for_game(game, _given(options), paper=paper, base=config), paper
 
@@ -208,7 +214,7 @@ def train(options: argparse.Namespace, trainer: Trainer, run: Run) -> None:
             for finished in run.train(trainer):
                 show(finished)
                 if log:
-                    log(trainer.rows[-trainer.settings.replicas :])
+                    log(trainer.rows[-trainer.settings.run.replicas :])
         _finish(run, trainer, scores, output=sys.stderr if options.json else sys.stdout)
     except KeyboardInterrupt:
         command = f"drrn train --resume {shlex.quote(str(run.folder))}"
@@ -220,12 +226,12 @@ def _reference(trainer: Trainer, run: Run) -> ReferenceScores:
     """Return the reference scores; warn if there is nothing to learn."""
     scores = run.reference()
     if scores is None:
-        episodes = trainer.settings.evaluation_episodes
+        episodes = trainer.settings.run.evaluation_episodes
         scores = reference_scores(trainer.game, trainer.compiled, episodes)
         run.save_reference(scores)
     if scores.best == scores.random:
         remedy = "does any ending of the game pay more than another?"
-        if isinstance(trainer.game, Authored):
+        if isinstance(trainer.game, Explorable):
             remedy = "give the endings their rewards in a TOML (drrn annotate writes one)"
         print(f"random play scores as much as the best: {remedy}", file=sys.stderr)
     return scores
@@ -235,9 +241,10 @@ def _finish(run: Run, trainer: Trainer, scores: ReferenceScores, output: Any) ->
     from drrn.runs.curve import draw_curve
 
     settings = trainer.settings
-    size = f"{settings.layers} × {settings.hidden}, " if uses(settings.model, "layers") else ""
-    replicas = counted(settings.replicas, "replica")
-    title = f"{title_of(trainer.game)}: {settings.model}, {size}{replicas}"
+    model = settings.model
+    size = f"{model.layers} × {model.hidden}, " if settings.uses("layers") else ""
+    replicas = counted(settings.run.replicas, "replica")
+    title = f"{title_of(trainer.game)}: {model.name}, {size}{replicas}"
     run.write_card()
     print(f"run: {run.folder}", file=output)
     path = run.folder / CURVE
@@ -279,12 +286,12 @@ def _display(
 ) -> contextlib.AbstractContextManager[Callable[[Round], None]]:
     if options.json:
         return contextlib.nullcontext(lambda finished: _print_round(run, trainer, finished))
-    return RoundsDisplay(trainer.settings, scores, trainer.round)
+    return RoundsDisplay(trainer.settings.run, scores, trainer.round)
 
 
 def _print_round(run: Run, trainer: Trainer, finished: Round) -> None:
     """Print a round as a line of JSON: its entry in metrics.jsonl, and what it took."""
-    settings = trainer.settings
+    settings = trainer.settings.run
     (last,) = rounds_of(trainer.rows[-settings.replicas :], settings.episodes_per_round)
     print_json(
         {
@@ -299,7 +306,7 @@ def _print_round(run: Run, trainer: Trainer, finished: Round) -> None:
 class RoundsDisplay:
     """Prints a line for each round, above a progress bar if stdout is a terminal."""
 
-    def __init__(self, settings: Settings, scores: ReferenceScores, done: int) -> None:
+    def __init__(self, settings: RunSettings, scores: ReferenceScores, done: int) -> None:
         self.settings = settings
         self.scores = scores
         self.done = done

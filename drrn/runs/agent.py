@@ -45,10 +45,9 @@ from drrn.runs.storage import (
     read_json,
     tensor_bytes,
 )
-from drrn.settings import POLICIES, Settings, uses
+from drrn.settings import POLICIES, Settings
 from drrn.text import Lexicon, Store, words
-from drrn.vectors import open_vectors
-from drrn.vectors.sentences import open_sentences
+from drrn.vectors import open_sentences, open_vectors
 
 Q = NDArray[np.float32]
 
@@ -104,13 +103,15 @@ class Agent:
         """
         folder = Path(folder)
         config = read_config(folder)
-        settings = Settings(**config["settings"])
+        settings = Settings.from_flat(config["settings"])
         check_vectors(folder, config)
         store = _load_store(folder, settings)
         Run(folder).check(CONFIG, WORDS, WEIGHTS)
         check_memory(settings, store)
         shape = shape_of(settings, config["most_actions"])
-        model = build_model(settings.model, shape, store, settings.seeds, torch_device(device))
+        model = build_model(
+            settings.model.name, shape, store, settings.run.seeds, torch_device(device)
+        )
         path = folder / WEIGHTS
         arrays, metadata = load_tensors(path)
         check_finite(path, arrays)
@@ -166,7 +167,7 @@ class Agent:
         }
         if self.model.indexes_texts:
             vocabulary["text_keys"] = {"states": store.states.keys, "actions": store.actions.keys}
-        if self.settings.alpha_relative:
+        if self.settings.exploration.alpha_relative:
             vocabulary["reward_scales"] = self.scales[:, 0].tolist()
         game = {"game": self.config()["game"]["sha256"]}
         return {
@@ -236,7 +237,7 @@ class Agent:
         """
         opened, own_spec = open_game(game)
         spec = spec or own_spec
-        history = self.settings.history
+        history = self.settings.run.history
         opened = with_history(opened, history)
         rollouts: Rollouts
         if compiled := compiled_or_none(opened, self.settings):
@@ -245,7 +246,9 @@ class Agent:
             lanes = lanes_of(opened, replace(spec, history=history) if spec else None, workers)
             rollouts = SteppedRollouts(opened, self.model, lanes)
         settings = self.settings
-        return evaluate(rollouts, policies, settings.alpha, episodes, settings.seeds, number)
+        return evaluate(
+            rollouts, policies, settings.exploration.alpha, episodes, settings.run.seeds, number
+        )
 
     def exact(self, game: Any, policy: str = "softmax") -> tuple[Compiled, list[Score]]:
         """Return the compiled game and the exact expected score of each replica.
@@ -253,13 +256,13 @@ class Agent:
         Raises:
             InputError: The game cannot be compiled, or the model depends on the actions' order.
         """
-        game = with_history(as_game(game), self.settings.history)
+        game = with_history(as_game(game), self.settings.run.history)
         if self.model.sees_menu:
             raise InputError(
                 "this model depends on the order of the actions, so its score can only be sampled"
             )
         rollouts = CompiledRollouts(compile_game(game), self.model, self.model.store.scratch())
-        probabilities = rollouts.probabilities(policy_of(policy, self.settings.alpha))
+        probabilities = rollouts.probabilities(policy_of(policy, self.settings.exploration.alpha))
         limit = step_limit_of(game)
         return rollouts.game, [policy_score(rollouts.game, each, limit) for each in probabilities]
 
@@ -272,9 +275,9 @@ class Player:
     ) -> None:
         self.agent = agent
         self.replica = replica
-        self.policy = policy_of(policy, agent.settings.alpha)
+        self.policy = policy_of(policy, agent.settings.exploration.alpha)
         self.generator = np.random.default_rng(seed)
-        self.history = PageHistory(agent.settings.history)
+        self.history = PageHistory(agent.settings.run.history)
         self.begin()
 
     def begin(self) -> None:
@@ -327,18 +330,23 @@ class Player:
 
 def shape_of(settings: Settings, most_actions: int) -> Shape:
     """Return the sizes and encoders of the model."""
-    s = settings
+    s = settings.model
     vectors = None
     sentences = None
     states, actions = (encoder_of(name, trained=s.vectors_trained) for name in s.encoders)
-    if s.vectors is not None and s.reads_vectors and uses(s.model, "vectors"):
+    if s.vectors is not None and settings.uses("vectors"):
         vectors = TextVectors(open_vectors(s.vectors), s.vectors_scale)
-    if s.sentences is not None and uses(s.model, "sentences"):
+    if s.sentences is not None and s.name != "table":
         sentences = SentenceTexts(open_sentences(s.sentences), s.vectors_scale)
-    of_actions = None if actions is states else actions
-    sizes = (s.hidden, s.layers, s.interaction, s.action_hidden, s.shared, most_actions)
     return Shape(
-        *sizes, states, s.bag_norm, of_actions, vectors, sentences, s.embedding, s.lstm_gain
+        *(s.hidden, s.layers, s.interaction, s.action_hidden, s.shared, most_actions),
+        states,
+        None if actions is states else actions,
+        bag_norm=s.bag_norm,
+        embedding=s.embedding,
+        lstm_gain=s.lstm_gain,
+        vectors=vectors,
+        sentences=sentences,
     )
 
 
@@ -358,15 +366,15 @@ def torch_device(name: str | torch.device) -> torch.device:
 
 def _load_scales(folder: Path, settings: Settings) -> list[float] | None:
     """Return the factors on rewards, if α is relative to their spread."""
-    if not settings.alpha_relative:
+    if not settings.exploration.alpha_relative:
         return None
     path = folder / WORDS
     try:
         scales = [float(scale) for scale in read_json(path)["reward_scales"]]
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path}: reward_scales is missing or damaged: {error}") from error
-    if len(scales) != settings.replicas or not all(0 < scale < math.inf for scale in scales):
-        raise InputError(f"{path}: reward_scales must be {settings.replicas} numbers above 0")
+    if len(scales) != settings.run.replicas or not all(0 < scale < math.inf for scale in scales):
+        raise InputError(f"{path}: reward_scales must be {settings.run.replicas} numbers above 0")
     return scales
 
 
@@ -375,7 +383,9 @@ def _load_store(folder: Path, settings: Settings) -> Store:
     path = folder / WORDS
     vocabulary = read_json(path, f"{folder}: the run has not finished a round yet")
     try:
-        store = Store.of_words(vocabulary["states"], vocabulary["actions"], shared=settings.shared)
+        store = Store.of_words(
+            vocabulary["states"], vocabulary["actions"], shared=settings.model.shared
+        )
         if "text_keys" in vocabulary:
             for side, texts in store.sides.items():
                 texts.restore_keys(vocabulary["text_keys"][side])

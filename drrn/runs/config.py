@@ -24,9 +24,8 @@ from drrn.errors import InputError
 from drrn.game.contract import Game
 from drrn.game.make import GameSpec, spec_of
 from drrn.game.optional import fingerprint_of, sources_of, title_of, training_of
-from drrn.recipes import recipe
 from drrn.runs.storage import CONFIG, read_json
-from drrn.settings import Settings, settings_for
+from drrn.settings import Settings, recipe, settings_for
 from drrn.vectors import open_vectors
 from drrn.version import __version__
 
@@ -87,7 +86,7 @@ def settings_for_game(
     """
     base = base or {}
     recommended = recommended_settings(game)
-    defaults = recipe(paper=paper, suiting=recommended, given={**base, **given})
+    defaults = recipe(paper=paper, recommended=recommended, given={**base, **given})
     return settings_for({**defaults, **base}, given)
 
 
@@ -96,20 +95,20 @@ def config_of(
     spec: GameSpec | None,
     settings: Settings,
     *,
-    recipe: str | None,
+    recipe_name: str | None,
     folder: str,
     most_actions: int,
     vectors: str | None,
 ) -> dict[str, Any]:
     """Return the contents of config.json.
 
-    `recipe` names where the defaults came from, `folder` is where modules were looked for, and
+    `recipe_name` says where the defaults came from, `folder` is where modules were looked for, and
     `vectors` is the hash of the word vectors.
     """
     return {
         "game": game_entry(game, spec),
-        **({"recipe": recipe} if recipe else {}),
-        "settings": asdict(settings),
+        **({"recipe": recipe_name} if recipe_name else {}),
+        "settings": settings.flat(),
         "folder": folder,
         "most_actions": most_actions,
         **({"vectors": {"sha256": vectors}} if vectors else {}),
@@ -140,7 +139,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     path = folder / CONFIG
     config: dict[str, Any] = read_json(path, f"{folder}: not a run: it has no {CONFIG}")
     try:
-        Settings(**config["settings"])
+        Settings.from_flat(config["settings"])
         for name in ("source", "lenient", "encoding", "sha256", "title", "by_name"):
             config["game"][name]
         config["most_actions"]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drrn.errors import InputError
-from drrn.settings import Settings, uses
+from drrn.settings import PAPER, Settings
 from drrn.text import Store
 
 log = logging.getLogger("drrn")
@@ -21,7 +21,7 @@ WEIGHT = 4
 PER_REPLICA = 16_000  # generators and lists, whatever the model
 PER_EPISODE = 100  # at least one transition
 PER_WORKER = 100_000_000  # Python and its modules
-SLOTS = {"sgd": 0, "momentum": 1, "adam": 2}  # numbers that an optimiser keeps for each weight
+SLOTS = {"sgd": 0, "adam": 2}  # numbers that an optimiser keeps for each weight
 SATURATED = 5.0  # tanh(5) is 0.9999: larger inputs to a unit make no difference
 SIZES = (
     "hidden",
@@ -47,11 +47,11 @@ def check_memory(
     memory = available or _memory()
     if needed <= memory:
         return
-    large = []
-    for name in SIZES:
-        value = getattr(settings, name) or 0
-        if value > (getattr(Settings, name) or 0):
-            large.append(f"{name} {value}")
+    sizes = settings.flat()
+    defaults = PAPER.flat()
+    large = [
+        f"{name} {sizes[name]}" for name in SIZES if (sizes[name] or 0) > (defaults[name] or 0)
+    ]
     causes = ", ".join(large) or f"{words:,} words"
     raise InputError(
         f"{causes}: needs about {_size(needed)} of memory, and this machine has {_size(memory)}; "
@@ -64,15 +64,17 @@ def memory_needed(settings: Settings, words: int) -> int:
 
     Counts weights with their gradients, a batch, the episodes of a round, and processes.
     """
-    s = settings
-    width = s.hidden if uses(s.model, "layers") else 1
-    side = words * width + (s.layers - 1) * width**2 + (s.embedding or 0) * width
-    outputs = max(width, words) * (s.most_actions or 0) + width * (s.action_hidden or 0)
-    copies = 2 + SLOTS[s.optimiser] + (s.target_every is not None) + (s.average is not None)
-    batch = s.batch_size * width * s.layers
-    episodes = PER_EPISODE * max(s.episodes_per_round, s.evaluation_episodes)
+    model = settings.model
+    learner = settings.learner
+    run = settings.run
+    width = model.hidden if settings.uses("layers") else 1
+    side = words * width + (model.layers - 1) * width**2 + (model.embedding or 0) * width
+    outputs = max(width, words) * (model.most_actions or 0) + width * (model.action_hidden or 0)
+    copies = 2 + SLOTS[learner.optimiser] + (learner.average is not None)
+    batch = learner.batch_size * width * model.layers
+    episodes = PER_EPISODE * max(run.episodes_per_round, run.evaluation_episodes)
     each = WEIGHT * (copies * (side + width + outputs) + 2 * batch) + episodes + PER_REPLICA
-    return s.replicas * each + (s.workers - 1) * PER_WORKER
+    return run.replicas * each + (run.workers - 1) * PER_WORKER
 
 
 class Divergence:
@@ -84,14 +86,14 @@ class Divergence:
 
     def check(self, weights: Mapping[str, NDArray[Any]], number: int) -> None:
         """Raise an `InputError` for weights that are not finite; warn once of saturated units."""
-        remedy = f"choose a learning_rate below {self.settings.eta:g}"
+        remedy = f"choose a learning_rate below {self.settings.learning_rate:g}"
         for name, array in weights.items():
             if not np.isfinite(array).all():
                 raise InputError(
                     f'learning diverged in round {number}: weights "{name}" contain NaN or '
                     f"infinity; {remedy}"
                 )
-        if self.has_warned or not uses(self.settings.model, "layers"):
+        if self.has_warned or not self.settings.uses("layers"):
             return
         for name, array in weights.items():
             if not name.startswith("weight ") or not array.size:
@@ -112,10 +114,10 @@ class Divergence:
 
 def warn_about_missing_words(name: str, store: Store, settings: Settings) -> None:
     """Warn if a model that reads words has none to read."""
-    if settings.model == "table":
+    if settings.model.name == "table":
         return
     sides = (("pages", store.states), ("actions", store.actions))
-    for (side, texts), encoder in zip(sides, settings.encoders, strict=True):
+    for (side, texts), encoder in zip(sides, settings.model.encoders, strict=True):
         if not len(texts.vocabulary) and encoder != "sentence":
             log.warning(
                 "%s: its %s have no letters or digits, so the model cannot distinguish them "

@@ -177,7 +177,7 @@ class Run:
 
     @property
     def settings(self) -> Settings:
-        return Settings(**self.config["settings"])
+        return Settings.from_flat(self.config["settings"])
 
     @property
     def spec(self) -> GameSpec:
@@ -239,7 +239,7 @@ class Run:
         try:
             game = self.open_game()
             compiled = compiled_or_none(game, settings)
-            return reference_scores(game, compiled, settings.evaluation_episodes)
+            return reference_scores(game, compiled, settings.run.evaluation_episodes)
         except InputError:
             return None
 
@@ -376,7 +376,7 @@ class Run:
         except LOAD_ERRORS as error:
             raise InputError(f"{checkpoint}: not the checkpoint of this run: {error}") from error
         trainer.rows = [row for row in rows if int(row["round"]) <= done]
-        check_rounds(self.folder / ROWS, trainer.rows, done, trainer.settings.replicas)
+        check_rounds(self.folder / ROWS, trainer.rows, done, trainer.settings.run.replicas)
         # the process may have been killed between the checkpoint and what is computed from it
         storage.replace_files(self.folder, _computed_files(trainer))
 
@@ -453,7 +453,7 @@ def _resampled_means(scores: Sequence[float], generator: np.random.Generator) ->
 
 def _computed_files(trainer: Trainable) -> dict[str, bytes]:
     """Return the files computed from the trainer and its rows: metrics, weights, words."""
-    rounds = rounds_of(trainer.rows, trainer.settings.episodes_per_round)
+    rounds = rounds_of(trainer.rows, trainer.settings.run.episodes_per_round)
     lines = (json.dumps(each.as_json(), ensure_ascii=False) for each in rounds)
     metrics = "".join(f"{line}\n" for line in lines)
     return {METRICS: metrics.encode(), **trainer.agent_files()}

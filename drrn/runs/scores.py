@@ -103,7 +103,7 @@ def _value(column: str, cell: str) -> Any:
 def evaluation_rows(evaluations: Sequence[Evaluation], settings: Settings) -> list[Row]:
     """Return one row for each replica: every policy's scores, and the share of each ending."""
     rows = []
-    for replica, seed in enumerate(settings.seeds):
+    for replica, seed in enumerate(settings.run.seeds):
         row: dict[str, Any] = {"replica": replica, "seed": seed}
         for evaluation in evaluations:
             if evaluation.replica != replica:
@@ -241,7 +241,7 @@ def compiled_or_none(
 
     `progress` is called with the number of states visited so far.
     """
-    if settings.no_compile or not can_be_compiled(game):
+    if settings.run.no_compile or not can_be_compiled(game):
         return None
     try:
         return compile_game(game, limit=MOST_STATES, progress=progress)

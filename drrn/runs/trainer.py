@@ -26,7 +26,7 @@ from drrn.learning.reward_scale import RewardScale, in_units
 from drrn.models import build_model
 from drrn.playing.evaluation import evaluate
 from drrn.playing.menu_rollouts import compiled_rollouts
-from drrn.playing.policies import EpsilonGreedy, Greedy, QPolicy, Softmax
+from drrn.playing.policies import QPolicy, Softmax
 from drrn.playing.pool import lanes_of
 from drrn.playing.rollouts import Rollout, Rollouts
 from drrn.playing.stepped_rollouts import Seat, SteppedRollouts
@@ -103,29 +103,33 @@ class Trainer:
 
     def _build(self, progress: Callable[[int], None] | None) -> None:
         settings = self.settings
-        self.played = with_history(self.game, settings.history)  # what the model sees
+        self.played = with_history(self.game, settings.run.history)  # what the model sees
         self.compiled = compiled_or_none(self.played, settings, progress)
-        self.grows = self.compiled is None or settings.grow  # the vocabulary grows during play
-        keep_texts = "sentence" in settings.encoders
-        self.store = Store.of_words(shared=settings.shared, keep_texts=keep_texts)
+        self.grows = self.compiled is None or settings.run.grow  # the vocabulary grows during play
+        keep_texts = "sentence" in settings.model.encoders
+        self.store = Store.of_words(shared=settings.model.shared, keep_texts=keep_texts)
         shape = shape_of(settings, self._read_compiled_texts())
         check_memory(settings, self.store)
-        self.model = build_model(settings.model, shape, self.store, settings.seeds, self.device)
+        self.model = build_model(
+            settings.model.name, shape, self.store, settings.run.seeds, self.device
+        )
         states = np.arange(len(self.store.states))
         actions = np.arange(len(self.store.actions))
-        for replica in range(settings.replicas):
+        for replica in range(settings.run.replicas):
             self.model.meet(replica, states, actions)
         self.learner = build_learner(self.model, settings)
         self.divergence = Divergence(settings)
-        optimistic = settings.exploration == "optimism"
+        optimistic = settings.exploration.name == "optimism"
         self.explorer = Optimism(settings, self.store) if optimistic else None
-        self.scale = RewardScale(settings.replicas) if settings.alpha_relative else None
+        self.scale = (
+            RewardScale(settings.run.replicas) if settings.exploration.alpha_relative else None
+        )
         self.rollouts = self._build_rollouts()
 
     def _read_compiled_texts(self) -> int:
         """Read every page of a compiled game; return the largest number of actions on a page."""
         if self.compiled is None:
-            return self.settings.most_actions or DEFAULT_ACTIONS
+            return self.settings.model.most_actions or DEFAULT_ACTIONS
         if not self.grows:
             for text in self.compiled.texts:
                 self.store.states.id(text)
@@ -137,16 +141,16 @@ class Trainer:
         """Play the compiled game if its words are known; otherwise step the game."""
         if self.compiled is None or self.grows:
             return self.stepped
-        workers = self.settings.workers
-        if workers > 1 and self.settings.form != "online":
+        workers = self.settings.run.workers
+        if workers > 1 and self.settings.run.form != "online":
             log.warning("%s is compiled, so %d workers have no effect", self.game.name, workers)
         return compiled_rollouts(self.compiled, self.model)
 
     @cached_property
     def stepped(self) -> SteppedRollouts:
         """Rollouts that step the game; the online form steps a compiled game, too."""
-        spec = replace(self.spec, history=self.settings.history) if self.spec else None
-        lanes = lanes_of(self.played, spec, self.settings.workers)
+        spec = replace(self.spec, history=self.settings.run.history) if self.spec else None
+        lanes = lanes_of(self.played, spec, self.settings.run.workers)
         return SteppedRollouts(self.played, self.model, lanes)
 
     def train(self) -> Iterator[Round]:
@@ -156,7 +160,7 @@ class Trainer:
                 "the last round was interrupted while it learned, so part of it is learned twice; "
                 "for the numbers of an uninterrupted run, use drrn.resume"
             )
-        while self.round < self.settings.rounds:
+        while self.round < self.settings.run.rounds:
             with torch_threads(self.threads):
                 finished = self._train_round(self.round + 1)
             yield finished
@@ -205,8 +209,8 @@ class Trainer:
         if config["game"]["sha256"] != fingerprint_of(game):
             raise InputError(f"{folder}: the game has changed since the run began; start a new run")
         check_vectors(run.folder, config)
-        before = Settings(**config["settings"])
-        settings = replace(before, **(changes or {}))
+        before = Settings.from_flat(config["settings"])
+        settings = before.replace(**(changes or {}))
         options["recipe"] = config.get("recipe")
         trainer = cls(game, settings, spec=spec if by_name else None, **options)
         run.restore(trainer)
@@ -232,12 +236,12 @@ class Trainer:
 
     def config(self) -> dict[str, Any]:
         """Return the contents of config.json."""
-        vectors = self.model.vectors
+        vectors = self.model.shape.vectors
         return config_of(
             self.game,
             self.spec,
             self.settings,
-            recipe=self.recipe,
+            recipe_name=self.recipe,
             folder=self.home,
             most_actions=self.model.shape.most_actions,
             vectors=vectors.words.digest if vectors else None,
@@ -285,8 +289,8 @@ class Trainer:
         self.learner.forget()  # drops what an interrupted round left
         if self.explorer:
             self.explorer.begin(number)
-        self.is_torn = self.settings.form == "online"
-        if self.settings.form == "online":
+        self.is_torn = self.settings.run.form == "online"
+        if self.settings.run.form == "online":
             transitions = self._play_online(self._policy(number), play, learn)
         else:
             self._play(number, play)
@@ -300,9 +304,11 @@ class Trainer:
         self.divergence.check(self.model.state(), number)
         if number == 1:
             warn_about_missing_words(self.game.name, self.store, settings)
-        episodes = settings.evaluation_episodes
-        seeds = settings.seeds
-        evaluations = evaluate(self.rollouts, POLICIES, settings.alpha, episodes, seeds, number)
+        episodes = settings.run.evaluation_episodes
+        seeds = settings.run.seeds
+        evaluations = evaluate(
+            self.rollouts, POLICIES, settings.exploration.alpha, episodes, seeds, number
+        )
         self.learner.forget()
         self._drop_texts()
         self.round = number
@@ -312,11 +318,11 @@ class Trainer:
 
     def _play(self, number: int, generators: Generators) -> None:
         """Play the episodes of a round; an explorer plans again every `replan` episodes."""
-        remaining = self.settings.episodes_per_round
+        remaining = self.settings.run.episodes_per_round
         policy = self._policy(number)
         explorer = self.explorer if policy is self.explorer else None
         while remaining:
-            count = min(remaining, self.settings.replan) if explorer else remaining
+            count = min(remaining, self.settings.exploration.replan) if explorer else remaining
             rollouts = self.rollouts.play(count, policy, generators, learn=True)
             for replica, rollout in enumerate(rollouts):
                 experience = self._scaled(replica, rollout)
@@ -333,15 +339,12 @@ class Trainer:
 
     def _policy(self, number: int) -> QPolicy:
         """Return how actions are chosen while learning, in a round."""
-        settings = self.settings
-        if self.explorer and settings.explores_at(number):
+        if self.explorer and self.settings.explores_at(number):
             return self.explorer
-        if settings.exploration == "epsilon":
-            return EpsilonGreedy(settings.epsilon)
-        return Greedy() if settings.exploration == "greedy" else Softmax(settings.alpha_at(number))
+        return Softmax(self.settings.alpha_at(number))
 
     def _generators(self, purpose: int, number: int) -> list[np.random.Generator]:
-        return [np.random.default_rng([seed, purpose, number]) for seed in self.settings.seeds]
+        return [np.random.default_rng([seed, purpose, number]) for seed in self.settings.run.seeds]
 
     def _drop_texts(self) -> None:
         """Drop texts that nothing is learned from, so that memory stays bounded.
@@ -366,11 +369,11 @@ class Trainer:
 
     def _play_online(self, policy: QPolicy, play: Generators, learn: Generators) -> int:
         """Play a round, each replica one episode after the other; return the transitions learned."""
-        replicas = self.settings.replicas
+        replicas = self.settings.run.replicas
         self._check_copies(replicas)
         rollouts = self.stepped
         transitions = 0
-        remaining = [self.settings.episodes_per_round] * replicas
+        remaining = [self.settings.run.episodes_per_round] * replicas
         seats: list[Seat | None] = [None] * replicas
         while True:
             for r, generator in enumerate(play):
@@ -404,7 +407,7 @@ class Trainer:
         """Pass on the transitions that the last step completed: n rewards, or the end."""
         trajectory = seat.trajectory
         steps = len(trajectory.taken)
-        n = self.settings.n_steps
+        n = self.settings.learner.n_steps
         complete = range(max(steps - n, 0), steps if trajectory.over else max(steps - n + 1, 0))
         if complete:
             experience: Experience = Moments([(trajectory, t) for t in complete])
@@ -416,7 +419,7 @@ class Trainer:
 
 def _check_rounds(folder: Path, before: Settings, trainer: Trainer) -> None:
     """Refuse fewer rounds than are done; warn if the new number changes past schedules."""
-    rounds = trainer.settings.rounds
+    rounds = trainer.settings.run.rounds
     done = trainer.round
     if rounds < done:
         raise InputError(f"{folder}: the run has {done} rounds; resume it with more, not {rounds}")
@@ -425,7 +428,7 @@ def _check_rounds(folder: Path, before: Settings, trainer: Trainer) -> None:
             "%s: the run was started with %d rounds, which determine %s; the results will differ "
             "from those of a run that is started with %d rounds",
             folder,
-            before.rounds,
+            before.run.rounds,
             ", ".join(names),
             rounds,
         )
@@ -433,7 +436,11 @@ def _check_rounds(folder: Path, before: Settings, trainer: Trainer) -> None:
 
 def rescheduled(before: Settings, after: Settings, done: int) -> list[str]:
     """Return the settings whose schedule differs in a finished round."""
-    schedules = {"alpha_start": "alpha_at", "rate_end": "rate_at", "optimism_share": "explores_at"}
+    schedules = {
+        "alpha_start": "alpha_at",
+        "rate_end": "learning_rate_at",
+        "optimism_share": "explores_at",
+    }
     rounds = range(1, done + 1)
     return [
         name

@@ -21,13 +21,13 @@ from typing import Any
 from drrn.errors import InputError
 from drrn.game.make import GameSpec
 from drrn.processes import locked
-from drrn.recipes import recipe_name
 from drrn.runs.run import Run
 from drrn.runs.scores import reference_scores
 from drrn.runs.trainer import Trainer
 from drrn.serve.embeddings import EmbeddingLog
 from drrn.serve.run_files import RunFiles
 from drrn.serve.setting_form import settings_of_form
+from drrn.settings import recipe_name
 
 LOOKED_EVERY = 0.3  # seconds: whether the run is to stop
 
@@ -58,16 +58,16 @@ def train_apart(runs: str, id_: str, what: str, rounds: str | None = None) -> in
 def _learn(files: RunFiles, what: str, changes: dict[str, Any]) -> None:
     with _new_run(files) if what == "begin" else _resumed_run(files, changes) as (trainer, run):
         scores = reference_scores(
-            trainer.game, trainer.compiled, trainer.settings.evaluation_episodes
+            trainer.game, trainer.compiled, trainer.settings.run.evaluation_episodes
         )
         files.write_json(files.reference, asdict(scores))
         print(
-            f"{trainer.settings.replicas} replicas; random play {scores.random:.2f}, best {scores.best}",
+            f"{trainer.settings.run.replicas} replicas; random play {scores.random:.2f}, best {scores.best}",
             flush=True,
         )
         embeddings = EmbeddingLog(files, trainer)
         for finished in run.train(trainer, lambda done: _keep_embeddings(embeddings, done.number)):
-            print(f"round {finished.number} of {trainer.settings.rounds}", flush=True)
+            print(f"round {finished.number} of {trainer.settings.run.rounds}", flush=True)
         run.write_card()
 
 
