@@ -178,7 +178,7 @@ def test_help_names_the_choices_and_what_is_off(capsys):
         (["train", "long-watch", "--threads", "100000000"], "threads is 100000000"),
         (
             ["train", "long-watch", "--shared", "--interaction", "network", "--action-hidden", "7"],
-            "one size",
+            "leave out action_hidden",
         ),
         (["train", "long-watch", "--resume", "nowhere"], "keeps its game; leave out long-watch"),
         (["train", "--resume", "nowhere", "--out", "x"], "leave out --out"),
