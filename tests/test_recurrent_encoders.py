@@ -7,8 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from drrn.learning.q_learning import QLearning, differentiable
-from drrn.learning.replay import Batches
+from drrn.learning.q_learning import Batches, QLearning, differentiable
 from drrn.models import Pages, pick
 from drrn.models.encoders import Leaves
 from drrn.models.encodings import EncodingCache

@@ -1,4 +1,4 @@
-"""Learners by name. A new built-in learner needs a class, an entry here and in `settings.LEARNERS`."""
+"""Learners by name; a new one also needs its name in `settings.LEARNERS`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEARNERS = {"q-learning": FastQLearning, "returns": FastReturnLearning}
 
 
 def build_learner(model: Model, settings: Settings) -> Learner:
-    """Return the learner that the settings name: built in, module:name, or a package's entry point."""
+    """Return the learner of the settings: built in, module:name, or a package's entry point."""
     name = settings.learner.name
     build: Callable[[Model, Settings], Learner] = registry.resolve("learner", name, LEARNERS)
     if not callable(build):

@@ -18,7 +18,7 @@ from drrn.text import Ids, ranges, room
 
 @dataclass(frozen=True, eq=False)
 class Menus:
-    """The menus of N pages: page i shows `actions[first[m] : first[m + 1]]`, with m = `which[i]`."""
+    """Menus of N pages: page i shows `actions[first[m] : first[m + 1]]`, with m = `which[i]`."""
 
     which: Ids  # [N]
     first: Ids  # [M + 1]

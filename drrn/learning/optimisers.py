@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -57,7 +58,7 @@ class Optimiser:
 
 
 class SGD(Optimiser):
-    """w ← w - η g; only words that occur are touched, and a replica without data has no gradient."""
+    """w ← w - η g; touches only words that occur. A replica without data has no gradient."""
 
     def move(self, dense: Dense, sparse: Sparse, active: Tensor) -> None:
         if dense:
@@ -108,7 +109,8 @@ class Adam(Optimiser):
             [self.slot(f"{name} t", g[:, :1, :1]) for name, (_, g) in full.items()],
         )
         for replica in active.nonzero().view(-1).tolist():  # each has its own count of steps
-            fused_adam(*([each[replica] for each in stack] for stack in stacks), self.learning_rate)
+            rows = [[each[replica] for each in stack] for stack in stacks]
+            fused_adam(self.learning_rate, *rows)
 
     def slot(self, name: str, like: Tensor) -> Tensor:
         """Return what is kept for a weight, zero at first, in the present shape of the weight.
@@ -145,15 +147,15 @@ Tensors = list[Tensor]
 
 
 def fused_adam(
-    weights: Tensors, gradients: Tensors, m: Tensors, v: Tensors, steps: Tensors, rate: float
+    rate: float, weights: Tensors, gradients: Tensors, m: Tensors, v: Tensors, steps: Tensors
 ) -> None:
     """Take one step of Adam for all weights, in PyTorch's fused operation."""
     torch._foreach_add_(steps, 1)
     constants = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0}
-    options = {**constants, "amsgrad": False, "maximize": False}
+    options: dict[str, Any] = {**constants, "amsgrad": False, "maximize": False}
     torch._fused_adam_(weights, gradients, m, v, [], steps, lr=rate, **options)
 
 
 def _all_on(on: Tensor) -> bool:
-    """Return whether every replica takes part; False on a GPU, which would have to be waited for."""
+    """Return whether all replicas take part; False on a GPU, to avoid waiting for it."""
     return on.device.type == "cpu" and bool(on.all())

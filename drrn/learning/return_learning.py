@@ -253,4 +253,4 @@ def draw_pairs(
     weights = np.where(memory.counts > 0, memory.counts.astype(np.float64) ** power, 0.0)
     ends = np.cumsum(weights)
     pairs = np.searchsorted(ends, generator.random(shape) * ends[-1], side="right")
-    return np.minimum(pairs, len(ends) - 1)
+    return np.asarray(np.minimum(pairs, len(ends) - 1))

@@ -16,10 +16,9 @@ from drrn.compiled.game import Compiled
 from drrn.compiled.lockstep import Played
 from drrn.errors import InputError
 from drrn.game.episodes import Episode
-from drrn.learning.menus import Menus, groups_by_width
-from drrn.learning.experience import Transitions
 from drrn.learning.equations import last_steps
 from drrn.learning.experience import Steps
+from drrn.learning.menus import Menus, groups_by_width
 from drrn.models import Model, Pages
 from drrn.playing.policies import QPolicy
 from drrn.playing.rollouts import Rollout
@@ -119,9 +118,6 @@ class GraphRollout:
 
     def steps(self) -> Steps:
         raise NotImplementedError
-
-    def transitions(self, discount: float, n_steps: int) -> Transitions:
-        return self.steps().transitions(discount, n_steps)
 
 
 @dataclass(frozen=True)

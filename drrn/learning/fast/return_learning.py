@@ -58,8 +58,9 @@ class Tower:
         self.matrix = encoder.weight if isinstance(encoder, MeanOfVectors) else None
         # If vectors are read, all texts are selected: the gradient of their matrix is a sum over
         # texts, whose rounding must not depend on the selection.
-        everything = ids is None or self.matrix
-        self.selected = np.arange(len(texts)) if everything else np.unique(ids)
+        if ids is None or self.matrix:
+            ids = np.arange(len(texts))
+        self.selected = np.unique(ids)
         self.texts = len(self.selected)
         self.index = np.full(len(texts), -1, np.int64)  # of each text among the selected
         self.index[self.selected] = np.arange(self.texts)
@@ -229,7 +230,7 @@ class FusedAdam:
     def move(self, gradients: Gradients) -> None:
         weights = list(self.weights.values())
         ordered = [gradients[name] for name in self.weights]
-        fused_adam(weights, ordered, self.m, self.v, self.steps, self.adam.learning_rate)
+        fused_adam(self.adam.learning_rate, weights, ordered, self.m, self.v, self.steps)
 
     def settle(self) -> None:
         """Store the number of steps in the optimiser."""
