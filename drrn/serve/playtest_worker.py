@@ -183,7 +183,7 @@ class PlayTestWorker:
 
     @cached_property
     def game(self) -> Any:
-        """The story as `drrn test` opens it: actions in their order, unsupported macros left out."""
+        """The story as `drrn test` opens it: actions in order, without unsupported macros."""
         try:
             return replace(self.spec, shuffle=False, lenient=True).open()
         except InputError:  # a game without these options

@@ -487,9 +487,8 @@ async def list_scores(request: Request) -> Response:
     services = services_of(request)
     id_ = request.query_params.get("game")
     rows = await asyncio.to_thread(scores.read, scores.scores_file())
-    if id_ is None:
-        names = sorted({row.game for row in rows})
-    else:
+    names = sorted({row.game for row in rows})
+    if id_ is not None:
         names = [services.library[id_].name]
     entries = {entry.name: entry for entry in reversed(list(services.library))}
     games = [_averages(rows, name, entries.get(name)) for name in names]

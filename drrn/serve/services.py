@@ -42,6 +42,18 @@ Event = tuple[str, Any]  # name and data
 Poll = Callable[[], tuple[list[Event], bool]]  # new events, and whether they are the last
 
 
+NO_PAGE: Page = {
+    "text": "",
+    "actions": [],
+    "reward": 0.0,
+    "total": 0.0,
+    "ended": False,
+    "stopped": False,
+    "ending": None,
+    "title": "",
+}
+
+
 class AsyncService:
     """A `Service` for the event loop, started with the first question and restarted if it died.
 
@@ -187,7 +199,7 @@ class Session:
     choices: list[int] = field(default_factory=list)
     by: list[str] = field(default_factory=list)  # who took each step: person or agent
     past: list[PastPage] = field(default_factory=list)  # the last pages, up to MAX_HISTORY
-    page: Page = field(default_factory=Page)  # type: ignore[assignment]
+    page: Page = field(default_factory=lambda: NO_PAGE)
     undone: int = 0
     recorded: bool = False
     used: float = field(default_factory=time.monotonic)
