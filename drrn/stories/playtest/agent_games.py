@@ -7,22 +7,21 @@ on the way counts for the coverage as all other games do.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
 from drrn.game.episodes import rest_of_episode
 from drrn.game.optional import is_stopped, step_limit_of, training_of
-from drrn.recipes import recipe
-from drrn.settings import Settings
+from drrn.settings import Settings, recipe
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.sampled_games import RandomTally
 from drrn.stories.playtest.sightings import Arrival, EndingKey, Sightings, arrival_of
 
 if TYPE_CHECKING:
     from drrn.runs.agent import Agent
-    from drrn.runs.train import Trainer
+    from drrn.runs.trainer import Trainer
 
 LEARNING = 0.7  # the part of the agent's time in which it learns
 MOST_PLAYED = 200
@@ -104,20 +103,20 @@ def agent_play(game: Game, sightings: Sightings, seconds: float) -> AgentPlay | 
     """Let an agent learn and then play, for so many seconds; None where it came to play no game."""
     import torch
 
-    from drrn.runs.train import Trainer, threads_of_torch
+    from drrn.runs.trainer import Trainer, torch_threads
 
     watched = WatchedGame(game, sightings)
     begun = time.monotonic()
     until = begun + seconds
     watched.until = begun + LEARNING * seconds
-    chosen = recipe(paper=False, suiting=training_of(game))
+    chosen = recipe(paper=False, recommended=training_of(game))
     try:
-        settings = replace(Settings(), **{**chosen, **SMALL})
+        settings = Settings.from_flat({**chosen, **SMALL})
         trainer = Trainer(watched, settings, torch.device("cpu"))
         _learn(trainer)
         learned_from = watched.begun
         watched.until = until
-        with threads_of_torch(1):
+        with torch_threads(1):
             tally = _played(watched, trainer.agent)
     except (
         InputError
