@@ -1,10 +1,10 @@
 """Boxes of a map, and the layers and bands in which they are placed.
 
-A page is a box with a row for each link; pages of which each leads to the next alone share a box; an
-ending is a box. Boxes are assigned to layers (the first step of Sugiyama's method), and the layers
-are wrapped into bands, as words are wrapped into lines. Inside a strongly connected component, links
-away from the start lead forward and all others back. A link is drawn as a line if its ends are near
-each other; otherwise its row names the target.
+A page is a box with a row for each link; pages of which each leads to the next alone share a box;
+an ending is a box. Boxes are assigned to layers (the first step of Sugiyama's method), and layers
+are wrapped into bands, as words are wrapped into lines. Inside a strongly connected component,
+links away from the start lead forward and all others back. A link is drawn as a line if its ends
+are near each other; otherwise its row names the target.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The layout of a map: the position of each box and the curve of each line.
 
-Boxes form columns, one per layer. Lines bend only in the channels between columns and cross a column
-straight, at the height of a dummy vertex, so no line passes behind a box. Bands of columns are placed
-below each other; lines from one band to the next run around the margins.
+Boxes form columns, one per layer. Lines bend only in the channels between columns and cross a
+column straight, at the height of a dummy vertex, so no line passes behind a box. Bands of columns
+are placed below each other; lines from one band to the next run around the margins.
 """
 
 from __future__ import annotations

@@ -274,24 +274,24 @@ def _legend(story: StoryMap, layout: Layout, width: float) -> tuple[list[str], f
 def _legend_signs(story: StoryMap, layout: Layout) -> Iterator[tuple[str, str]]:
     """Yield the signs that the map uses, with their meanings."""
     yield "page", f"a {story.noun} with its links"
-    yield "start", "where the story begins"
+    yield "start", "the start of the story"
     rewards = sorted({reward for reward in story.reward if reward is not None})
     if any(rewards):
         span = f", from {rewards[0]:g} to {rewards[-1]:g}" if len(rewards) > 1 else ""
-        meaning = f"an ending, its colour by what it pays{span}, and its share of random games"
+        meaning = f"an ending, coloured by reward{span}, with its share of random games"
         yield "ending", meaning
     elif rewards:
-        yield "unpaid", "an ending and its share of random games"
+        yield "unpaid", "an ending with its share of random games"
     if any(story.trap):
-        yield "trap", "no ending can be reached from here, or not always"
-    yield "on", "the wider, the more often random play goes there"
+        yield "trap", "no ending can be reached from here, or not in every case"
+    yield "on", "the wider, the more often random play takes it"
     if any(line.back for line in layout.lines):
         yield "back", "leads back"
     references = [
         node == target for (node, _), targets in layout.references.items() for target in targets
     ]
     if not all(references):
-        yield "chip", "leads back, or on, to the page named"
+        yield "chip", "leads back (↩) or forward (→) to the page named"
     if any(references):
         yield "again", "leads to the same page"
 
