@@ -52,13 +52,12 @@ def test_from_the_water_half_of_random_play_finds_the_island_at_once(fork):
 
 @pytest.mark.parametrize("name", ["long-watch", "home-world"])
 def test_places_are_numbered_as_the_map_numbers_them(name):
-    game = make(name)
-    compiled = compile_game(game)
-    places, drawn = SolvedMap(compiled), story_map(compiled)
+    compiled = compile_game(make(name))
+    drawing = story_map(compiled)
     for state in range(0, len(compiled), 7):
         if not compiled.ended[state]:
-            assert drawn.labels[places.page_of[state]] == compiled.place_of(state)
-    assert len(set(places.page_of.tolist())) == len(drawn.labels)
+            assert drawing.labels[drawing.node_of_state[state]] == compiled.place_of(state)
+    assert len(set(drawing.node_of_state.tolist())) == len(drawing.labels)
 
 
 def test_a_map_of_what_was_seen_has_places_too(fork):

@@ -32,7 +32,6 @@ from drrn.serve.http import Access, Guard, RequestError, error_response, local_a
 from drrn.serve.library import GameEntry, Library, given_entry
 from drrn.serve.routes import ROUTES
 from drrn.serve.services import Services, services_of
-from drrn.stories.map.style import MAP_STYLE
 from drrn.version import __version__
 
 # Faults of a form are part of the response.
@@ -59,7 +58,6 @@ def application(services: Services, access: Access) -> Starlette:
     routes = [
         Route("/", front_page, methods=["GET"]),
         Route("/favicon.ico", favicon, methods=["GET"]),
-        Route("/static/map.css", map_style, methods=["GET"]),
         Mount("/static", StaticFiles(directory=FILES)),
         *ROUTES,
     ]
@@ -77,10 +75,6 @@ def application(services: Services, access: Access) -> Starlette:
 async def front_page(request: Request) -> Response:
     shared = services_of(request).shared
     return HTMLResponse(rendered("serve.html", version=__version__, shared=shared))
-
-
-async def map_style(_: Request) -> Response:
-    return Response(MAP_STYLE, media_type="text/css")
 
 
 async def favicon(_: Request) -> Response:

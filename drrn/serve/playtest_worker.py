@@ -101,7 +101,7 @@ class MapPayload(TypedDict):
 
     noun: str  # passage or page
     pages: list[MapPage]
-    seen_only: bool
+    partial: bool
 
 
 class Neighbour(TypedDict):
@@ -262,16 +262,6 @@ class SolvedMap:
         return story_map(self.compiled)
 
     @cached_property
-    def page_of(self) -> Ints:
-        """The page of the map that each state belongs to."""
-        c = self.compiled
-        named = np.array([passage != "" for passage in c.passages])[c.passage]
-        group = np.where(c.ended, -1, np.where(named, c.passage, len(c.passages) + c.text))
-        numbers: dict[tuple[int, int], int] = {}
-        keys = zip(group.tolist(), c.ending_at.tolist(), strict=True)
-        return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.intp)
-
-    @cached_property
     def _random_play(self) -> Floats:
         return uniform(self.compiled)
 
@@ -292,7 +282,7 @@ class SolvedMap:
         if not 0 <= number < len(self.drawing.labels):
             raise InputError("There is no such page on the map.")
         c = self.compiled
-        states = np.flatnonzero(self.page_of == number)
+        states = np.flatnonzero(self.drawing.node_of_state == number)
         visits = self._visits[states]
         weight = np.full(len(states), 1 / len(states))
         if visits.sum() > 0:
@@ -364,16 +354,16 @@ def map_payload(drawing: StoryMap) -> MapPayload:
         }
         for i, label in enumerate(drawing.labels)
     ]
-    return {"noun": drawing.noun, "pages": pages, "seen_only": drawing.seen_only}
+    return {"noun": drawing.noun, "pages": pages, "partial": drawing.partial}
 
 
 def _neighbours(drawing: StoryMap, number: int, end: int) -> list[Neighbour]:
     """Return the other ends of the links that start (0) or end (1) at a page, most used first."""
-    links = [link for link in drawing.ways if link[end] == number]
-    links.sort(key=lambda link: -drawing.ways[link])
+    links = [link for link in drawing.edges if link[end] == number]
+    links.sort(key=lambda link: -drawing.edges[link])
     neighbours: list[Neighbour] = []
     for link in links:
-        words = drawing.words.get(link, {})
+        words = drawing.actions.get(link, {})
         actions = sorted(words, key=lambda action: -words[action])[:MAX_ACTIONS]
         other = link[1 - end]
         neighbours.append({"page": other, "label": drawing.labels[other], "actions": actions})
@@ -391,8 +381,8 @@ def seen_pages(drawing: StoryMap, sightings: Sightings) -> list[PageDetails]:
         paths.setdefault(page.ending or page.passage or page.path.comes_to, page.path)
     pages: list[PageDetails] = []
     for number, path in enumerate(paths.values()):
-        links = [link for link in drawing.ways if link[0] == number]
-        actions = [action for link in links for action in drawing.words.get(link, ())]
+        links = [link for link in drawing.edges if link[0] == number]
+        actions = [action for link in links for action in drawing.actions.get(link, ())]
         pages.append(
             {
                 "page": number,

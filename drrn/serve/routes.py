@@ -459,7 +459,7 @@ async def run_events(request: Request) -> Response:
         rounds = data["round"]
         status = data["status"]
         if status in ENDED:
-            events.append(("done", runs.as_json(run)))
+            events.append(("done", data))  # now with the reference scores
         return events, status in ENDED
 
     return services.event_stream(poll)
