@@ -136,7 +136,7 @@ class Watching:
     def _page(self, observation: Observation) -> None:
         """The page, and what the agent thinks of each action before it takes one."""
         self.view.text(observation)
-        seen = self.player.history.told(observation.text) in self.player.shown
+        seen = self.player.history.prepend_to(observation.text) in self.player.shown
         q, shares = self.player.thinks(observation, seen=seen)
         places = list(range(len(q)))
         if len(places) > LONG_MENU:

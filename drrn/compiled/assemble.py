@@ -1,8 +1,8 @@
 """From the states of a search to a compiled game: number the pages, merge bisimilar states.
 
-Bisimulation: each state has a hash of what it shows. Each round mixes in the hashes of the states that
-its actions lead to, with their probabilities, until the number of distinct hashes stops growing. States
-with equal hashes (64 bits) behave the same and become one state.
+Bisimulation: each state has a hash of what it shows. Each round mixes in the hashes of the states
+that its actions lead to, with their probabilities, until the number of distinct hashes stops
+growing. States with equal hashes (64 bits) behave the same and become one state.
 """
 
 from __future__ import annotations

@@ -25,8 +25,10 @@ from drrn.game.optional import fingerprint_of, step_limit_of, title_of
 
 Array = np.ndarray[Any, Any]
 
-UNREADABLE = (OSError, EOFError, LookupError, TypeError, ValueError, AttributeError)
-UNREADABLE += (NotImplementedError, zipfile.BadZipFile, zlib.error)
+UNREADABLE = (
+    *(OSError, EOFError, LookupError, TypeError, ValueError, AttributeError),
+    *(NotImplementedError, zipfile.BadZipFile, zlib.error),
+)
 CODE = ("game", "compiled", "stories", "worlds", "suites")  # packages that results depend on
 REFUSED = ".refused.json"  # suffix of the file that records a failed search
 TABLES = "tables"  # everything that is not an array, as JSON

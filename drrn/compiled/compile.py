@@ -38,7 +38,7 @@ def compile_game(
         memory: Largest size in MB (approximate).
         progress: Called with the number of states found so far.
         cache: A folder for compiled games, True for the default one, False for none. A game
-            without a fingerprint is never cached, since changes to it could not be detected.
+            without a fingerprint is not cached, since changes to it could not be detected.
 
     Raises:
         InputError: The game cannot be compiled; the message says why.
@@ -56,7 +56,9 @@ def compile_game(
         return game
     if not isinstance(game, (Enumerable, Searchable)):
         methods = {"opening": "()", "outcomes": "(state, index)", "look": "(state)"}
-        missing = [name + arguments for name, arguments in methods.items() if not hasattr(game, name)]
+        missing = [
+            name + arguments for name, arguments in methods.items() if not hasattr(game, name)
+        ]
         raise refusal(
             game,
             f"it does not list its outcomes: {type(game).__name__} lacks {', '.join(missing)} "

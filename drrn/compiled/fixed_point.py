@@ -1,8 +1,9 @@
-"""The fixed point of Q-learning on a compiled game, for a player that sees texts, not hidden variables.
+"""The fixed point of Q-learning on a compiled game, for a player that sees only texts.
 
-Each pair of text and action has a separate Q, so there is no error from generalisation, and no noise
-from sampling: every Q is the mean of its targets over the states that softmax play visits. A learner
-from samples need not converge to it, since it stops learning about pairs that it no longer visits.
+Each pair of text and action has a separate Q, so there is no error from generalisation, and no
+noise from sampling: every Q is the mean of its targets over the states that softmax play visits. A
+learner from samples need not converge to it, since it stops learning about pairs that it no longer
+visits.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ def fixed_point(
         # expected number of times that each slot is taken; none after the last step
         visits = Chain(graph, policy).visits(max_steps - 1)[graph.slot_state] * policy
         weight = totals(pair, visits, len(pairs))
-        targets = totals(pair, visits * _targets(graph, q[pair], policy, discount, n_steps), len(pairs))
+        targets = totals(
+            pair, visits * _targets(graph, q[pair], policy, discount, n_steps), len(pairs)
+        )
         means = np.divide(targets, weight, out=q.copy(), where=weight > 0)
         if np.abs(means - q).max() <= TOLERANCE:
             return FixedPoint(policy_score(graph, policy, max_steps).final_reward, q[pair])

@@ -97,10 +97,10 @@ class States:
 class StateGraph:
     """All states of a game, and the outcomes of their actions, as arrays.
 
-    An action of a state is a slot; its possible outcomes are a row; row 0 is the opening. An array
-    named `…first` delimits the arrays after it: the entries of i are first[i] to first[i + 1]. A page
-    is what a player sees: a text and its actions. All states of a page list its actions in the same
-    order.
+    An action of a state is a slot; its possible outcomes are a row; row 0 is the opening. An
+    array named `…first` delimits the arrays after it: the entries of i are first[i] to
+    first[i + 1]. A page is what a player sees: a text and its actions. All states of a page list
+    its actions in the same order.
     """
 
     name: str
@@ -168,7 +168,7 @@ class StateGraph:
 
     @cached_property
     def slot_groups(self) -> tuple[Ints, Ints, Ints] | None:
-        """Slots of a state with the same row, grouped: the group of each slot; state and row of each.
+        """Groups of slots with the same state and row: (group of slots, states, rows).
 
         None unless there are less than half as many groups as slots. In parser games most commands
         do the same.
@@ -195,7 +195,7 @@ class StateGraph:
         return slice(int(self.row_first[row]), int(self.row_first[row + 1]))
 
     def label(self, state: int) -> str:
-        """Return the passage of a state, or the first words of its text if there are no passages."""
+        """Return the passage of a state, or the first words of its text if it has none."""
         return self.passages[self.passage[state]] or first_words(self.texts[self.text[state]])
 
     def by_state(self, of_page_action: NDArray[Any]) -> NDArray[Any]:

@@ -1,7 +1,7 @@
 """Linear equations x = first + A·x, as the series first + A·first + A²·first + …
 
-Most such series converge quickly. Where loops are hardly ever left they do not; then the equations are
-solved directly, one strongly connected component after another, in topological order.
+Most such series converge quickly. Where loops are hardly ever left they do not; then the equations
+are solved directly, one strongly connected component after another, in topological order.
 """
 
 from __future__ import annotations
@@ -138,9 +138,9 @@ def solve_without_subtraction(
         before = slice(0, k)
         out[k] = leaving[k] + steps[k, before].sum()
         share = steps[before, k] / out[k]
-        onward = steps[k, before] / out[k]
+        reach = steps[k, before] / out[k]
         leaving[before] += share * leaving[k]
-        first[before] += (share if backwards else onward) * first[k]
+        first[before] += (share if backwards else reach) * first[k]
         steps[before, before] += np.outer(share, steps[k, before])
     solution = np.zeros(len(first))
     for k in range(len(first)):

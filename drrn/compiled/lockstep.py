@@ -1,7 +1,7 @@
 """Many episodes of a compiled game at once: each step moves all of them by a few array look-ups.
 
-A lane plays one episode after another. Every episode that starts is played to its ending or to the step
-limit, so that short episodes are not over-represented.
+A lane plays one episode after another. Every episode that starts is played to its ending or to the
+step limit, so that short episodes are not over-represented.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The best memoryless policy: one that sees the page, not the history or the hidden variables.
 
-Finding it is a partially observed problem, so this is a search: its result is a lower bound; the best
-policy with full knowledge is an upper bound. Hill climbing: each page takes the action that is best on
-average over the states behind it, if that is an improvement. Policies are mixed with random play at
-first, with a decreasing share.
+Finding it is a partially observed problem, so this is a search: its result is a lower bound; the
+best policy with full knowledge is an upper bound. Hill climbing: each page takes the action that
+is best on average over the states behind it, if that is an improvement. Policies are mixed with
+random play at first, with a decreasing share.
 """
 
 from __future__ import annotations

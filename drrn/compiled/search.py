@@ -1,4 +1,4 @@
-"""Breadth-first search of the states that a game's listed outcomes reach (see `game.enumerable`)."""
+"""Breadth-first search of the states that a game's listed outcomes reach."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ class _BreadthFirst:
         for count, outcome in enumerate(outcomes, 1):
             if not (isinstance(outcome, tuple) and len(outcome) == 2):
                 raise self._refusal(
-                    f"{what} has the outcome {outcome!r:.60}; it must be a pair (probability, state)"
+                    f"{what} has the outcome {outcome!r:.60}; "
+                    "it must be a pair (probability, state)"
                 )
             chance, state = outcome
             if not (isinstance(chance, Real) and 0 <= chance <= 1 + TOLERANCE):

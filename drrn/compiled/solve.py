@@ -1,7 +1,8 @@
-"""Exact solutions of a compiled game: the best policy by value iteration, and the score of any policy.
+"""Exact solutions of a compiled game: the best policy, and the score of any policy.
 
 In all functions, `discount` None means the final reward (what the ending pays; 0 for an endless
-episode), a number means the return at that discount. Episodes have no step limit unless it is given.
+episode), a number means the return at that discount. Episodes have no step limit unless it is
+given.
 """
 
 from __future__ import annotations
@@ -163,8 +164,8 @@ def one_slot(graph: StateGraph, slot: Ints) -> Floats:
 class _Choices:
     """The choices of each state during value iteration.
 
-    In a state of `stay`, play can continue for ever at no cost. From a state that is not `sound`, no
-    policy is certain to end or to stay, so that its value has no lower bound if steps cost something.
+    In a state of `stay`, play can continue for ever at no cost. From a state that is not `sound`,
+    no policy is certain to end or to stay; if steps cost something, its value has no lower bound.
     """
 
     def __init__(self, graph: StateGraph, pay: Floats, gamma: float) -> None:

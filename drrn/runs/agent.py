@@ -181,11 +181,11 @@ class Player:
 
     def __call__(self, observation: Observation) -> int:
         """The index of the action that it takes."""
-        text = self.history.told(observation.text)
+        text = self.history.prepend_to(observation.text)
         _, shares = self.thinks(observation, seen=text in self.shown)
         self.shown.add(text)
         chosen = int(draw_actions(shares[None], self.generator.random(1))[0])
-        self.history.took(observation.text, observation.actions[chosen])
+        self.history.add(observation.text, observation.actions[chosen])
         return chosen
 
     def act(self, text: str, actions: Sequence[str]) -> str:
@@ -199,7 +199,7 @@ class Player:
 
     def thinks(self, observation: Observation, *, seen: bool) -> tuple[Q, Probabilities]:
         """Q and probability of each action; `seen` says whether this episode has shown the page before."""
-        asked = self.agent.ask(self.history.told(observation.text), observation.actions)
+        asked = self.agent.ask(self.history.prepend_to(observation.text), observation.actions)
         scaled = asked * self.agent.scales  # α was chosen for the units that were learned in
         q, by = (each.mean(axis=0) if self.replica is None else each[self.replica] for each in (asked, scaled))
         page = Pages(np.zeros(1, np.int64), np.arange(len(q))[None])

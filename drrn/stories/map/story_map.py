@@ -101,7 +101,7 @@ def _words(compiled: Compiled, place: Any, visits: Any, places: int) -> dict[Way
 def _label(compiled: Compiled, state: int) -> str:
     """The passage or the ending's name; where a game has no such names, the first words of the text."""
     if not compiled.ended[state]:
-        return compiled.place_of(state)
+        return compiled.label(state)
     ending = compiled.endings[compiled.ending_at[state]]
     return first_words(ending.text) if ending.passage == THE_END and ending.text else ending.passage
 
