@@ -56,7 +56,7 @@ def test_places_are_numbered_as_the_map_numbers_them(name):
     drawing = story_map(compiled)
     for state in range(0, len(compiled), 7):
         if not compiled.ended[state]:
-            assert drawing.labels[drawing.node_of_state[state]] == compiled.place_of(state)
+            assert drawing.labels[drawing.node_of_state[state]] == compiled.label(state)
     assert len(set(drawing.node_of_state.tolist())) == len(drawing.labels)
 
 

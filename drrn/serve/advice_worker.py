@@ -99,8 +99,8 @@ class AdviceWorker:
         agent = self._agent(folder)
         history = PageHistory(agent.settings.run.history)
         for past_text, action in past:
-            history.took(past_text, action)
-        replicas = agent.ask(history.told(text), actions)  # [R, A]
+            history.add(past_text, action)
+        replicas = agent.ask(history.prepend_to(text), actions)  # [R, A]
         scaled = (replicas * agent.scales).mean(axis=0)  # α belongs to the units of learning
         page = Pages(np.zeros(1, np.int64), np.arange(len(actions))[None])
 
@@ -132,7 +132,7 @@ class AdviceWorker:
 
         def rate(pages: Sequence[Page]) -> Values:
             store = agent.model.store.scratch()
-            rows = [store.page(history.told(state), menu) for state, menu in pages]
+            rows = [store.page(history.prepend_to(state), menu) for state, menu in pages]
             all_q = agent.model.q(pages_of([rows] * len(agent.model.seeds)), store)
             q = all_q[:, :, : len(actions)].cpu().numpy() / agent.scales[:, :, None]
             mean: Values = q.mean(axis=0, dtype=np.float64)
