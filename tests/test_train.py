@@ -75,13 +75,7 @@ def test_an_agent_learns_to_row_to_the_island(fork, model):
 
 
 @pytest.mark.parametrize(
-    "extra",
-    [
-        {"form": "online", "rounds": 3},
-        {"optimiser": "adam"},
-        {"n_steps": 2},
-    ],
-    ids=str,
+    "extra", [{"form": "online", "rounds": 3}, {"optimiser": "adam"}, {"n_steps": 2}], ids=str
 )
 def test_the_options_learn_too(fork, extra):
     settings = {

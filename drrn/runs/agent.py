@@ -294,12 +294,12 @@ class Player:
 
     def take(self, observation: Observation, index: int) -> None:
         """Remember a page and the action taken on it."""
-        self.pages.add(self.history.told(observation.text))
-        self.history.took(observation.text, observation.actions[index])
+        self.pages.add(self.history.prepend_to(observation.text))
+        self.history.add(observation.text, observation.actions[index])
 
     def has_seen(self, observation: Observation) -> bool:
         """Whether the episode has shown this page before."""
-        return self.history.told(observation.text) in self.pages
+        return self.history.prepend_to(observation.text) in self.pages
 
     def act(self, text: str, actions: Sequence[str]) -> str:
         """Return the action that it chooses; call `begin` before each episode."""
@@ -318,7 +318,7 @@ class Player:
 
         `seen` says whether the episode has shown the page before, if the player did not play it.
         """
-        q = self.agent.ask(self.history.told(observation.text), observation.actions)
+        q = self.agent.ask(self.history.prepend_to(observation.text), observation.actions)
         scaled = q * self.agent.scales  # α belongs to the units of learning
         if self.replica is None:
             q = q.mean(axis=0)
