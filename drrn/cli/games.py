@@ -16,13 +16,13 @@ from drrn.game.optional import title_of
 from drrn.lab.authors import sources, text_world
 from drrn.registry import GROUPS, registered
 from drrn.stories import added
-from drrn.stories.formats.kept import (
+from drrn.stories.formats.library import (
     HOW,
     WHERE,
-    KeptFormat,
+    LibraryFormat,
     add_formats,
     formats_folder,
-    kept_formats,
+    library_formats,
 )
 from drrn.stories.playtest.survey import compiled_survey
 from drrn.suites import SUITES, has_java, suites_cure
@@ -145,7 +145,7 @@ def run_add(options: argparse.Namespace) -> None:
 
 
 def run_formats(options: argparse.Namespace) -> None:
-    formats = kept_formats()
+    formats = library_formats()
     if not formats:
         print(f"no story formats in {formats_folder()}; add some with {HOW}")
         return
@@ -153,7 +153,7 @@ def run_formats(options: argparse.Namespace) -> None:
     print(table(rows, header=["name", "version", "file"]))
 
 
-def _format_name(story_format: KeptFormat) -> str:
+def _format_name(story_format: LibraryFormat) -> str:
     try:
         return story_format.read().name
     except InputError as error:
