@@ -20,9 +20,8 @@ import drrn
 from drrn.errors import InputError
 from drrn.stories.hosted.hosted_game import HostedGame
 from drrn.stories.hosted.stage import UnlistedError
-from drrn.stories.twine.journey import Journey
+from drrn.stories.twine.renderer import Journey, Move
 from drrn.stories.twine.story_game import StoryGame, StoryState
-from drrn.stories.twine.teller import Move
 
 MOST_STATES = 500  # that may stand behind one page; past that a walk ends
 MOST_WAYS = (

@@ -3,7 +3,7 @@
 import pytest
 
 from drrn.errors import InputError
-from drrn.stories.twine.expectations import read_expectations
+from drrn.stories.twine.rules import read_expectations
 from tests.small_stories import FORK, REWARDS
 
 

@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drrn.stories.twine import values as js
-from drrn.stories.twine.lots import EveryLot, outcome_of
-from drrn.stories.twine.page import Page
-from drrn.stories.twine.twine1.expressions import DEFAULT_ANSWER, Facts, parse
-from drrn.stories.twine.twine1.tokens import LONGEST, ExpressionError
+from drrn.stories.twine.page import EveryDraw, Page, outcome_of
+from drrn.stories.twine.script import DEFAULT_ANSWER, ExpressionError, Facts
+from drrn.stories.twine.twine1.expressions import LONGEST, parse
 
 TAGS = {"Cave": ("dark", "wet"), "Cellar": ("dark",), "Field": ()}
 
@@ -245,7 +244,7 @@ def test_chance_gives_each_value_once(source, values):
 
 def odds(source, cells=None):
     """The probability of each value that chance can give."""
-    lots, found = EveryLot(), {}
+    lots, found = EveryDraw(), {}
     expression = parse(source, Facts())
     while lots.again():
         told = expression(page(cells, lot=lots.draw))

@@ -5,10 +5,9 @@ import pytest
 from drrn.errors import InputError
 from drrn.stories.hosted.hosted_game import HostedGame
 from drrn.stories.open_story import NATIVE, StoryOptions, open_story
-from drrn.stories.twine.dialects import read_script
+from drrn.stories.twine.dialects import engine_difference, read_script
 from drrn.stories.twine.story import Passage, Story
 from drrn.stories.twine.story_game import StoryGame
-from drrn.stories.twine.whole import beyond_our_reading
 from tests.tiny_engine import tiny_story
 
 PLAIN = "You see a door.\n\n[[Open it.|End]]"
@@ -19,7 +18,7 @@ def beyond(text, form="", tags=(), **others):
     passages = {"Start": Passage("Start", text, tags), "End": Passage("End", "The end.")}
     passages |= {name: Passage(name, said, marks) for name, (said, marks) in others.items()}
     story = Story("tale.twee", passages, format=form)
-    return beyond_our_reading(story, read_script(story, {}, lenient=True))
+    return engine_difference(story, read_script(story, {}, lenient=True))
 
 
 @pytest.mark.parametrize("form", ["", "sugarcane", "sugarcube", "harlowe"])

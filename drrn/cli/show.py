@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from drrn.game.contract import Game
 from drrn.game.make import GameSpec, spec_for
 from drrn.stories.twine.authored import Authored
-from drrn.stories.twine.explore import LIMIT
-from drrn.stories.twine.script import grouped
+from drrn.stories.twine.script import summarise
+from drrn.stories.twine.states import LIMIT
 from drrn.writing import counted as counted
 from drrn.writing import one_line as one_line
 from drrn.writing import visible
@@ -58,7 +58,7 @@ def open_named(
     recipe = spec_for(options.game, lenient=lenient or options.lenient, **given, **choices)
     game = recipe.open()
     if options.lenient and isinstance(game, Authored):
-        for line in grouped(game.problems):
+        for line in summarise(game.problems):
             print(f"left out: {visible(line)}", file=sys.stderr)
     return game, recipe
 

@@ -7,7 +7,7 @@ import re
 
 from drrn.stories.formats.kept import format_for
 from drrn.stories.formats.publishing import filled
-from drrn.stories.twine.twine_html import TWINE_2, TWINE_2_END, read_twine_html
+from drrn.stories.twine.reading import TWINE_2, TWINE_2_END, read_twine_html
 
 SCRIPT = re.compile(r"<script\b", re.I)
 

@@ -18,16 +18,13 @@ from drrn.stories.hosted.moments import Moment
 from drrn.stories.hosted.repeated import Repeated
 from drrn.stories.hosted.searching import explored, reachable
 from drrn.stories.hosted.stage import LostError, Stage
-from drrn.stories.twine.beginnings import Beginnings
-from drrn.stories.twine.explore import LIMIT, Exploration
-from drrn.stories.twine.page import Page
-from drrn.stories.twine.position import Position
-from drrn.stories.twine.rules import Rules
+from drrn.stories.twine.layout import RestartLinks, verdict
+from drrn.stories.twine.page import Page, Position
+from drrn.stories.twine.rules import Rules, fingerprint_of_story
 from drrn.stories.twine.script import Problem, Script
+from drrn.stories.twine.states import LIMIT, Exploration
 from drrn.stories.twine.story import Story
-from drrn.stories.twine.story_game import fingerprint_of_story
 from drrn.stories.twine.values import Value
-from drrn.stories.twine.verdict import verdict
 
 
 @dataclass(frozen=True)
@@ -82,7 +79,7 @@ class HostedGame:
         self._random = random.Random()
         self._scenes: ScenesByMoment = weakref.WeakKeyDictionary()
         self._repeated = Repeated(script.story)
-        self._beginnings = Beginnings(script.story)
+        self._beginnings = RestartLinks(script.story)
         self._order: Sequence[int] = ()
         self.stopped = False  # whether the episode was cut short, since its page was lost
         self.state: HostedState | None = None  # for tools and people, not for agents

@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 
-from drrn.stories.twine.layout import letters_of, split_link
 from drrn.stories.twine.page import Link
-from drrn.stories.twine.story import Story
+from drrn.stories.twine.story import Story, letters_of, split_link
 
 SETTER_LINK = re.compile(r"\[\[([^\[\]]*)\](?:\[((?:[^\[\]]|\[[^\[\]]*\])*)\])?\]")
 # Links with code of their own, of which the page does not show what they do.

@@ -13,7 +13,7 @@ from drrn.compiled.reached import States, refusal
 from drrn.compiled.search import breadth_first
 from drrn.stories.hosted.ahead import is_beside
 from drrn.stories.hosted.stage import LostError, OutOfTimeError, UnlistedError
-from drrn.stories.twine.explore import Exploration
+from drrn.stories.twine.states import Exploration
 
 if TYPE_CHECKING:
     from drrn.stories.hosted.hosted_game import HostedGame, HostedState

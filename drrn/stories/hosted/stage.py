@@ -17,7 +17,7 @@ from drrn.stories.hosted.matters import Matters
 from drrn.stories.hosted.moments import Click, Moment, Way, grown, walk
 from drrn.stories.hosted.session import Session
 from drrn.stories.hosted.shown import Shown
-from drrn.stories.twine.lots import EveryLot
+from drrn.stories.twine.page import EveryDraw
 
 MOST_SESSIONS = 5  # engines at once, one more than games that play; each takes about 30 MB
 MOST_WAYS = 2_000  # in which chance may make one step come out, to be listed
@@ -78,7 +78,7 @@ class Stage:
 
     def outcomes(self, moment: Moment, link: int) -> Iterator[tuple[float, Moment]]:
         """Every moment that chance can make of a link, with its probability."""
-        lots = EveryLot()
+        lots = EveryDraw()
         ways = 0
         while lots.again():
             ways += 1

@@ -22,11 +22,9 @@ from drrn.errors import InputError, require
 from drrn.game.contract import Observation
 from drrn.stories.ink.ink_file import OPENING, InkFile
 from drrn.stories.twine.layout import tidy
-from drrn.stories.twine.page import Page
-from drrn.stories.twine.position import Position
-from drrn.stories.twine.rules import Rules
-from drrn.stories.twine.story import Story, decoded
-from drrn.stories.twine.story_game import fingerprint_of_story
+from drrn.stories.twine.page import Page, Position
+from drrn.stories.twine.rules import Rules, fingerprint_of_story
+from drrn.stories.twine.story import Story, unescape_html
 from drrn.stories.twine.values import Value
 
 MOST_MILLISECONDS = 2_000.0  # for one line of text
@@ -284,7 +282,7 @@ class InkGame:
 
 
 def _line(text: str) -> str:
-    return tidy(decoded(HTML_TAG.sub("", text)))
+    return tidy(unescape_html(HTML_TAG.sub("", text)))
 
 
 def _value(saved: Any) -> Value:

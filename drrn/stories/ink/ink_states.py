@@ -9,7 +9,7 @@ from typing import Any
 
 from drrn.game.contract import Observation
 from drrn.stories.ink.ink_game import InkGame, InkPage
-from drrn.stories.twine.position import Position
+from drrn.stories.twine.page import Position
 
 
 @dataclass(frozen=True)

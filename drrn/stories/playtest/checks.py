@@ -19,7 +19,7 @@ from drrn.stories.playtest.exact_play import ExactPlay, longer_than, states_of_e
 from drrn.stories.playtest.sampled_games import RandomTally
 from drrn.stories.playtest.shares import share, share_error
 from drrn.stories.playtest.sightings import EndingKey, Sightings
-from drrn.stories.twine.expectations import Bound, Expectation
+from drrn.stories.twine.rules import Bound, Expectation
 from drrn.writing import counted, one_line
 
 PASSED = "passed"

@@ -13,7 +13,7 @@ from drrn.game.enumerable import Enumerable
 from drrn.stories.hosted.stage import LostError, UnlistedError
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.sightings import Arrival, Sightings, ending_key
-from drrn.stories.twine.position import Position
+from drrn.stories.twine.page import Position
 
 MOST_STATES = 100_000
 # of one action that are looked at, and how long at most

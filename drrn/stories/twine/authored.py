@@ -7,10 +7,9 @@ from typing import Protocol, runtime_checkable
 
 from drrn.errors import InputError
 from drrn.game.contract import Game
-from drrn.stories.twine.explore import Exploration
-from drrn.stories.twine.paraphrases import DEFAULT_SET, read_paraphrases
-from drrn.stories.twine.rules import Rules
+from drrn.stories.twine.rules import DEFAULT_SET, Rules, read_paraphrases
 from drrn.stories.twine.script import Problem
+from drrn.stories.twine.states import Exploration
 from drrn.stories.twine.story import Story
 
 

@@ -1,41 +1,38 @@
-"""A story as a game: it keeps the state of an episode, shuffles the actions, and steps."""
+"""A story as a game: keeps the state of an episode, shuffles the actions, and steps."""
 
 from __future__ import annotations
 
 import copy
-import hashlib
 import itertools
 import operator
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from itertools import islice
 from typing import Any
 
 from drrn.compiled.graph import EndingPlace
 from drrn.compiled.reached import Face, States
+from drrn.errors import InputError
 from drrn.game.contract import Observation
-from drrn.stories.twine.explore import LIMIT, Exploration, explore
-from drrn.stories.twine.journey import Journey
-from drrn.stories.twine.lots import outcome_of
-from drrn.stories.twine.position import Position
-from drrn.stories.twine.rules import Rules
+from drrn.stories.twine.page import Position, outcome_of
+from drrn.stories.twine.renderer import Journey, Move, Renderer, Scene
+from drrn.stories.twine.rules import Rules, fingerprint_of_story
 from drrn.stories.twine.script import Problem, Script
-from drrn.stories.twine.states import search_story
+from drrn.stories.twine.states import LIMIT, Exploration, explore, search_story
 from drrn.stories.twine.story import Story
-from drrn.stories.twine.teller import Move, Scene, Teller
 
-# All orders of up to 5 actions, so that a shuffle is one draw and a view once made serves again.
+# All orders of up to 5 actions, so that a shuffle is one draw and views can be cached.
 ORDERS = [list(itertools.permutations(range(n))) for n in range(6)]
-
-MOST_VIEWS = 200_000  # kept; a story whose pages never repeat makes them without end
+MOST_VIEWS = 200_000  # cached; a story whose pages never repeat makes more and more
+MOST_OPENINGS = 100  # random openings that are checked for text and actions
 
 View = tuple[Observation, tuple[Move, ...]]
 
 
 class StoryGame:
-    """Plays a script under its rules. `name` and the observations are all that an agent may see."""
+    """Plays a script under its rules. Agents see only `name` and the observations."""
 
-    most_copies = 10**9  # a copy is a small state: all that was told is shared
+    most_copies = 10**9  # a copy is a small state: all renderings are shared
 
     def __init__(
         self,
@@ -47,17 +44,16 @@ class StoryGame:
         paraphrases: Mapping[str, str] | None = None,
         sources: Mapping[str, Any] | None = None,
     ) -> None:
+        """`sources` say what the game was made from, if it comes from its authors' files."""
         self.name = name
         self.script = script
         self.rules = rules
-        self.teller = Teller(script, rules)
+        self.renderer = Renderer(script, rules)
         self.shuffle = shuffle
         self.paraphrases = paraphrases or {}
-        self.sources = dict(
-            sources or {}
-        )  # what it was made from, where it was added from its authors' files
+        self.sources = dict(sources or {})
         self._tracks = bool(script.facts.tracked)
-        self._random = random.Random()  # by chance, until a seed is given
+        self._random = random.Random()  # unseeded until `reset` gets a seed
         self._journey = Journey()
         self._moves: tuple[Move, ...] = ()
         self._views: dict[tuple[Scene, int], View] = {}
@@ -65,8 +61,8 @@ class StoryGame:
 
     @property
     def left_out(self) -> Mapping[tuple[str, str], str]:
-        """Links of pages met so far that are no actions, by passage and target, and why."""
-        return self.teller.beginnings.left_out
+        """(passage, target) of links that are not actions, on pages so far, and the reason."""
+        return self.renderer.restarts.left_out
 
     @property
     def title(self) -> str:
@@ -82,27 +78,22 @@ class StoryGame:
 
     @property
     def ending(self) -> str | None:
-        """The passage that ended the story (a rule's own, where one matched); None while it goes on."""
+        """The passage that ended the story (that of the rule, if one matched), or None."""
         return self._ending(self.scene) if self.scene is not None and self.scene.ended else None
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the story, its rewards and its answers: what a result belongs to."""
+        """A hash of the story, its rewards and its answers."""
         return fingerprint_of_story(self.story, self.rules)
 
     @property
     def edition(self) -> str:
-        """How it is told, beside what the fingerprint covers."""
-        return repr(
-            (
-                sorted(self.paraphrases.items()),
-                sorted(self.script.answers.items()),
-                self.script.lenient,
-            )
-        )
+        """What changes the texts of the game but not its fingerprint."""
+        paraphrases = sorted(self.paraphrases.items())
+        return repr((paraphrases, sorted(self.script.answers.items()), self.script.lenient))
 
     def another(self) -> StoryGame:
-        """The same game once more, with a state and generator of its own; what was told is shared."""
+        """Return a copy with its own episode and generator; renderings are shared."""
         twin = copy.copy(self)
         twin._random = random.Random()
         twin._journey = Journey()
@@ -112,15 +103,15 @@ class StoryGame:
 
     def reset(self, seed: int | None = None) -> Observation:
         if seed is not None:
-            # Salted, so that a player who seeds a generator of their own with the same number is independent of it.
+            # Salted, so that a player's generator with the same seed is independent of it.
             self._random = random.Random(f"game {operator.index(seed)}")
         self._journey = Journey()
-        return self._arrive(self.teller.opening)
+        return self._arrive(self.renderer.opening)
 
     def step(self, index: int) -> Observation:
         moves = self._moves
         if not moves:
-            raise RuntimeError("the story has ended, or has not begun: call reset()")
+            raise RuntimeError("the story has ended or has not started: call reset()")
         if not 0 <= index < len(moves):
             raise IndexError(
                 f"action {index} of {len(moves)}: choose one from 0 to {len(moves) - 1}"
@@ -129,10 +120,10 @@ class StoryGame:
 
     def _arrive(self, move: Move) -> Observation:
         if self._tracks or move.mark:
-            move = self._journey.follow(move, self.teller)
+            move = self._journey.follow(move, self.renderer)
         cells = self._journey.cells
         draw = self._random.random
-        self.scene = scene = self.teller.tell(
+        self.scene = scene = self.renderer.render(
             move, cells, lambda chances: outcome_of(chances, draw())
         )
         if scene.writes:
@@ -147,9 +138,8 @@ class StoryGame:
                     self._views.clear()
                 view = self._views[scene, order] = self._view(scene, orders[order])
         else:
-            view = self._view(
-                scene, self._random.sample(range(count), count) if self.shuffle else range(count)
-            )
+            indices = self._random.sample(range(count), count) if self.shuffle else range(count)
+            view = self._view(scene, indices)
         observation, self._moves = view
         return observation
 
@@ -159,10 +149,11 @@ class StoryGame:
         return observation, tuple(scene.moves[i] for i in order)
 
     def _ending(self, scene: Scene) -> str:
-        named = self.rules.endings[scene.rule].condition.passage if scene.rule is not None else None
-        return named or scene.passage
+        if scene.rule is None:
+            return scene.passage
+        return self.rules.endings[scene.rule].condition.passage or scene.passage
 
-    # --- what it can also do: be read by its author, and be compiled
+    # --- for authors, and for compiling
 
     @property
     def story(self) -> Story:
@@ -173,8 +164,8 @@ class StoryGame:
         return self.script.problems
 
     @property
-    def asked(self) -> Collection[str]:
-        return self.script.facts.asked
+    def prompts(self) -> Collection[str]:
+        return self.script.facts.prompts
 
     def explore(
         self, limit: int = LIMIT, progress: Callable[[int], None] | None = None
@@ -187,7 +178,7 @@ class StoryGame:
         return search_story(self, limit, memory, progress)
 
     def opening(self) -> Iterator[tuple[float, StoryState]]:
-        return self._outcomes(self.teller.opening, Journey())
+        return self._outcomes(self.renderer.opening, Journey())
 
     def outcomes(self, state: StoryState, index: int) -> Iterator[tuple[float, StoryState]]:
         return self._outcomes(state.scene.moves[index], state.journey)
@@ -200,27 +191,47 @@ class StoryGame:
 
     @property
     def position(self) -> Position:
-        """Where the episode stands behind its page, for tools and people."""
+        """The author's view of the episode's position."""
         return _position(self.scene, self._journey.cells) if self.scene else Position()
 
     def position_at(self, state: StoryState) -> Position:
         return _position(state.scene, state.journey.cells)
 
     def face(self, scene: Scene) -> Face:
-        """What a scene shows and pays."""
+        """Return what a scene displays and pays."""
         ending = EndingPlace(self._ending(scene), scene.rule) if scene.ended else None
         actions = tuple(self.paraphrases.get(action, action) for action in scene.actions)
         return Face(scene.text, actions, scene.reward, scene.passage, ending, scene.hypertext)
 
     def _outcomes(self, move: Move, before: Journey) -> Iterator[tuple[float, StoryState]]:
         journey = before.copy()
-        move = journey.follow(move, self.teller)
-        for probability, scene in self.teller.outcomes(move, journey.cells):
+        move = journey.follow(move, self.renderer)
+        for probability, scene in self.renderer.outcomes(move, journey.cells):
             yield probability, StoryState(scene, journey.after(scene))
+
+    def note_empty_opening(self) -> None:
+        """After lenient reading, add a problem if no opening page has text or actions."""
+        if not self.problems or len(self.story.pages) < 2:
+            return
+        try:
+            scenes = [state.scene for _, state in islice(self.opening(), MOST_OPENINGS)]
+        except InputError:  # playing the story reports it
+            return
+        missing = []
+        if not any(scene.text for scene in scenes):
+            missing.append("text")
+        if not any(scene.moves for scene in scenes):
+            missing.append("any action")
+        if missing:
+            what = f"what was left out leaves the opening page without {' and '.join(missing)}"
+            if "any action" in missing:
+                what += ", so that no other passage can be reached"
+            start = self.story.passages[self.story.start]
+            self.script.problems.append(Problem(start.line, start.name, what))
 
 
 class StoryState:
-    """A state of a story: a scene and every variable. Two are equal where no player could tell them apart."""
+    """A scene and every variable; equal states are indistinguishable to players."""
 
     __slots__ = ("journey", "key", "scene")
 
@@ -228,14 +239,8 @@ class StoryState:
         self.scene = scene
         self.journey = journey
         ending = (scene.rule, scene.passage) if scene.ended else None
-        self.key = (
-            scene.text,
-            scene.actions,
-            scene.moves,
-            scene.reward,
-            ending,
-            journey.whole_identity,
-        )
+        face = (scene.text, scene.actions, scene.moves, scene.reward, ending)
+        self.key = (*face, journey.whole_identity)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StoryState) and self.key == other.key
@@ -245,23 +250,5 @@ class StoryState:
 
 
 def _position(scene: Scene, cells: Mapping[str, Any]) -> Position:
-    return Position(scene.passage, scene.shown, {**cells}, scene.rule if scene.ended else None)
-
-
-def fingerprint_of_story(story: Story, rules: Rules) -> str:
-    """A hash of the passages and the rules; the paths in the rules, and what was made of them, are left out."""
-    told = asdict(rules) | {"story": "", "paraphrases": ""}
-    del told["expectations"], told["forbidden"]  # they are no part of play
-    told["restart"] = () if rules.restart is None else rules.restart or "none"
-    if not rules.macros:  # so that stories from before there were any keep their hash
-        del told["macros"]
-    payments = (payment["condition"] for payment in (*told["endings"], *told["events"]))
-    for condition in (*told["ends"], *payments):
-        condition["_where"] = (
-            None  # a closure, which differs in each process; its source stands in `where`
-        )
-    digest = hashlib.sha256()
-    for passage in story.passages.values():
-        digest.update(repr((passage.name, passage.text, passage.tags)).encode())
-    digest.update(repr((story.start, told)).encode())
-    return digest.hexdigest()
+    rule = scene.rule if scene.ended else None
+    return Position(scene.passage, scene.passages, {**cells}, rule)
