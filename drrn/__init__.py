@@ -68,19 +68,18 @@ def trainer(
 
     `game` is a name, a path, any object with the methods of `Game`, or a Gymnasium environment whose observations are
     texts. The settings are those of `drrn train`. Settings that are not given are the strong recipe's
-    (`drrn.recipes.STRONG`) and, where that has none, those that the game recommends; with `paper=True`, those that the
+    (`drrn.settings.STRONG`) and, where that has none, those that the game recommends; with `paper=True`, those that the
     game recommends and otherwise the paper's. `threads` is how many threads PyTorch uses while training (more than one
     rarely helps, since the matrices are small); afterwards its own number is restored.
     """
     from drrn.game.make import open_game
     from drrn.lab.experiments.tuned import suiting
-    from drrn.recipes import recipe, recipe_name
     from drrn.runs.agent import torch_device
     from drrn.runs.train import Trainer
-    from drrn.settings import settings_for
+    from drrn.settings import recipe, recipe_name, settings_for
 
     opened, opened_by = open_game(game)
-    base = recipe(paper=paper, suiting=suiting(opened), given=settings)
+    base = recipe(paper=paper, recommended=suiting(opened), given=settings)
     made = Trainer(
         opened,
         settings_for(base, settings),

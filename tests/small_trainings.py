@@ -18,7 +18,7 @@ SMALL = {
 
 
 def trained(game, **settings):
-    trainer = Trainer(game, Settings(**{**SMALL, **settings}), CPU)
+    trainer = Trainer(game, Settings.from_flat(**{**SMALL, **settings}), CPU)
     rounds = list(trainer.train())
     return trainer, rounds
 

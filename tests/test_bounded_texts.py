@@ -90,9 +90,7 @@ def test_an_evaluation_lets_go_of_texts_while_it_plays(monkeypatch):
     assert [e.summary for e in usual[0].evaluations] == [e.summary for e in often[0].evaluations]
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"keep": True}, {"form": "online", "prioritised": True}], ids=str
-)
+@pytest.mark.parametrize("settings", [{}, {"keep": True}, {"form": "online"}], ids=str)
 def test_a_run_that_forgets_texts_is_resumed_to_the_same_numbers(settings, tmp_path, monkeypatch):
     monkeypatch.setattr("drrn.runs.train.FEW_TEXTS", 0)
     settings = {

@@ -74,12 +74,13 @@ def test_schedules_that_follow_the_number_of_rounds_are_named(tale, tmp_path, ca
 
 def test_a_schedule_counts_only_where_it_was_another_in_a_round_that_is_done():
     short, long = (
-        Settings(rounds=rounds, exploration="optimism", optimism_share=0.5) for rounds in (4, 8)
+        Settings.from_flat(rounds=rounds, exploration="optimism", optimism_share=0.5)
+        for rounds in (4, 8)
     )
     assert rescheduled(short, long, done=2) == [] and rescheduled(short, long, done=3) == [
         "optimism_share"
     ]
-    assert rescheduled(Settings(rounds=4), Settings(rounds=8), done=4) == []
+    assert rescheduled(Settings.from_flat(rounds=4), Settings.from_flat(rounds=8), done=4) == []
 
 
 def test_a_run_saved_from_python_is_gone_on_with_from_python(tale, tmp_path):

@@ -21,7 +21,7 @@ NO_Q = np.zeros((1, 3), np.float32)
 
 def explorer(store=None, **settings):
     return Optimism(
-        Settings(exploration="optimism", alpha=5.0, **{"replicas": 1, **settings}),
+        Settings.from_flat(exploration="optimism", alpha=5.0, **{"replicas": 1, **settings}),
         store or Store.of_words(),
     )
 

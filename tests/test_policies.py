@@ -43,7 +43,9 @@ def fix_q(model, worth=CIRCLE):
 
 def rollouts_of(game, way, worth=CIRCLE):
     trainer = Trainer(
-        game, Settings(**{**SMALL, "model": "max-action" if way == "menu" else "drrn"}), CPU
+        game,
+        Settings.from_flat(**{**SMALL, "model": "max-action" if way == "menu" else "drrn"}),
+        CPU,
     )
     fix_q(trainer.model, worth)
     return SteppedRollouts(trainer.game, trainer.model) if way == "stepped" else trainer.rollouts
@@ -196,7 +198,7 @@ def test_softmax_and_greedy_are_measured_as_if_best_were_not(fork):
 
 
 def test_an_agent_that_plays_by_itself_remembers_the_pages_of_one_episode_only(fork):
-    agent = Trainer(fork, Settings(**SMALL), CPU).agent
+    agent = Trainer(fork, Settings.from_flat(**SMALL), CPU).agent
     fix_q(agent.model)
     assert all(
         episode.steps > 2 for episode in drrn.play_episodes(fork, agent.policy(), 200, seed=1)

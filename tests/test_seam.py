@@ -143,7 +143,7 @@ def test_what_a_game_says_of_itself_is_heard():
     trainer = drrn.trainer(
         Dice(), paper=True, **{name: value for name, value in SMALL.items() if name != "hidden"}
     )
-    assert trainer.settings.hidden == 8  # its own settings
+    assert trainer.settings.model.hidden == 8  # its own settings
     *_, last = trainer.train()
     assert set(last.evaluations[0].summary.endings) <= {"rich", "poor"}
 
@@ -361,7 +361,7 @@ def test_more_rounds_are_kept_and_a_run_by_name_is_not_resumed_with_an_object(tm
     longer = drrn.resume(tmp_path / "run", rounds=4)
     next(longer.train())
     longer.save(tmp_path / "run")
-    assert drrn.resume(tmp_path / "run").settings.rounds == 4
+    assert drrn.resume(tmp_path / "run").settings.run.rounds == 4
     with pytest.raises(
         drrn.InputError, match="opened its game by its name, in many copies: leave the game out"
     ):
@@ -447,7 +447,9 @@ def test_same_numbers_by_the_command_and_by_python(tmp_path, fork, tale):
     from tests.runs import train
 
     assert train(tale, tmp_path / "run") == 0
-    settings = Settings(**json.loads((tmp_path / "run/config.json").read_text())["settings"])
+    settings = Settings.from_flat(
+        **json.loads((tmp_path / "run/config.json").read_text())["settings"]
+    )
     trainer = Trainer(drrn.make(tale), settings, CPU)
     list(trainer.train())
     trainer.save(tmp_path / "again")

@@ -152,7 +152,7 @@ def test_in_a_shared_embedding_all_texts_have_the_larger_noise(sides):
 
 def test_vectors_are_blurred_only_where_there_are_some():
     given = {"learner": "returns", "state_dropout": 0.1, "action_dropout": 0.3, "action_noise": 0.2}
-    assert noise_of(Settings(**given)) == (Noise(0.1), Noise(0.3, 0.2))
+    assert noise_of(Settings.from_flat(**given)) == (Noise(0.1), Noise(0.3, 0.2))
 
 
 def test_a_blurred_vector_keeps_its_length_and_an_unknown_text_is_zero(with_vectors):
@@ -161,12 +161,12 @@ def test_a_blurred_vector_keeps_its_length_and_an_unknown_text_is_zero(with_vect
     found, plain = (
         table[torch.from_numpy(rows)]
         for table, rows in (
-            with_vectors.vectors.rows_of(store.actions, ids),
-            with_vectors.vectors.rows_of(with_vectors.store.actions, whole),
+            with_vectors.shape.vectors.rows_of(store.actions, ids),
+            with_vectors.shape.vectors.rows_of(with_vectors.store.actions, whole),
         )
     )
     check_blurred(found, plain)
-    table, rows = with_vectors.vectors.rows_of(store.actions, np.array([-1]))
+    table, rows = with_vectors.shape.vectors.rows_of(store.actions, np.array([-1]))
     assert not table[rows[0]].any()
 
 

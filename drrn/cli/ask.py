@@ -114,7 +114,7 @@ def _marked(word: str) -> str:
 
 def _examples(agent: Agent, game: Game, count: int) -> Iterator[tuple[Observation, QValues]]:
     """Pages of games played by the highest mean Q, with `count` Q-values in all; the last page may show its best."""
-    game = with_history(game, agent.settings.history)
+    game = with_history(game, agent.settings.run.history)
     page = game.reset(0)
     while count > 0 and page.actions:
         q = _asked(agent, page.text, page.actions)

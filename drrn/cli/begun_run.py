@@ -14,9 +14,8 @@ from drrn.cli.show import open_named, states_progress
 from drrn.compiled.compile import MOST_STATES
 from drrn.errors import InputError
 from drrn.lab.experiments.tuned import suiting
-from drrn.recipes import STRONG, recipe_name
-from drrn.recipes import recipe as chosen_recipe
-from drrn.settings import Settings, all_settings, settings_for
+from drrn.settings import STRONG_CHANGES, Settings, all_settings, recipe_name, settings_for
+from drrn.settings import recipe as chosen_recipe
 
 if TYPE_CHECKING:
     from drrn.game.contract import Game
@@ -42,7 +41,7 @@ def new_run(options: argparse.Namespace) -> Iterator[tuple[Trainer, Run]]:
         game, settings, device, recipe=recipe, threads=options.threads, progress=progress
     )
     trainer.settings_from = recipe_name(paper=paper)
-    begun = Run.begin(options.out or _new_folder(f"{game.name}-{settings.model}"), trainer)
+    begun = Run.begin(options.out or _new_folder(f"{game.name}-{settings.model.name}"), trainer)
     with begun.locked():
         yield trainer, begun
 
@@ -54,9 +53,9 @@ def _settings(options: argparse.Namespace, game: Game) -> tuple[Settings, bool]:
         config = {
             name: value
             for name, value in config.items()
-            if name not in STRONG or STRONG[name] != value
+            if name not in STRONG_CHANGES or STRONG_CHANGES[name] != value
         }
-    base = chosen_recipe(paper=paper, suiting=suiting(game), given={**config, **given})
+    base = chosen_recipe(paper=paper, recommended=suiting(game), given={**config, **given})
     return settings_for({**base, **config}, given), paper
 
 

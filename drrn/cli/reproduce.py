@@ -23,7 +23,7 @@ from drrn.errors import InputError
 from drrn.game.optional import close, title_of
 from drrn.lab.experiments.plan import BEST, EXPERIMENTS, PAPER, Scale, settings_of, variants_of
 from drrn.lab.experiments.variants import Named
-from drrn.stories.twine.authored import paraphrases_of
+from drrn.stories.authored import paraphrases_of
 from drrn.writing import visible
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def _works(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Wor
                 check_memory(settings)
             final = scale.final(variant, settings)
             hashes = hashes_of(game, variant)
-            read = digest if settings.vectors else None
+            read = digest if settings.model.vectors else None
             yield Work(
                 variant=variant,
                 settings=settings,

@@ -27,8 +27,8 @@ class rounds_display:  # noqa: N801 — used as a verb
         scores = self.scores
         known = _known("random play", scores.random, scores.random_return)
         known += _known(", best possible", scores.best, scores.best_return)
-        print(f"{counted(self.settings.replicas, 'replica')}; {known}", flush=True)
-        self.bar = _bar(self.settings.rounds, self.done)
+        print(f"{counted(self.settings.run.replicas, 'replica')}; {known}", flush=True)
+        self.bar = _bar(self.settings.run.rounds, self.done)
         return self
 
     def __call__(self, finished: Round) -> None:
@@ -42,7 +42,7 @@ class rounds_display:  # noqa: N801 — used as a verb
             finished.transitions / finished.learning_seconds if finished.learning_seconds else 0.0
         )
         line = (
-            f"round {finished.number:>3}/{self.settings.rounds}  softmax {softmax:6.2f} ± {deviation:.2f}  "
+            f"round {finished.number:>3}/{self.settings.run.rounds}  softmax {softmax:6.2f} ± {deviation:.2f}  "
             f"greedy {greedy:6.2f}  best {best:6.2f}  {speed:>9,.0f} transitions/s"
         )
         if pays_on_the_way(finished.evaluations):  # a game may pay before its end, or instead of it
@@ -94,7 +94,7 @@ def told_as_json(folder: Path, trainer: Trainer, finished: Round) -> None:
     from drrn.runs.metrics import metrics_of
 
     rows = [row for row in trainer.rows if row["round"] == str(finished.number)]
-    (told,) = metrics_of(rows, trainer.settings.episodes_per_round)
+    (told,) = metrics_of(rows, trainer.settings.run.episodes_per_round)
     took = {
         "transitions": finished.transitions,
         "learning_seconds": round(finished.learning_seconds, 3),

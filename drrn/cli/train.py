@@ -16,10 +16,9 @@ from drrn.cli.show import add_game_options
 from drrn.declaration import Setting
 from drrn.errors import InputError
 from drrn.game.optional import title_of
-from drrn.recipes import shown_defaults
 from drrn.runs.reference_scores import ReferenceScores, reference_scores
-from drrn.settings import all_settings, uses
-from drrn.stories.twine.authored import Authored
+from drrn.settings import all_settings, default_text
+from drrn.stories.authored import Explorable
 from drrn.writing import counted
 
 if TYPE_CHECKING:
@@ -90,7 +89,7 @@ def _add_setting(group: Any, setting: Setting) -> None:
     """An option for a setting; one that is not given is not among the options at all, so that none can be a value."""
     flag = flag_of(setting.name)
     common = {"default": argparse.SUPPRESS, "dest": setting.name}
-    explanation = f"{setting.help}{shown_defaults(setting)}".replace("%", "%%")
+    explanation = f"{setting.help}{default_text(setting)}".replace("%", "%%")
     if setting.kind is bool:
         group.add_argument(flag, _opposite(flag), action=OnOrOff, help=explanation, **common)
         return
@@ -145,7 +144,7 @@ def _reference(trainer: Trainer, folder: Run) -> ReferenceScores:
     scores = folder.reference()
     if scores is None:
         scores = reference_scores(
-            trainer.game, trainer.compiled, trainer.settings.evaluation_episodes
+            trainer.game, trainer.compiled, trainer.settings.run.evaluation_episodes
         )
         folder.keep_reference(scores)
     if scores.best == scores.random:
@@ -154,7 +153,7 @@ def _reference(trainer: Trainer, folder: Run) -> ReferenceScores:
         )
         words = (
             cure
-            if isinstance(trainer.game, Authored)
+            if isinstance(trainer.game, Explorable)
             else "does any ending of the game pay more than another?"
         )
         print(f"random play scores as much as the best: {words}", file=sys.stderr)
@@ -199,15 +198,16 @@ def _finish(folder: Run, trainer: Trainer, scores: ReferenceScores, to: TextIO) 
     from drrn.runs.curve import draw_curve
 
     settings = trainer.settings
-    size = f"{settings.layers} × {settings.hidden}, " if uses(settings.model, "layers") else ""
+    model = settings.model
+    size = f"{model.layers} × {model.hidden}, " if settings.uses("layers") else ""
     title = (
-        f"{title_of(trainer.game)}: {settings.model}, {size}{counted(settings.replicas, 'replica')}"
+        f"{title_of(trainer.game)}: {model.name}, {size}{counted(settings.run.replicas, 'replica')}"
     )
     folder.keep_card()
     print(f"run: {folder.folder}", file=to)
     try:
         path = folder.folder / "curve.png"
-        draw_curve(folder.rows(), title, settings.episodes_per_round, scores, path)
+        draw_curve(folder.rows(), title, settings.run.episodes_per_round, scores, path)
         print(f"curve: {path}", file=to)
     except InputError as error:
         print(f"no curve was drawn: {error}", file=sys.stderr)

@@ -32,11 +32,11 @@ from drrn.playing.pool import lanes_of
 from drrn.playing.rollouts import Rollouts
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.playing.trajectory import pages_of
-from drrn.settings import Settings, uses
+from drrn.settings import Settings
 from drrn.text import Lexicon, Store, words
 from drrn.runs import record
 from drrn.vectors import open_vectors
-from drrn.vectors.sentences import open_sentences
+from drrn.vectors import open_sentences
 
 log = logging.getLogger("drrn")
 
@@ -99,7 +99,7 @@ class Agent:
         """Keep the agent alone in a new folder: `drrn.load` makes it again. `trainer.save` keeps the whole run."""
         if self.config is None:
             raise InputError("the agent was made by hand, of no run: trainer.save(folder) keeps what a trainer has")
-        factors = self.scales[:, 0].tolist() if self.settings.alpha_relative else None
+        factors = self.scales[:, 0].tolist() if self.settings.exploration.alpha_relative else None
         record.save_agent(Path(folder), self.config(), self.model, factors)
 
     def attention(self, state: str, actions: Sequence[str]) -> list[Attention]:
@@ -142,7 +142,7 @@ class Agent:
     ) -> list[Evaluation]:
         """Evaluate each replica on a game, by each policy; the game is a name, a path or an object, as for
         `drrn.trainer`. `recipe` is how the game was opened, where other processes must open it again."""
-        (opened, named), history = open_game(game), self.settings.history
+        (opened, named), history = open_game(game), self.settings.run.history
         opened = with_history(opened, history)
         recipe = recipe or named
         rollouts: Rollouts
@@ -151,15 +151,15 @@ class Agent:
         else:
             lanes = lanes_of(opened, replace(recipe, history=history) if recipe else None, workers)
             rollouts = SteppedRollouts(opened, self.model, lanes)
-        return evaluate(rollouts, policies, self.settings.alpha, episodes, self.settings.seeds, number)
+        return evaluate(rollouts, policies, self.settings.exploration.alpha, episodes, self.settings.run.seeds, number)
 
     def exact(self, game: Any, policy: str = "softmax") -> tuple[Compiled, list[Score]]:
         """The compiled game, and the exact expected score of each replica; the game must be able to be compiled."""
-        game = with_history(as_game(game), self.settings.history)
+        game = with_history(as_game(game), self.settings.run.history)
         if self.model.sees_menu:
             raise InputError("this model's choice depends on the order of the actions: its score can only be sampled")
         rollouts = CompiledRollouts(compile_game(game), self.model, self.model.store.scratch())
-        shares = rollouts.probabilities(policy_of(policy, self.settings.alpha))
+        shares = rollouts.probabilities(policy_of(policy, self.settings.exploration.alpha))
         return rollouts.game, [policy_score(rollouts.game, one, step_limit_of(game)) for one in shares]
 
 
@@ -169,9 +169,9 @@ class Player:
     def __init__(self, agent: Agent, policy: str, seed: int = 0, replica: int | None = None) -> None:
         self.agent = agent
         self.replica = replica
-        self.policy = policy_of(policy, agent.settings.alpha)
+        self.policy = policy_of(policy, agent.settings.exploration.alpha)
         self.generator = np.random.default_rng(seed)
-        self.history = PageHistory(agent.settings.history)
+        self.history = PageHistory(agent.settings.run.history)
         self.begin()
 
     def begin(self) -> None:
@@ -208,7 +208,7 @@ class Player:
 
 def compiled_or_none(game: Game, settings: Settings, progress: Callable[[int], None] | None = None) -> Compiled | None:
     """The compiled game; None where it cannot be, or was not wanted. `progress` is told the states searched."""
-    if settings.no_compile or not can_be_compiled(game):
+    if settings.run.no_compile or not can_be_compiled(game):
         return None
     try:
         return compile_game(game, limit=MOST_STATES, progress=progress)
@@ -219,17 +219,26 @@ def compiled_or_none(game: Game, settings: Settings, progress: Callable[[int], N
 
 def shape_of(settings: Settings, most_actions: int) -> Shape:
     """The sizes and encoders of the model that the settings describe."""
-    s = settings
+    s = settings.model
     vectors = None
     sentences = None
     states, actions = (encoder_of(name, trained=s.vectors_trained) for name in s.encoders)
-    if s.vectors is not None and s.reads_vectors and uses(s.model, "vectors"):
+    if s.vectors is not None and settings.uses("vectors"):
         vectors = TextVectors(open_vectors(s.vectors), s.vectors_scale)
-    if s.sentences is not None and uses(s.model, "sentences"):
+    if s.sentences is not None and s.name != "table":
         sentences = SentenceTexts(open_sentences(s.sentences), s.vectors_scale)
     of_actions = None if actions is states else actions
     sizes = (s.hidden, s.layers, s.interaction, s.action_hidden, s.shared, most_actions)
-    return Shape(*sizes, states, s.bag_norm, of_actions, vectors, sentences, s.embedding, s.lstm_gain)
+    return Shape(
+        *sizes,
+        states,
+        of_actions,
+        bag_norm=s.bag_norm,
+        embedding=s.embedding,
+        lstm_gain=s.lstm_gain,
+        vectors=vectors,
+        sentences=sentences,
+    )
 
 
 def torch_device(name: str) -> torch.device:

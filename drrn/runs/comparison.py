@@ -99,10 +99,10 @@ def references_of(folders: Sequence[Path]) -> ReferenceScores | None:
     for folder in folders:
         if (kept := Run(folder).reference()) is not None:
             return kept
-    settings = Settings(**read_config(folders[0])["settings"])
+    settings = Settings.from_flat(read_config(folders[0])["settings"])
     try:
         game = game_of(folders[0])
-        return reference_scores(game, compiled_or_none(game, settings), settings.evaluation_episodes)
+        return reference_scores(game, compiled_or_none(game, settings), settings.run.evaluation_episodes)
     except InputError:  # its game lies elsewhere
         return None
 

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drrn.errors import InputError
-from drrn.settings import Settings, uses
+from drrn.settings import PAPER, Settings
 from drrn.text import Store
 
 log = logging.getLogger("drrn")
 
 NUMBER = 4  # bytes of a weight
-SLOTS = {"sgd": 0, "momentum": 1, "adam": 2}  # what an optimiser keeps beside each weight
+SLOTS = {"sgd": 0, "adam": 2}  # what an optimiser keeps beside each weight
 PER_REPLICA = 16_000  # bytes: generators and lists, whatever the model
 PER_EPISODE = 100  # bytes: one transition at least
 PER_WORKER = 100_000_000  # bytes: Python and its modules
@@ -35,7 +35,8 @@ def check_memory(settings: Settings, store: Store | None = None, available: int 
     needed = memory_needed(settings, sum(words))
     there = available or _memory()
     if needed > there:
-        given = ((name, getattr(settings, name) or 0, getattr(Settings, name) or 0) for name in SIZES)
+        sizes = settings.flat()
+        given = ((name, sizes[name] or 0, PAPER.flat()[name] or 0) for name in SIZES)
         asked = ", ".join(f"{name} {value}" for name, value, usual in given if value > usual) or f"{sum(words):,} words"
         raise InputError(
             f"{asked}: that would take about {_said(needed)} of memory, and this machine has {_said(there)}: "
@@ -45,15 +46,17 @@ def check_memory(settings: Settings, store: Store | None = None, available: int 
 
 def memory_needed(settings: Settings, words: int) -> int:
     """Bytes that a run takes at least, about: weights with their gradients, a batch, a round's episodes, processes."""
-    s = settings
-    width = s.hidden if uses(s.model, "layers") else 1
-    side = words * width + (s.layers - 1) * width**2 + (s.embedding or 0) * width
-    outputs = max(width, words) * (s.most_actions or 0) + width * (s.action_hidden or 0)
-    copies = 2 + SLOTS[s.optimiser] + (s.target_every is not None) + (s.average is not None)
-    batch = s.batch_size * width * s.layers
-    episodes = PER_EPISODE * max(s.episodes_per_round, s.evaluation_episodes)
+    model = settings.model
+    learner = settings.learner
+    run = settings.run
+    width = model.hidden if settings.uses("layers") else 1
+    side = words * width + (model.layers - 1) * width**2 + (model.embedding or 0) * width
+    outputs = max(width, words) * (model.most_actions or 0) + width * (model.action_hidden or 0)
+    copies = 2 + SLOTS[learner.optimiser] + (learner.average is not None)
+    batch = learner.batch_size * width * model.layers
+    episodes = PER_EPISODE * max(run.episodes_per_round, run.evaluation_episodes)
     each = NUMBER * (copies * (side + width + outputs) + 2 * batch) + episodes + PER_REPLICA
-    return s.replicas * each + (s.workers - 1) * PER_WORKER
+    return run.replicas * each + (run.workers - 1) * PER_WORKER
 
 
 class Divergence:
@@ -64,13 +67,13 @@ class Divergence:
         self.said = False
 
     def check(self, weights: Mapping[str, NDArray[Any]], number: int) -> None:
-        cure = f"choose a smaller learning_rate than {self.settings.eta:g}"
+        cure = f"choose a smaller learning_rate than {self.settings.learning_rate:g}"
         for name, array in weights.items():
             if not np.isfinite(array).all():
                 raise InputError(
                     f'in round {number} learning diverged: the weights "{name}" are no numbers any more: {cure}'
                 )
-        if self.said or not uses(self.settings.model, "layers"):
+        if self.said or not self.settings.uses("layers"):
             return
         for name, array in weights.items():
             if name.startswith("weight ") and array.size and (middle := float(np.median(np.abs(array)))) > SATURATED:
@@ -84,10 +87,10 @@ class Divergence:
 
 def note_a_game_without_words(name: str, store: Store, settings: Settings) -> None:
     """Say that a model which reads words has none to read."""
-    if settings.model == "table":
+    if settings.model.name == "table":
         return
     for side, texts, encoder in zip(
-        ("pages", "actions"), (store.states, store.actions), settings.encoders, strict=True
+        ("pages", "actions"), (store.states, store.actions), settings.model.encoders, strict=True
     ):
         if not len(texts.vocabulary) and encoder != "sentence":
             log.warning(

@@ -45,13 +45,13 @@ OF_GAME = {
 def load_agent(folder: Path, device: str = "cpu") -> Agent:
     """The agent that a run's folder holds."""
     config = read_config(folder)
-    settings = Settings(**config["settings"])
+    settings = Settings.from_flat(config["settings"])
     _check_vectors(folder, config)
     store = _store(folder, settings)
     Run(folder).check("config.json", WORDS, WEIGHTS)
     check_memory(settings, store)
     shape = shape_of(settings, config["most_actions"])
-    model = build_model(settings.model, shape, store, settings.seeds, torch_device(device))
+    model = build_model(settings.model.name, shape, store, settings.run.seeds, torch_device(device))
     path = folder / WEIGHTS
     arrays, metadata = tensor_file.load(path)
     tensor_file.check_finite(path, arrays, hashes.cure(folder, WEIGHTS))
@@ -89,8 +89,8 @@ def resumed(
     if config["game"]["sha256"] != fingerprint_of(game):
         raise InputError(f"{folder}: the game has changed since this run began: begin a new run")
     _check_vectors(folder, config)
-    before = Settings(**config["settings"])
-    settings = replace(before, **(changes or {}))
+    before = Settings.from_flat(config["settings"])
+    settings = before.replace(**(changes or {}))
     trainer = Trainer(game, settings, torch_device(device), recipe=recipe if by_name else None, **options)
     run.resume(trainer)
     _check_rounds_to_come(folder, before, trainer)
@@ -103,7 +103,7 @@ def resumed(
 def _check_rounds_to_come(folder: Path, before: Settings, trainer: Trainer) -> None:
     """Refuse fewer rounds than are done; say where the rounds that are done had other schedules than the new number of
     rounds gives them, since then a run of so many from its beginning has other numbers."""
-    rounds = trainer.settings.rounds
+    rounds = trainer.settings.run.rounds
     done = trainer.round
     if rounds < done:
         raise InputError(f"{folder}: the run has finished {done} rounds: go on with more than that, not with {rounds}")
@@ -111,13 +111,13 @@ def _check_rounds_to_come(folder: Path, before: Settings, trainer: Trainer) -> N
         log.warning(
             "%s: %s %s on the number of rounds, which was %d until now: the results will differ from those of a run "
             "that has %d rounds from its beginning",
-            folder, ", ".join(moved), "depends" if len(moved) == 1 else "depend", before.rounds, rounds,
+            folder, ", ".join(moved), "depends" if len(moved) == 1 else "depend", before.run.rounds, rounds,
         )  # fmt: skip
 
 
 def rescheduled(before: Settings, after: Settings, done: int) -> list[str]:
     """The settings whose schedule was another one, in a round that is done, than it is now."""
-    schedules = {"alpha_start": "alpha_at", "rate_end": "rate_at", "optimism_share": "explores_at"}
+    schedules = {"alpha_start": "alpha_at", "rate_end": "learning_rate_at", "optimism_share": "explores_at"}
     rounds = range(1, done + 1)
     return [
         name
@@ -148,7 +148,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     found: dict[str, Any] = read_json(path, f"{folder}: no run is here: there is no config.json")
     try:
-        Settings(**found["settings"])
+        Settings.from_flat(found["settings"])
         for name in ("source", "lenient", "encoding", "sha256", "title"):
             found["game"][name]
         found["most_actions"]
@@ -234,15 +234,15 @@ def _check_vectors(folder: Path, config: Mapping[str, Any]) -> None:
 
 def _scales(folder: Path, settings: Settings) -> list[float] | None:
     """What rewards were multiplied by, where α is relative to their spread."""
-    if not settings.alpha_relative:
+    if not settings.exploration.alpha_relative:
         return None
     path = folder / "vocabulary.json"
     try:
         scales = [float(scale) for scale in read_json(path, "")["reward_scales"]]
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path}: it lacks the reward_scales of the run: {error}") from error
-    if len(scales) != settings.replicas or not all(0 < scale < math.inf for scale in scales):
-        raise InputError(f"{path}: reward_scales must be {settings.replicas} numbers above 0")
+    if len(scales) != settings.run.replicas or not all(0 < scale < math.inf for scale in scales):
+        raise InputError(f"{path}: reward_scales must be {settings.run.replicas} numbers above 0")
     return scales
 
 
@@ -251,11 +251,11 @@ def _store(folder: Path, settings: Settings) -> Store:
     path = folder / "vocabulary.json"
     vocabulary = read_json(path, f"{folder}: the run has not finished a round yet")
     try:
-        store = Store.of_words(vocabulary["states"], vocabulary["actions"], shared=settings.shared)
+        store = Store.of_words(vocabulary["states"], vocabulary["actions"], shared=settings.model.shared)
         for side, texts in store.sides.items():
             if "text_keys" in vocabulary:
                 texts.restore_keys(vocabulary["text_keys"][side])
-            elif settings.model == "table":  # of a run before texts had keys
+            elif settings.model.name == "table":  # of a run before texts had keys
                 for text in vocabulary["texts"][side]:
                     texts.id(text)
     except (KeyError, TypeError, AttributeError, ValueError) as error:

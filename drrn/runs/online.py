@@ -22,7 +22,7 @@ def play_and_learn(
 ) -> int:
     """A round: each replica plays its episodes one after the other; how many transitions were learned from. `scale`
     says in what units rewards are told."""
-    if rollouts.lanes.most < settings.replicas:
+    if rollouts.lanes.most < settings.run.replicas:
         most = "one at a time" if rollouts.lanes.most == 1 else f"{rollouts.lanes.most} at a time"
         raise InputError(
             f"the online form plays a game of each replica at once, and of this game only {most} can be played: "
@@ -30,8 +30,8 @@ def play_and_learn(
         )
     store = rollouts.model.store
     learned = 0
-    left = [settings.episodes_per_round] * settings.replicas
-    seats: list[Seat | None] = [None] * settings.replicas
+    left = [settings.run.episodes_per_round] * settings.run.replicas
+    seats: list[Seat | None] = [None] * settings.run.replicas
     while True:
         for r, by in enumerate(play):
             while seats[r] is None and left[r]:
@@ -43,12 +43,12 @@ def play_and_learn(
             return learned
         rollouts.step(under_way, rollouts.choices(under_way, policy, play, store), store)
         for seat in under_way:
-            _tell(learner, seat, settings.n_steps, scale)
+            _tell(learner, seat, settings.learner.n_steps, scale)
             if seat.trajectory.over:
                 seats[seat.replica] = None
                 left[seat.replica] -= 1
         stepped = {seat.replica for seat in under_way}
-        learned += learner.learn_once(learn, [r in stepped for r in range(settings.replicas)])
+        learned += learner.learn_once(learn, [r in stepped for r in range(settings.run.replicas)])
 
 
 def _tell(learner: Learner, seat: Seat, n: int, scale: RewardScale | None) -> None:

@@ -176,7 +176,7 @@ class Run:
         ) as error:
             raise InputError(f"{self.checkpoint}: not the checkpoint of this run: {error}") from error
         trainer.rows = [row for row in rows if int(row["round"]) <= finished]
-        check_rounds(self.folder / "evaluations.csv", trainer.rows, finished, trainer.settings.replicas)
+        check_rounds(self.folder / "evaluations.csv", trainer.rows, finished, trainer.settings.run.replicas)
         self._replace(self._model(trainer))  # a kill may have come between the checkpoint and what is made from it
 
     @property
@@ -211,14 +211,14 @@ class Run:
 
     def _model(self, trainer: Trains) -> dict[str, list[bytes]]:
         """What is made from the trainer and its rows at any time: weights, words, metrics."""
-        told = metrics_text(trainer.rows, trainer.settings.episodes_per_round)
+        told = metrics_text(trainer.rows, trainer.settings.run.episodes_per_round)
         factors = trainer.scale.factors if trainer.scale else None
         return {METRICS: [told.encode()], **_weights(trainer.model, fingerprint_of(trainer.game), factors)}
 
     def _changed_config(self, trainer: Trains) -> dict[str, list[bytes]]:
         """config.json, if its settings are others now: more rounds, say."""
         settings = read_json(self.folder / "config.json", "").get("settings")
-        return {} if settings == asdict(trainer.settings) else {"config.json": self._config(trainer)}
+        return {} if settings == trainer.settings.flat() else {"config.json": self._config(trainer)}
 
 
 def save(folder: Path, trainer: Trains) -> None:
@@ -256,11 +256,11 @@ def _weights(model: Model, game: str, factors: Sequence[float] | None) -> dict[s
 
 def config_of(trainer: Trains) -> dict[str, Any]:
     """What the run is: the game and how it is opened, settings, versions; of word vectors, which file they were."""
-    vectors = trainer.model.vectors
+    vectors = trainer.model.shape.vectors
     return {
         "game": game_entry(trainer.game, trainer.recipe),
         **({"recipe": trainer.settings_from} if trainer.settings_from else {}),
-        "settings": asdict(trainer.settings),
+        "settings": trainer.settings.flat(),
         "folder": trainer.home,
         "most_actions": trainer.model.shape.most_actions,
         **({"vectors": {"sha256": vectors.words.digest}} if vectors else {}),

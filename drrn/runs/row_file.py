@@ -24,7 +24,7 @@ WHOLE = ("replica", "seed", "round", "episodes")  # columns of whole numbers
 def evaluation_rows(evaluations: Sequence[Evaluation], settings: Settings) -> list[dict[str, str]]:
     """One row for each replica: the policies side by side, and the shares of endings by softmax."""
     rows = []
-    for replica, seed in enumerate(settings.seeds):
+    for replica, seed in enumerate(settings.run.seeds):
         mine = {e.policy: e for e in evaluations if e.replica == replica}
         row: dict[str, Any] = {"replica": replica, "seed": seed}
         for policy, e in mine.items():

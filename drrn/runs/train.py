@@ -25,7 +25,7 @@ from drrn.learning.reward_scale import RewardScale, in_units
 from drrn.models import build_model
 from drrn.playing.evaluation import Evaluation, evaluate
 from drrn.playing.menu_rollouts import compiled_rollouts
-from drrn.playing.policies import POLICIES, EpsilonGreedy, Greedy, QPolicy, Softmax
+from drrn.playing.policies import POLICIES, QPolicy, Softmax
 from drrn.playing.pool import lanes_of
 from drrn.playing.rollouts import Rollout, Rollouts
 from drrn.playing.stepped_rollouts import SteppedRollouts
@@ -90,19 +90,19 @@ class Trainer:
         self.folder: Path | None = None  # that it was saved in, or resumed from
         self.home = str(Path.cwd())  # where modules that the settings name were looked for
         self.settings_from: str | None = None  # the recipe that the settings were made by, where that is known
-        self.played = with_history(game, settings.history)  # what the model plays
+        self.played = with_history(game, settings.run.history)  # what the model plays
         self.compiled = compiled_or_none(self.played, settings, progress)
-        self.grows = self.compiled is None or settings.grow  # whether words are met while playing
-        self.store = Store.of_words(shared=settings.shared, keep_texts="sentence" in settings.encoders)
+        self.grows = self.compiled is None or settings.run.grow  # whether words are met while playing
+        self.store = Store.of_words(shared=settings.model.shared, keep_texts="sentence" in settings.model.encoders)
         shape = shape_of(settings, self._load_dictionary())
         check_memory(settings, self.store)
-        self.model = build_model(settings.model, shape, self.store, settings.seeds, device)
-        for replica in range(settings.replicas):
+        self.model = build_model(settings.model.name, shape, self.store, settings.run.seeds, device)
+        for replica in range(settings.run.replicas):
             self.model.meet(replica, np.arange(len(self.store.states)), np.arange(len(self.store.actions)))
         self.learner = build_learner(self.model, settings)
         self.divergence = Divergence(settings)
-        self.explorer = Optimism(settings, self.store) if settings.exploration == "optimism" else None
-        self.scale = RewardScale(settings.replicas) if settings.alpha_relative else None
+        self.explorer = Optimism(settings, self.store) if settings.exploration.name == "optimism" else None
+        self.scale = RewardScale(settings.run.replicas) if settings.exploration.alpha_relative else None
         self.rollouts = self._rollouts()
 
     def train(self) -> Iterator[Round]:
@@ -110,7 +110,7 @@ class Trainer:
         if self.torn:
             log.warning("a round was interrupted while it learned, and a part of it is learned twice: for the numbers "
                         "of a run that was not, go on from the last saved round by drrn.resume")  # fmt: skip
-        while self.round < self.settings.rounds:
+        while self.round < self.settings.run.rounds:
             with threads_of_torch(self.threads):
                 finished = self._play_a_round(self.round + 1)
             yield finished
@@ -164,8 +164,8 @@ class Trainer:
         self.learner.forget()  # what a round that was interrupted has left
         if self.explorer:
             self.explorer.begin(number)
-        self.torn = settings.form == "online"
-        if settings.form == "online":
+        self.torn = settings.run.form == "online"
+        if settings.run.form == "online":
             learned = self._play_online(number, play, learn)
         else:
             self._play_to_learn(number, play)
@@ -179,8 +179,8 @@ class Trainer:
         self.divergence.check(self.model.state(), number)
         if number == 1:
             note_a_game_without_words(self.game.name, self.store, settings)
-        episodes = settings.evaluation_episodes
-        evaluations = evaluate(self.rollouts, POLICIES, settings.alpha, episodes, settings.seeds, number)
+        episodes = settings.run.evaluation_episodes
+        evaluations = evaluate(self.rollouts, POLICIES, settings.exploration.alpha, episodes, settings.run.seeds, number)
         self.learner.forget()
         self._forget_texts()
         self.round = number
@@ -195,11 +195,11 @@ class Trainer:
 
     def _play_to_learn(self, number: int, generators: list[np.random.Generator]) -> None:
         """A round's episodes; an explorer takes in what it met every so many of them."""
-        left = self.settings.episodes_per_round
+        left = self.settings.run.episodes_per_round
         policy = self._policy(number)
         explorer = self.explorer if policy is self.explorer else None
         while left:
-            some = min(left, self.settings.replan) if explorer else left
+            some = min(left, self.settings.exploration.replan) if explorer else left
             for replica, rollout in enumerate(self.rollouts.play(some, policy, generators, learn=True)):
                 played = rollout if self.scale is None else self._in_units(self.scale, replica, rollout)
                 self.learner.tell(replica, played)
@@ -213,22 +213,19 @@ class Trainer:
 
     def _policy(self, number: int) -> QPolicy:
         """How actions are chosen while learning, in a round."""
-        settings = self.settings
-        if self.explorer and settings.explores_at(number):
+        if self.explorer and self.settings.explores_at(number):
             return self.explorer
-        if settings.exploration == "epsilon":
-            return EpsilonGreedy(settings.epsilon)
-        return Greedy() if settings.exploration == "greedy" else Softmax(settings.alpha_at(number))
+        return Softmax(self.settings.alpha_at(number))
 
     def _generators(self, purpose: int, number: int) -> list[np.random.Generator]:
-        return [np.random.default_rng([seed, purpose, number]) for seed in self.settings.seeds]
+        return [np.random.default_rng([seed, purpose, number]) for seed in self.settings.run.seeds]
 
     # --- parts
 
     def _load_dictionary(self) -> int:
         """Read every page beforehand, where the game compiles; the most actions that a page shows."""
         if self.compiled is None:
-            return self.settings.most_actions or MOST_ACTIONS
+            return self.settings.model.most_actions or MOST_ACTIONS
         for text in self.compiled.texts if not self.grows else ():
             self.store.states.id(text)
         for action in self.compiled.actions if not self.grows else ():
@@ -239,16 +236,16 @@ class Trainer:
         """How the game is played: looked up, where it was compiled and its words are known; else stepped."""
         if self.compiled is None or self.grows:
             return self.stepped
-        workers = self.settings.workers
-        if workers > 1 and self.settings.form != "online":
+        workers = self.settings.run.workers
+        if workers > 1 and self.settings.run.form != "online":
             log.warning("%s was compiled, so nothing is left for %d workers to step", self.game.name, workers)
         return compiled_rollouts(self.compiled, self.model)
 
     @cached_property
     def stepped(self) -> SteppedRollouts:
         """The game itself, stepped: the online form does so with a compiled one, too."""
-        recipe = replace(self.recipe, history=self.settings.history) if self.recipe else None
-        return SteppedRollouts(self.played, self.model, lanes_of(self.played, recipe, self.settings.workers))
+        recipe = replace(self.recipe, history=self.settings.run.history) if self.recipe else None
+        return SteppedRollouts(self.played, self.model, lanes_of(self.played, recipe, self.settings.run.workers))
 
     def _forget_texts(self) -> None:
         """Let go of texts that nothing will be learned from, so that a game whose pages never repeat takes no more and

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -14,7 +14,7 @@ from drrn.game.make import GameSpec
 from drrn.game.optional import another, close, ending_of, is_stopped, most_copies_of, title_of
 from drrn.serve.asking import answer_questions
 from drrn.serve.setting_form import settings_of_form, told_form
-from drrn.stories.twine.authored import Authored
+from drrn.stories.authored import Explorable
 from drrn.stories.twine.script import summarise
 
 MOST_COPIES = 64  # episodes under way; whoever has none left is played again from the start
@@ -82,7 +82,7 @@ class PlayedGame:
     def settings(self, given: Mapping[str, Any], paper: bool) -> dict[str, Any]:
         """What a form that came back asks for, once it is checked."""
         found = settings_of_form(self.game, given, paper=paper)
-        return {"name": self.game.name, "title": title_of(self.game), "settings": asdict(found)}
+        return {"name": self.game.name, "title": title_of(self.game), "settings": found.flat()}
 
     def _episode(self, key: str) -> _Episode:
         found = self.episodes.pop(key, None)
@@ -125,7 +125,9 @@ def opened_once(recipe: GameSpec) -> dict[str, Any]:
             raise InputError(
                 f"{game.name}: it ends as soon as it begins: there is nothing to choose"
             )
-        left_out = summarise(game.problems) if recipe.lenient and isinstance(game, Authored) else []
+        left_out = (
+            summarise(game.problems) if recipe.lenient and isinstance(game, Explorable) else []
+        )
         return {
             "title": title_of(game),
             "lenient": recipe.lenient,

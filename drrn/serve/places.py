@@ -186,13 +186,13 @@ class CompiledPlaces:
         if self.asked is not None and self.asked[0] == key:
             return self.asked[1]
         agent = load_agent(Path(run))
-        if agent.settings.history or agent.model.sees_menu:
+        if agent.settings.run.history or agent.model.sees_menu:
             raise InputError(
                 "This agent's choice depends on more than the page, so its odds are not known exactly."
             )
         rollouts = CompiledRollouts(self.compiled, agent.model, agent.model.store.scratch())
         shares: Floats = np.mean(
-            rollouts.probabilities(policy_of("softmax", agent.settings.alpha)), axis=0
+            rollouts.probabilities(policy_of("softmax", agent.settings.exploration.alpha)), axis=0
         )
         self.asked = (key, shares)
         return shares

@@ -21,7 +21,6 @@ from typing import Any
 from drrn.errors import InputError
 from drrn.game.make import GameSpec
 from drrn.processes import locked
-from drrn.recipes import recipe_name
 from drrn.runs.agent import torch_device
 from drrn.runs.loading import resumed
 from drrn.runs.record import Run
@@ -30,6 +29,7 @@ from drrn.runs.train import Trainer
 from drrn.serve.embeddings import EmbeddingLog
 from drrn.serve.run_files import RunFiles
 from drrn.serve.setting_form import settings_of_form
+from drrn.settings import recipe_name
 
 LOOKED_EVERY = 0.3  # seconds: whether the run is to stop
 
@@ -60,11 +60,11 @@ def train_apart(runs: str, id_: str, what: str, rounds: str | None = None) -> in
 def _learn(files: RunFiles, what: str, changes: dict[str, Any]) -> None:
     with _new_run(files) if what == "begin" else _resumed_run(files, changes) as (trainer, run):
         scores = reference_scores(
-            trainer.game, trainer.compiled, trainer.settings.evaluation_episodes
+            trainer.game, trainer.compiled, trainer.settings.run.evaluation_episodes
         )
         files.write_json(files.reference, asdict(scores))
         print(
-            f"{trainer.settings.replicas} replicas; random play {scores.random:.2f}, best {scores.best}",
+            f"{trainer.settings.run.replicas} replicas; random play {scores.random:.2f}, best {scores.best}",
             flush=True,
         )
         embeddings = EmbeddingLog(files, trainer)
@@ -76,7 +76,7 @@ def _learn(files: RunFiles, what: str, changes: dict[str, Any]) -> None:
             except Exception as error:  # a drawing is no reason to end a training
                 print(f"no embeddings were kept: {type(error).__name__}: {error}", flush=True)
             run.keep(trainer)
-            print(f"round {finished.number} of {trainer.settings.rounds}", flush=True)
+            print(f"round {finished.number} of {trainer.settings.run.rounds}", flush=True)
         run.keep_card()
 
 

@@ -17,12 +17,12 @@ from drrn.stories import added
 from drrn.stories.formats.archive import SCRIPT, with_engine
 from drrn.stories.formats.kept import format_for
 from drrn.stories.formats.publishing import publish
-from drrn.stories.hosted.hosted_game import HostedGame
+from drrn.stories.hosted.game import HostedGame
 from drrn.stories.hosted.matters import Matters
 from drrn.stories.hosted.session import Session
 from drrn.stories.hosted.source import check_size, lightened
 from drrn.stories.hosted.stage import Stage
-from drrn.stories.ink import open_ink
+from drrn.stories.ink.game import open_ink
 from drrn.stories.twine.dialects import (
     DEFAULT,
     ForeignError,
@@ -42,7 +42,7 @@ from drrn.stories.twine.rules import (
 )
 from drrn.stories.twine.script import Facts, Script
 from drrn.stories.twine.story import LONGEST_PASSAGE, Story
-from drrn.stories.twine.story_game import StoryGame, note_an_empty_opening
+from drrn.stories.twine.story_game import StoryGame
 
 NATIVE, HOSTED = ENGINES
 INK = (".json", ".ink")
@@ -202,7 +202,7 @@ class _Opening:
             sources=sources,
         )
         if options.lenient:
-            note_an_empty_opening(game)
+            game.note_empty_opening()
         return game
 
     def hosted(self, story: Story) -> HostedGame:

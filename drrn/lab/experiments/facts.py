@@ -18,8 +18,8 @@ from drrn.lab.experiments.plan import FOUR_STEPS
 from drrn.lab.experiments.quests import quest_facts, share_done
 from drrn.runs.reference_scores import reference_scores
 from drrn.settings import Settings
+from drrn.stories.authored import paraphrases_of
 from drrn.stories.playtest.survey import full_survey, survey
-from drrn.stories.twine.authored import paraphrases_of
 
 RANDOM_EPISODES = 2_000  # of a game that cannot be compiled
 SUITE_EPISODES = {"twx": 100, "textworld": 20}  # of random play in a suite's game
@@ -86,8 +86,8 @@ def softmax_scores(
     compiled: Compiled, settings: Settings, max_steps: int
 ) -> dict[str, float | None]:
     """What softmax scores on the true Q-values, and at Q-learning's fixed points: with the settings' α and γ."""
-    alpha = settings.alpha
-    gamma = settings.discount
+    alpha = settings.exploration.alpha
+    gamma = settings.learner.discount
     knowing = policy_score(
         compiled, softmax_of_slots(compiled, best(compiled, gamma).q, alpha), max_steps
     )

@@ -80,7 +80,7 @@ class Stage:
         """Every moment that chance can make of a link, with its probability."""
         lots = EveryDraw()
         ways = 0
-        while lots.again():
+        while lots.advance():
             ways += 1
             if ways > MOST_WAYS:
                 raise UnlistedError(

@@ -7,15 +7,14 @@ on the way counts for the coverage as all other games do.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
 from drrn.game.episodes import rest_of_episode
 from drrn.game.optional import is_stopped, step_limit_of, training_of
-from drrn.recipes import recipe
-from drrn.settings import Settings
+from drrn.settings import Settings, recipe
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.sampled_games import RandomTally
 from drrn.stories.playtest.sightings import Arrival, EndingKey, Sightings, arrival_of
@@ -110,9 +109,9 @@ def agent_play(game: Game, sightings: Sightings, seconds: float) -> AgentPlay | 
     begun = time.monotonic()
     until = begun + seconds
     watched.until = begun + LEARNING * seconds
-    chosen = recipe(paper=False, suiting=training_of(game))
+    chosen = recipe(paper=False, recommended=training_of(game))
     try:
-        settings = replace(Settings(), **{**chosen, **SMALL})
+        settings = Settings.from_flat({**chosen, **SMALL})
         trainer = Trainer(watched, settings, torch.device("cpu"))
         _learn(trainer)
         learned_from = watched.begun

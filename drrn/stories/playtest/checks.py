@@ -59,7 +59,7 @@ class Evidence:
 def check_expectation(expected: Expectation, evidence: Evidence) -> Checked:
     """The verdict on one expectation."""
     status, found, path, *shows = _check(expected)(expected, evidence)
-    return Checked(expected.said, status, found, expected.line, path, *shows)
+    return Checked(expected.text, status, found, expected.line, path, *shows)
 
 
 Finding = tuple[str, str, ClickPath | None] | tuple[str, str, ClickPath | None, str]

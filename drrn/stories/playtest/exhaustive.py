@@ -10,10 +10,10 @@ from typing import Any
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
 from drrn.game.enumerable import Enumerable
+from drrn.stories.authored import Position
 from drrn.stories.hosted.stage import LostError, UnlistedError
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.sightings import Arrival, Sightings, ending_key
-from drrn.stories.twine.page import Position
 
 MOST_STATES = 100_000
 # of one action that are looked at, and how long at most

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
 from drrn.game.optional import THE_END
+from drrn.stories.authored import Position
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.twine.page import Page, Position
+from drrn.stories.twine.page import Page
 from drrn.stories.twine.rules import Condition, Rules
 from drrn.stories.twine.values import Value
 

@@ -13,13 +13,13 @@ from drrn.compiled.graph import EndingPlace
 from drrn.compiled.reached import Face
 from drrn.game.contract import Game
 from drrn.game.optional import title_of
+from drrn.stories.authored import EXPLORE_LIMIT as LIMIT
+from drrn.stories.authored import Explorable, explorable, paraphrases_of
 from drrn.stories.playtest.coverage import rules_without_effect
 from drrn.stories.playtest.playtest import EndingOdds, PlayTest, play_test
 from drrn.stories.playtest.sampled import SampledValue
 from drrn.stories.playtest.sampled_games import SampledPlay, sampled_play
-from drrn.stories.twine.authored import Authored, authored, paraphrases_of
 from drrn.stories.twine.rules import DEFAULT_SET, Distance, distance
-from drrn.stories.twine.states import LIMIT
 from drrn.text import words
 
 # Between two sentences: quotes close with the first; "Dr. Who" and "“Why?” he asks" are one.
@@ -110,14 +110,14 @@ def endings_played(game: Game, play: SampledPlay) -> list[Ending]:
 
 def _rule_pays(game: Game, rule: int | None) -> float:
     """What an ending pays by the number of its rule, from 1."""
-    if not isinstance(game, Authored):
+    if not isinstance(game, Explorable):
         return 0.0
     return game.rules.default_reward if rule is None else game.rules.endings[rule - 1].reward
 
 
 def survey(game: Game, limit: int = LIMIT, progress: Callable[[int], None] | None = None) -> Survey:
     """Explore a story and count, up to so many states."""
-    told = authored(game, "a survey of what cannot be compiled")
+    told = explorable(game, "a survey of what cannot be compiled")
     found = told.explore(limit, progress)
     return _survey(
         told,
@@ -131,7 +131,9 @@ def survey(game: Game, limit: int = LIMIT, progress: Callable[[int], None] | Non
 
 def compiled_survey(game: Game, compiled: Compiled) -> Survey:
     """The survey of a compiled game; it is complete."""
-    shown = set(game.story.pages) - set(compiled.unreached) if isinstance(game, Authored) else set()
+    shown = (
+        set(game.story.pages) - set(compiled.unreached) if isinstance(game, Explorable) else set()
+    )
     stochastic = bool((np.diff(compiled.row_first) > 1).any())
     return _survey(
         game, _pages(compiled), shown, stochastic, states=compiled.raw_states, complete=True
@@ -164,7 +166,7 @@ def _survey(
 ) -> Survey:
     texts = {page.text for page in pages}
     actions = {action for page in pages for action in page.actions}
-    story = game if isinstance(game, Authored) else None
+    story = game if isinstance(game, Explorable) else None
     sets = _distances(story, actions) if story else {}
     return Survey(
         name=game.name,
@@ -192,7 +194,7 @@ def _survey(
     )
 
 
-def _distances(story: Authored, actions: set[str]) -> dict[str, Distance]:
+def _distances(story: Explorable, actions: set[str]) -> dict[str, Distance]:
     """How far each set of paraphrases stands from the originals; a file without pairs has no distance."""
     sets = {name: paraphrases_of(story, name) for name in story.rules.paraphrases}
     return {name: distance(dict(said), actions) for name, said in sets.items() if said}
@@ -258,7 +260,7 @@ def _endings(game: Game, pages: Sequence[Face]) -> list[tuple[Hashable, Ending]]
 
 def _pays(game: Game, page: Face, rule: int | None) -> float:
     """What an ending itself pays: in a story as its rule says, without what events on the last page add to it."""
-    if not isinstance(game, Authored):
+    if not isinstance(game, Explorable):
         return page.reward
     return game.rules.default_reward if rule is None else game.rules.endings[rule].reward
 
@@ -267,12 +269,12 @@ def _ending_key(place: EndingPlace) -> Hashable:
     return (place.passage, place.text, place.reward) if place.rule is None else place.rule
 
 
-def _rules_never_reached(story: Authored, pages: Sequence[Face]) -> list[int]:
+def _rules_never_reached(story: Explorable, pages: Sequence[Face]) -> list[int]:
     reached = {page.ending.rule for page in pages if page.ending is not None}
     return [number + 1 for number in range(len(story.rules.endings)) if number not in reached]
 
 
-def _unanswered(story: Authored) -> list[str]:
+def _unanswered(story: Explorable) -> list[str]:
     names = sorted(set(story.asked) - story.rules.inputs.keys())
     return [
         f'the story asks for ${name}: answer it under [inputs] with {name} = "…"' for name in names

@@ -264,19 +264,3 @@ def _piece_key(piece: str | Link) -> Hashable:
         return piece
     setter = piece.setter[0] if piece.setter else None
     return (piece.label, piece.target, setter, piece.mark, piece.back, piece.cycle)
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """The author's view of a position: passage, variables, errors. Agents never see it."""
-
-    passage: str = ""  # '' in games without passages
-    passages: tuple[str, ...] = ()  # on the page, displayed ones included
-    cells: Mapping[str, Value] = field(default_factory=dict)  # variables are `$name`
-    rule: int | None = None  # index of the [[ending]] that matched
-    errors: tuple[str, ...] = ()  # "passage: message" of script errors since the last page
-    history: tuple[str, ...] = ()  # passages visited so far, if the engine records them
-
-    @property
-    def variables(self) -> dict[str, Value]:
-        return {name: value for name, value in self.cells.items() if name.startswith("$")}

@@ -259,7 +259,8 @@ def _cipher(settings: str) -> Callable[[str], str]:
     for one, two in zip(letters[::2], letters[1::2], strict=False):
         table |= {one: two, two: one}
     table |= {a.upper(): b.upper() for a, b in table.items()}
-    return lambda text: text.translate(str.maketrans(table))
+    numbers = {ord(letter): other for letter, other in table.items()}
+    return lambda text: text.translate(numbers)
 
 
 def _unescape(text: str) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import operator
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from drrn.files import read_text, read_toml
 from drrn.stories.twine.page import Expression, Page
 from drrn.stories.twine.patterns import Pattern
 from drrn.stories.twine.script import MEANINGS, ExpressionError, Facts, Script
-from drrn.stories.twine.story import Story, unescape_html
+from drrn.stories.twine.story import unescape_html
 from drrn.stories.twine.values import truth
 from drrn.text import words
 
@@ -178,23 +177,6 @@ class Rules:
                 page.write(f"paid {i}", True)
                 total += rule.reward
         return total
-
-
-def fingerprint_of_story(story: Story, rules: Rules) -> str:
-    """Return a hash of the passages and the rules, without file paths and expectations."""
-    table = asdict(rules) | {"story": "", "paraphrases": ""}
-    del table["expectations"], table["forbidden"]
-    table["restart"] = () if rules.restart is None else rules.restart or "none"
-    if not rules.macros:  # older stories without [macros] keep their hash
-        del table["macros"]
-    payments = (payment["condition"] for payment in (*table["endings"], *table["events"]))
-    for condition in (*table["ends"], *payments):
-        condition["_where"] = None  # a closure, whose repr differs between processes
-    digest = hashlib.sha256()
-    for passage in story.passages.values():
-        digest.update(repr((passage.name, passage.text, passage.tags)).encode())
-    digest.update(repr((story.start, table)).encode())
-    return digest.hexdigest()
 
 
 # --- reading

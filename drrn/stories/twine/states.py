@@ -26,10 +26,10 @@ from drrn.compiled.reached import (
     refusal,
 )
 from drrn.game.contract import Game
+from drrn.stories.authored import EXPLORE_LIMIT, Exploration
 from drrn.stories.twine.renderer import Journey, Move, Question, Renderer, Scene
 from drrn.stories.twine.values import Value
 
-LIMIT = 100_000  # states of an exploration
 FIRST_STATES = 500  # to search at least before starting again
 RAW_LIMIT = 50_000  # of states with all their variables
 
@@ -51,20 +51,15 @@ class RenderedGame(Game, Protocol):
 
 
 @dataclass
-class Exploration:
-    """The pages that were reached; `scenes` differ in text, actions or ending."""
+class StoryExploration(Exploration):
+    """An exploration with the scene of each face."""
 
     scenes: list[Scene] = field(default_factory=list)
-    faces: list[Face] = field(default_factory=list)  # of the scenes
-    passages: set[str] = field(default_factory=set)
-    states: int = 0
-    complete: bool = False  # every reachable state was visited
-    stochastic: bool = False
 
 
 def explore(
-    game: RenderedGame, limit: int = LIMIT, progress: Progress | None = None
-) -> Exploration:
+    game: RenderedGame, limit: int = EXPLORE_LIMIT, progress: Progress | None = None
+) -> StoryExploration:
     """Visit states, those with new pages first, until all are visited or the limit is reached."""
     search = _Exploration(game, limit)
     search.arrive(game.renderer.opening, Journey())
@@ -88,7 +83,7 @@ class _Exploration:
         self.renderer = game.renderer
         self.tracked = bool(game.renderer.script.facts.tracked)
         self.limit = limit
-        self.result = Exploration(complete=True)
+        self.result = StoryExploration(complete=True)
         self.states: set[Hashable] = set()
         self.pages: set[Hashable] = set()
         self.fresh: deque[tuple[Scene, Journey]] = deque()
@@ -108,7 +103,7 @@ class _Exploration:
 
     def _add(self, scene: Scene, journey: Journey) -> None:
         result = self.result
-        result.passages.update(scene.passages)
+        result.shown.update(scene.passages)
         after = journey.after(scene)
         state = (scene.text, scene.moves, scene.rule, after.identity)
         if state in self.states:
@@ -399,7 +394,7 @@ class _StateSearch:
 
     def _growth(self) -> str:
         """Name the cell with the most values, if one stands out."""
-        pairs = set()
+        pairs: set[tuple[str, int]] = set()
         for face, values in self.keys:
             pairs.update(zip(self.live.on_face[face], values, strict=True))
         counts = Counter(cell for cell, _ in pairs).most_common(1)

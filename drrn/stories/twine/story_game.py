@@ -1,24 +1,27 @@
-"""A story as a game: keeps the state of an episode, shuffles the actions, and steps."""
+"""A Twine story as a game, played by our own interpreter."""
 
 from __future__ import annotations
 
-import copy
 import itertools
-import operator
-import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 from drrn.compiled.graph import EndingPlace
 from drrn.compiled.reached import Face, States
 from drrn.errors import InputError
 from drrn.game.contract import Observation
-from drrn.stories.twine.page import Position, outcome_of
+from drrn.stories.authored import (
+    EXPLORE_LIMIT,
+    NATIVE,
+    AuthoredGame,
+    Position,
+    fingerprint_of_story,
+)
+from drrn.stories.twine.page import outcome_of
 from drrn.stories.twine.renderer import Journey, Move, Renderer, Scene
-from drrn.stories.twine.rules import Rules, fingerprint_of_story
+from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Problem, Script
-from drrn.stories.twine.states import LIMIT, Exploration, explore, search_story
+from drrn.stories.twine.states import StoryExploration, explore, search_story
 from drrn.stories.twine.story import Story
 
 # All orders of up to 5 actions, so that a shuffle is one draw and views can be cached.
@@ -26,12 +29,14 @@ ORDERS = [list(itertools.permutations(range(n))) for n in range(6)]
 MOST_VIEWS = 200_000  # cached; a story whose pages never repeat makes more and more
 MOST_OPENINGS = 100  # random openings that are checked for text and actions
 
+Progress = Callable[[int], None]
 View = tuple[Observation, tuple[Move, ...]]
 
 
-class StoryGame:
+class StoryGame(AuthoredGame):
     """Plays a script under its rules. Agents see only `name` and the observations."""
 
+    engine = NATIVE
     most_copies = 10**9  # a copy is a small state: all renderings are shared
 
     def __init__(
@@ -45,40 +50,40 @@ class StoryGame:
         sources: Mapping[str, Any] | None = None,
     ) -> None:
         """`sources` say what the game was made from, if it comes from its authors' files."""
-        self.name = name
+        super().__init__(name, rules, shuffle=shuffle, paraphrases=paraphrases)
         self.script = script
-        self.rules = rules
         self.renderer = Renderer(script, rules)
-        self.shuffle = shuffle
-        self.paraphrases = paraphrases or {}
         self.sources = dict(sources or {})
         self._tracks = bool(script.facts.tracked)
-        self._random = random.Random()  # unseeded until `reset` gets a seed
-        self._journey = Journey()
-        self._moves: tuple[Move, ...] = ()
         self._views: dict[tuple[Scene, int], View] = {}
-        self.scene: Scene | None = None  # for tools and people, not for agents
+        self._forget_episode()
+
+    def _forget_episode(self) -> None:
+        self._journey = Journey()
+        self.scene: Scene | None = None
+
+    @property
+    def story(self) -> Story:
+        return self.script.story
+
+    @property
+    def links(self) -> Mapping[str, Collection[str]]:
+        return self.script.links
 
     @property
     def left_out(self) -> Mapping[tuple[str, str], str]:
-        """(passage, target) of links that are not actions, on pages so far, and the reason."""
         return self.renderer.restarts.left_out
 
     @property
-    def title(self) -> str:
-        return self.rules.title or self.script.story.title or self.name
+    def problems(self) -> Sequence[Problem]:
+        return self.script.problems
 
     @property
-    def max_steps(self) -> int:
-        return self.rules.max_steps
-
-    @property
-    def training(self) -> Mapping[str, Any]:
-        return self.rules.training
+    def asked(self) -> Collection[str]:
+        return self.script.facts.prompts
 
     @property
     def ending(self) -> str | None:
-        """The passage that ended the story (that of the rule, if one matched), or None."""
         return self._ending(self.scene) if self.scene is not None and self.scene.ended else None
 
     @property
@@ -92,33 +97,13 @@ class StoryGame:
         paraphrases = sorted(self.paraphrases.items())
         return repr((paraphrases, sorted(self.script.answers.items()), self.script.lenient))
 
-    def another(self) -> StoryGame:
-        """Return a copy with its own episode and generator; renderings are shared."""
-        twin = copy.copy(self)
-        twin._random = random.Random()
-        twin._journey = Journey()
-        twin._moves = ()
-        twin.scene = None
-        return twin
+    # --- playing
 
-    def reset(self, seed: int | None = None) -> Observation:
-        if seed is not None:
-            # Salted, so that a player's generator with the same seed is independent of it.
-            self._random = random.Random(f"game {operator.index(seed)}")
+    def _open(self) -> Observation:
         self._journey = Journey()
-        return self._arrive(self.renderer.opening)
+        return self._take(self.renderer.opening)
 
-    def step(self, index: int) -> Observation:
-        moves = self._moves
-        if not moves:
-            raise RuntimeError("the story has ended or has not started: call reset()")
-        if not 0 <= index < len(moves):
-            raise IndexError(
-                f"action {index} of {len(moves)}: choose one from 0 to {len(moves) - 1}"
-            )
-        return self._arrive(moves[index])
-
-    def _arrive(self, move: Move) -> Observation:
+    def _take(self, move: Move) -> Observation:
         if self._tracks or move.mark:
             move = self._journey.follow(move, self.renderer)
         cells = self._journey.cells
@@ -138,43 +123,26 @@ class StoryGame:
                     self._views.clear()
                 view = self._views[scene, order] = self._view(scene, orders[order])
         else:
-            indices = self._random.sample(range(count), count) if self.shuffle else range(count)
-            view = self._view(scene, indices)
-        observation, self._moves = view
+            view = self._view(scene, self._random_order(count))
+        observation, self._options = view
         return observation
 
     def _view(self, scene: Scene, order: Sequence[int]) -> View:
-        words = [self.paraphrases.get(action, action) for action in scene.actions]
+        words = self._reworded(scene.actions)
         observation = Observation(scene.text, tuple(words[i] for i in order), scene.reward)
         return observation, tuple(scene.moves[i] for i in order)
 
     def _ending(self, scene: Scene) -> str:
-        if scene.rule is None:
-            return scene.passage
-        return self.rules.endings[scene.rule].condition.passage or scene.passage
+        return self._ending_name(scene.rule, scene.passage)
 
     # --- for authors, and for compiling
 
-    @property
-    def story(self) -> Story:
-        return self.script.story
-
-    @property
-    def problems(self) -> Sequence[Problem]:
-        return self.script.problems
-
-    @property
-    def prompts(self) -> Collection[str]:
-        return self.script.facts.prompts
-
     def explore(
-        self, limit: int = LIMIT, progress: Callable[[int], None] | None = None
-    ) -> Exploration:
+        self, limit: int = EXPLORE_LIMIT, progress: Progress | None = None
+    ) -> StoryExploration:
         return explore(self, limit, progress)
 
-    def reachable_states(
-        self, limit: int, memory: int, progress: Callable[[int], None] | None = None
-    ) -> States:
+    def reachable_states(self, limit: int, memory: int, progress: Progress | None = None) -> States:
         return search_story(self, limit, memory, progress)
 
     def opening(self) -> Iterator[tuple[float, StoryState]]:
@@ -182,6 +150,12 @@ class StoryGame:
 
     def outcomes(self, state: StoryState, index: int) -> Iterator[tuple[float, StoryState]]:
         return self._outcomes(state.scene.moves[index], state.journey)
+
+    def _outcomes(self, move: Move, before: Journey) -> Iterator[tuple[float, StoryState]]:
+        journey = before.copy()
+        move = journey.follow(move, self.renderer)
+        for probability, scene in self.renderer.outcomes(move, journey.cells):
+            yield probability, StoryState(scene, journey.after(scene))
 
     def look(self, state: StoryState) -> Observation:
         return self._view(state.scene, range(len(state.scene.moves)))[0]
@@ -191,30 +165,24 @@ class StoryGame:
 
     @property
     def position(self) -> Position:
-        """The author's view of the episode's position."""
-        return _position(self.scene, self._journey.cells) if self.scene else Position()
+        return _position(self.scene, self._journey) if self.scene else Position()
 
     def position_at(self, state: StoryState) -> Position:
-        return _position(state.scene, state.journey.cells)
+        return _position(state.scene, state.journey)
 
     def face(self, scene: Scene) -> Face:
         """Return what a scene displays and pays."""
         ending = EndingPlace(self._ending(scene), scene.rule) if scene.ended else None
-        actions = tuple(self.paraphrases.get(action, action) for action in scene.actions)
+        actions = self._reworded(scene.actions)
         return Face(scene.text, actions, scene.reward, scene.passage, ending, scene.hypertext)
-
-    def _outcomes(self, move: Move, before: Journey) -> Iterator[tuple[float, StoryState]]:
-        journey = before.copy()
-        move = journey.follow(move, self.renderer)
-        for probability, scene in self.renderer.outcomes(move, journey.cells):
-            yield probability, StoryState(scene, journey.after(scene))
 
     def note_empty_opening(self) -> None:
         """After lenient reading, add a problem if no opening page has text or actions."""
         if not self.problems or len(self.story.pages) < 2:
             return
         try:
-            scenes = [state.scene for _, state in islice(self.opening(), MOST_OPENINGS)]
+            openings = itertools.islice(self.opening(), MOST_OPENINGS)
+            scenes = [state.scene for _, state in openings]
         except InputError:  # playing the story reports it
             return
         missing = []
@@ -223,7 +191,9 @@ class StoryGame:
         if not any(scene.moves for scene in scenes):
             missing.append("any action")
         if missing:
-            what = f"what was left out leaves the opening page without {' and '.join(missing)}"
+            what = (
+                f"what was left out leaves the opening page without {' and without '.join(missing)}"
+            )
             if "any action" in missing:
                 what += ", so that no other passage can be reached"
             start = self.story.passages[self.story.start]
@@ -249,6 +219,6 @@ class StoryState:
         return hash(self.key)
 
 
-def _position(scene: Scene, cells: Mapping[str, Any]) -> Position:
+def _position(scene: Scene, journey: Journey) -> Position:
     rule = scene.rule if scene.ended else None
-    return Position(scene.passage, scene.passages, {**cells}, rule)
+    return Position(scene.passage, scene.passages, dict(journey.cells), rule)

@@ -190,10 +190,9 @@ class _Parser:
 
     def _logical(self, sign: str) -> Expression:
         """`||`: the first true operand, or the last; `&&`: the first false one, or the last."""
-        operand = (lambda: self._logical("&&")) if sign == "||" else (lambda: self.binary(0))
-        operands = [operand()]
-        while self.accept(sign):
-            operands.append(operand())
+        operands: list[Expression] = []
+        while not operands or self.accept(sign):
+            operands.append(self._logical("&&") if sign == "||" else self.binary(0))
         if len(operands) == 1:
             return operands[0]
         stop = sign == "||"

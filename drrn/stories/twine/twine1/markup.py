@@ -249,7 +249,8 @@ class Reader:
         elif kind == "macro":
             self.macro(self, piece.source)
         elif kind == "link":
-            self.add_link(*piece.parts, piece.source)
+            label, target, setter = piece.parts
+            self.add_link(label, target, setter, piece.source)
         elif kind == "image" and piece.parts[0]:
             self.add_link("", piece.parts[0], "", piece.source)
         elif kind == "unclosed":
