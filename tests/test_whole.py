@@ -71,7 +71,7 @@ def test_what_sugarcube_may_tell_otherwise_is_left_to_it(text, what):
 
 @pytest.mark.parametrize("name", ["PassageHeader", "PassageFooter", "PassageDone", "StoryCaption"])
 def test_a_passage_that_belongs_to_every_page_is_left_to_sugarcube(name):
-    assert f'"{name}" belongs to every page' in beyond(PLAIN, "sugarcube", **{name: ("More.", ())})
+    assert f'"{name}" is part of every page' in beyond(PLAIN, "sugarcube", **{name: ("More.", ())})
     assert not beyond(PLAIN, "sugarcube", **{name: (" \n", ())})
     assert not beyond(PLAIN, "", **{name: ("More.", ())})
 
@@ -98,8 +98,8 @@ def test_a_style_sheet_that_may_hide_parts_of_pages_is_left_to_the_engine(style,
 
 
 def test_a_part_with_a_style_of_its_own_is_left_to_the_engine():
-    assert "a style of its own" in beyond('A <span style="display:none">hidden</span> word.')
-    assert "a style of its own" in beyond("A @@display:none;hidden@@ word.")
+    assert "its own style" in beyond('A <span style="display:none">hidden</span> word.')
+    assert "its own style" in beyond("A @@display:none;hidden@@ word.")
     assert not beyond("A <b>bold</b> and a @@bright@@ word.")
 
 
@@ -132,5 +132,5 @@ def test_a_story_that_starts_in_a_passage_that_is_no_page_is_left_to_its_engine(
     game = open_story(page, StoryOptions())
     assert isinstance(game, HostedGame)
     game.close()
-    with pytest.raises(InputError, match='"StoryInit", where it starts, is no page'):
+    with pytest.raises(InputError, match='the start "StoryInit" is not a page'):
         open_story(page, StoryOptions(engine=NATIVE))
