@@ -23,7 +23,7 @@ from learner import matrix_speed
 import drrn
 from drrn.learning.return_learning import Fits
 from drrn.playing.evaluation import mean_and_deviation
-from drrn.runs.train import Trainer
+from drrn.runs.trainer import Trainer
 from drrn.text import Lexicon
 
 

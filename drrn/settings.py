@@ -24,6 +24,7 @@ ENCODERS = ("bag", "lstm", "gru", "attention", "vectors", "bag+vectors", "senten
 LEARNERS = ("q-learning", "returns")
 VECTOR_ENCODERS = ("vectors", "bag+vectors")  # these need word vectors
 OPTIMISERS = ("sgd", "adam")
+POLICIES = ("softmax", "greedy", "best")  # how a trained agent plays
 EXPLORATIONS = ("softmax", "optimism")
 
 # Settings that no longer exist, with the only value that results and runs were recorded with.

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from drrn.runs.train import Trainer
+from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 
 CPU = torch.device("cpu")

@@ -163,12 +163,12 @@ def test_nothing_from_a_story_is_run_as_code():
 def test_the_path_from_the_command_to_the_update_is_short(learner):
     """Counts the command's functions, and every function outside games that runs before the update."""
     from drrn.cli import train
-    from drrn.runs.train import Trainer
+    from drrn.runs.trainer import Trainer
 
     class Updated(Exception):  # noqa: N818
         pass
 
-    started = (train.run, inspect.unwrap(train.new_run), train.learn_and_keep, Trainer.__init__)
+    started = (train.run, inspect.unwrap(train.new_run), train.train, Trainer.__init__)
     functions = {function.__code__ for function in started}
     games = [ROOT / name for name in ("game", "compiled", "stories", "worlds", "suites")]
 

@@ -10,7 +10,7 @@ from drrn.learning.menus import Menus
 from drrn.learning.replay import ReplayBuffer, Transitions, batches_of
 from drrn.learning.steps import n_step_rewards
 from drrn.playing.trajectory import Moments, Trajectory
-from drrn.runs.train import Trainer
+from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 
 

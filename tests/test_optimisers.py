@@ -5,7 +5,7 @@ import torch
 
 from drrn.cli import main
 from drrn.learning.optimisers import Adam, Slotted
-from drrn.runs.record import Run
+from drrn.runs.run import Run
 from tests.runs import numbers, same, small
 from tests.small_models import model
 from tests.small_readers import reader
@@ -30,17 +30,17 @@ def test_a_growing_run_that_was_cut_ends_with_the_numbers_of_one_that_was_not(
     more += ["--rounds", "4", "--episodes-per-round", "2"]
     arguments = ["train", str(tmp_path / "tale.twee"), *small(name), *more]
     assert main([*arguments, "--out", str(tmp_path / "whole")]) == 0
-    keep = Run.keep
+    keep = Run.save
 
     def keep_and_stop(self, trainer):
         keep(self, trainer)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Run, "keep", keep_and_stop)
+    monkeypatch.setattr(Run, "save", keep_and_stop)
     main([*arguments, "--out", str(tmp_path / "cut")])
     for _ in range(2):
         main(["train", "--resume", str(tmp_path / "cut")])
-    monkeypatch.setattr(Run, "keep", keep)
+    monkeypatch.setattr(Run, "save", keep)
     assert main(["train", "--resume", str(tmp_path / "cut")]) == 0
     assert same(numbers(tmp_path / "cut"), numbers(tmp_path / "whole"))
 

@@ -140,7 +140,7 @@ def test_the_explorer_remembers_until_its_rounds_are_over():
 def test_where_no_page_is_shown_twice_texts_are_forgotten_on_the_way_and_exploring_goes_on(
     monkeypatch,
 ):
-    monkeypatch.setattr("drrn.runs.train.FEW_TEXTS", 50)
+    monkeypatch.setattr("drrn.runs.trainer.FEW_TEXTS", 50)
     settings = {
         **SMALL,
         "rounds": 4,

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import drrn
-from drrn.cli import show
+from drrn.cli import terminal
 from drrn.compiled import lockstep
 from drrn.game.episodes import summarise
 from drrn.learning.exploration import greedy, softmax
@@ -13,7 +13,7 @@ from drrn.models import Pages
 from drrn.playing.evaluation import evaluate
 from drrn.playing.policies import POLICIES, EpsilonGreedy, chances, policy_of
 from drrn.playing.stepped_rollouts import SteppedRollouts
-from drrn.runs.train import Trainer
+from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 from tests.small_stories import FORK, REWARDS
 from tests.small_trainings import CPU, SMALL
@@ -69,7 +69,7 @@ def seen_in(steps):
 
 
 def test_the_command_line_offers_every_policy():
-    assert show.POLICIES == POLICIES
+    assert terminal.POLICIES == POLICIES
 
 
 @pytest.mark.parametrize("way", WAYS)

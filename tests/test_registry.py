@@ -163,16 +163,16 @@ def test_what_is_ones_own_is_trained_evaluated_asked_and_resumed(
 ):
     (here / "own.py").write_text(OWN)
     assert train(tale, here / "whole", *own) == 0
-    from drrn.runs.record import Run
+    from drrn.runs.run import Run
 
-    keep = Run.keep
+    keep = Run.save
 
     def keep_and_stop(self, trainer):
         keep(self, trainer)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Run, "keep", keep_and_stop)
+        patch.setattr(Run, "save", keep_and_stop)
         assert train(tale, here / "cut", *own) == 130
     assert main(resuming(here / "cut")) == 0
     assert same(numbers(here / "cut"), numbers(here / "whole"))

@@ -15,9 +15,9 @@ from drrn.declaration import declared
 from drrn.errors import InputError
 from drrn.lab.experiments.folder import Results, difference
 from drrn.lab.experiments.plan import VARIANTS, Scale, settings_of
-from drrn.lab.experiments.tuned import suiting
 from drrn.models import Shape, build_model
 from drrn.models.encoders.recurrent import GRUEncoder
+from drrn.runs.config import recommended_settings
 from drrn.settings import (
     GROUPS,
     LEARNERS,
@@ -51,9 +51,9 @@ def test_the_papers_games_are_learned_with_the_papers_settings():
         name, title, training = "tale", "A tale", {"alpha": 0.7}
 
     game = Titled()
-    assert suiting(game) == {"alpha": 0.7}
+    assert recommended_settings(game) == {"alpha": 0.7}
     game.title = "Saving John"
-    assert suiting(game) == {"alpha": 0.7, "epochs": 3}
+    assert recommended_settings(game) == {"alpha": 0.7, "epochs": 3}
 
 
 def test_what_suits_a_game_can_be_turned_off_on_the_command_line(tale, tmp_path):
@@ -435,7 +435,10 @@ def test_the_recipe_is_the_strong_one_unless_the_papers_is_asked_for(tale, tmp_p
         "evaluation_episodes": 4,
         "replicas": 2,
     }
-    assert two["settings"] == Settings.from_flat(suiting(drrn.make(tale)), **given, epochs=2).flat()
+    assert (
+        two["settings"]
+        == Settings.from_flat(recommended_settings(drrn.make(tale)), **given, epochs=2).flat()
+    )
     kept = {
         name: value
         for name, value in STRONG_CHANGES.items()

@@ -11,7 +11,7 @@ from drrn.learning.text_noise import Noise, noise_of, noisy
 from drrn.models import Pages
 from drrn.models.encoders import BagAndVectors
 from drrn.models.encoders.text_vectors import TextVectors
-from drrn.runs.train import threads_of_torch
+from drrn.runs.trainer import torch_threads
 from drrn.settings import Settings
 from drrn.text import Lexicon, Vocabulary
 from drrn.vectors import open_vectors
@@ -22,7 +22,7 @@ from tests.vector_files import vector_file
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    with threads_of_torch(1):
+    with torch_threads(1):
         yield
 
 

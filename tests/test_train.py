@@ -6,7 +6,7 @@ import pytest
 from drrn.playing.evaluation import mean_and_deviation
 from drrn.playing.policies import Softmax
 from drrn.playing.stepped_rollouts import SteppedRollouts
-from drrn.runs.train import Trainer
+from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 from tests.small_stories import FORK, REWARDS
 from tests.small_trainings import CPU, SMALL, trained

@@ -18,7 +18,7 @@ from drrn.cli.jobs import (
     run_jobs,
     seconds_before,
 )
-from drrn.cli.show import positive
+from drrn.cli.terminal import positive
 from drrn.errors import InputError
 from drrn.game.optional import close, title_of
 from drrn.lab.experiments.plan import BEST, EXPERIMENTS, PAPER, Scale, settings_of, variants_of

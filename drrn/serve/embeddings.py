@@ -20,7 +20,7 @@ from drrn.game.optional import another, close, is_stopped
 from drrn.serve.run_files import RunFiles
 
 if TYPE_CHECKING:
-    from drrn.runs.train import Trainer
+    from drrn.runs.trainer import Trainer
 
 MOST_PAGES = 8
 MOST_ACTIONS = 12

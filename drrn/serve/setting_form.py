@@ -8,8 +8,8 @@ from typing import Any
 
 from drrn.errors import InputError
 from drrn.game.contract import Game
-from drrn.lab.experiments.tuned import suiting
 from drrn.registry import is_object
+from drrn.runs.config import recommended_settings
 from drrn.settings import VECTOR_ENCODERS, Settings, all_settings, recipe, settings_for
 
 FILES = ("vectors", "sentences")  # settings that name a file or a module: none of a page's business
@@ -63,7 +63,7 @@ def settings_of_form(game: Game, given: Mapping[str, Any], *, paper: bool) -> Se
 
 def _suiting(game: Game) -> dict[str, Any]:
     """Settings that suit the game, as its author wrote them; such a file may be anybody's."""
-    return {name: value for name, value in suiting(game).items() if name not in FILES}
+    return {name: value for name, value in recommended_settings(game).items() if name not in FILES}
 
 
 def _check_plain(settings: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from drrn.game.episodes import play_episodes, random_policy, summarise
 from drrn.game.optional import another, step_limit_of, title_of
 from drrn.lab.experiments.plan import FOUR_STEPS
 from drrn.lab.experiments.quests import quest_facts, share_done
-from drrn.runs.reference_scores import reference_scores
+from drrn.runs.scores import reference_scores
 from drrn.settings import Settings
 from drrn.stories.authored import paraphrases_of
 from drrn.stories.playtest.survey import full_survey, survey

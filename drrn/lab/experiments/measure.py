@@ -22,8 +22,8 @@ from drrn.playing.menu_rollouts import compiled_rollouts
 from drrn.playing.policies import policy_of
 from drrn.playing.rollouts import Rollouts
 from drrn.playing.stepped_rollouts import SteppedRollouts
-from drrn.runs.agent import compiled_or_none
-from drrn.runs.train import Trainer
+from drrn.runs.scores import compiled_or_none
+from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 from drrn.stories.authored import paraphrases_of
 

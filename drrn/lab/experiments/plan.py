@@ -10,8 +10,9 @@ from drrn.errors import InputError, did_you_mean
 from drrn.game.contract import Game
 from drrn.lab.experiments.added import ADDED, ENCODERS, PARSED, SUITE_JOBS, SUITE_SEEDS, added_cost
 from drrn.lab.experiments.beyond import BEYOND, SEEDS, beyond_cost
-from drrn.lab.experiments.tuned import suiting, tuned
+from drrn.lab.experiments.tuned import tuned
 from drrn.lab.experiments.variants import Added, Beyond, Named, Swept, Variant, drrn
+from drrn.runs.config import recommended_settings
 from drrn.settings import PAPER as PAPER_SETTINGS
 from drrn.settings import STRONG, Settings, recipe, settings_for
 
@@ -152,7 +153,7 @@ def settings_of(game: str, variant: Variant, opened: Game, scale: Scale) -> Sett
         return _settings_beyond(variant, opened, scale)
     asked = scale.asked(variant)
     planned = {
-        **suiting(opened),
+        **recommended_settings(opened),
         **tuned(game, variant.name),
         **variant.settings,
         **({"vectors": scale.vectors} if isinstance(variant, Added) and variant.vectors else {}),
@@ -172,7 +173,7 @@ def settings_of(game: str, variant: Variant, opened: Game, scale: Scale) -> Sett
 def _settings_beyond(variant: Beyond, opened: Game, scale: Scale) -> Settings:
     """The strong recipe, under what was asked for of all jobs, under what this one takes out."""
     planned = {
-        **recipe(paper=False, recommended=suiting(opened)),
+        **recipe(paper=False, recommended=recommended_settings(opened)),
         **({"rounds": variant.rounds} if variant.rounds else {}),
         **({"vectors": scale.vectors} if variant.vectors else {}),
         **scale.asked(variant),

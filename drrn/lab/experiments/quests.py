@@ -11,8 +11,8 @@ from drrn.lab.experiments.added import DONE
 from drrn.lab.experiments.rows import Row
 from drrn.learning.q_learning import QLearning
 from drrn.playing.evaluation import Evaluation
-from drrn.runs.record import Run
-from drrn.runs.train import Trainer
+from drrn.runs.run import Run
+from drrn.runs.trainer import Trainer
 
 PLAYED = "played.json"  # in the run's folder: steps of play of each seed, after each round
 

@@ -22,7 +22,7 @@ from drrn.lab.experiments.folder import GAME, Results, difference
 from drrn.lab.experiments.plan import BEST, PAIRED
 from drrn.lab.experiments.rows import EVALUATIONS, FACTS, KINDS, Row, text_of
 from drrn.lab.experiments.variants import Added, Beyond, Swept, Variant
-from drrn.runs import tensor_file
+from drrn.runs import storage
 from drrn.settings import Settings
 from drrn.stories.authored import paraphrases_of
 from drrn.stories.twine.rules import DEFAULT_SET
@@ -30,8 +30,9 @@ from drrn.stories.twine.rules import DEFAULT_SET
 FACTS_EDITION = 2  # raised whenever what is told of a game changes, so that it is told anew
 
 if TYPE_CHECKING:
-    from drrn.runs.record import Run
-    from drrn.runs.train import Round, Trainer
+    from drrn.runs.run import Run
+    from drrn.runs.scores import Round
+    from drrn.runs.trainer import Trainer
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,8 @@ def is_done(work: Work) -> bool:
     made: dict[str, Any] | None = stored.record["wanted"] if stored else None
     place = results.stem(work.game, work.name).with_name(f"{work.name}.csv")
     if made is None and (results.work(work.game, work.name) / "config.json").exists():
-        from drrn.runs.loading import read_config
-        from drrn.runs.record import Run
+        from drrn.runs.config import read_config
+        from drrn.runs.run import Run
 
         place = results.work(work.game, work.name)
         try:
@@ -100,7 +101,7 @@ def is_done(work: Work) -> bool:
         except InputError as error:
             raise InputError(f"{error}: --again begins anew") from error
         if (place / "checkpoint.safetensors").exists():
-            tensor_file.load(place / "checkpoint.safetensors")  # whole, or it must begin anew
+            storage.load_tensors(place / "checkpoint.safetensors")  # whole, or it must begin anew
             Run(place).rows()
         read = {"vectors": begun["vectors"].get("sha256")} if begun.get("vectors") else {}
         made = {**work.wanted, **begun["settings"], "sha256": begun["game"]["sha256"], **read}
@@ -129,10 +130,9 @@ def run(work: Work) -> Iterator[Round]:
 def _learn(work: Work, variant: Variant, game: Game, start: float) -> Iterator[Round]:
     from drrn.lab.experiments.quests import keep_played
     from drrn.lab.experiments.trace import EPISODES, trace_of
-    from drrn.runs.agent import torch_device
-    from drrn.runs.train import Trainer
+    from drrn.runs.trainer import Trainer
 
-    trainer = Trainer(game, work.settings, torch_device(work.device))
+    trainer = Trainer(game, work.settings, work.device)
     run = run_folder(work, trainer)
     trace = trace_of(run.folder, work.game, trainer.compiled) if variant == BEST else None
     clock = Clock(run, work, start)
@@ -144,7 +144,7 @@ def _learn(work: Work, variant: Variant, game: Game, start: float) -> Iterator[R
             )  # before the checkpoint: a round that is not kept is done again
         if isinstance(variant, Added):
             keep_played(run, trainer)
-        run.keep(trainer)
+        run.save(trainer)
         clock.tick(finished.learning_seconds)
         yield finished
     files = _measured(work, variant, game, trainer, run)
@@ -161,14 +161,14 @@ def _learn(work: Work, variant: Variant, game: Game, start: float) -> Iterator[R
 
 def run_folder(work: Work, trainer: Trainer) -> Run:
     """The run where it was cut, put back into the trainer; or a new one."""
-    from drrn.runs.record import Run
+    from drrn.runs.run import Run
 
     folder = Results(work.root).work(work.game, work.name)
-    if not (folder / "config.json").exists():
-        shutil.rmtree(folder, ignore_errors=True)  # it was cut before it began
-        return Run.begin(folder, trainer)
+    if not (folder / "checkpoint.safetensors").exists():
+        shutil.rmtree(folder, ignore_errors=True)  # interrupted in its first round
+        return Run.create(folder, trainer)
     run = Run(folder)
-    run.resume(trainer)
+    run.restore(trainer)
     return run
 
 

@@ -26,8 +26,8 @@ from drrn.game.contract import Game
 from drrn.lab.experiments.folder import SWEEP, Results, make_folder
 from drrn.lab.experiments.grid import Changes, Grid
 from drrn.lab.experiments.running import Work, hashes_of
-from drrn.lab.experiments.tuned import suiting
 from drrn.lab.experiments.variants import Swept, in_words
+from drrn.runs.config import recommended_settings
 from drrn.runs.limits import check_memory
 from drrn.settings import Settings, recipe, recipe_name, settings_for
 
@@ -83,7 +83,7 @@ class Sweep:
 
     @cached_property
     def suiting(self) -> dict[str, Any]:
-        return suiting(self.game)
+        return recommended_settings(self.game)
 
     @cached_property
     def hashes(self) -> dict[str, str | None]:

@@ -21,7 +21,7 @@ from drrn.stories.playtest.sightings import Arrival, EndingKey, Sightings, arriv
 
 if TYPE_CHECKING:
     from drrn.runs.agent import Agent
-    from drrn.runs.train import Trainer
+    from drrn.runs.trainer import Trainer
 
 LEARNING = 0.7  # the part of the agent's time in which it learns
 MOST_PLAYED = 200
@@ -103,7 +103,7 @@ def agent_play(game: Game, sightings: Sightings, seconds: float) -> AgentPlay | 
     """Let an agent learn and then play, for so many seconds; None where it came to play no game."""
     import torch
 
-    from drrn.runs.train import Trainer, threads_of_torch
+    from drrn.runs.trainer import Trainer, torch_threads
 
     watched = WatchedGame(game, sightings)
     begun = time.monotonic()
@@ -116,7 +116,7 @@ def agent_play(game: Game, sightings: Sightings, seconds: float) -> AgentPlay | 
         _learn(trainer)
         learned_from = watched.begun
         watched.until = until
-        with threads_of_torch(1):
+        with torch_threads(1):
             tally = _played(watched, trainer.agent)
     except (
         InputError

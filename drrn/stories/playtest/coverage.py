@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from drrn.game.contract import Game
 from drrn.stories.formats.format_file import format_key
 from drrn.stories.formats.kept import HOW, TITLES
-from drrn.stories.hosted.ahead import MOVES, WORKED_OUT, is_beside
+from drrn.stories.hosted.variables import COMPUTED_LINK, MOVES, is_shared
 from drrn.stories.playtest.shares import share
 from drrn.stories.playtest.sightings import Sightings, rules_of
 from drrn.stories.twine.script import summarise
@@ -81,7 +81,7 @@ def _named_by(story: Story, name: str) -> set[str]:
 
 def _pages(story: Story) -> dict[str, int]:
     """The passages that can be shown, with their lines."""
-    return {name: passage.line for name, passage in story.pages.items() if not is_beside(passage)}
+    return {name: passage.line for name, passage in story.pages.items() if not is_shared(passage)}
 
 
 def passages_covered(game: Game, seen: Collection[str]) -> Covered:
@@ -176,7 +176,7 @@ def never_reached(
 def _unnamed(story: Story) -> str:
     """What is said of a passage that no link names: in stories that work names out, one may yet lead there."""
     worked_out = any(
-        WORKED_OUT.search(passage.text) or MOVES.search(passage.text)
+        COMPUTED_LINK.search(passage.text) or MOVES.search(passage.text)
         for passage in story.passages.values()
     )
     return (
