@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Protocol
 
-from drrn.compiled.reached import (
+from drrn.compiled.graph import (
     CELL_BYTES,
     OUTCOME_BYTES,
     ROW_BYTES,

@@ -6,8 +6,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from drrn.compiled.graph import EndingPlace
-from drrn.compiled.reached import Face, States
+from drrn.compiled.graph import EndingId, Face, States
 from drrn.errors import InputError
 from drrn.game.contract import Observation
 from drrn.stories.authored import (
@@ -172,7 +171,7 @@ class StoryGame(AuthoredGame):
 
     def face(self, scene: Scene) -> Face:
         """Return what a scene displays and pays."""
-        ending = EndingPlace(self._ending(scene), scene.rule) if scene.ended else None
+        ending = EndingId(self._ending(scene), scene.rule) if scene.ended else None
         actions = self._reworded(scene.actions)
         return Face(scene.text, actions, scene.reward, scene.passage, ending, scene.hypertext)
 
