@@ -21,12 +21,7 @@ from drrn.stories.formats.library import (
     wanted_format,
     with_engine,
 )
-<<<<<<< HEAD
-from drrn.stories.formats.publishing import ifid, publish, story_data
 from drrn.stories.twine.reading import read_story, read_twee, read_twine_html
-=======
-from drrn.stories.twine.reading import read_story
->>>>>>> main
 from drrn.stories.twine.rules import read_rules
 from tests.small_formats import PAGE, REAL_FORMATS, SHARED_FORMATS, format_js, write_format
 
@@ -180,7 +175,7 @@ def test_a_folder_is_searched_and_what_is_no_format_is_left_out_by_name(tmp_path
     assert main(["formats", "add", str(tmp_path)]) == 0
     told = capsys.readouterr()
     assert told.out == "SugarCube 2.37.3: added\n"
-    assert "left out:" in told.err and "Paperthin 1.0.0 is a proofing format" in told.err
+    assert "skipped:" in told.err and "Paperthin 1.0.0 is a proofing format" in told.err
     assert [one.key for one in library_formats()] == ["sugarcube"]
 
 
