@@ -28,6 +28,8 @@ from drrn.game.contract import Game
 from drrn.game.optional import close
 from drrn.stories.authored import EXPLORE_LIMIT as EXPLORED
 from drrn.stories.authored import Explorable
+from drrn.stories.map.story_map import story_map
+from drrn.stories.map.svg import check_map_file, write_map
 from drrn.stories.playtest.playtest import PlayTest, walkthrough
 from drrn.stories.playtest.sampled_games import GAMES, SampledPlay
 from drrn.stories.playtest.shares import share
@@ -70,7 +72,7 @@ def add_command(commands: Any) -> None:
         const=Path(),
         type=Path,
         metavar="FILE",
-        help="draw the game's map, as SVG and PNG",
+        help="draw the game's map as SVG (default: GAME.svg)",
     )
     command.add_argument(
         "--seconds",
@@ -88,10 +90,10 @@ def run(options: argparse.Namespace) -> None:
     game = open_game(options, lenient=True)
     if options.seconds and hasattr(game, "search_seconds"):
         game.search_seconds = float(options.seconds)
-    maps = _free_stem(options.plot, game.name) if options.plot else None
+    map_file = _map_file(options.plot, game.name) if options.plot else None
     compiled, why_not = _compiled(game, options)
     _clear_progress()
-    if compiled is None and (options.walkthrough or maps):
+    if compiled is None and (options.walkthrough or map_file):
         raise InputError(why_not)
     if compiled is None and not isinstance(game, Explorable):
         _tell_stepped(game, why_not, options)
@@ -112,8 +114,9 @@ def run(options: argparse.Namespace) -> None:
         if options.json
         else visible(told_survey(found, options.game))
     )
-    if compiled and maps:
-        _plot(compiled, maps)
+    if compiled and map_file:
+        write_map(story_map(compiled), map_file)
+        print(f"{map_file}: the map", file=sys.stderr)
 
 
 def _tell_stepped(game: Game, why_not: str, options: argparse.Namespace) -> None:
@@ -153,28 +156,13 @@ def _compiled(game: Game, options: argparse.Namespace) -> tuple[Compiled | None,
         return None, str(error)
 
 
-def _free_stem(path: Path, name: str) -> Path:
-    """The maps' path without suffix; what is there already is left as it is."""
-    stem = (
-        Path(name)
-        if path == Path()
-        else path.with_suffix("")
-        if path.suffix in (".svg", ".png")
-        else path
-    )
-    for there in (stem.with_name(stem.name + suffix) for suffix in (".svg", ".png")):
-        if there.exists():
-            raise InputError(
-                f"{there}: it exists and is left as it is: give another name with --plot FILE"
-            )
-    return stem
-
-
-def _plot(compiled: Compiled, stem: Path) -> None:
-    from drrn.stories.map.story_map import draw, story_map
-
-    for written in draw(story_map(compiled), stem):
-        print(f"{written}: the map", file=sys.stderr)
+def _map_file(path: Path, name: str) -> Path:
+    """Return the file for the map; one that exists is never overwritten."""
+    file = Path(f"{name}.svg") if path == Path() else path
+    if file.suffix.lower() != ".svg":
+        file = file.with_name(f"{file.name}.svg")
+    check_map_file(file)
+    return file
 
 
 def survey_as_json(found: Survey) -> str:

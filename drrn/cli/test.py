@@ -18,8 +18,7 @@ from drrn.cli.terminal import add_game_options, open_game
 from drrn.cli.told_report import told_report
 from drrn.errors import InputError, require
 from drrn.game.optional import close
-from drrn.stories.map.story_map import free_map_file, write_map
-from drrn.stories.map.svg import story_map_svg
+from drrn.stories.map.svg import check_map_file, story_map_svg, write_map
 from drrn.stories.playtest.clicks import ClickPath, write_path
 from drrn.stories.playtest.report_page import headline_of_test, report_page
 from drrn.stories.playtest.story_report import StoryReport
@@ -59,7 +58,7 @@ def add_command(commands: Any) -> None:
     )  # fmt: skip
     command.add_argument(
         "--map", type=Path, metavar="FILE",
-        help="draw the story's map: .svg (zoom, links, tooltips) or .png (for print; needs Matplotlib)",
+        help="draw the story's map to FILE, an SVG with links and tooltips",
     )  # fmt: skip
     command.set_defaults(run=run)
 
@@ -67,7 +66,8 @@ def add_command(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.format == "html":
         require("jinja2", "cli")  # before it takes its time
-    drawing = free_map_file(options.map) if options.map else None
+    if options.map:
+        check_map_file(options.map)
     if options.paths:
         _check_free(options.paths)
     game = open_game(options, lenient=True, shuffle=False)
@@ -76,9 +76,9 @@ def run(options: argparse.Namespace) -> int:
         report = test.run()
         _clear()
         _tell(test, report, options)
-        if drawing:  # after the report: a map may take its time, or fail
-            write_map(test.story_map(), drawing)
-            print(f"{drawing}: the map", file=sys.stderr)
+        if options.map:  # after the report: a map may take its time, or fail
+            write_map(test.story_map(), options.map)
+            print(f"{options.map}: the map", file=sys.stderr)
     finally:
         _clear()
         close(game)

@@ -10,7 +10,7 @@ import numpy as np
 
 from drrn.compiled.chain import Chain, uniform
 from drrn.compiled.game import Compiled
-from drrn.compiled.graph import EndingPlace, Flags
+from drrn.compiled.graph import EndingId, Flags
 from drrn.compiled.solve import best, one_slot, policy_score, random_play
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.deciding import with_deciding_chances
@@ -50,7 +50,7 @@ def exact_play(compiled: Compiled, *, has_passages: bool) -> ExactPlay:
     )
 
 
-def place_key(place: EndingPlace, has_passages: bool) -> EndingKey:
+def place_key(place: EndingId, has_passages: bool) -> EndingKey:
     """The key of a compiled game's ending."""
     return EndingKey(place.passage, place.rule, "" if has_passages else place.text)
 
@@ -70,7 +70,7 @@ def _traps(compiled: Compiled) -> dict[str, ClickPath]:
     steps = _first_steps(compiled)
     for state in steps:  # nearest first
         if lost[state]:
-            place = compiled.place_of(state)
+            place = compiled.label(state)
             if place not in found:
                 found[place] = _way(compiled, steps, state)
     return found

@@ -83,7 +83,7 @@ def play_test(compiled: Compiled) -> PlayTest:
         random_return=finite(chance.total),
         random_steps=finite(chance.steps),
         random_trapped=chance.trapped,
-        traps=sorted({compiled.place_of(int(state)) for state in lost}),
+        traps=sorted({compiled.label(int(state)) for state in lost}),
         trap_states=len(lost),
         endings=[
             EndingOdds(float(chance.endings[number]), float(play.endings[number]), ways[number])
@@ -162,7 +162,7 @@ def _likeliest(compiled: Compiled, slots: Ints) -> dict[int, tuple[int, float] |
 def _step(compiled: Compiled, state: int, slots: Ints, chance: float) -> WalkthroughStep:
     action = None if compiled.ended[state] else compiled.actions[compiled.action[slots[state]]]
     return WalkthroughStep(
-        state, compiled.place_of(state), compiled.texts[compiled.text[state]], action, chance
+        state, compiled.label(state), compiled.texts[compiled.text[state]], action, chance
     )
 
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from drrn.compiled.game import Compiled
-from drrn.compiled.graph import EndingPlace
-from drrn.compiled.reached import Face
+from drrn.compiled.graph import EndingId, Face
 from drrn.game.contract import Game
 from drrn.game.optional import title_of
 from drrn.stories.authored import EXPLORE_LIMIT as LIMIT
@@ -265,7 +264,7 @@ def _pays(game: Game, page: Face, rule: int | None) -> float:
     return game.rules.default_reward if rule is None else game.rules.endings[rule].reward
 
 
-def _ending_key(place: EndingPlace) -> Hashable:
+def _ending_key(place: EndingId) -> Hashable:
     return (place.passage, place.text, place.reward) if place.rule is None else place.rule
 
 
