@@ -277,10 +277,11 @@ class Bags:
         self._starts[self.count + 1 : len(texts) + 1] = begin + np.cumsum(lengths)
         self._words[begin:end] = keys % size
         self._counts[begin:end] = counts
-        for text in range(self.count, len(texts)) if self.norm is not None else ():
-            bag = self._counts[self._starts[text] : self._starts[text + 1]]
-            if len(bag):
-                bag *= self.norm / np.linalg.norm(bag)
+        if self.norm is not None:
+            for text in range(self.count, len(texts)):
+                bag = self._counts[self._starts[text] : self._starts[text + 1]]
+                if len(bag):
+                    bag *= self.norm / np.linalg.norm(bag)
         self.count = len(texts)
 
 
