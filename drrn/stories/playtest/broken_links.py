@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from drrn.errors import did_you_mean
 from drrn.game.contract import Game
-from drrn.stories.formats.format_file import format_key
-from drrn.stories.formats.kept import TITLES
+from drrn.stories.formats.file import format_key
+from drrn.stories.formats.library import TITLES
 from drrn.stories.playtest.coverage import NOWHERE, is_parsed, left_out, story_behind
 from drrn.stories.twine.layout import split_link
 from drrn.stories.twine.story import Passage, Story

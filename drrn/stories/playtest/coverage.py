@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from drrn.game.contract import Game
-from drrn.stories.formats.format_file import format_key
-from drrn.stories.formats.kept import HOW, TITLES
+from drrn.stories.formats.file import format_key
+from drrn.stories.formats.library import HOW, TITLES
 from drrn.stories.hosted.variables import COMPUTED_LINK, MOVES, is_shared
 from drrn.stories.playtest.shares import share
 from drrn.stories.playtest.sightings import Sightings, rules_of
