@@ -53,7 +53,7 @@ def module_of(path):
 
 
 # Removed by the redesign of each part.
-KNOWN = {"drrn.game.enumerable", "drrn.stories.playtest.agent_games"}
+KNOWN = {"drrn.stories.playtest.agent_games"}
 
 
 def test_no_import_runs_up():
