@@ -16,11 +16,9 @@ from drrn.lab.experiments.facts import paraphrased_pairs
 from drrn.lab.experiments.marks import mark
 from drrn.lab.experiments.rows import Row
 from drrn.models import Model, Pages
-from drrn.playing.compiled_rollouts import CompiledRollouts
+from drrn.playing.compiled_rollouts import CompiledRollouts, compiled_rollouts
 from drrn.playing.evaluation import Evaluation, evaluate
-from drrn.playing.menu_rollouts import compiled_rollouts
-from drrn.playing.policies import policy_of
-from drrn.playing.rollouts import Rollouts
+from drrn.playing.policies import Rollouts, policy_of
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.runs.scores import compiled_or_none
 from drrn.runs.trainer import Trainer

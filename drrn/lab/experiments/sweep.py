@@ -29,10 +29,9 @@ from drrn.lab.experiments.running import Work, hashes_of
 from drrn.lab.experiments.variants import Swept, in_words
 from drrn.runs.config import recommended_settings
 from drrn.runs.limits import check_memory
-from drrn.settings import Settings, recipe, recipe_name, settings_for
+from drrn.settings import POLICIES, Settings, recipe, recipe_name, settings_for
 
 MOST = 10_000  # combinations of one sweep
-POLICIES = ("softmax", "greedy", "best")
 FINAL = 2  # evaluations of a round in the last one
 
 
