@@ -24,7 +24,7 @@ from drrn.compiled.graph import EndingPlace
 from drrn.compiled.solve import random_play
 from drrn.errors import InputError
 from drrn.game.contract import Observation
-from drrn.stories.hosted.hosted_game import HostedGame
+from drrn.stories.hosted.game import HostedGame
 from drrn.stories.hosted.moments import Moment, Way
 from drrn.stories.hosted.session import Session
 from drrn.stories.hosted.stage import Stage

@@ -18,7 +18,7 @@ from typing import Any
 
 import drrn
 from drrn.errors import InputError
-from drrn.stories.hosted.hosted_game import HostedGame
+from drrn.stories.hosted.game import HostedGame
 from drrn.stories.hosted.stage import UnlistedError
 from drrn.stories.twine.journey import Journey
 from drrn.stories.twine.story_game import StoryGame, StoryState

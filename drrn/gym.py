@@ -17,7 +17,7 @@ from drrn.errors import InputError, require
 from drrn.game.contract import Game, Observation
 from drrn.game.make import BUILT_IN, as_game, make
 from drrn.game.optional import fingerprint_of, is_stopped, step_limit_of
-from drrn.stories.twine.authored import Authored
+from drrn.stories.authored import Explorable
 from drrn.stories.twine.story import decoded
 from drrn.stories.twine.values import MOST_CHARACTERS
 
@@ -35,8 +35,8 @@ class PageText(gymnasium.spaces.Text):
     """
 
     def __init__(self, game: Game) -> None:
-        self.any_text = not isinstance(game, Authored)
-        known = charset(game) if isinstance(game, Authored) else frozenset(string.printable)
+        self.any_text = not isinstance(game, Explorable)
+        known = charset(game) if isinstance(game, Explorable) else frozenset(string.printable)
         super().__init__(MOST_CHARACTERS, min_length=0, charset=known)
 
     def contains(self, x: Any) -> bool:
@@ -67,7 +67,7 @@ class StoryEnv(gymnasium.Env[str, Any]):
         self.render_mode = render_mode
         self.observation_space = PageText(self.game)
         self._refused = (
-            self.game.rules.step_reward if isinstance(self.game, Authored) else 0.0
+            self.game.rules.step_reward if isinstance(self.game, Explorable) else 0.0
         )  # an action not shown
         self._limit = step_limit_of(self.game)
         self.action_space = gymnasium.spaces.Discrete(most_actions)
@@ -133,7 +133,7 @@ class StoryEnv(gymnasium.Env[str, Any]):
         return {"admissible_commands": list(self._shown.actions), "action_mask": mask}
 
 
-def charset(game: Authored) -> frozenset[str]:
+def charset(game: Explorable) -> frozenset[str]:
     """Every character a page may show: those of the source, decoded, in either case, and those of numbers."""
     passages = game.story.passages.values()
     source = "".join(f"{passage.name}{passage.text}" for passage in passages)

@@ -1,39 +1,392 @@
-"""Worker processes, which leave Ctrl-C to their parent and die with it; locks, which die with their process; temporary
-folders, which outlive a kill only until the next one is made."""
+"""Processes: services that answer questions, locks on files, temporary folders."""
 
 from __future__ import annotations
 
 import contextlib
 import multiprocessing
 import os
+import resource
 import shutil
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+import traceback
+import weakref
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
 
 from drrn.errors import InputError
 
-SPAWN = multiprocessing.get_context("spawn")
+START = "import sys; sys.path[:] = sys.argv[4:]; from drrn.processes import _serve; _serve()"
+EXIT_SECONDS = 3.0  # for a process whose connection was closed
+PARENT_CHECK_SECONDS = 0.5
+MEMORY_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes, of ru_maxrss
 
 LOCK = ".lock"
-MADE_WITHIN = 60.0  # seconds that a process has to lock the temporary folder that it made
+LOCK_SECONDS = 60.0  # in which a process locks the temporary folder that it created
 
-Serve = Callable[..., None]  # a function of a module: (connection, *arguments)
+
+class ServiceError(Exception):
+    """A service failed: its code raised an exception, or its process died or was too slow.
+
+    Attributes:
+        reason: "raised" (the process continues), "died" or "timeout" (the process is gone).
+        details: The traceback if an exception was raised, otherwise empty.
+    """
+
+    def __init__(self, reason: str, message: str, details: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.details = details
+
+
+class Reply(NamedTuple):
+    """A message from a service."""
+
+    question: int  # its number; 0 stands for creating the object
+    kind: str  # "report" (more replies follow), "answer", "refused" or "failed"
+    value: Any
+
+    def result(self) -> Any:
+        """Return the answer, or raise InputError (refused) or ServiceError (failed)."""
+        if self.kind == "refused":
+            raise InputError(self.value)
+        if self.kind == "failed":
+            message, details = self.value
+            raise ServiceError("raised", message, details)
+        return self.value
+
+
+class Service:
+    """An object in a process of its own, whose methods are called by `ask`.
+
+    The process has its own session, so Ctrl-C does not reach it and `kill` also ends whatever it
+    started. It exits when the service is closed or garbage-collected, and when its parent dies.
+    Scripts that use services need no `if __name__ == "__main__":`.
+
+    Args:
+        create: A class or function of an importable module. It is called in the process and
+            returns the object. If the object has a method `close`, it is called at the end.
+        *arguments: Arguments of `create`.
+        memory: The process exits after an answer if it is larger than this number of bytes.
+        environment: Additional environment variables of the process.
+        quiet: Discard what the process prints.
+
+    Example:
+        >>> from collections import Counter
+        >>> with Service(Counter, "hello") as service:
+        ...     service.ask("most_common", 1, timeout=10)
+        [('l', 2)]
+    """
+
+    def __init__(
+        self,
+        create: Callable[..., Any],
+        *arguments: Any,
+        memory: int | None = None,
+        environment: Mapping[str, str] | None = None,
+        quiet: bool = False,
+    ) -> None:
+        ours, theirs = multiprocessing.Pipe()
+        output = subprocess.DEVNULL if quiet else None
+        numbers = [str(number) for number in (theirs.fileno(), os.getpid(), memory or sys.maxsize)]
+        path = [entry or str(Path.cwd()) for entry in sys.path]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", START, *numbers, *path],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            env={**os.environ, **(environment or {})},
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,
+        )
+        theirs.close()
+        self.connection: Connection[Any, Any] = ours
+        self.questions = 0
+        self.close = weakref.finalize(self, _close, self.process, ours)
+        with contextlib.suppress(OSError):  # the process died; `receive` reports it
+            ours.send((create, arguments))
+
+    def __enter__(self) -> Service:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def fileno(self) -> int:
+        """Return the file descriptor to wait on with `select` or an event loop."""
+        return self.connection.fileno()
+
+    def ask(self, method: str, *arguments: Any, timeout: float | None = None) -> Any:
+        """Call a method of the object and return what it returns.
+
+        Args:
+            method: The method's name.
+            *arguments: Its arguments; they and the result must be picklable.
+            timeout: Seconds; the process is killed if the answer takes longer.
+
+        Raises:
+            InputError: `create` or the method raised it.
+            ServiceError: Another exception was raised, or the process died or was too slow.
+        """
+        return self.answer(self.send(method, *arguments), timeout)
+
+    def send(self, method: str, *arguments: Any) -> int:
+        """Send a question without waiting, and return its number."""
+        self.questions += 1
+        with contextlib.suppress(OSError):
+            self.connection.send((method, arguments))
+        return self.questions
+
+    def answer(
+        self,
+        question: int,
+        timeout: float | None = None,
+        on_report: Callable[[Any], None] | None = None,
+    ) -> Any:
+        """Return the answer to a question, see `ask`. Question 0 is the creation of the object.
+
+        Answers to earlier questions are dropped; `on_report` is called with each report.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            seconds = None if deadline is None else max(0.0, deadline - time.monotonic())
+            reply = self.receive(seconds)
+            if reply.kind == "report":
+                if reply.question == question and on_report is not None:
+                    on_report(reply.value)
+            elif reply.question == question or (reply.question == 0 and reply.kind != "answer"):
+                return reply.result()
+
+    def receive(self, timeout: float | None = None) -> Reply:
+        """Return the next reply. A process that does not send one in time is killed."""
+        try:
+            if self.connection.poll(timeout):
+                reply: Reply = self.connection.recv()
+                return reply
+        except (EOFError, OSError) as error:
+            raise ServiceError("died", f"the process {self._exit_text()}") from error
+        self.kill()
+        raise ServiceError("timeout", f"no answer within {round(timeout or 0, 2):g} seconds")
+
+    def interrupt(self) -> None:
+        """Raise KeyboardInterrupt in the process, if it is inside `interruptible()`.
+
+        Call it only after the object was created: `answer(0)`.
+        """
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+
+    def kill(self) -> None:
+        """Kill the process and everything that it started."""
+        if self.close.alive:
+            _kill_group(self.process)
+            self.close()
+
+    def _exit_text(self) -> str:
+        self.close()
+        code = self.process.returncode
+        if code < 0:
+            return f"was killed by {signal.Signals(-code).name}"
+        return f"ended with exit code {code}"
+
+
+def _close(process: subprocess.Popen[bytes], connection: Connection[Any, Any]) -> None:
+    with contextlib.suppress(OSError):
+        connection.close()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(EXIT_SECONDS)
+    _kill_group(process)
+    process.wait()
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+@runtime_checkable
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+class _Child:
+    """The state of a process that a `Service` started."""
+
+    connection: Connection[Any, Any]
+    question = 0
+    interruptible = False
+
+
+def report(value: Any) -> None:
+    """Send a value to the parent while a question is being answered; called in the process."""
+    _Child.connection.send(Reply(_Child.question, "report", value))
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let `Service.interrupt` raise KeyboardInterrupt inside the block; used in the process."""
+    _Child.interruptible = True
+    try:
+        yield
+    finally:
+        _Child.interruptible = False
+
+
+def _serve() -> None:
+    """Create the object and answer questions until the connection is closed."""
+    handle, parent, memory = (int(number) for number in sys.argv[1:4])
+    signal.signal(signal.SIGINT, _interrupt)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
+    connection = _Child.connection = Connection(handle)
+    target: Any = None
+
+    def created(create: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        nonlocal target
+        target = create(*arguments)
+
+    def answer(method: str, arguments: tuple[Any, ...]) -> Any:
+        return getattr(target, method)(*arguments)
+
+    with contextlib.suppress(EOFError, OSError):  # the connection was closed
+        connection.send_bytes(_reply(created, connection.recv_bytes()))
+        while target is not None and _memory() < memory:
+            question = connection.recv_bytes()
+            _Child.question += 1
+            connection.send_bytes(_reply(answer, question))
+    if isinstance(target, _Closable):
+        target.close()
+
+
+def _reply(function: Callable[..., Any], question: bytes) -> bytes:
+    number = _Child.question
+    try:
+        value = function(*ForkingPickler.loads(question))
+        return bytes(ForkingPickler.dumps(Reply(number, "answer", value)))
+    except InputError as error:
+        reply = Reply(number, "refused", str(error))
+    except BaseException as error:  # including SystemExit: a game may call sys.exit
+        message = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        reply = Reply(number, "failed", (message, traceback.format_exc()))
+    return bytes(ForkingPickler.dumps(reply))
+
+
+def _interrupt(*_: object) -> None:
+    if _Child.interruptible:
+        _Child.interruptible = False
+        raise KeyboardInterrupt
+
+
+def _memory() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * MEMORY_UNIT
+
+
+def _exit_with_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(PARENT_CHECK_SECONDS)
+    os.killpg(0, signal.SIGKILL)
+
+
+@contextmanager
+def locked(path: Path, busy: str) -> Iterator[None]:
+    """Hold an exclusive lock on a file, which is created and removed with it.
+
+    The operating system releases the lock when the process ends, however it ends.
+
+    Args:
+        path: The lock file.
+        busy: Message of the InputError that is raised if another process holds the lock.
+    """
+    file = _lock(path, busy)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        file.close()
+
+
+def is_locked(path: Path) -> bool:
+    """Return whether a process holds the lock; the file of a killed process does not count."""
+    import fcntl
+
+    try:
+        with path.open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # no such file
+        return False
+    return False
+
+
+def _lock(path: Path, busy: str) -> IO[str]:
+    import fcntl
+
+    tries = 3
+    while True:
+        try:
+            file = path.open("w")
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            file.close()
+            tries -= 1
+            if tries == 0:
+                raise InputError(busy) from error
+            time.sleep(0.02)  # `is_locked` of another process holds it for an instant
+            continue
+        except OSError as error:
+            raise InputError(f"{path}: cannot be locked: {error.strerror}") from error
+        if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+            return file
+        file.close()  # the previous holder removed the file: a lock on it excludes nobody
+
+
+@contextmanager
+def temporary_folder(
+    kind: str, parent: Path | None = None, *, hidden: bool = False
+) -> Iterator[Path]:
+    """Create a folder that is removed at the end; folders that killed processes left are removed.
+
+    Args:
+        kind: Part of the folder's name; leftover folders of the same kind are removed.
+        parent: Where to create it (default: /tmp, because paths of sockets must be short).
+        hidden: Whether the name starts with a dot.
+    """
+    if parent is None:
+        parent = Path("/tmp") if Path("/tmp").is_dir() else Path(tempfile.gettempdir())
+    prefix = f"{'.' if hidden else ''}drrn-{kind}-"
+    for leftover in parent.glob(f"{prefix}*"):
+        with contextlib.suppress(InputError, OSError):
+            if time.time() > leftover.stat().st_mtime + LOCK_SECONDS:
+                with locked(leftover / LOCK, "in use"):
+                    shutil.rmtree(leftover)
+    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+    try:
+        with locked(folder / LOCK, f"{folder}: locked by another process"):
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+SPAWN = multiprocessing.get_context("spawn")
+Serve = Callable[..., None]
 
 
 class Worker:
-    """A process that serves at the other end of a connection until that is closed."""
+    """Old interface of `Service`; removed once nothing uses it."""
 
     def __init__(self, serve: Serve, *arguments: Any) -> None:
         here, there = SPAWN.Pipe()
         self.connection: Connection[Any, Any] = here
-        self.process = SPAWN.Process(target=_serve, args=(serve, there, *arguments), daemon=True)
+        self.process = SPAWN.Process(target=_work, args=(serve, there, *arguments), daemon=True)
         self._start()
         there.close()
 
@@ -57,7 +410,7 @@ class Worker:
             signal.signal(signal.SIGINT, before)
 
 
-def _serve(serve: Serve, connection: Connection[Any, Any], *arguments: Any) -> None:
+def _work(serve: Serve, connection: Connection[Any, Any], *arguments: Any) -> None:
     threading.Thread(target=_die_with_parent, daemon=True).start()
     serve(connection, *arguments)
 
@@ -67,76 +420,3 @@ def _die_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-@contextmanager
-def locked(path: Path, busy: str) -> Iterator[None]:
-    """Hold the lock that a file stands for; where another process holds it, `busy` is the sentence that says so.
-
-    The lock dies with the process that holds it, however that ends; the file goes when the lock is let go.
-    """
-    file = _take(path, busy)
-    try:
-        yield
-    finally:
-        path.unlink(missing_ok=True)
-        file.close()
-
-
-def is_locked(path: Path) -> bool:
-    """Whether a process holds the lock that a file stands for; the file of one that was killed is no lock."""
-    import fcntl
-
-    try:
-        with path.open() as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:  # there is none
-        return False
-    return False
-
-
-def _take(path: Path, busy: str) -> IO[str]:
-    import fcntl
-
-    tries = 3
-    while True:
-        try:
-            file = path.open("w")
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            file.close()
-            if (tries := tries - 1) == 0:
-                raise InputError(busy) from error
-            time.sleep(0.02)  # it may be somebody who only looks whether it is locked
-            continue
-        except OSError as error:
-            raise InputError(f"{path}: cannot be locked: {error.strerror}") from error
-        if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
-            return file
-        file.close()  # who held it has removed it meanwhile: the lock of a file without a name keeps nobody out
-
-
-@contextmanager
-def temporary_folder(
-    kind: str, place: Path | None = None, *, hidden: bool = False
-) -> Iterator[Path]:
-    """A folder of this process's own. Those of its kind that killed processes have left are removed first: each is
-    locked as long as its process lives."""
-    short = (
-        Path("/tmp") if Path("/tmp").is_dir() else Path(tempfile.gettempdir())
-    )  # as names of sockets must be
-    place = place or short
-    prefix = f"{'.' if hidden else ''}drrn-{kind}-"
-    for left in place.glob(f"{prefix}*"):
-        with contextlib.suppress(InputError, OSError):
-            if time.time() > left.stat().st_mtime + MADE_WITHIN:
-                with locked(left / LOCK, "its process is alive"):
-                    shutil.rmtree(left)
-    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place))
-    try:
-        with locked(folder / LOCK, f"{folder}: another process took it"):
-            yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

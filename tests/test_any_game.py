@@ -350,10 +350,7 @@ def test_inspect_works_on_a_game_in_ten_lines_and_annotate_refuses_it(capsys):
     assert main(["inspect", "tests.sample_games:Doors", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["play_test"]["best_final_reward"] == 20
     assert main(["annotate", "tests.sample_games:Doors"]) == 2
-    assert (
-        "drrn: doors: it was not read from a story, and drrn annotate needs one"
-        in capsys.readouterr().err
-    )
+    assert "drrn: doors: drrn annotate needs a Twine story" in capsys.readouterr().err
     assert main(["inspect", "tests.sample_games:Walk", "--walkthrough"]) == 2
     assert "cannot be compiled: it lists no outcomes" in capsys.readouterr().err
 

@@ -233,7 +233,7 @@ def test_after_twenty_commands_the_day_is_over_unless_the_last_one_does_it(world
 
 
 def test_stories_alone_have_paraphrases_and_engines():
-    with pytest.raises(drrn.InputError, match="home-world: paraphrased is for stories"):
+    with pytest.raises(drrn.InputError, match="home-world: the option paraphrased is for stories"):
         drrn.make("home-world", paraphrased=True)
 
 

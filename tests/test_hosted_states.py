@@ -128,7 +128,7 @@ def test_an_undo_cannot_be_enumerated_and_says_so(opened):
     game = opened(
         {"Start": "[[go->End]] [[look->Look]]", "Look": "<<back>> [[on->End]]", "End": "End."}
     )
-    with pytest.raises(InputError, match="goes back in its history"):
+    with pytest.raises(InputError, match="undo"):
         drrn.compile_game(game, cache=False)
 
 
@@ -465,7 +465,7 @@ def test_what_a_library_of_sounds_keeps_tells_no_states_apart(opened):
     assert len(drrn.compile_game(game, cache=False)) == 3
     other = opened(passages, script=script.replace("{}", "else"))
     other.search_seconds = 0.3
-    with pytest.raises(InputError, match="more lay ahead"):
+    with pytest.raises(InputError, match="search longer with --seconds"):
         drrn.compile_game(other, cache=False)
 
 

@@ -11,8 +11,8 @@ from drrn.compiled.compile import can_be_compiled
 from drrn.errors import InputError
 from drrn.game.enumerable import check_outcomes
 from drrn.game.optional import another, ending_of, fingerprint_of, title_of
-from drrn.stories.ink import open_ink
-from drrn.stories.ink.ink_file import read_ink
+from drrn.stories.ink.file import read_ink
+from drrn.stories.ink.game import open_ink
 from drrn.stories.twine.rules import read_rules
 from tests.small_ink import STALL, TOWER
 
@@ -231,10 +231,10 @@ def test_a_story_that_the_runtime_cannot_play_is_told_so(ink, table, sentence):
     ],
 )
 def test_a_story_that_never_comes_to_a_choice_is_stopped_and_can_be_reset(ink, loop, monkeypatch):
-    monkeypatch.setattr("drrn.stories.ink.ink_game.MOST_MILLISECONDS", 50.0)
+    monkeypatch.setattr("drrn.stories.ink.game.MAX_LINE_MILLISECONDS", 50.0)
     game = ink(tiny("^Here.", "\n", *choice("Go.", "round"), round=loop))
     first = game.reset(0)
-    with pytest.raises(InputError, match=r"comes to no choice and no end after 'Here\.'"):
+    with pytest.raises(InputError, match=r"reaches no choice and no end after 'Here\.'"):
         game.step(0)
     assert game.reset(0) == first
 

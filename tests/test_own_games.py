@@ -71,14 +71,14 @@ def test_a_recipe_opens_its_game_from_another_folder_and_another_process(
             "there is no module nowhere_here, neither in this folder nor installed",
         ),
         ("mygames:Nine", r'there is no Nine in mygames\. Did you mean "Mine"\?'),
-        ("mygames:thing", "it is a int: name a class or a function that returns a game"),
+        ("mygames:thing", "type int; name a class"),
         ("mygames.py:Mine", "name the module without .py: mygames:Mine"),
         ("broken:Doors", "broken.py, line 1: SyntaxError"),
         ("needy:Doors", "ModuleNotFoundError: No module named 'nothing_such'"),
         ("tests.sample_games:GymnasiumWrong", "there is no GymnasiumWrong in tests.sample_games"),
-        ("builtins:dict", "it returned a dict, which is no game: a game has a name, reset"),
+        ("builtins:dict", "returned a value of type dict"),
         ("fractions:Fraction.from_float", "called without arguments, it raised TypeError"),
-        ("my-games:Doors", "or a game of your own as module:factory"),
+        ("my-games:Doors", "own game as module:factory"),
     ],
 )
 def test_every_failure_to_open_a_game_of_ones_own_is_one_sentence(folder, capsys, name, why):
@@ -97,9 +97,7 @@ def test_every_failure_to_open_a_game_of_ones_own_is_one_sentence(folder, capsys
     "option", [{"paraphrased": True}, {"encoding": "cp1252"}, {"shuffle": False}]
 )
 def test_what_only_stories_take_is_refused_for_others(option):
-    with pytest.raises(
-        drrn.InputError, match="is for stories, and this game is made by Python code: leave it out"
-    ):
+    with pytest.raises(drrn.InputError, match="is for stories, and this is made by Python code"):
         make("tests.sample_games:Doors", **option)
 
 
@@ -107,11 +105,11 @@ def test_what_only_stories_take_is_refused_for_others(option):
 def package(monkeypatch):
     """A package that registers two games, one of them broken."""
     found = [
-        metadata.EntryPoint(name, f"tests.sample_games:{name.title()}", "drrn.game")
+        metadata.EntryPoint(name, f"tests.sample_games:{name.title()}", "drrn.games")
         for name in ("dice", "gone")
     ]
     monkeypatch.setattr(
-        metadata, "entry_points", lambda group: found if group == "drrn.game" else []
+        metadata, "entry_points", lambda group: found if group == "drrn.games" else []
     )
     monkeypatch.syspath_prepend(
         "a-path-not-seen-before"
@@ -147,12 +145,9 @@ def test_anything_that_can_be_a_game_becomes_one(folder):
 @pytest.mark.parametrize(
     ("thing", "why"),
     [
-        (Doors, r"Doors is a class: give an object of it, Doors\(\)"),
+        (Doors, r"Doors is a class; pass an instance, Doors\(\)"),
         (FixedEnv, "FixedEnv is a class"),
-        (
-            7,
-            "a int is no game: give a name, a path, a Gymnasium environment, or an object with a name, reset",
-        ),
+        (7, "type int is not a game; pass a name"),
     ],
 )
 def test_what_is_no_game_is_told_so(thing, why):
@@ -163,5 +158,5 @@ def test_what_is_no_game_is_told_so(thing, why):
 def test_a_game_without_a_name_is_told_so():
     game = Walk()
     game.name = ""
-    with pytest.raises(drrn.InputError, match="the name of the game is ''"):
+    with pytest.raises(drrn.InputError, match="name is ''"):
         as_game(game)

@@ -13,7 +13,7 @@ from drrn.game.make import BUILT_IN, spec_for
 from drrn.lab.experiments.running import hashes_of
 from drrn.runs.loading import game_of, recipe_of_run
 from drrn.runs.record import game_entry
-from drrn.stories.twine.authored import paraphrases_of
+from drrn.stories.authored import paraphrases_of
 from drrn.stories.twine.paraphrases import distance
 from tests.runs import train
 from tests.small_stories import FORK, REWARDS

@@ -6,8 +6,8 @@ import pytest
 import drrn
 from drrn.game.episodes import play_episodes, random_policy, summarise
 from drrn.game.make import BUILT_IN
+from drrn.stories.authored import paraphrases_of
 from drrn.stories.playtest.survey import survey
-from drrn.stories.twine.authored import paraphrases_of
 from drrn.stories.twine.explore import explore
 from drrn.stories.twine.journey import Journey
 from drrn.text import words

@@ -14,7 +14,7 @@ from drrn.cli.told_report import told_report
 from drrn.compiled.solve import best, random_play
 from drrn.errors import InputError
 from drrn.game.contract import Observation
-from drrn.stories.ink import open_ink
+from drrn.stories.ink.game import open_ink
 from drrn.stories.playtest import agent_games
 from drrn.stories.playtest.broken_links import broken_links
 from drrn.stories.playtest.clicks import ClickPath, read_path, replayed, write_path

@@ -213,7 +213,9 @@ def test_a_mistake_in_a_toml_names_the_file(game, tmp_path, toml, sentence):
 
 
 def test_options_of_stories_are_refused(game):
-    with pytest.raises(drrn.InputError, match="engine is for stories, and this game is of a suite"):
+    with pytest.raises(
+        drrn.InputError, match="engine is for stories, and this is a game of a suite"
+    ):
         drrn.make("twx:coin", engine="hosted")
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from drrn.errors import InputError
-from drrn.stories.hosted.hosted_game import HostedGame
+from drrn.stories.hosted.game import HostedGame
 from drrn.stories.open_story import NATIVE, StoryOptions, open_story
 from drrn.stories.twine.dialects import read_script
 from drrn.stories.twine.story import Passage, Story

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 import drrn
 from drrn.cli import main
 from drrn.game.contract import Observation
-from drrn.game.make import BUILT_IN
-from drrn.worlds.names import WORLDS
+from drrn.game.make import BUILT_IN, WORLDS
 from drrn.writing import words
 from tests.paper_games import PAPER_GAMES
 from tests.sample_games import Walk

@@ -19,9 +19,9 @@ from drrn.cli.show import (
 )
 from drrn.errors import InputError
 from drrn.game.optional import title_of
+from drrn.stories.authored import Explorable, explorable
 from drrn.stories.playtest.sampled_games import GAMES, sampled_play
 from drrn.stories.playtest.survey import Ending, Survey, endings_played, survey
-from drrn.stories.twine.authored import Authored, authored
 from drrn.stories.twine.beginnings import Beginnings
 from drrn.stories.twine.script import DEFAULT_ANSWER
 from drrn.writing import visible_json
@@ -45,7 +45,7 @@ def add_command(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    game = authored(open_game(options), "drrn annotate")
+    game = explorable(open_game(options), "drrn annotate")
     story = Path(game.story.source)
     path = options.out or story.with_suffix(".toml")
     if path.exists():
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> None:
         )
 
 
-def _searched(game: Authored, options: argparse.Namespace) -> tuple[Survey, int]:
+def _searched(game: Explorable, options: argparse.Namespace) -> tuple[Survey, int]:
     """What was found, and how many endings of it by random games alone, which are played where not all was explored."""
     found = survey(game, options.limit, states_progress(options.limit))
     progress = games_progress(GAMES)
@@ -80,7 +80,7 @@ def _searched(game: Authored, options: argparse.Namespace) -> tuple[Survey, int]
     return replace(found, endings=[*found.endings, *more]), len(more)
 
 
-def annotation(game: Authored, found: Survey, story: str) -> str:
+def annotation(game: Explorable, found: Survey, story: str) -> str:
     """The TOML's text: rules that the story has already, and a rule to fill in for each ending without one."""
     lines = [
         "# Rewards of the endings: fill in a number for each, say from -20 (worst) to 20 (best).",
@@ -116,14 +116,14 @@ def annotation(game: Authored, found: Survey, story: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _begin_again(game: Authored, found: Survey) -> str:
+def _begin_again(game: Explorable, found: Survey) -> str:
     """The links on endings that are no actions, since they were taken for those that begin the story again."""
     beginnings = Beginnings(game.story)
     words = {words for ending in found.endings for words in beginnings.links_in(ending.passage)}
     return ", ".join(_quoted(one_line(_printable(label))) for label in sorted(words))
 
 
-def _conditions(game: Authored, found: Survey, ending: Ending) -> list[str]:
+def _conditions(game: Explorable, found: Survey, ending: Ending) -> list[str]:
     """How the ending is known: as its rule says, else by its passage, and by its last words where those tell more."""
     if ending.rule is not None:
         parts = game.rules.endings[ending.rule - 1].condition.parts

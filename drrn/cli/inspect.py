@@ -27,13 +27,13 @@ from drrn.compiled.game import Compiled
 from drrn.errors import InputError
 from drrn.game.contract import Game
 from drrn.game.optional import close
+from drrn.stories.authored import EXPLORE_LIMIT as EXPLORED
+from drrn.stories.authored import Explorable
 from drrn.stories.playtest.playtest import PlayTest, walkthrough
 from drrn.stories.playtest.sampled_games import GAMES, SampledPlay
 from drrn.stories.playtest.shares import share
 from drrn.stories.playtest.survey import Survey, full_survey, sampled_survey, survey
 from drrn.stories.playtest.told import estimated
-from drrn.stories.twine.authored import Authored
-from drrn.stories.twine.explore import LIMIT as EXPLORED
 from drrn.stories.twine.paraphrases import DEFAULT_SET
 from drrn.writing import visible, visible_json
 
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> None:
     _clear_progress()
     if compiled is None and (options.walkthrough or maps):
         raise InputError(why_not)
-    if compiled is None and not isinstance(game, Authored):
+    if compiled is None and not isinstance(game, Explorable):
         _tell_stepped(game, why_not, options)
         return
     if compiled and options.walkthrough:

@@ -23,7 +23,7 @@ from drrn.errors import InputError
 from drrn.game.optional import close, title_of
 from drrn.lab.experiments.plan import BEST, EXPERIMENTS, PAPER, Scale, settings_of, variants_of
 from drrn.lab.experiments.variants import Named
-from drrn.stories.twine.authored import paraphrases_of
+from drrn.stories.authored import paraphrases_of
 from drrn.writing import visible
 
 if TYPE_CHECKING:

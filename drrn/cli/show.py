@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from drrn.game.contract import Game
 from drrn.game.make import GameSpec, spec_for
-from drrn.stories.twine.authored import Authored
-from drrn.stories.twine.explore import LIMIT
+from drrn.stories.authored import EXPLORE_LIMIT as LIMIT
+from drrn.stories.authored import Explorable
 from drrn.stories.twine.script import grouped
 from drrn.writing import counted as counted
 from drrn.writing import one_line as one_line
@@ -57,7 +57,7 @@ def open_named(
     given = {name: getattr(options, name) for name in ("encoding", "engine", "outside")}
     recipe = spec_for(options.game, lenient=lenient or options.lenient, **given, **choices)
     game = recipe.open()
-    if options.lenient and isinstance(game, Authored):
+    if options.lenient and isinstance(game, Explorable):
         for line in grouped(game.problems):
             print(f"left out: {visible(line)}", file=sys.stderr)
     return game, recipe

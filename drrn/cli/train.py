@@ -19,7 +19,7 @@ from drrn.game.optional import title_of
 from drrn.recipes import shown_defaults
 from drrn.runs.reference_scores import ReferenceScores, reference_scores
 from drrn.settings import all_settings, uses
-from drrn.stories.twine.authored import Authored
+from drrn.stories.authored import Explorable
 from drrn.writing import counted
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def _reference(trainer: Trainer, folder: Run) -> ReferenceScores:
         )
         words = (
             cure
-            if isinstance(trainer.game, Authored)
+            if isinstance(trainer.game, Explorable)
             else "does any ending of the game pay more than another?"
         )
         print(f"random play scores as much as the best: {words}", file=sys.stderr)

@@ -194,7 +194,7 @@ def as_game(thing: Any) -> Game:
     if isinstance(thing, type):
         raise InputError(f"{kind} is a class; pass an instance, {kind}()")
     raise InputError(
-        f"a {kind} is not a game; pass a name, a path, a Gymnasium environment, "
+        f"a value of type {kind} is not a game; pass a name, a path, a Gymnasium environment, "
         f"or an object with {PROTOCOL}"
     )
 
@@ -238,7 +238,9 @@ def open_factory(spec: GameSpec) -> Game:
     factory = registry.resolve("game", name, {}, spec.folder)
     if not callable(factory):
         kind = type(factory).__name__
-        raise InputError(f"{name} is a {kind}; name a class or a function that returns a game")
+        raise InputError(
+            f"{name} has the type {kind}; name a class or a function that returns a game"
+        )
     try:
         thing = factory()
     except InputError:
@@ -252,7 +254,7 @@ def open_factory(spec: GameSpec) -> Game:
         return GymnasiumGame(thing)
     if not looks_like_a_game(thing):
         kind = type(thing).__name__
-        raise InputError(f"{name} returned a {kind}, which is not a game: a game has {PROTOCOL}")
+        raise InputError(f"{name} returned a value of type {kind}; a game has {PROTOCOL}")
     return _check_name(thing, name)
 
 

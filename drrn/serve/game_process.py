@@ -14,7 +14,7 @@ from drrn.game.make import GameSpec
 from drrn.game.optional import another, close, ending_of, is_stopped, most_copies_of, title_of
 from drrn.serve.asking import answer_questions
 from drrn.serve.setting_form import settings_of_form, told_form
-from drrn.stories.twine.authored import Authored
+from drrn.stories.authored import Explorable
 from drrn.stories.twine.script import grouped
 
 MOST_COPIES = 64  # episodes under way; whoever has none left is played again from the start
@@ -125,7 +125,7 @@ def opened_once(recipe: GameSpec) -> dict[str, Any]:
             raise InputError(
                 f"{game.name}: it ends as soon as it begins: there is nothing to choose"
             )
-        left_out = grouped(game.problems) if recipe.lenient and isinstance(game, Authored) else []
+        left_out = grouped(game.problems) if recipe.lenient and isinstance(game, Explorable) else []
         return {
             "title": title_of(game),
             "lenient": recipe.lenient,

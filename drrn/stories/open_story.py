@@ -17,12 +17,12 @@ from drrn.stories import added
 from drrn.stories.formats.archive import SCRIPT, with_engine
 from drrn.stories.formats.kept import format_for
 from drrn.stories.formats.publishing import publish
-from drrn.stories.hosted.hosted_game import HostedGame
+from drrn.stories.hosted.game import HostedGame
 from drrn.stories.hosted.matters import Matters
 from drrn.stories.hosted.session import Session
 from drrn.stories.hosted.source import check_size, lightened
 from drrn.stories.hosted.stage import Stage
-from drrn.stories.ink import open_ink
+from drrn.stories.ink.game import open_ink
 from drrn.stories.twine.dialects import (
     DEFAULT,
     ForeignError,

@@ -18,8 +18,8 @@ from drrn.lab.experiments.plan import FOUR_STEPS
 from drrn.lab.experiments.quests import quest_facts, share_done
 from drrn.runs.reference_scores import reference_scores
 from drrn.settings import Settings
+from drrn.stories.authored import paraphrases_of
 from drrn.stories.playtest.survey import full_survey, survey
-from drrn.stories.twine.authored import paraphrases_of
 
 RANDOM_EPISODES = 2_000  # of a game that cannot be compiled
 SUITE_EPISODES = {"twx": 100, "textworld": 20}  # of random play in a suite's game

@@ -25,7 +25,7 @@ from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.runs.agent import compiled_or_none
 from drrn.runs.train import Trainer
 from drrn.settings import Settings
-from drrn.stories.twine.authored import paraphrases_of
+from drrn.stories.authored import paraphrases_of
 
 MEASURED = (
     "softmax",

@@ -24,7 +24,7 @@ from drrn.lab.experiments.rows import EVALUATIONS, FACTS, KINDS, Row, text_of
 from drrn.lab.experiments.variants import Added, Beyond, Swept, Variant
 from drrn.runs import tensor_file
 from drrn.settings import Settings
-from drrn.stories.twine.authored import paraphrases_of
+from drrn.stories.authored import paraphrases_of
 from drrn.stories.twine.paraphrases import DEFAULT_SET
 
 FACTS_EDITION = 2  # raised whenever what is told of a game changes, so that it is told anew

@@ -13,7 +13,7 @@ from drrn.game.optional import THE_END
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.findings import Play, mean_of, share_of
 from drrn.stories.twine.page import Page
-from drrn.stories.twine.position import Position
+from drrn.stories.authored import Position
 from drrn.stories.twine.rules import Condition
 from drrn.stories.twine.values import Value
 

@@ -42,8 +42,7 @@ from drrn.stories.playtest.play import (
 from drrn.stories.playtest.search import search_states
 from drrn.stories.playtest.solve import ShortestPaths, Solution, link_pairs, solve
 from drrn.stories.playtest.survey import PageStatistics, compiled_statistics, explore
-from drrn.stories.twine.authored import Authored
-from drrn.stories.twine.explore import LIMIT
+from drrn.stories.authored import EXPLORE_LIMIT, Explorable
 from drrn.stories.twine.script import grouped
 
 # Parts of the time after which a pass must be over.
@@ -237,7 +236,7 @@ def inspect_game(
     compiled: Compiled | None,
     why_not: str = "",
     *,
-    limit: int = LIMIT,
+    limit: int = EXPLORE_LIMIT,
     seconds: float = RANDOM_SECONDS,
     progress: Progress | None = None,
 ) -> Findings:
@@ -263,7 +262,7 @@ def inspect_game(
     pages = PageStatistics()
     games = Games(game, evidence, pages.add)
     count = lambda number: progress(f"{number:,} random games")
-    if isinstance(game, Authored):
+    if isinstance(game, Explorable):
         states = lambda number: progress(f"{number:,} states of at most {limit:,}")
         statistics = explore(game, evidence, limit, states)
         play_random_games(games, progress=count)
@@ -423,7 +422,7 @@ def _errors(source: Source, evidence: Evidence) -> list[Issue]:
 
 
 def _notes(game: Game, source: Source) -> list[str]:
-    if not isinstance(game, Authored):
+    if not isinstance(game, Explorable):
         return []
     names = sorted(set(game.asked) - game.rules.inputs.keys())
     inputs = [f'the story asks for ${n}: answer it under [inputs] with {n} = "…"' for n in names]

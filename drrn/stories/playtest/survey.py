@@ -13,8 +13,8 @@ from drrn.game.contract import Game, Observation
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.evidence import EndingRecord, Evidence
 from drrn.stories.playtest.findings import Statistics, last_words
-from drrn.stories.twine.authored import Authored, authored, paraphrases_of
-from drrn.stories.twine.explore import LIMIT
+from drrn.stories.authored import EXPLORE_LIMIT as LIMIT
+from drrn.stories.authored import Explorable, explorable, paraphrases_of
 from drrn.stories.twine.paraphrases import distance
 from drrn.text import words
 
@@ -26,7 +26,7 @@ def explore(
     progress: Callable[[int], None] | None = None,
 ) -> Statistics:
     """Explore a story up to a number of states; add its endings and passages to the evidence."""
-    story = authored(game, "exploring what cannot be compiled")
+    story = explorable(game, "exploring what cannot be compiled")
     exploration = story.explore(limit, progress)
     evidence.states = exploration.states
     evidence.complete = exploration.complete
@@ -101,7 +101,7 @@ class PageStatistics:
 
     def statistics(self, kind: str, transitions: str, game: Game) -> Statistics:
         """Return the statistics of the pages counted so far."""
-        story = game if isinstance(game, Authored) else None
+        story = game if isinstance(game, Explorable) else None
         sizes = +self.menus  # without pages that have no actions
         actions = sum(size * count for size, count in sizes.items())
         return Statistics(

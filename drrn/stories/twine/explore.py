@@ -7,31 +7,25 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from drrn.compiled.reached import Face
+from drrn.stories.authored import EXPLORE_LIMIT as LIMIT
+from drrn.stories.authored import Exploration
 from drrn.stories.twine.journey import Journey
 from drrn.stories.twine.teller import Move, Scene
 
 if TYPE_CHECKING:
     from drrn.stories.twine.story_game import StoryGame
 
-LIMIT = 100_000
-
 
 @dataclass
-class Exploration:
-    """What was reached. `scenes` are distinct to a player: by text, actions and ending; `faces` are what they show."""
+class StoryExploration(Exploration):
+    """An exploration with its scenes, one for each of the `faces`."""
 
     scenes: list[Scene] = field(default_factory=list)
-    faces: list[Face] = field(default_factory=list)
-    shown: set[str] = field(default_factory=set)  # passages
-    states: int = 0
-    complete: bool = False  # every reachable state was seen
-    stochastic: bool = False
 
 
 def explore(
     game: StoryGame, limit: int = LIMIT, progress: Callable[[int], None] | None = None
-) -> Exploration:
+) -> StoryExploration:
     """Visit states, those with a page not seen before first, until there are no more or the limit is reached."""
     search = _Search(game, limit)
     found = search.found
@@ -58,7 +52,7 @@ class _Search:
         self.teller = game.teller
         self.tracked = bool(game.script.facts.tracked)
         self.limit = limit
-        self.found = Exploration(complete=True)
+        self.found = StoryExploration(complete=True)
         self.seen: set[Hashable] = set()
         self.pages: set[Hashable] = set()
         self.fresh: deque[tuple[Scene, Journey]] = deque()

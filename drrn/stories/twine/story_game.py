@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import itertools
 import operator
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from drrn.compiled.graph import EndingPlace
 from drrn.compiled.reached import Face, States
 from drrn.game.contract import Observation
-from drrn.stories.twine.explore import LIMIT, Exploration, explore
+from drrn.stories.authored import EXPLORE_LIMIT as LIMIT
+from drrn.stories.authored import Exploration, Position, fingerprint_of_story
+from drrn.stories.twine.explore import explore
 from drrn.stories.twine.journey import Journey
 from drrn.stories.twine.lots import outcome_of
-from drrn.stories.twine.position import Position
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Problem, Script
 from drrn.stories.twine.states import search_story
@@ -246,22 +245,3 @@ class StoryState:
 
 def _position(scene: Scene, cells: Mapping[str, Any]) -> Position:
     return Position(scene.passage, scene.shown, {**cells}, scene.rule if scene.ended else None)
-
-
-def fingerprint_of_story(story: Story, rules: Rules) -> str:
-    """A hash of the passages and the rules; the paths in the rules, and what was made of them, are left out."""
-    told = asdict(rules) | {"story": "", "paraphrases": ""}
-    del told["expectations"], told["forbidden"]  # they are no part of play
-    told["restart"] = () if rules.restart is None else rules.restart or "none"
-    if not rules.macros:  # so that stories from before there were any keep their hash
-        del told["macros"]
-    payments = (payment["condition"] for payment in (*told["endings"], *told["events"]))
-    for condition in (*told["ends"], *payments):
-        condition["_where"] = (
-            None  # a closure, which differs in each process; its source stands in `where`
-        )
-    digest = hashlib.sha256()
-    for passage in story.passages.values():
-        digest.update(repr((passage.name, passage.text, passage.tags)).encode())
-    digest.update(repr((story.start, told)).encode())
-    return digest.hexdigest()

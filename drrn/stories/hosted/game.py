@@ -1,0 +1,362 @@
+"""A hosted story as a game: a Twine story played by the engine in its published file."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from drrn.compiled.graph import EndingPlace
+from drrn.compiled.reached import Face, States, refusal
+from drrn.compiled.search import breadth_first
+from drrn.game.contract import Observation
+from drrn.stories.authored import (
+    EXPLORE_LIMIT,
+    HOSTED,
+    AuthoredGame,
+    Exploration,
+    Position,
+    fingerprint_of_story,
+)
+from drrn.stories.hosted.ahead import is_beside
+from drrn.stories.hosted.moments import Moment
+from drrn.stories.hosted.repeated import Repeated
+from drrn.stories.hosted.stage import LostError, OutOfTimeError, Stage, UnlistedError
+from drrn.stories.twine.beginnings import Beginnings
+from drrn.stories.twine.page import Page
+from drrn.stories.twine.rules import Rules
+from drrn.stories.twine.script import Problem, Script
+from drrn.stories.twine.story import Story
+from drrn.stories.twine.values import Value
+from drrn.stories.twine.verdict import verdict
+
+# Depth of the depth-first search; engines that cannot save replay the whole path to a state.
+MAX_DEPTH = 15
+SAMPLES = 3  # outcomes to try of a step whose outcomes cannot be listed
+
+Progress = Callable[[int], None]
+
+
+@dataclass(frozen=True)
+class HostedState:
+    """A state of an episode: a moment of the story, and the events that have paid."""
+
+    moment: Moment
+    paid: frozenset[str] = frozenset()
+    opening: bool = False
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a state shows and pays, and what its actions do."""
+
+    face: Face
+    links: tuple[int, ...]  # index of the page's link for each action
+    paid: frozenset[str]  # events that have paid, including those of this page
+
+
+# Scenes of each moment, by the events that have paid and whether it is the opening.
+Scenes = weakref.WeakKeyDictionary[Moment, dict[tuple[frozenset[str], bool], Scene]]
+
+
+class HostedGame(AuthoredGame):
+    """Plays a story by its own engine, under the rules of its TOML file."""
+
+    engine = HOSTED
+    most_copies = 4  # one engine each
+    search_seconds = 60.0  # time limit for a search of all states
+
+    def __init__(
+        self,
+        name: str,
+        stage: Stage,
+        script: Script,
+        rules: Rules,
+        *,
+        page: str,
+        shuffle: bool = True,
+        paraphrases: Mapping[str, str] | None = None,
+    ) -> None:
+        """`page` is the text of the published file; the fingerprint covers it."""
+        super().__init__(name, rules, shuffle=shuffle, paraphrases=paraphrases)
+        self.stage = stage
+        self.script = script
+        self._digest = hashlib.sha256(page.encode("utf-8", "surrogatepass")).hexdigest()
+        self._scenes: Scenes = weakref.WeakKeyDictionary()
+        self._repeated = Repeated(script.story)
+        self._beginnings = Beginnings(script.story)
+        self.stopped = False  # whether the episode was truncated because its page was lost
+        self.state: HostedState | None = None
+        stage.users += 1
+
+    @property
+    def story(self) -> Story:
+        return self.script.story
+
+    @property
+    def ending(self) -> str | None:
+        ended = self.state is not None and not self._scene(self.state).links
+        return self.ending_at(self.state) if self.state and ended else None
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the story, its engine, its rewards and its answers."""
+        text = fingerprint_of_story(self.story, self.rules) + self._digest
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def edition(self) -> str:
+        """What the fingerprint does not cover and a player sees."""
+        return repr((sorted(self.paraphrases.items()), sorted(self.script.answers.items())))
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """Errors that the story's own scripts have thrown so far."""
+        problems = []
+        for error in self.stage.errors:
+            name, _, message = error.partition(": ")
+            passage = self.story.passages.get(name)
+            problems.append(Problem(passage.line if passage else 1, name, message))
+        return problems
+
+    @property
+    def left_out(self) -> Mapping[tuple[str, str], str]:
+        return self._beginnings.left_out
+
+    @property
+    def asked(self) -> Collection[str]:
+        return self.script.facts.asked
+
+    def _forget_episode(self) -> None:
+        self.state = None
+        self.stopped = False
+        self.stage.users += 1
+
+    def close(self) -> None:
+        """Close the engines, unless another copy of the game still plays."""
+        self.stage.users -= 1
+        if self.stage.users <= 0:
+            self.stage.close()
+
+    def _open(self) -> Observation:
+        self.stopped = False
+        return self._arrive(self.opening_by(self._random.getrandbits(32)))
+
+    def _take(self, option: int) -> Observation:
+        assert self.state is not None
+        try:
+            return self._arrive(self.after(self.state, option, self._random.getrandbits(32)))
+        except LostError:  # the page stays as it is, and the episode is truncated
+            self.stopped = True
+            face = self.face_at(self.state)
+            return Observation(face.text, tuple(face.actions[i] for i in self._options))
+
+    def _arrive(self, state: HostedState) -> Observation:
+        self.state = state
+        face = self.face_at(state)
+        self._options = self._random_order(len(face.actions))
+        return Observation(face.text, tuple(face.actions[i] for i in self._options), face.reward)
+
+    def opening(self) -> Iterator[tuple[float, HostedState]]:
+        for probability, moment in self.stage.openings():
+            yield probability, HostedState(moment, opening=True)
+
+    def outcomes(self, state: HostedState, index: int) -> Iterator[tuple[float, HostedState]]:
+        scene = self._scene(state)
+        for probability, moment in self.stage.outcomes(state.moment, scene.links[index]):
+            yield probability, HostedState(moment, scene.paid)
+
+    def opening_by(self, key: int) -> HostedState:
+        """Return the first state of an episode, with the random draws of a key."""
+        return HostedState(self.stage.opening(key), opening=True)
+
+    def after(self, state: HostedState, index: int, key: int) -> HostedState:
+        """Return the state after the action at `index`, with the random draws of a key."""
+        scene = self._scene(state)
+        return HostedState(self.stage.follow(state.moment, scene.links[index], key), scene.paid)
+
+    def look(self, state: HostedState) -> Observation:
+        face = self.face_at(state)
+        return Observation(face.text, face.actions, face.reward)
+
+    def face_at(self, state: HostedState) -> Face:
+        """Return what a state shows and pays, with its passage and the rule of its ending."""
+        return self._scene(state).face
+
+    def ending_at(self, state: HostedState) -> str:
+        ending = self.face_at(state).ending
+        return ending.passage if ending else ""
+
+    @property
+    def position(self) -> Position:
+        return self.position_at(self.state) if self.state else Position()
+
+    def position_at(self, state: HostedState) -> Position:
+        shown = state.moment.shown
+        ending = self.face_at(state).ending
+        rule = ending.rule if ending else None
+        cells = _cells(shown.variables)
+        return Position(shown.passage, (shown.passage,), cells, rule, shown.errors, shown.history)
+
+    def _scene(self, state: HostedState) -> Scene:
+        scenes = self._scenes.setdefault(state.moment, {})
+        key = (state.paid, state.opening)
+        if key not in scenes:
+            scenes[key] = self._new_scene(state)
+        return scenes[key]
+
+    def _new_scene(self, state: HostedState) -> Scene:
+        shown = state.moment.shown
+        cells = _cells(shown.variables) | dict.fromkeys(state.paid, True)
+        page = Page(shown.passage, {}, self.script.tags, cells, lambda chances: 0)
+        page.pieces = list(shown.pieces)
+        page.shown = [shown.passage] if shown.passage in self.script.tags else []
+        judged = verdict(self.rules, self._beginnings, page, opening=state.opening)
+        ending = None
+        if not judged.links:
+            ending = EndingPlace(self._ending_name(judged.rule, shown.passage), judged.rule)
+        links = self._repeated.once(judged.links)
+        actions = self._reworded(label for label, _ in links)
+        face = Face(judged.text, actions, judged.reward, shown.passage, ending, judged.hypertext)
+        indices = {id(link): index for index, link in enumerate(shown.links)}
+        numbers = tuple(indices[id(link)] for _, link in links)
+        return Scene(face, numbers, state.paid.union(page.writes))
+
+    def reachable_states(self, limit: int, memory: int, progress: Progress | None = None) -> States:
+        """Return all states.
+
+        Raises:
+            TooLargeError: There are more states than the limit or the memory allows.
+            InputError: The search takes too long, or some outcomes cannot be listed.
+        """
+        if self.stage.matters.goes_back:
+            raise refusal(self, "it has an undo, so every path to a page is a separate state")
+        self.stage.until = time.monotonic() + self.search_seconds
+        try:
+            self._visit_depth_first(limit, progress)
+            states = breadth_first(self, limit, memory, progress)
+        except UnlistedError as error:
+            raise refusal(self, f"{error}; play it uncompiled") from error
+        except OutOfTimeError as error:
+            count = f"{self.search_seconds:g} seconds and {len(self.stage.moments):,} states"
+            cure = "search longer with --seconds, or play it uncompiled"
+            raise refusal(self, f"the search is not finished after {count}; {cure}") from error
+        finally:
+            self.stage.until = None
+        passages = {face.passage for face in states.faces}
+        states.unreached = tuple(
+            name
+            for name, passage in self.story.pages.items()
+            if name not in passages and not is_beside(passage)
+        )
+        return states
+
+    def _visit_depth_first(self, limit: int, progress: Progress | None) -> None:
+        """Visit the states depth first: an engine then often continues from its present state.
+
+        An engine that cannot save its state is not worth it: the path to each state should be
+        short, because it is replayed.
+        """
+        if any(state.moment.saved is None for _, state in self.opening()):
+            return
+        visited: set[HostedState] = set()
+        waiting = [self.opening()]
+        while waiting and len(visited) <= limit:
+            state = next((state for _, state in waiting[-1] if state not in visited), None)
+            if state is None:
+                waiting.pop()
+                continue
+            visited.add(state)
+            if len(waiting) < MAX_DEPTH:
+                waiting.append(self._successors(state))
+            if progress and len(visited) % 20 == 0:
+                progress(len(visited))
+
+    def _successors(self, state: HostedState) -> Iterator[tuple[float, HostedState]]:
+        for index in range(len(self.face_at(state).actions)):
+            yield from self.outcomes(state, index)
+
+    def explore(self, limit: int = EXPLORE_LIMIT, progress: Progress | None = None) -> Exploration:
+        """Visit states within the limit and `search_seconds`, new pages first."""
+        search = _Exploring(self, limit)
+        deadline = time.monotonic() + self.search_seconds
+        search.arrive(self.opening, self.opening_by)
+        while search.waiting and len(search.states) < limit and time.monotonic() < deadline:
+            state = search.waiting.popleft()
+            for index in range(len(self.face_at(state).actions)):
+                outcomes = partial(self.outcomes, state, index)
+                search.arrive(outcomes, partial(self.after, state, index))
+            if progress:
+                progress(len(search.states))
+        search.result.states = len(search.states)
+        search.result.complete &= not search.waiting
+        return search.result
+
+
+class _Exploring:
+    """The state of an exploration: what was reached, and the states to continue from."""
+
+    def __init__(self, game: HostedGame, limit: int) -> None:
+        self.game = game
+        self.limit = limit
+        self.result = Exploration(complete=True)
+        self.states: set[HostedState] = set()
+        self._pages: set[Hashable] = set()
+        self._on_new_pages: deque[HostedState] = deque()
+        self._on_old_pages: deque[HostedState] = deque()
+
+    @property
+    def waiting(self) -> deque[HostedState]:
+        return self._on_new_pages or self._on_old_pages
+
+    def arrive(
+        self,
+        outcomes: Callable[[], Iterable[tuple[float, HostedState]]],
+        sample: Callable[[int], HostedState],
+    ) -> None:
+        """Add the outcomes of a step, or some of them if they cannot be listed."""
+        try:
+            for probability, state in outcomes():
+                self.result.stochastic |= probability < 1
+                self._add(state)
+                if len(self.states) >= self.limit:
+                    break
+        except LostError:
+            self.result.complete = False
+        except UnlistedError:
+            self.result.complete = False
+            self.result.stochastic = True
+            with contextlib.suppress(LostError):
+                for key in range(SAMPLES):
+                    self._add(sample(key))
+
+    def _add(self, state: HostedState) -> None:
+        if state in self.states:
+            return
+        self.states.add(state)
+        face = self.game.face_at(state)
+        self.result.shown.add(face.passage)
+        page = (face.text, face.actions, face.ending)
+        if page in self._pages:
+            self._on_old_pages.append(state)
+        else:
+            self._on_new_pages.append(state)
+            self._pages.add(page)
+            self.result.faces.append(face)
+
+
+def _cells(variables: Mapping[str, Any]) -> dict[str, Value]:
+    return {f"${name}": _plain_value(value) for name, value in variables.items()}
+
+
+def _plain_value(value: Any) -> Value:
+    """Return a value that rules can compare: lists become tuples, objects None."""
+    if isinstance(value, list):
+        return tuple(map(_plain_value, value))
+    return value if isinstance(value, (int, float, str, bool)) else None

@@ -1,0 +1,287 @@
+"""Services answer questions from their own processes; locks and temporary folders survive kills."""
+
+import gc
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from drrn.errors import InputError
+from drrn.processes import Service, ServiceError, interruptible, locked, report, temporary_folder
+
+HOLD = """
+import fcntl, sys, time
+file = open(sys.argv[1], "w")
+fcntl.flock(file, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(99)
+"""
+# a script without `if __name__ == "__main__":` whose services run when it is killed
+SCRIPT = """
+import time
+from drrn.processes import Service
+from tests.test_processes import Machine
+services = [Service(Machine), Service(Machine)]
+print(*[service.ask("pid") for service in services], flush=True)
+services[1].send("sleep", 99)
+time.sleep(99)
+"""
+
+
+class Machine:
+    """Does what a test asks for."""
+
+    def __init__(self, closed: Path | None = None, error: Exception | None = None):
+        self.closed = closed
+        if error is not None:
+            raise error
+
+    def add(self, one, other):
+        return one + other
+
+    def pid(self):
+        return os.getpid()
+
+    def variable(self, name):
+        return os.environ.get(name)
+
+    def sleep(self, seconds):
+        time.sleep(seconds)
+
+    def start_child(self):
+        return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(99)"]).pid
+
+    def grow(self, megabytes):
+        return len(bytearray(os.urandom(1)) * megabytes * 2**20)
+
+    def refuse(self):
+        raise InputError("story.twee, line 3: no such passage")
+
+    def fail(self):
+        raise ArithmeticError("of 0")
+
+    def leave(self, code):
+        sys.exit(code)
+
+    def die(self, code):
+        os._exit(code)
+
+    def unpicklable(self):
+        return lambda: None
+
+    def count(self, number):
+        for i in range(number):
+            report(i)
+        return "done"
+
+    def wait(self):
+        try:
+            with interruptible():
+                report("ready")
+                time.sleep(99)
+        except KeyboardInterrupt:
+            return "interrupted"
+
+    def close(self):
+        if self.closed is not None:
+            self.closed.touch()
+
+
+@pytest.fixture
+def machine():
+    with Service(Machine) as service:
+        yield service
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{pid}/stat")
+    return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")
+
+
+def wait_for_death(*pids):
+    for _ in range(500):
+        if not any(map(alive, pids)):
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"alive: {[pid for pid in pids if alive(pid)]}")
+
+
+def test_a_service_answers_in_another_process(machine):
+    assert machine.ask("add", 2, 3) == 5
+    assert machine.ask("pid") != os.getpid()
+
+
+def test_the_environment_of_a_service():
+    with Service(Machine, environment={"DRRN_TEST": "x"}) as service:
+        assert service.ask("variable", "DRRN_TEST") == "x"
+    assert "DRRN_TEST" not in os.environ
+
+
+def test_refusals_and_exceptions_leave_the_process_alive(machine):
+    pid = machine.ask("pid")
+    with pytest.raises(InputError, match="line 3"):
+        machine.ask("refuse")
+    for method, arguments, message in (
+        ("fail", (), "ArithmeticError: of 0"),
+        ("leave", (3,), "SystemExit: 3"),
+        ("unpicklable", (), "pickle"),
+        ("nothing", (), "AttributeError"),
+    ):
+        with pytest.raises(ServiceError, match=message) as raised:
+            machine.ask(method, *arguments)
+        assert raised.value.reason == "raised" and "Traceback" in raised.value.details
+    assert machine.ask("pid") == pid
+
+
+def test_errors_while_the_object_is_created():
+    with Service(Machine, None, InputError("no such game")) as service:
+        with pytest.raises(InputError, match="no such game"):
+            service.ask("pid")
+        with pytest.raises(ServiceError) as raised:  # the process has ended
+            service.ask("pid")
+        assert raised.value.reason == "died"
+    service = Service(Machine, None, ArithmeticError("of 0"))
+    with pytest.raises(ServiceError, match="ArithmeticError: of 0"):
+        service.answer(0)
+
+
+def test_a_process_that_dies_is_reported_each_time(machine):
+    for _ in range(2):
+        with pytest.raises(ServiceError, match="exit code 3") as raised:
+            machine.ask("die", 3)
+        assert raised.value.reason == "died"
+    with Service(Machine) as service:
+        os.kill(service.ask("pid"), signal.SIGKILL)
+        with pytest.raises(ServiceError, match="SIGKILL"):
+            service.ask("pid")
+
+
+def test_a_slow_answer_kills_the_process_and_what_it_started(machine):
+    pid = machine.ask("pid")
+    child = machine.ask("start_child")
+    with pytest.raises(ServiceError, match=r"0\.2 seconds") as raised:
+        machine.ask("sleep", 99, timeout=0.2)
+    assert raised.value.reason == "timeout"
+    wait_for_death(pid, child)
+
+
+def test_answers_to_abandoned_questions_are_dropped(machine):
+    first = machine.send("add", 1, 1)
+    machine.send("fail")
+    assert machine.ask("add", 2, 2) == 4
+    assert (first, machine.questions) == (1, 3)
+
+
+def test_several_questions_are_answered_in_order(machine):
+    numbers = [machine.send("add", i, i) for i in range(5)]
+    assert [machine.answer(number) for number in numbers] == [0, 2, 4, 6, 8]
+
+
+def test_reports_come_before_the_answer(machine):
+    reports = []
+    question = machine.send("count", 3)
+    assert machine.answer(question, on_report=reports.append) == "done"
+    assert reports == [0, 1, 2]
+    assert machine.ask("add", 1, 2) == 3
+
+
+def test_an_interrupt_reaches_only_code_that_allows_it(machine):
+    machine.answer(0)
+    machine.interrupt()  # nothing is interruptible
+    question = machine.send("wait")
+    answer = machine.answer(question, timeout=20, on_report=lambda _: machine.interrupt())
+    assert answer == "interrupted"
+    machine.interrupt()
+    assert machine.ask("add", 1, 2) == 3
+
+
+def test_a_process_over_its_memory_limit_exits_after_the_answer():
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 2**10  # MB; a child starts with it
+    with Service(Machine, memory=(own + 50) * 2**20) as service:
+        assert service.ask("add", 1, 1) == 2
+        assert service.ask("grow", own + 60) == (own + 60) * 2**20
+        with pytest.raises(ServiceError) as raised:
+            service.ask("add", 1, 1)
+        assert raised.value.reason == "died" and "exit code 0" in str(raised.value)
+
+
+def test_the_object_is_closed_when_the_service_is_closed_or_collected(tmp_path):
+    with Service(Machine, tmp_path / "one") as service:
+        pid = service.ask("pid")
+        child = service.ask("start_child")
+    assert (tmp_path / "one").exists()
+    wait_for_death(pid, child)
+    service = Service(Machine, tmp_path / "two")
+    assert service.ask("add", 1, 1) == 2
+    del service
+    gc.collect()
+    assert (tmp_path / "two").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_services_die_with_their_parent(number):
+    root = str(Path(__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": root}
+    parent = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+    )
+    pids = [int(pid) for pid in parent.stdout.readline().split()]
+    assert len(pids) == 2 and all(map(alive, pids))
+    parent.send_signal(number)
+    parent.communicate()
+    wait_for_death(*pids)
+
+
+def test_ctrl_c_does_not_reach_a_service(machine):
+    """A terminal sends Ctrl-C to the process group in the foreground."""
+    assert os.getpgid(machine.ask("pid")) != os.getpgid(0)
+
+
+def test_the_lock_of_a_killed_process_is_free(tmp_path):
+    path = tmp_path / ".lock"
+    holder = subprocess.Popen([sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE)
+    holder.stdout.readline()
+    with pytest.raises(InputError, match="busy"), locked(path, "busy"):
+        pass
+    holder.kill()
+    holder.communicate()
+    assert path.exists()
+    with locked(path, "busy"):
+        pass
+    assert not path.exists()
+
+
+def test_a_lock_whose_file_its_last_holder_removed_still_excludes_others(tmp_path):
+    path = tmp_path / ".lock"
+    with locked(path, "busy"):
+        path.unlink()
+        with locked(path, "busy"), pytest.raises(InputError, match="busy"), locked(path, "busy"):
+            pass
+
+
+def test_temporary_folders_of_killed_processes_are_removed_by_the_next():
+    with temporary_folder("test") as mine:
+        os.utime(mine, (0, 0))
+        with temporary_folder("test") as second:
+            assert mine.exists() and second != mine  # its process is alive
+        leftover = second
+        leftover.mkdir()
+        (leftover / "file").touch()
+        with temporary_folder("test"):
+            assert leftover.exists()  # so recent that its process may be about to lock it
+        os.utime(leftover, (0, 0))
+        with temporary_folder("test"):
+            assert not leftover.exists()
+    assert not mine.exists()
