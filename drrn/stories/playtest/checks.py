@@ -46,9 +46,7 @@ def check_expectation(
 
 
 class _Checker:
-    def __init__(
-        self, findings: Findings, evidence: Evidence, solution: Solution | None
-    ) -> None:
+    def __init__(self, findings: Findings, evidence: Evidence, solution: Solution | None) -> None:
         self.findings = findings
         self.evidence = evidence
         self.solution = solution

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from drrn.compiled.graph import EndingPlace
 from drrn.errors import did_you_mean
 from drrn.game.contract import Game
+from drrn.stories.authored import INK, NATIVE, AuthoredGame
 from drrn.stories.formats.format_file import format_key
 from drrn.stories.formats.kept import HOW, TITLES
 from drrn.stories.hosted.ahead import MOVES, WORKED_OUT, is_beside
-from drrn.stories.playtest.evidence import MAX_VALUES, Evidence, PageRecord
+from drrn.stories.playtest.evidence import MAX_VALUES, Evidence
 from drrn.stories.playtest.findings import Coverage, Issue, Values
 from drrn.stories.twine.beginnings import ENDING_NAME, ENDING_TEXT
 from drrn.stories.twine.layout import split_link
@@ -67,18 +67,22 @@ MAX_VALUE_LENGTH = 30
 Pair = tuple[str, str]  # a passage, and one that it links to
 
 
-@dataclass(frozen=True)
 class Source:
     """The story that a game was read from; empty for other games."""
 
-    story: Story | None = None
-    rules: Rules = field(default_factory=Rules)
-    links: Mapping[str, set[str]] = field(default_factory=dict)  # to passages that it shows
-    # Links that are no actions (they restart the story, or it ends there), and why.
-    no_actions: Mapping[Pair, str] = field(default_factory=dict)
-    problems: tuple[Problem, ...] = ()
-    is_native: bool = False  # read by the native interpreter, so that its links are known
-    is_ink: bool = False
+    def __init__(self, game: Game) -> None:
+        self.game = game if isinstance(game, AuthoredGame) else None
+        self.rules = self.game.rules if self.game else Rules()
+        self.story = self.game.story if self.game else None
+        self.is_native = self.game is not None and self.game.engine == NATIVE
+        self.is_ink = self.game is not None and self.game.engine == INK
+        self.problems = list(self.game.problems) if self.game else []
+        # Links that are no actions (they restart the story, or it ends there), and why.
+        self.no_actions = self.game.left_out if self.game else {}
+        self.links: dict[str, set[str]] = {}  # passages that each passage links to or displays
+        if self.game:
+            known = {name: set(targets) for name, targets in self.game.links.items()}
+            self.links = known if self.is_ink else _links(self.game.story, known)
 
     @property
     def pages(self) -> dict[str, int]:
@@ -88,35 +92,15 @@ class Source:
 
     @property
     def unsupported(self) -> list[Problem]:
-        """What the native interpreter does not support and skipped."""
+        """Macros that the native interpreter does not support and skipped."""
         if not self.is_native:
             return []
         return [problem for problem in self.problems if NOWHERE not in problem.what]
 
     @property
-    def engine(self) -> str:
-        """Name of the story format, if it is one that can be added."""
+    def format(self) -> str:
+        """Title of the story's format, if it can be added."""
         return TITLES.get(format_key(self.story.format), "") if self.story else ""
-
-
-def source_of(game: Game) -> Source:
-    """Return the story behind a game."""
-    rules = getattr(game, "rules", None)
-    rules = rules if isinstance(rules, Rules) else Rules()
-    story = getattr(game, "story", None)
-    if not isinstance(story, Story):
-        return Source(rules=rules)
-    ink = getattr(game, "ink", None)
-    parsed: Mapping[str, set[str]] = getattr(getattr(game, "script", None), "links", {})
-    return Source(
-        story,
-        rules,
-        _links(story, parsed) if ink is None else {n: set(to) for n, to in ink.links.items()},
-        getattr(game, "left_out", {}),
-        tuple(getattr(game, "problems", ())),
-        is_native=bool(parsed),
-        is_ink=ink is not None,
-    )
 
 
 def _links(story: Story, parsed: Mapping[str, set[str]]) -> dict[str, set[str]]:
@@ -209,7 +193,7 @@ def broken_links(source: Source) -> list[Issue]:
     story = source.story
     if story is None or source.is_ink:
         return []
-    if source.is_native and not source.unsupported and not source.engine:
+    if source.is_native and not source.unsupported and not source.format:
         problems = [problem for problem in source.problems if NOWHERE in problem.what]
         return [Issue(problem.passage, problem.what, problem.line) for problem in problems]
     pages = [passage for passage in story.passages.values() if passage.is_page]
@@ -297,8 +281,8 @@ def loops(evidence: Evidence) -> list[Issue]:
 def advice(source: Source, evidence: Evidence) -> list[str]:
     """Tell the author which format to add, and what to write into the TOML."""
     lines = []
-    if source.engine and source.unsupported:
-        title = source.engine
+    if source.format and source.unsupported:
+        title = source.format
         lines.append(f"It is a {title} story; {title} itself would leave nothing out: {HOW}")
     lines += rules_without_effect(source)
     if source.story is None or evidence.endings or not evidence.pages:

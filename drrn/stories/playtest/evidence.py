@@ -10,10 +10,10 @@ from drrn.compiled.graph import EndingPlace
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
 from drrn.game.optional import THE_END
+from drrn.stories.authored import Position
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.findings import Play, mean_of, share_of
 from drrn.stories.twine.page import Page
-from drrn.stories.authored import Position
 from drrn.stories.twine.rules import Condition
 from drrn.stories.twine.values import Value
 
@@ -145,7 +145,9 @@ class Evidence:
         if error not in self.errors:
             self.errors[error] = path()
 
-    def _record_page(self, before: Arrival | None, index: int, now: Arrival, path: MakePath) -> bool:
+    def _record_page(
+        self, before: Arrival | None, index: int, now: Arrival, path: MakePath
+    ) -> bool:
         is_new = now.key not in self.pages
         if is_new:
             passage = now.position.passage
@@ -160,9 +162,7 @@ class Evidence:
         if record is None:
             self.endings[key] = EndingRecord(path, now.page.reward, now.page.text)
         elif record.path is None or len(path) < len(record.path):
-            self.endings[key] = EndingRecord(
-                path, now.page.reward, now.page.text, record.variants
-            )
+            self.endings[key] = EndingRecord(path, now.page.reward, now.page.text, record.variants)
         if now.position.errors:
             self.ended_by_error.setdefault(key, path)
 

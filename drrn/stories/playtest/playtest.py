@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol, runtime_checkable
 
 from drrn.compiled.compile import can_be_compiled, compile_game
 from drrn.compiled.game import Compiled
@@ -16,11 +15,12 @@ from drrn.compiled.graph import EndingPlace
 from drrn.errors import InputError
 from drrn.game.contract import Game
 from drrn.game.optional import step_limit_of, title_of
+from drrn.stories.authored import EXPLORE_LIMIT, Explorable, TimedSearch
 from drrn.stories.map.story_map import StoryMap, seen_map, story_map
 from drrn.stories.playtest import coverage
 from drrn.stories.playtest.checks import check_expectation
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.coverage import LOOP, Source, source_of
+from drrn.stories.playtest.coverage import LOOP, Source
 from drrn.stories.playtest.evidence import EndingRecord, Evidence
 from drrn.stories.playtest.findings import (
     Ending,
@@ -42,7 +42,6 @@ from drrn.stories.playtest.play import (
 from drrn.stories.playtest.search import search_states
 from drrn.stories.playtest.solve import ShortestPaths, Solution, link_pairs, solve
 from drrn.stories.playtest.survey import PageStatistics, compiled_statistics, explore
-from drrn.stories.authored import EXPLORE_LIMIT, Explorable
 from drrn.stories.twine.script import grouped
 
 # Parts of the time after which a pass must be over.
@@ -57,13 +56,6 @@ EXTRA_SECONDS = 6.0  # for variables and links, if probabilities are exact alrea
 MEMORY = 1_000  # MB
 
 Progress = Callable[[str], None]
-
-
-@runtime_checkable
-class TimedSearch(Protocol):
-    """A game whose states its own engine searches for a limited time."""
-
-    search_seconds: float
 
 
 class _NoTimeLeftError(Exception):
@@ -98,7 +90,7 @@ class StoryTest:
         self.progress = progress or (lambda _: None)
         self.train = train
         self.start = time.monotonic()
-        self.evidence = Evidence(forbidden=source_of(game).rules.forbidden)
+        self.evidence = Evidence(forbidden=Source(game).rules.forbidden)
         self.games = Games(game, self.evidence)
         self.solution: Solution | None = None
         self.why_not = "it lists no outcomes"
@@ -172,7 +164,7 @@ class StoryTest:
 
     def _seek_links(self, until: float) -> None:
         """Play searching games for links that the search had no time to follow."""
-        links = source_of(self.game).links
+        links = Source(self.game).links
         pairs = {(name, target) for name, targets in links.items() for target in targets}
         while not self.evidence.complete and not pairs <= self.evidence.links:
             if time.monotonic() >= until:
@@ -295,7 +287,7 @@ def gather(
     statistics: Statistics | None = None,
 ) -> Findings:
     """Build the findings from the evidence and, if the game was compiled, its solution."""
-    source = source_of(game)
+    source = Source(game)
     story = source.story
     exact = solution is not None
     if solution is not None:
@@ -375,9 +367,7 @@ def _reward(source: Source, key: EndingPlace) -> float:
     return rules.default_reward if key.rule is None else rules.endings[key.rule].reward
 
 
-def _endings(
-    source: Source, evidence: Evidence, solution: Solution | None
-) -> list[Ending]:
+def _endings(source: Source, evidence: Evidence, solution: Solution | None) -> list[Ending]:
     endings = []
     random = evidence.random
     agent = evidence.agent
@@ -401,7 +391,9 @@ def _endings(
                 variants=tuple(record.variants),
             )
         )
-    odds = {id(ending): ending.probability.mean if ending.probability else 0.0 for ending in endings}
+    odds = {
+        id(ending): ending.probability.mean if ending.probability else 0.0 for ending in endings
+    }
     return sorted(endings, key=lambda ending: (-ending.reward, -odds[id(ending)], ending.name))
 
 

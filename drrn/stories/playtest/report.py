@@ -222,7 +222,8 @@ def _issues(
                     title=literal(names) + line,
                     label=kind or "note",
                     steps=steps_of(issue.path),
-                    steps_title=("Clicks to the first" if together else "Clicks") + _seed(issue.path),
+                    steps_title=("Clicks to the first" if together else "Clicks")
+                    + _seed(issue.path),
                     page="" if together else issue.passage,
                     file=findings.source if annotate else "",
                     line=issue.line,
@@ -246,7 +247,9 @@ def _endings(findings: Findings) -> list[Block]:
     if dead_ends:
         count += f", and {counted(dead_ends, 'dead end')}"
     names = [header[column] for column in columns]
-    blocks: list[Block] = [Table(f"Endings ({count})", names, table, align="l" + "r" * len(names[1:]))]
+    blocks: list[Block] = [
+        Table(f"Endings ({count})", names, table, align="l" + "r" * len(names[1:]))
+    ]
     unfinished = findings.random.unfinished if findings.random else None
     if unfinished and unfinished.mean:
         why = "reach the step limit before an ending"

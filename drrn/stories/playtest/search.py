@@ -10,10 +10,10 @@ from typing import Any
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
 from drrn.game.enumerable import Enumerable
+from drrn.stories.authored import Position
 from drrn.stories.hosted.stage import LostError, UnlistedError
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.evidence import Arrival, Evidence, ending_key
-from drrn.stories.authored import Position
 
 MAX_STATES = 100_000
 MAX_OUTCOMES = 300  # of one action

@@ -10,11 +10,11 @@ import numpy as np
 from drrn.compiled.game import Compiled
 from drrn.compiled.reached import Face
 from drrn.game.contract import Game, Observation
+from drrn.stories.authored import EXPLORE_LIMIT as LIMIT
+from drrn.stories.authored import Explorable, explorable, paraphrases_of
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.evidence import EndingRecord, Evidence
 from drrn.stories.playtest.findings import Statistics, last_words
-from drrn.stories.authored import EXPLORE_LIMIT as LIMIT
-from drrn.stories.authored import Explorable, explorable, paraphrases_of
 from drrn.stories.twine.paraphrases import distance
 from drrn.text import words
 
