@@ -10,7 +10,7 @@ and drawn evenly, so that few occur twice in a batch.
 Beside tdqn, both learn from the same 10,000 transitions, of two kinds: those of random play in a game (The Long Watch;
 `--game NAME` for another), where pages return as they do in every game, and evenly drawn made-up ones. An update is the
 same for both: a batch is sampled from the replay memory; every action of the next pages is valued by the same weights
-(neither has a target copy); Huber loss; the gradient's norm bound by 5; Adam. Word vectors and states are 128 wide, a
+(neither has a target network); Adam. Theirs also has a Huber loss and bounds the gradient's norm by 5. Word vectors and states are 128 wide, a
 hidden layer of 128 lies over both sides. Theirs reads a state in three parts, each by a GRU of its own: it is given the
 same words in three equal parts. Ours reads them by one GRU, each distinct text of a batch once; theirs reads all. Their
 code is loaded from the path, with a stand-in for its tokeniser, which the update does not use; nothing of it is kept
@@ -72,9 +72,7 @@ def our_update(case: Case, encoder: str, device: str) -> Update:
     model = build_model("drrn", shape, store, list(range(case.replicas)), torch.device(device))
     for replica in range(case.replicas):
         model.meet(replica, np.arange(len(store.states)), np.arange(len(store.actions)))
-    settings = Settings(
-        replicas=case.replicas, learning_rate=1e-4, optimiser="adam", loss="huber", clip=CLIP
-    )
+    settings = Settings.from_flat(replicas=case.replicas, learning_rate=1e-4, optimiser="adam")
     learner = QLearning(model, settings)
     prepared = batches_of(case, np.random.default_rng(1), AT_ONCE)
     return lambda: learner.update(prepared)
@@ -130,14 +128,8 @@ def our_sampled_update(work: Work, batch: int, device: str) -> Update:
     )
     model = build_model("drrn", shape, work.store, [0], torch.device(device))
     model.meet(0, np.arange(len(work.store.states)), np.arange(len(work.store.actions)))
-    settings = {
-        "learning_rate": 1e-4,
-        "optimiser": "adam",
-        "loss": "huber",
-        "clip": CLIP,
-        "capacity": TRANSITIONS,
-    }
-    learner = QLearning(model, Settings(replicas=1, batch_size=batch, **settings))
+    settings = {"learning_rate": 1e-4, "optimiser": "adam", "capacity": TRANSITIONS}
+    learner = QLearning(model, Settings.from_flat(replicas=1, batch_size=batch, **settings))
     ones = np.ones(len(work.states), np.float32)
     menus = Menus.of([[action] for action in work.taken]), Menus.of(work.next_actions)
     states, following = np.array(work.states), np.array(work.next_states)

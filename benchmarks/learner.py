@@ -67,7 +67,7 @@ def learner_of(
     model = build_model("drrn", shape, store, list(range(case.replicas)), torch.device("cpu"))
     for replica in range(case.replicas):
         model.meet(replica, np.arange(len(store.states)), np.arange(len(store.actions)))
-    return kind(model, Settings(learning_rate=1e-4, replicas=case.replicas)), generator
+    return kind(model, Settings.from_flat(learning_rate=1e-4, replicas=case.replicas)), generator
 
 
 def batches_of(case: Case, generator: np.random.Generator, count: int) -> Batches:

@@ -23,7 +23,7 @@ from learner import matrix_speed
 import drrn
 from drrn.learning.return_learning import Fits
 from drrn.playing.evaluation import mean_and_deviation
-from drrn.runs.train import Trainer
+from drrn.runs.trainer import Trainer
 from drrn.text import Lexicon
 
 
@@ -48,9 +48,9 @@ class Clock:
 
 def operations(trainer: Trainer, fits: Fits) -> float:
     """Of one pair: its share in encoding the distinct texts of an update once, forwards and backwards."""
-    store, hidden, total = trainer.store, trainer.settings.hidden, 0.0
+    store, hidden, total = trainer.store, trainer.settings.model.hidden, 0.0
     for k in range(len(fits.targets)):
-        for r in range(trainer.settings.replicas):
+        for r in range(trainer.settings.run.replicas):
             total += _encoding(store.states, fits.pages.states[k, r], hidden)
             total += _encoding(store.actions, fits.pages.actions[k, r], hidden)
             total += (

@@ -1,4 +1,4 @@
-"""Deep reinforcement learning with a natural language action space (He et al., ACL 2016)."""
+"""Reinforcement learning agents for text games (He et al., ACL 2016), and tests of stories."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from drrn.game.gymnasium_game import GymnasiumGame
     from drrn.game.make import make
     from drrn.runs.agent import Agent
-    from drrn.runs.train import Trainer
+    from drrn.runs.run import Run
+    from drrn.runs.trainer import Trainer
     from drrn.settings import Settings
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "GymnasiumGame",
     "InputError",
     "Observation",
+    "Run",
     "Settings",
     "Trainer",
     "__version__",
@@ -43,9 +45,8 @@ __all__ = [
     "resume",
     "trainer",
 ]
-
-# Where each name is: it is fetched when it is first asked for, so that `import drrn` takes a moment, and a command that
-# does not learn does without PyTorch.
+# Where each name is defined. They are imported on first use, so that `import drrn` is fast and does
+# not load PyTorch.
 LAZY = {
     "InputError": "errors",
     "best": "compiled.solve",
@@ -56,47 +57,54 @@ LAZY = {
     ),
     **dict.fromkeys(("play_episodes", "random_policy"), "game.episodes"),
     "Settings": "settings",
+    "Run": "runs.run",
     "Agent": "runs.agent",
-    "Trainer": "runs.train",
+    "Trainer": "runs.trainer",
 }
+NEED_TORCH = ("Agent", "Trainer")
 
 
 def trainer(
     game: Any, *, paper: bool = False, device: str = "cpu", threads: int = 1, **settings: Any
 ) -> Trainer:
-    """A trainer for a game: `for finished in trainer.train(): …`, then `trainer.agent` and `trainer.save(folder)`.
+    """Return a trainer for a game.
 
-    `game` is a name, a path, any object with the methods of `Game`, or a Gymnasium environment whose observations are
-    texts. The settings are those of `drrn train`. Settings that are not given are the strong recipe's
-    (`drrn.recipes.STRONG`) and, where that has none, those that the game recommends; with `paper=True`, those that the
-    game recommends and otherwise the paper's. `threads` is how many threads PyTorch uses while training (more than one
-    rarely helps, since the matrices are small); afterwards its own number is restored.
+    Args:
+        game: A name, a path, an object with the methods of `Game`, or a Gymnasium environment whose
+            observations are texts.
+        paper: Use the paper's settings instead of the strong recipe (`drrn.settings.STRONG`) where
+            neither you nor the game set them.
+        device: The PyTorch device.
+        threads: Threads that PyTorch uses while training; more than one rarely helps.
+        **settings: The settings of `drrn train`.
+
+    Raises:
+        InputError: A setting is wrong, the game cannot be opened, or PyTorch is not installed.
+
+    Example:
+        >>> trainer = drrn.trainer("long-watch", rounds=5)
+        >>> for finished in trainer.train():
+        ...     print(finished.number)
+        >>> trainer.save("runs/demo")
     """
+    _require_torch()
     from drrn.game.make import open_game
-    from drrn.lab.experiments.tuned import suiting
-    from drrn.recipes import recipe, recipe_name
-    from drrn.runs.agent import torch_device
-    from drrn.runs.train import Trainer
-    from drrn.settings import settings_for
+    from drrn.runs.config import settings_for_game
+    from drrn.runs.trainer import Trainer
+    from drrn.settings import recipe_name
 
-    opened, opened_by = open_game(game)
-    base = recipe(paper=paper, suiting=suiting(opened), given=settings)
-    made = Trainer(
-        opened,
-        settings_for(base, settings),
-        torch_device(device),
-        recipe=opened_by,
-        threads=threads,
-    )
-    made.settings_from = recipe_name(paper=paper)
-    return made
+    opened, spec = open_game(game)
+    all_settings = settings_for_game(opened, settings, paper=paper)
+    recipe = recipe_name(paper=paper)
+    return Trainer(opened, all_settings, device, spec=spec, recipe=recipe, threads=threads)
 
 
 def load(run: str | Path, *, device: str = "cpu") -> Agent:
-    """Load the trained agent from a run's folder."""
-    from drrn.runs.loading import load_agent
+    """Load the trained agent from the folder of a run."""
+    _require_torch()
+    from drrn.runs.agent import Agent
 
-    return load_agent(Path(run), device)
+    return Agent.load(run, device)
 
 
 def resume(
@@ -107,24 +115,39 @@ def resume(
     threads: int = 1,
     rounds: int | None = None,
 ) -> Trainer:
-    """A trainer that continues the run in a folder.
+    """Return a trainer that continues the run in a folder.
 
-    `game` must be given if the run's game was an object and not a name or path. `rounds` is the total number of rounds,
-    if it should be more than the run was started with.
+    Args:
+        run: The folder.
+        game: The game, if the run was started with an object instead of a name or a path.
+        device: The PyTorch device.
+        threads: Threads that PyTorch uses while training.
+        rounds: The total number of rounds, to extend the run.
     """
+    _require_torch()
     from drrn.game.make import open_game
-    from drrn.runs.loading import resumed
+    from drrn.runs.trainer import Trainer
 
-    opened = (None, None) if game is None else open_game(game)
+    opened, spec = (None, None) if game is None else open_game(game)
     changes = {} if rounds is None else {"rounds": rounds}
-    return resumed(Path(run), *opened, device=device, threads=threads, changes=changes)
+    options = {"device": device, "threads": threads}
+    return Trainer.resume(run, opened, spec=spec, changes=changes, **options)
+
+
+def _require_torch() -> None:
+    from drrn.errors import require
+
+    require("torch", "torch")
 
 
 def __getattr__(name: str) -> Any:
     if name in LAZY:
-        globals()[name] = found = getattr(importlib.import_module(f"drrn.{LAZY[name]}"), name)
-        return found
+        if name in NEED_TORCH:
+            _require_torch()
+        value = getattr(importlib.import_module(f"drrn.{LAZY[name]}"), name)
+        globals()[name] = value
+        return value
     try:
-        return importlib.import_module(f"drrn.{name}")  # a room
+        return importlib.import_module(f"drrn.{name}")
     except ModuleNotFoundError:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None

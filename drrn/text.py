@@ -315,6 +315,10 @@ class Store:
     def shared(self) -> bool:
         return self.states is self.actions
 
+    def side(self, name: str) -> Lexicon:
+        """Return the texts of "states" or "actions"."""
+        return self.states if name == "states" else self.actions
+
     @property
     def sides(self) -> dict[str, Lexicon]:
         """The distinct stores, by name."""

@@ -13,8 +13,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-from drrn.recipes import STRONG
-from drrn.settings import all_settings
+from drrn.settings import STRONG_CHANGES, all_settings
 
 ROOT = Path(__file__).parents[1]
 DOCS = "docs/"
@@ -60,7 +59,11 @@ def settings_table() -> str:
         "| --- | --- | --- | --- |",
     ]
     for name, setting in all_settings().items():
-        strong = f"`{STRONG[name]}`" if STRONG.get(name, setting.default) != setting.default else ""
+        strong = (
+            f"`{STRONG_CHANGES[name]}`"
+            if STRONG_CHANGES.get(name, setting.default) != setting.default
+            else ""
+        )
         meaning = setting.help.replace("|", "\\|")
         lines.append(f"| `{name}` | `{setting.default}` | {strong} | {meaning} |")
     return "\n".join(lines)

@@ -70,7 +70,7 @@ def by_chance(built, seed, episodes=12):
 
 def return_learner(kind, built, **settings):
     """A kind of `ReturnLearning`, as a run would have it."""
-    return kind(built, Settings(**{**RETURNS, "replicas": len(built.seeds), **settings}))
+    return kind(built, Settings.from_flat(**{**RETURNS, "replicas": len(built.seeds), **settings}))
 
 
 def taught(

@@ -29,7 +29,9 @@ def model(name="drrn", seeds=(0,), **shape):
 
 def learner(built, rate=0.05, **settings):
     """Q-learning, as a run would have it."""
-    return FastQLearning(built, Settings(learning_rate=rate, replicas=len(built.seeds), **settings))
+    return FastQLearning(
+        built, Settings.from_flat(learning_rate=rate, replicas=len(built.seeds), **settings)
+    )
 
 
 def pages(replicas=1):

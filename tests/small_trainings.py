@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from drrn.runs.train import Trainer
+from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 
 CPU = torch.device("cpu")
@@ -18,7 +18,7 @@ SMALL = {
 
 
 def trained(game, **settings):
-    trainer = Trainer(game, Settings(**{**SMALL, **settings}), CPU)
+    trainer = Trainer(game, Settings.from_flat(**{**SMALL, **settings}), CPU)
     rounds = list(trainer.train())
     return trainer, rounds
 

@@ -52,7 +52,7 @@ def learned(unit, **settings):
 @pytest.mark.parametrize("unit", [1024.0, 2.0**-7])
 def test_rewards_in_another_power_of_two_give_the_same_weights(recipe, unit):
     (one, first), (other, last) = learned(1.0, **recipe), learned(unit, **recipe)
-    assert one.settings.alpha_relative and alike(one, other)
+    assert one.settings.exploration.alpha_relative and alike(one, other)
     assert [e.summary.mean_return * unit for e in first.evaluations] == pytest.approx(
         [e.summary.mean_return for e in last.evaluations]
     )
@@ -93,9 +93,11 @@ def test_games_that_list_their_outcomes_or_name_their_alpha_keep_it():
     class Named(Paid):
         training = {"alpha": 0.5}  # noqa: RUF012
 
-    assert not drrn.trainer(Doors(), **SMALL).settings.alpha_relative
-    assert not drrn.trainer(Named(), paper=True, **SMALL).settings.alpha_relative
-    assert not drrn.trainer(Paid(), alpha_relative=False, **SMALL).settings.alpha_relative
+    assert not drrn.trainer(Doors(), **SMALL).settings.exploration.alpha_relative
+    assert not drrn.trainer(Named(), paper=True, **SMALL).settings.exploration.alpha_relative
+    assert not drrn.trainer(
+        Paid(), alpha_relative=False, **SMALL
+    ).settings.exploration.alpha_relative
 
 
 def test_the_scale_brings_the_spread_near_forty_and_tells_by_how_much_it_changed():

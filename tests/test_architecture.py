@@ -15,7 +15,7 @@ from tests.source_code import imported, trees, within
 ROOT = Path(drrn.__file__).parent
 # A package imports only from its own floor or a lower one.
 FLOORS = [
-    "version errors registry declaration settings recipes processes files writing pages",
+    "version errors registry declaration settings processes files writing pages",
     "text vectors document",
     "game",
     "compiled",
@@ -110,14 +110,13 @@ def test_every_module_and_public_class_has_a_docstring():
 
 def test_the_choices_of_settings_are_the_registered_names():
     from drrn import models, settings
-    from drrn.learning import equations, learners, optimisers
+    from drrn.learning import learners, optimisers
     from drrn.models import encoders
 
     assert tuple(models.MODELS) == settings.MODELS
     assert tuple(models.INTERACTIONS) == settings.INTERACTIONS
     assert tuple(encoders.ENCODERS) == settings.ENCODERS
     assert tuple(optimisers.OPTIMISERS) == settings.OPTIMISERS
-    assert tuple(equations.LOSSES) == settings.LOSSES
     assert tuple(learners.LEARNERS) == settings.LEARNERS
 
 
@@ -164,12 +163,12 @@ def test_nothing_from_a_story_is_run_as_code():
 def test_the_path_from_the_command_to_the_update_is_short(learner):
     """Counts the command's functions, and every function outside games that runs before the update."""
     from drrn.cli import train
-    from drrn.runs.train import Trainer
+    from drrn.runs.trainer import Trainer
 
     class Updated(Exception):  # noqa: N818
         pass
 
-    started = (train.run, inspect.unwrap(train.new_run), train.learn_and_keep, Trainer.__init__)
+    started = (train.run, inspect.unwrap(train.new_run), train.train, Trainer.__init__)
     functions = {function.__code__ for function in started}
     games = [ROOT / name for name in ("game", "compiled", "stories", "worlds", "suites")]
 

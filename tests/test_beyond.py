@@ -19,7 +19,7 @@ from drrn.lab.reports.beyond import strong_scores
 from drrn.lab.reports.headline import headline
 from drrn.lab.reports.report import differences
 from drrn.lab.reports.result_set import ResultSet
-from drrn.recipes import STRONG
+from drrn.settings import STRONG_CHANGES
 from tests.cut_jobs import assert_cut_job_ends_alike
 
 ROOT = Path(drrn.__file__).parent.parent
@@ -70,18 +70,18 @@ def rows_of(path):
 
 
 def test_a_strong_job_has_the_recipe_as_it_is_and_ten_seeds_that_none_was_tuned_on():
-    found = vars(settings(STRONG_JOB))
-    assert {name: found[name] for name in STRONG} == STRONG
-    assert settings(STRONG_JOB).seeds == list(range(SEEDS)) == list(range(10))
-    assert settings(STRONG_JOB).rounds * settings(STRONG_JOB).episodes_per_round == 4_000
-    assert settings(LONG).rounds * settings(LONG).episodes_per_round == 20_000
+    found = settings(STRONG_JOB).flat()
+    assert {name: found[name] for name in STRONG_CHANGES} == STRONG_CHANGES
+    assert settings(STRONG_JOB).run.seeds == list(range(SEEDS)) == list(range(10))
+    assert settings(STRONG_JOB).run.rounds * settings(STRONG_JOB).run.episodes_per_round == 4_000
+    assert settings(LONG).run.rounds * settings(LONG).run.episodes_per_round == 20_000
 
 
 def test_each_ablation_changes_what_it_names_and_nothing_else():
-    whole = vars(settings(STRONG_JOB))
+    whole = settings(STRONG_JOB).flat()
     for variant in ABLATIONS:
         apart = {
-            name: value for name, value in vars(settings(variant)).items() if value != whole[name]
+            name: value for name, value in settings(variant).flat().items() if value != whole[name]
         }
         assert apart and apart == {
             name: value for name, value in variant.changes if value != whole[name]
@@ -109,11 +109,13 @@ def test_what_is_asked_of_all_jobs_gives_way_to_what_a_job_takes_out():
     gamma = next(variant for variant in ABLATIONS if variant.name == "strong-gamma")
     given = {"discount": 0.5, "rounds": 3, "epochs": 1}
     assert (
-        settings(gamma, given=given).discount == 0.9
-        and settings(STRONG_JOB, given=given).discount == 0.5
+        settings(gamma, given=given).learner.discount == 0.9
+        and settings(STRONG_JOB, given=given).learner.discount == 0.5
     )
-    assert settings(LONG, given=given).rounds == 3
-    assert settings(BEST, given={"updates": 3}).updates == 3  # of no use there, and not refused
+    assert settings(LONG, given=given).run.rounds == 3
+    assert (
+        settings(BEST, given={"updates": 3}).learner.updates == 3
+    )  # of no use there, and not refused
 
 
 def test_rows_of_the_papers_jobs_are_wanted_as_they_were():
@@ -133,7 +135,7 @@ def test_rows_of_the_papers_jobs_are_wanted_as_they_were():
 def test_a_strong_job_leaves_rows_by_best_too_and_in_other_words_altogether(made):
     rows = rows_of(made / "rows/long-watch/strong.csv")
     assert list(rows[0]) == list(EVALUATIONS) and rows[0]["hidden"] == str(
-        settings(STRONG_JOB).hidden
+        settings(STRONG_JOB).model.hidden
     )
     rounds = [(row["seed"], row["round"], row["policy"]) for row in rows if row["final"] == "no"]
     assert sorted(rounds) == [(s, n, p) for s in "01" for n in "12" for p in ("best", "softmax")]

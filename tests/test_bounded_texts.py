@@ -33,7 +33,7 @@ class Endless:
 
 @pytest.mark.parametrize("settings", [{}, {"shared": True}, {"model": "max-action"}], ids=str)
 def test_texts_that_nothing_is_learned_from_any_more_are_forgotten(settings, tmp_path, monkeypatch):
-    monkeypatch.setattr("drrn.runs.train.FEW_TEXTS", 100)
+    monkeypatch.setattr("drrn.runs.trainer.FEW_TEXTS", 100)
     trainer = drrn.trainer(Endless(), paper=True, **{**SMALL, "rounds": 4, **settings})
     sizes = []
     for _ in trainer.train():
@@ -45,7 +45,7 @@ def test_texts_that_nothing_is_learned_from_any_more_are_forgotten(settings, tmp
 
 
 def test_of_a_replay_buffer_that_is_full_only_its_own_texts_are_kept(monkeypatch):
-    monkeypatch.setattr("drrn.runs.train.FEW_TEXTS", 0)
+    monkeypatch.setattr("drrn.runs.trainer.FEW_TEXTS", 0)
     trainer = drrn.trainer(
         Endless(), paper=True, **{**SMALL, "rounds": 6, "keep": True, "capacity": 50, "replicas": 1}
     )
@@ -90,11 +90,9 @@ def test_an_evaluation_lets_go_of_texts_while_it_plays(monkeypatch):
     assert [e.summary for e in usual[0].evaluations] == [e.summary for e in often[0].evaluations]
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"keep": True}, {"form": "online", "prioritised": True}], ids=str
-)
+@pytest.mark.parametrize("settings", [{}, {"keep": True}, {"form": "online"}], ids=str)
 def test_a_run_that_forgets_texts_is_resumed_to_the_same_numbers(settings, tmp_path, monkeypatch):
-    monkeypatch.setattr("drrn.runs.train.FEW_TEXTS", 0)
+    monkeypatch.setattr("drrn.runs.trainer.FEW_TEXTS", 0)
     settings = {
         "hidden": 8,
         "episodes_per_round": 4,

@@ -8,16 +8,16 @@ import pytest
 
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.runs import tensor_file
-from tests.runs import numbers, resuming, same, train
+from drrn.runs import storage
+from tests.runs import numbers, rehash, resuming, same, train
 from tests.small_stories import FORK, REWARDS
 
 
 def refusals(mine, theirs, capsys):
     """With the files of another run in its folder, what a run says to a question, and to going on."""
-    (mine / "hashes.json").unlink()  # which would refuse them first
     for name in ("model.safetensors", "checkpoint.safetensors"):
         (mine / name).write_bytes((theirs / name).read_bytes())
+    rehash(mine)
     for command in (["ask", str(mine), "--state", "x", "--action", "y"], resuming(mine)):
         capsys.readouterr()
         assert main(command) == 2
@@ -33,8 +33,8 @@ def test_a_disk_that_fills_leaves_the_last_good_checkpoint(tale, tmp_path, monke
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(InputError, match="No space left on device; what was there before stays"):
-        tensor_file.save(path, {"x": np.zeros(3, np.float32)})
+    with pytest.raises(InputError, match="No space left on device; the old file is unchanged"):
+        storage.save_tensors(path, {"x": np.zeros(3, np.float32)})
     assert path.read_bytes() == before
     assert [p.name for p in path.parent.iterdir() if p.name.startswith(".")] == []
 
@@ -48,9 +48,9 @@ def test_a_disk_that_can_only_be_read_is_named_as_such(tmp_path, monkeypatch):
         Path, "unlink", refused
     )  # as such a disk does, even where there is no such file
     with pytest.raises(
-        InputError, match="x: cannot be written: Read-only file system; what was there before stays"
+        InputError, match="x: cannot be written: Read-only file system; the old file is unchanged"
     ):
-        tensor_file.write_atomically(tmp_path / "x", [b"1"])
+        storage.write_atomically(tmp_path / "x", [b"1"])
 
 
 @pytest.mark.parametrize(
@@ -59,20 +59,20 @@ def test_a_disk_that_can_only_be_read_is_named_as_such(tmp_path, monkeypatch):
 )
 def test_a_truncated_or_foreign_weight_file_is_refused(tale, tmp_path, damage, capsys):
     train(tale, tmp_path / "run")
-    (tmp_path / "run/hashes.json").unlink()  # as in a run before there were hashes
     path = tmp_path / "run/model.safetensors"
     path.write_bytes(damage(path.read_bytes()))
+    rehash(tmp_path / "run")
     assert main(["ask", str(tmp_path / "run"), "--state", "x", "--action", "y"]) == 2
-    assert "not a whole safetensors file" in capsys.readouterr().err
+    assert "not a complete safetensors file" in capsys.readouterr().err
 
 
 def test_weights_of_another_model_are_refused(tale, tmp_path, capsys):
     train(tale, tmp_path / "one")
     train(tale, tmp_path / "two", "--model", "per-action")
-    (tmp_path / "one/hashes.json").unlink()
     (tmp_path / "one/model.safetensors").write_bytes(
         (tmp_path / "two/model.safetensors").read_bytes()
     )
+    rehash(tmp_path / "one")
     assert main(["ask", str(tmp_path / "one"), "--state", "x", "--action", "y"]) == 2
     assert "another model" in capsys.readouterr().err
 
@@ -107,7 +107,7 @@ def test_weights_of_another_story_are_refused(tale, tmp_path, more, capsys):
     train(tale, tmp_path / "one", "--rounds", "1", *more)
     train(other, tmp_path / "two", "--rounds", "1", *more)
     for error in refusals(tmp_path / "one", tmp_path / "two", capsys):
-        assert ".safetensors: it holds the weights of another game" in error
+        assert ".safetensors: these are the weights of another game" in error
 
 
 @pytest.mark.parametrize("rounds", ["1", "2"])
@@ -117,7 +117,7 @@ def test_a_run_that_lost_its_checkpoint_does_not_begin_again(tale, tmp_path, rou
     before = numbers(tmp_path / "run")
     capsys.readouterr()
     assert main(resuming(tmp_path / "run")) == 2
-    assert f"it is missing, so the run cannot go on after round {rounds}" in capsys.readouterr().err
+    assert f"cannot be resumed after round {rounds}" in capsys.readouterr().err
     assert same(numbers(tmp_path / "run"), before)
 
 
@@ -130,7 +130,7 @@ def test_a_run_that_lost_its_checkpoint_does_not_begin_again(tale, tmp_path, rou
         ("config.json", b'{"settings": {}, "game": {}}', "not the settings of a run"),
         ("evaluations.csv", b"", "the header must be"),
         ("evaluations.csv", b"\xff\xfe\n", "cannot be read as CSV in UTF-8"),
-        ("evaluations.csv", None, "line 2: it has 2 cells, and the header 17"),
+        ("evaluations.csv", None, "line 2: 2 cells, but the header has 17"),
     ],
 )
 def test_a_run_whose_files_are_damaged_cannot_be_gone_on_with(

@@ -8,6 +8,8 @@ import sys
 import pytest
 
 from drrn.cli import main
+from drrn.errors import InputError
+from drrn.serve import scores
 
 TALE = """\
 :: Start
@@ -251,9 +253,7 @@ def test_undo_goes_one_step_back_and_the_game_counts_as_practice(
     main(["play", str(path), "--player", "ada"])
     out = capsys.readouterr().out
     assert out.count("One.\n") == 2 and "as practice" in out
-    capsys.readouterr()
-    assert main(["scores", str(path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["novice_games"] == 0
+    assert scores.standing(scores.read(scores.scores_file()), "walk").novice_games == 0
 
 
 @pytest.mark.parametrize("again", ["y", "r"])
@@ -272,37 +272,24 @@ def test_leaving_a_game_records_nothing(capsys, monkeypatch, tale, home):
     assert "nothing is recorded" in capsys.readouterr().out and not home.exists()
 
 
-def test_scores_tell_novices_from_the_experienced(capsys, tale, home):
+def test_scores_separate_first_games_from_later_ones(home):
     home.mkdir()
     rows = [("ada", 0, -10), ("bo", 0, 0), ("ada", 0, 20), ("ada", 1, 99), ("bo", 0, 10)]
     text = "when,game,player,seed,undone,steps,final_reward,total,ending\n"
-    text += "".join(
-        f"2026-01-01,tale,{who},1,{undone},3,{reward},0,Up\n" for who, undone, reward in rows
-    )
+    for player, undone, reward in rows:
+        text += f"2026-01-01,tale,{player},1,{undone},3,{reward},0,Up\n"
     (home / "scores.csv").write_text(text + "2026-01-01,other,cy,1,0,3,5,0,Up\n")
-    assert main(["scores", str(tale), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {
-        "players": 2, "novice_games": 2, "novice": -5.0, "experienced_games": 2, "experienced": 15.0,
-    }  # fmt: skip
-    assert main(["scores", str(tale)]) == 0
-    assert "-5.00" in capsys.readouterr().out
+    result = scores.standing(scores.read(scores.scores_file()), "tale")
+    assert (result.players, result.novice_games, result.novice) == (2, 2, -5.0)
+    assert (result.experienced_games, result.experienced) == (2, 15.0)
 
 
-def test_scores_of_practice_alone_say_so(capsys, tale, home):
+def test_a_broken_row_of_scores_is_named_by_its_line(home):
     home.mkdir()
-    columns = "when,game,player,seed,undone,steps,final_reward,total,ending\n"
-    (home / "scores.csv").write_text(columns + "2026-01-01,tale,ada,1,2,3,4,0,Up\n" * 3)
-    assert main(["scores", str(tale)]) == 2
-    assert "only practice of tale yet, 3 games" in capsys.readouterr().err
-
-
-def test_a_broken_row_of_scores_is_named_by_its_line(capsys, tale, home):
-    home.mkdir()
-    (home / "scores.csv").write_text(
-        "when,game,player,seed,undone,steps,final_reward,total,ending\nx,y\n"
-    )
-    assert main(["scores", str(tale)]) == 2
-    assert "scores.csv, line 2" in capsys.readouterr().err
+    header = "when,game,player,seed,undone,steps,final_reward,total,ending\n"
+    (home / "scores.csv").write_text(f"{header}x,y\n")
+    with pytest.raises(InputError, match=r"scores\.csv, line 2"):
+        scores.read(scores.scores_file())
 
 
 @pytest.mark.parametrize(
@@ -313,7 +300,6 @@ def test_a_broken_row_of_scores_is_named_by_its_line(capsys, tale, home):
         ["play", "long-watch", "--paraphrased", "nonsense", "--policy", "random"],
         ["inspect", "missing.twee"],
         ["inspect", "long-watch", "--limit", "0"],
-        ["scores", "long-watch"],
         ["annotate", "missing.html"],
     ],
 )
@@ -345,7 +331,9 @@ def test_the_usage_of_games_shows_that_add_may_be_left_out(capsys):
     assert "usage: drrn games [-h] [--suites] [add] ...\n" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("command", ["", "games", "play", "scores", "inspect", "annotate"])
+@pytest.mark.parametrize(
+    "command", ["", "games", "play", "train", "runs", "compare", "pull", "inspect", "annotate"]
+)
 def test_help_explains_each_command(capsys, command):
     with pytest.raises(SystemExit) as stop:
         main([*command.split(), "--help"])

@@ -9,8 +9,7 @@ import torch
 import drrn
 from drrn.learning.fast import FastQLearning
 from drrn.learning.q_learning import QLearning
-from drrn.models import Pages, Shape, TextVectors, build_model, encoder_of
-from drrn.models.encoders.sequence import SequenceEncoder
+from drrn.models import Encoder, Pages, Shape, TextVectors, build_model, encoder_of
 from drrn.runs.agent import Agent
 from drrn.settings import Settings
 from drrn.text import Store
@@ -20,14 +19,14 @@ from tests.small_trainings import SMALL
 from tests.vector_files import vector_file
 
 
-class GatedMean(SequenceEncoder):
+class GatedMean(Encoder):
     """The mean of a text's word vectors, each times a learned gate σ(wᵀv): [R, U, L, H] → [R, U, H]."""
 
-    def build(self, model):
-        super().build(model)
-        model.add_weight(f"{self.name} gate", self.width, 1)
+    def __init__(self, model, name, side, width):
+        super().__init__(model, name, side, width)
+        model.add_weight(f"{name} gate", width, 1)
 
-    def read(self, model, words, mask):
+    def encode(self, model, words, mask):
         gates = torch.sigmoid(
             torch.einsum("rulh,rhk->rulk", words, model.weights[f"{self.name} gate"])
         )
@@ -102,7 +101,7 @@ def test_its_words_and_gates_move_down_the_gradient(interaction, shared):
             values.append(loss())
         tensor.copy_(before[part])
         numeric[part] = (values[0] - values[1]) / 2e-2
-    QLearning(model, Settings(learning_rate=0.1)).update(batches)
+    QLearning(model, Settings.from_flat(learning_rate=0.1)).update(batches)
     for part, tensor in parts.items():
         moved = ((before[part] - tensor) * directions[part]).sum().item() / 0.1
         assert moved == pytest.approx(numeric[part], rel=2e-2, abs=1e-4) and moved != 0
@@ -117,7 +116,7 @@ def test_errors_fall_with_every_model_and_optimiser(name, optimiser, updates):
         np.float32
     )  # to be told from the texts alone
     batches = dataclasses.replace(batches, rewards=rewards, discounts=0 * batches.discounts)
-    learn = FastQLearning(model, Settings(learning_rate=0.05, optimiser=optimiser))
+    learn = FastQLearning(model, Settings.from_flat(learning_rate=0.05, optimiser=optimiser))
     assert falls(lambda: np.abs(learn.update(batches)).mean(), to=0.75, within=updates)
 
 
@@ -155,7 +154,7 @@ def after_reading(encoder, vectors, read, **shape):
     for replica, seed in enumerate(sorted(read)):
         states, actions = zip(*(store.page(text, [text]) for text in read[seed]), strict=True)
         model.meet(replica, np.array(states), np.array(actions).ravel())
-    return Agent(model, Settings(replicas=len(read)))
+    return Agent(model, Settings.from_flat(replicas=len(read)))
 
 
 @pytest.mark.parametrize("name", ["drrn", "verb-object", "max-action"])

@@ -24,13 +24,13 @@ from drrn.lab.reports.markdown import markdown
 from drrn.lab.reports.report import differences
 from drrn.lab.reports.result_set import Measured, ResultSet, predictive_r2, squared_correlation
 from drrn.lab.reports.sections import document
-from drrn.settings import Settings
+from drrn.settings import PAPER
 from drrn.text import words
 from tests.paper_games import PAPER_GAMES
 
 QUIETLY = {"capture_output": True, "text": True, "check": False}
 ROOT = Path(drrn.__file__).parent.parent
-WANTED = {**vars(Settings()), "final_softmax": 1000, "final_greedy": 200}
+WANTED = {**PAPER.flat(), "final_softmax": 1000, "final_greedy": 200}
 RECORD = {
     "wanted": WANTED,
     "commit": "abc",

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from drrn.cli import main
-from drrn.runs import tensor_file
-from tests.runs import numbers, resuming, same, train
+from drrn.runs import storage
+from tests.runs import numbers, rehash, resuming, same, train
 
 
 @pytest.fixture(scope="module")
@@ -114,18 +114,16 @@ DAMAGES = [
 ]
 
 
-@pytest.mark.parametrize(
-    "vouched", [True, False], ids=["with hashes", "as before there were hashes"]
-)
+@pytest.mark.parametrize("hashes", ["old", "new"])
 @pytest.mark.parametrize(
     ("name", "what", "change"), DAMAGES, ids=[f"{name}: {what}" for name, what, _ in DAMAGES]
 )
-def test_a_damage_is_one_sentence_that_names_the_file(run, name, what, change, vouched, capsys):
-    if not vouched:
-        (run / "hashes.json").unlink()
+def test_damage_is_one_sentence_that_names_the_file(run, name, what, change, hashes, capsys):
     before = (run / name).read_bytes()
     (run / name).write_bytes(change(before))
     assert (run / name).read_bytes() != before
+    if hashes == "new":
+        rehash(run)
     assert main(asking(run) if name == "model.safetensors" else resuming(run)) == 2
     error = capsys.readouterr().err
     assert error.startswith(f"drrn: {run}/") and name in error and error.count("\n") == 1
@@ -154,7 +152,7 @@ def test_what_was_damaged_of_the_weights_is_made_anew_by_going_on(run, finished,
     (run / "model.safetensors").write_bytes(b"")
     assert (
         main(asking(run)) == 2
-        and f"drrn train --resume {run} makes it anew" in capsys.readouterr().err
+        and f"drrn train --resume {run} writes it again" in capsys.readouterr().err
     )
     assert (
         main(resuming(run)) == 0
@@ -173,7 +171,7 @@ def test_more_rounds_may_be_written_into_the_config_of_a_run(run):
 def test_a_run_killed_as_it_was_first_written_can_be_begun_again(
     last, tale, tmp_path, monkeypatch, capsys
 ):
-    write_atomically = tensor_file.write_atomically
+    write_atomically = storage.write_atomically
 
     def die(path, parts):
         if path.name != last:
@@ -183,11 +181,11 @@ def test_a_run_killed_as_it_was_first_written_can_be_begun_again(
 
     train(tale, tmp_path / "whole", "--rounds", "1")
     with monkeypatch.context() as patch:
-        patch.setattr(tensor_file, "write_atomically", die)
+        patch.setattr(storage, "write_atomically", die)
         assert train(tale, tmp_path / "cut", "--rounds", "1") == 130
     assert (tmp_path / f"cut/.{last}.123").exists() and not (tmp_path / "cut/config.json").exists()
     capsys.readouterr()
-    assert main(resuming(tmp_path / "cut")) == 2 and "no run is here" in capsys.readouterr().err
+    assert main(resuming(tmp_path / "cut")) == 2 and "not a run" in capsys.readouterr().err
     assert train(tale, tmp_path / "cut", "--rounds", "1") == 0
     assert same(numbers(tmp_path / "cut"), numbers(tmp_path / "whole"))
 

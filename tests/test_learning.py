@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from drrn.learning.equations import double_q_targets, huber, q_targets, squared
-from drrn.learning.exploration import draw_actions, epsilon_greedy, greedy, softmax
+from drrn.learning.equations import q_targets, squared
+from drrn.learning.exploration import draw_actions, greedy, softmax
 from drrn.learning.menus import Menus
-from drrn.learning.replay import Priorities, ReplayBuffer, Transitions, batches_of
+from drrn.learning.replay import ReplayBuffer, Transitions, batches_of
 from drrn.learning.steps import n_step_rewards
 from drrn.playing.trajectory import Moments, Trajectory
-from drrn.runs.train import Trainer
+from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 
 
@@ -21,17 +21,9 @@ def test_an_ending_bootstraps_nothing():
     assert q_targets(reward, next_q, next_mask, discount=0.5).tolist() == [2.0, 1.0]
 
 
-def test_double_q_takes_the_online_networks_action_and_the_target_networks_value():
-    reward = torch.tensor([1.0, 1.0])
-    value, online_q = torch.tensor([[2.0, 4.0], [5.0, 5.0]]), torch.tensor([[3.0, 1.0], [1.0, 1.0]])
-    mask = torch.tensor([[True, True], [False, False]])
-    assert double_q_targets(reward, value, online_q, mask, discount=0.5).tolist() == [2.0, 1.0]
-
-
-def test_losses_have_the_error_as_their_slope_and_huber_bounds_it():
+def test_the_error_is_the_slope_of_the_loss():
     error = torch.tensor([0.5, 3.0], requires_grad=True)
     assert torch.autograd.grad(squared(error).sum(), error)[0].tolist() == [0.5, 3.0]
-    assert torch.autograd.grad(huber(error).sum(), error)[0].tolist() == [0.5, 1.0]
 
 
 def test_softmax_is_the_papers_equation_and_skips_what_does_not_exist():
@@ -42,10 +34,9 @@ def test_softmax_is_the_papers_equation_and_skips_what_does_not_exist():
     assert softmax(np.array([[1e4, -1e4]]), np.ones((1, 2), bool), 1.0).tolist() == [[1.0, 0.0]]
 
 
-def test_greedy_and_epsilon_greedy_prefer_the_best_that_exists():
+def test_greedy_takes_the_best_available_action():
     q, mask = np.array([[1.0, 2.0, 9.0]]), np.array([[True, True, False]])
     assert greedy(q, mask).tolist() == [[0.0, 1.0, 0.0]]
-    assert epsilon_greedy(q, mask, 0.2) == pytest.approx(np.array([[0.1, 0.9, 0.0]]))
 
 
 def test_a_draw_falls_into_the_share_of_its_number():
@@ -104,35 +95,9 @@ def test_a_million_transitions_with_five_actions_take_under_64_megabytes():
     assert len(buffer) == 1_000_000 and buffer.nbytes < 64e6
 
 
-def test_priorities_draw_in_proportion():
-    tree = Priorities()
-    tree.set(np.arange(5), np.array([1.0, 0.0, 3.0, 0.0, 4.0]))
-    drawn_places = tree.draw((np.arange(800) + 0.5) / 800)
-    assert np.bincount(drawn_places, minlength=5).tolist() == [100, 0, 300, 0, 400]
-    tree.set(np.array([2]), np.array([0.0]))
-    assert np.bincount(tree.draw((np.arange(500) + 0.5) / 500), minlength=5).tolist() == [
-        100,
-        0,
-        0,
-        0,
-        400,
-    ]
-    assert tree.share(np.array([0, 4])).tolist() == [0.2, 0.8]
-
-
-def test_a_prioritised_replay_buffer_draws_what_surprised_it_and_counts_it_less():
-    buffer = ReplayBuffer(capacity=100, prioritised=True)
-    buffer.add(some(100))
-    buffer.revise(np.arange(100), np.where(np.arange(100) == 7, 50.0, 0.01).astype(np.float32))
-    places = buffer.sample(200, np.random.default_rng(0))
-    assert (places == 7).mean() > 0.3
-    weights = buffer.weights(np.array([7, 8]))
-    assert weights[0] < weights[1] == 1.0
-
-
 def test_the_online_form_learns_after_every_step_the_last_one_of_a_round_too(story):
     game = story(":: Start\nA door.\n\n[[Go in.|In]]\n\n:: In\nA room.\n")
-    settings = Settings(
+    settings = Settings.from_flat(
         form="online", episodes_per_round=1, rounds=3, replicas=1, hidden=4, batch_size=2
     )
     trainer = Trainer(game, settings, torch.device("cpu"))

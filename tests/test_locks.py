@@ -5,7 +5,7 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.runs.record import Run
+from drrn.runs.run import Run
 from tests.runs import numbers, resuming, same, train
 
 
@@ -20,23 +20,23 @@ def test_a_run_that_another_process_is_at_work_on_is_left_alone(tale, tmp_path, 
             capsys.readouterr()
             assert main(second) == 2
             error = capsys.readouterr().err
-            assert "another process is at work on this run" in error and error.count("\n") == 1
-        with pytest.raises(InputError, match="another process is at work"):
+            assert "another process is using this run" in error and error.count("\n") == 1
+        with pytest.raises(InputError, match="another process is using"):
             drrn.resume(tmp_path / "run").save(tmp_path / "run")
     assert same(numbers(tmp_path / "run"), before) and main(resuming(tmp_path / "run")) == 0
 
 
 def test_two_that_begin_one_folder_are_one_run_and_one_refusal(tale, tmp_path, monkeypatch, capsys):
-    begin, second = Run.begin, []
+    begin, second = Run.create, []
 
     def begin_twice(folder, trainer):
-        monkeypatch.setattr(Run, "begin", begin)
+        monkeypatch.setattr(Run, "create", begin)
         begun = begin(folder, trainer)
         second.append(train(tale, folder))  # the other comes just after
         return begun
 
-    monkeypatch.setattr(Run, "begin", begin_twice)
+    monkeypatch.setattr(Run, "create", begin_twice)
     assert train(tale, tmp_path / "run") == 0 and second == [2]
-    assert "it exists" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     train(tale, tmp_path / "alone")
     assert same(numbers(tmp_path / "run"), numbers(tmp_path / "alone"))

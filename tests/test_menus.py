@@ -8,7 +8,7 @@ import drrn
 from drrn.game.contract import Observation
 from drrn.learning import menus as ragged
 from drrn.learning.episode_memory import EpisodeMemory
-from drrn.learning.equations import q_targets, values_of_pairs
+from drrn.learning.equations import best_of_pairs, q_targets
 from drrn.learning.menus import Menus, MenuStore
 from drrn.learning.replay import ReplayBuffer, Transitions, batches_of
 from drrn.models import Pages, base
@@ -123,18 +123,6 @@ def test_a_full_buffer_forgets_the_menus_of_what_it_overwrote():
     )
 
 
-def test_the_state_of_a_buffer_that_kept_menus_side_by_side_is_still_read():
-    old = {"states": [1, 2], "actions": [[5, 6], [7, -1]], "taken": [1, 0], "rewards": [0.5, 1.0], "discounts": [1, 1],
-           "next_states": [2, 3], "next_actions": [[7, -1], [-1, -1]]}  # fmt: skip
-    buffer = ReplayBuffer(capacity=9)
-    buffer.restore(
-        {**{name: np.array(values) for name, values in old.items()}, "count": 2, "largest": 1.0}
-    )
-    found = buffer.at(np.arange(2))
-    assert found.actions.padded(2).tolist() == old["actions"]
-    assert found.next_actions.padded(2).tolist() == old["next_actions"]
-
-
 def test_a_model_scores_wide_pages_in_pieces_as_it_does_whole(monkeypatch):
     built = model(seeds=(0, 1))
     chance = np.random.default_rng(0)
@@ -151,9 +139,7 @@ def test_a_model_scores_wide_pages_in_pieces_as_it_does_whole(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["drrn", "per-action", "table"])
-@pytest.mark.parametrize(
-    "settings", [{}, {"target_every": 2, "double": True}], ids=["plain", "double"]
-)
+@pytest.mark.parametrize("settings", [{}, {"n_steps": 2}], ids=["one-step", "two-step"])
 def test_learning_from_ragged_menus_is_learning_from_padded_ones(monkeypatch, name, settings):
     def taught():
         built = model(name, seeds=(0, 1))
@@ -182,9 +168,7 @@ def test_learning_from_ragged_menus_is_learning_from_padded_ones(monkeypatch, na
 def test_the_best_of_pairs_is_the_best_of_each_page():
     q = torch.tensor([[1.0, 5.0, 2.0, 7.0]])
     owner = torch.tensor([[0, 0, 2, -1]])  # page 1 has no action, and the last is no pair
-    assert values_of_pairs(q, q, owner, 3).tolist() == [[5.0, 0.0, 2.0]]
-    online = torch.tensor([[3.0, 1.0, 0.0, 9.0]])
-    assert values_of_pairs(q, online, owner, 3).tolist() == [[1.0, 0.0, 2.0]]
+    assert best_of_pairs(q, owner, 3).tolist() == [[5.0, 0.0, 2.0]]
     padded = torch.tensor([[[1.0, 5.0], [0.0, 0.0], [2.0, 0.0]]])
     mask = torch.tensor([[[True, True], [False, False], [True, False]]])
     assert q_targets(torch.zeros(1, 3), padded, mask, 1.0).tolist() == [[5.0, 0.0, 2.0]]

@@ -9,8 +9,7 @@ import torch
 from drrn.errors import InputError
 from drrn.learning.replay import Batches
 from drrn.models import MODELS, Pages
-from drrn.models.encoders.word_table import distinct
-from drrn.models.initial import small_random
+from drrn.models.word_table import distinct, small_random
 from tests.small_models import ACTIONS, STATES, learner, model, pages, random_batches, shown
 
 

@@ -25,7 +25,7 @@ from drrn.lab.experiments.running import Work, hashes_of
 from drrn.lab.reports.encoders import encoder_verdicts
 from drrn.lab.reports.parser import nearly_all, on_par
 from drrn.lab.reports.result_set import ResultSet
-from drrn.runs.record import Run
+from drrn.runs.run import Run
 from tests.cut_jobs import assert_cut_job_ends_alike
 from tests.suite_files import game_file
 

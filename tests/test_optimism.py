@@ -21,7 +21,7 @@ NO_Q = np.zeros((1, 3), np.float32)
 
 def explorer(store=None, **settings):
     return Optimism(
-        Settings(exploration="optimism", alpha=5.0, **{"replicas": 1, **settings}),
+        Settings.from_flat(exploration="optimism", alpha=5.0, **{"replicas": 1, **settings}),
         store or Store.of_words(),
     )
 
@@ -140,7 +140,7 @@ def test_the_explorer_remembers_until_its_rounds_are_over():
 def test_where_no_page_is_shown_twice_texts_are_forgotten_on_the_way_and_exploring_goes_on(
     monkeypatch,
 ):
-    monkeypatch.setattr("drrn.runs.train.FEW_TEXTS", 50)
+    monkeypatch.setattr("drrn.runs.trainer.FEW_TEXTS", 50)
     settings = {
         **SMALL,
         "rounds": 4,

@@ -11,8 +11,8 @@ from drrn.cli import main
 from drrn.errors import InputError
 from drrn.game.make import BUILT_IN, spec_for
 from drrn.lab.experiments.running import hashes_of
-from drrn.runs.loading import game_of, recipe_of_run
-from drrn.runs.record import game_entry
+from drrn.runs.config import game_entry, spec_from
+from drrn.runs.run import Run
 from drrn.stories.authored import paraphrases_of
 from drrn.stories.twine.paraphrases import distance
 from tests.runs import train
@@ -180,13 +180,15 @@ def test_a_run_that_was_kept_before_sets_had_names_opens_still(tale, tmp_path, c
     assert config["game"].pop("paraphrased") is False
     config["game"] |= {} if before is None else {"paraphrased": before}
     path.write_text(json.dumps(config), encoding="utf-8")
-    assert set(game_of(tmp_path / "run").reset(0).actions) == set(FIRST if before else PLAIN)
+    assert set(Run(tmp_path / "run").open_game().reset(0).actions) == set(
+        FIRST if before else PLAIN
+    )
 
 
 def test_a_run_remembers_the_set_that_it_learned(tale, tmp_path):
     recipe = spec_for(tale, paraphrased="reworded")
     kept = json.loads(json.dumps({"game": game_entry(recipe.open(), recipe)}))
-    assert recipe_of_run(tmp_path, kept) == recipe
+    assert spec_from(tmp_path, kept) == recipe
 
 
 def test_inspect_measures_every_set_under_its_name(tale, capsys):

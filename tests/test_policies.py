@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import drrn
-from drrn.cli import show
+from drrn.cli import terminal
 from drrn.compiled import lockstep
 from drrn.game.episodes import summarise
 from drrn.learning.exploration import greedy, softmax
@@ -13,7 +13,7 @@ from drrn.models import Pages
 from drrn.playing.evaluation import evaluate
 from drrn.playing.policies import POLICIES, EpsilonGreedy, chances, policy_of
 from drrn.playing.stepped_rollouts import SteppedRollouts
-from drrn.runs.train import Trainer
+from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 from tests.small_stories import FORK, REWARDS
 from tests.small_trainings import CPU, SMALL
@@ -43,7 +43,9 @@ def fix_q(model, worth=CIRCLE):
 
 def rollouts_of(game, way, worth=CIRCLE):
     trainer = Trainer(
-        game, Settings(**{**SMALL, "model": "max-action" if way == "menu" else "drrn"}), CPU
+        game,
+        Settings.from_flat(**{**SMALL, "model": "max-action" if way == "menu" else "drrn"}),
+        CPU,
     )
     fix_q(trainer.model, worth)
     return SteppedRollouts(trainer.game, trainer.model) if way == "stepped" else trainer.rollouts
@@ -67,7 +69,7 @@ def seen_in(steps):
 
 
 def test_the_command_line_offers_every_policy():
-    assert show.POLICIES == POLICIES
+    assert terminal.POLICIES == POLICIES
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -196,7 +198,7 @@ def test_softmax_and_greedy_are_measured_as_if_best_were_not(fork):
 
 
 def test_an_agent_that_plays_by_itself_remembers_the_pages_of_one_episode_only(fork):
-    agent = Trainer(fork, Settings(**SMALL), CPU).agent
+    agent = Trainer(fork, Settings.from_flat(**SMALL), CPU).agent
     fix_q(agent.model)
     assert all(
         episode.steps > 2 for episode in drrn.play_episodes(fork, agent.policy(), 200, seed=1)

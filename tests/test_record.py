@@ -1,4 +1,4 @@
-"""A run's folder: never overwritten, gone on with after any kill; and the command that makes it."""
+"""A run's folder: never overwritten, resumed after any kill; and the command that makes it."""
 
 import csv
 import json
@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from drrn.cli import main
-from drrn.runs import tensor_file
+from drrn.runs import storage
 from tests.runs import SMALL, numbers, resuming, same, train
 
 
-def test_a_story_without_rewards_is_trained_with_a_word_of_warning(tale, tmp_path, capsys):
+def test_training_warns_about_a_story_without_rewards(tale, tmp_path, capsys):
     assert (
         train(tale, tmp_path / "run") == 0
         and "give the endings their rewards" not in capsys.readouterr().err
@@ -53,31 +53,8 @@ def test_a_run_is_never_overwritten_and_both_cures_are_named(tale, tmp_path, cap
     capsys.readouterr()
     assert train(tale, tmp_path / "run") == 2
     error = capsys.readouterr().err
-    assert "--resume" in error and "another name" in error
+    assert "--resume" in error and "--out" in error
     assert same(numbers(tmp_path / "run"), before)
-
-
-def test_a_run_from_before_the_policy_best_is_loaded_and_goes_on(tale, tmp_path, capsys):
-    train(tale, tmp_path / "run", "--rounds", "2")
-    (tmp_path / "run/hashes.json").unlink()  # it is older than they are, too
-    path = tmp_path / "run/evaluations.csv"
-    with path.open(newline="") as file:
-        rows = [
-            {name: value for name, value in row.items() if "best" not in name}
-            for row in csv.DictReader(file)
-        ]
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    assert main(["evaluate", str(tmp_path / "run"), "--episodes", "2"]) == 0
-    config = tmp_path / "run/config.json"
-    config.write_text(config.read_text().replace('"rounds": 2', '"rounds": 3'))
-    assert main(resuming(tmp_path / "run")) == 0
-    with path.open(newline="") as file:
-        found = list(csv.DictReader(file))
-    assert [bool(row["best_final_reward"]) for row in found] == [False] * 4 + [True] * 2
-    assert [{**row, **old} for row, old in zip(found, rows, strict=False)] == found[:4]
 
 
 def test_config_reads_the_settings_of_another_run(tale, tmp_path):
@@ -92,8 +69,8 @@ def test_config_reads_the_settings_of_another_run(tale, tmp_path):
     [
         [],
         ["--grow", "--keep"],
-        ["--form", "online", "--prioritised"],
-        ["--optimiser", "adam", "--target-every", "3"],
+        ["--form", "online"],
+        ["--optimiser", "adam"],
         ["--optimiser", "adam", "--grow"],
         ["--model", "table", "--grow"],
     ],
@@ -103,19 +80,19 @@ def test_a_run_stopped_after_any_round_and_resumed_ends_with_the_same_numbers(
     tale, tmp_path, more, monkeypatch
 ):
     train(tale, tmp_path / "whole", *more)
-    from drrn.runs.record import Run
+    from drrn.runs.run import Run
 
-    keep = Run.keep
+    keep = Run.save
 
     def stop_after_one(self, trainer):
         keep(self, trainer)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Run, "keep", stop_after_one)
+    monkeypatch.setattr(Run, "save", stop_after_one)
     train(tale, tmp_path / "cut", *more)
     for _ in range(2):
         main(["train", "--resume", str(tmp_path / "cut")])
-    monkeypatch.setattr(Run, "keep", keep)
+    monkeypatch.setattr(Run, "save", keep)
     assert main(["train", "--resume", str(tmp_path / "cut")]) == 0
     assert same(numbers(tmp_path / "cut"), numbers(tmp_path / "whole"))
 
@@ -128,16 +105,16 @@ def test_a_run_killed_right_after_any_file_ends_with_the_same_numbers(
 ):
     """A kill may come between two files that belong together, after the last round, too."""
     train(tale, tmp_path / "whole", "--rounds", "1")
-    write_atomically = tensor_file.write_atomically
+    write_atomically = storage.write_atomically
 
     def write_and_die(path, parts):
         write_atomically(path, parts)
         if path.name == last:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(tensor_file, "write_atomically", write_and_die)
+    monkeypatch.setattr(storage, "write_atomically", write_and_die)
     train(tale, tmp_path / "cut", "--rounds", "1")
-    monkeypatch.setattr(tensor_file, "write_atomically", write_atomically)
+    monkeypatch.setattr(storage, "write_atomically", write_atomically)
     assert main(["train", "--resume", str(tmp_path / "cut")]) == 0
     assert same(numbers(tmp_path / "cut"), numbers(tmp_path / "whole"))
 
@@ -150,15 +127,15 @@ def test_a_folder_that_bears_the_name_of_a_game_is_not_its_source(tmp_path, monk
     assert main(resuming("run")) == 0
 
 
-def test_whoever_stops_a_run_is_told_how_to_go_on(tale, tmp_path, monkeypatch, capsys):
-    from drrn.runs.record import Run
+def test_an_interrupted_run_says_how_to_resume(tale, tmp_path, monkeypatch, capsys):
+    from drrn.runs.run import Run
 
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Run, "keep", stop)
+    monkeypatch.setattr(Run, "save", stop)
     assert train(tale, tmp_path / "a run") == 130
-    assert f"go on with: drrn train --resume '{tmp_path / 'a run'}'" in capsys.readouterr().err
+    assert f"resume with: drrn train --resume '{tmp_path / 'a run'}'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -178,12 +155,9 @@ def test_help_names_the_choices_and_what_is_off(capsys):
     for words in (
         "--model {drrn,linear,max-action,per-action,table,verb-object} the",
         "--interaction {inner,bilinear,network} how",
-        "--optimiser {sgd,momentum,adam} the",
-        "--loss {squared,huber} the",
+        "--optimiser {sgd,adam} the",
         "--form {rounds,online} rounds",
-        "--exploration {softmax,epsilon,greedy,optimism} how",
-        "gradient (off by default)",
-        "updates (off by default)",
+        "--exploration {softmax,optimism} policy",
     ):
         assert words in told
 
@@ -195,30 +169,27 @@ def test_help_names_the_choices_and_what_is_off(capsys):
         (["train", "long-watch", "--hidden", "0"], "hidden is 0"),
         (["train", "long-watch", "--alpha", "-1"], "alpha is -1"),
         (["train", "long-watch", "--model", "drn"], 'Did you mean "drrn"'),
-        (["train", "long-watch", "--device", "cuda:9"], "is not there"),
-        (["train", "long-watch", "--device", "toaster"], "is not there"),
-        (["train", "long-watch", "--device", "meta"], "is not there"),
-        (["train", "long-watch", "--device", "hpu"], "is not there"),
+        (["train", "long-watch", "--device", "cuda:9"], "is not available"),
+        (["train", "long-watch", "--device", "toaster"], "is not available"),
+        (["train", "long-watch", "--device", "meta"], "is not available"),
+        (["train", "long-watch", "--device", "hpu"], "is not available"),
         (["train", "long-watch", "--threads", "0"], "threads is 0; it must be from 1 to 1024"),
         (["train", "long-watch", "--threads", "-3"], "threads is -3"),
         (["train", "long-watch", "--threads", "100000000"], "threads is 100000000"),
         (
             ["train", "long-watch", "--shared", "--interaction", "network", "--action-hidden", "7"],
-            "one size",
+            "leave out action_hidden",
         ),
-        (
-            ["train", "long-watch", "--resume", "nowhere"],
-            "a resumed run keeps its game: leave out long-watch",
-        ),
+        (["train", "long-watch", "--resume", "nowhere"], "keeps its game; leave out long-watch"),
         (["train", "--resume", "nowhere", "--out", "x"], "leave out --out"),
         (["train", "--resume", "nowhere", "--config", "x"], "leave out --config"),
         (["train", "--resume", "nowhere", "--lenient"], "leave out --lenient"),
         (["train", "--resume", "nowhere", "--seed", "0"], "leave out --seed"),
-        (["train", "--resume", "nowhere"], "no run is here"),
+        (["train", "--resume", "nowhere"], "not a run"),
         (["train", "--resume", "nowhere", "--hidden", "3"], "keeps its settings"),
         (["train", "long-watch", "--config", "nowhere.json"], "no such file"),
-        (["evaluate", "nowhere"], "no run is here"),
-        (["ask", "nowhere", "--state", "x", "--action", "y"], "no run is here"),
+        (["evaluate", "nowhere"], "not a run"),
+        (["ask", "nowhere", "--state", "x", "--action", "y"], "not a run"),
         (["train", "long-watch", "--interaction", "inner", "--action-hidden", "7"], "one size"),
     ],
 )

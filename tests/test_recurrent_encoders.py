@@ -9,9 +9,9 @@ from torch import nn
 
 from drrn.learning.q_learning import QLearning, differentiable
 from drrn.learning.replay import Batches
-from drrn.models import Pages
-from drrn.models.encoders.base import Leaves
-from drrn.models.kept_encodings import KeptEncodings
+from drrn.models import Pages, pick
+from drrn.models.encoders import Leaves
+from drrn.models.encodings import EncodingCache
 from drrn.settings import Settings
 from tests.small_models import random_batches
 from tests.small_readers import TEXTS, reader
@@ -23,9 +23,8 @@ OURS_IN_THEIRS = {"gru": [0, 1, 2], "lstm": [0, 1, 3, 2]}  # PyTorch's LSTM has 
 
 def vectors(model, ids, leaves=None):
     """What the state encoder gives for texts [R, N]: [R, N, H]."""
-    look = model.encoders["state"].look_up(model, model.store.states, np.asarray(ids)[None])[0]
-    found = look.encode(model, leaves)
-    return found.reshape(-1, found.shape[-1])[look.places]
+    batch = model.gather("state", np.asarray(ids)[None], model.store)[0]
+    return pick(batch.encode(model, leaves), batch.index)
 
 
 def torchs_own(model, encoder, replica):
@@ -58,8 +57,8 @@ def test_vectors_and_gradients_are_those_of_pytorchs_own_modules(
     encoder, embedding, seeds, pieces, monkeypatch
 ):
     if pieces:  # the way back is gone in several, as with many words
-        monkeypatch.setattr("drrn.models.encoders.passes.PIECE", 3)
-        monkeypatch.setattr("drrn.models.encoders.workspace.ROWS", 3)
+        monkeypatch.setattr("drrn.models.encoders.recurrent.GRU_PIECE", 3)
+        monkeypatch.setattr("drrn.models.encoders.recurrent.LSTM_PIECE", 3)
     model = reader(encoder, seeds=seeds, embedding=embedding, lstm_gain=GAIN)
     ids, weights = [[0, 2, 5, 0], [4, 3, 1, 0]][: len(seeds)], list(model.weights.values())
     direction = torch.randn(len(seeds), 4, 5, generator=torch.Generator().manual_seed(1))
@@ -70,7 +69,7 @@ def test_vectors_and_gradients_are_those_of_pytorchs_own_modules(
             (found * direction).sum(), [*weights, *leaves.vectors], allow_unused=True
         )
     ours = dict(zip([*model.weights, "words"], ours, strict=True))
-    table, rows, values = leaves.kept[0][0].gradient(model, ours["words"])
+    table, rows, values = leaves.entries[0][0].gradient(model, ours["words"])
     to_words = (
         torch.zeros_like(table.weight)
         .view(-1, table.width)
@@ -138,7 +137,7 @@ def test_a_replica_learns_what_it_would_learn_alone(encoder, shape):
     both, alone = reader(encoder, seeds=(5, 6), **shape), reader(encoder, seeds=(6,), **shape)
     batches = random_batches(both, 4)
     settings = {"learning_rate": 0.05, "optimiser": "adam"}
-    QLearning(both, Settings(replicas=2, **settings)).update(batches)
+    QLearning(both, Settings.from_flat(replicas=2, **settings)).update(batches)
     picked = {field.name: getattr(batches, field.name) for field in dataclasses.fields(batches)}
     picked = {
         name: Pages(value.states[:, 1:], value.actions[:, 1:])
@@ -146,7 +145,7 @@ def test_a_replica_learns_what_it_would_learn_alone(encoder, shape):
         else value[:, 1:]
         for name, value in picked.items()
     }
-    QLearning(alone, Settings(replicas=1, **settings)).update(type(batches)(**picked))
+    QLearning(alone, Settings.from_flat(replicas=1, **settings)).update(type(batches)(**picked))
     for name, weight in both.weights.items():
         assert torch.allclose(weight[1:], alone.weights[name], atol=1e-4), name
     for name, table in both.tables.items():
@@ -158,11 +157,11 @@ def test_a_replica_learns_what_it_would_learn_alone(encoder, shape):
 def test_reading_pages_and_next_pages_at_once_changes_nothing(encoder, shape, monkeypatch):
     at_once, apart = reader(encoder, seeds=(5, 6), **shape), reader(encoder, seeds=(5, 6), **shape)
     batches = random_batches(at_once, 3)
-    learner = QLearning(at_once, Settings(learning_rate=0.05, replicas=2))
+    learner = QLearning(at_once, Settings.from_flat(learning_rate=0.05, replicas=2))
     assert learner.reads_at_once
     errors = learner.update(batches)
     monkeypatch.setattr(QLearning, "reads_at_once", False)
-    other = QLearning(apart, Settings(learning_rate=0.05, replicas=2)).update(batches)
+    other = QLearning(apart, Settings.from_flat(learning_rate=0.05, replicas=2)).update(batches)
     assert np.allclose(errors, other, atol=1e-5)
     for name, weight in at_once.weights.items():
         assert torch.allclose(weight, apart.weights[name], atol=1e-5), name
@@ -175,7 +174,7 @@ def error_after_learning(encoder, name):
     rewards = np.where(states == 0, 1, -1).astype(np.float32)
     pages, none = Pages(states, np.full((*states.shape, 1), 3)), np.zeros_like(rewards)
     batch = Batches(pages, np.zeros_like(states), rewards, none, pages, none + 1)
-    learner = QLearning(model, Settings(learning_rate=0.02, optimiser="adam", replicas=2))
+    learner = QLearning(model, Settings.from_flat(learning_rate=0.02, optimiser="adam", replicas=2))
     for _ in range(25):
         errors = np.abs(learner.update(batch)[-1])
         if errors.max() < 0.1:
@@ -193,7 +192,7 @@ def test_what_a_bag_cannot_tell_apart_is_learned_from_the_order_of_words(name):
 @pytest.mark.parametrize("encoder", ["lstm", "gru"])
 def test_encodings_that_are_kept_give_the_same_q_values(encoder):
     model, chance = reader(encoder, seeds=(0, 1)), np.random.default_rng(0)
-    kept, texts = KeptEncodings(model), len(model.store.states)
+    kept, texts = EncodingCache(model), len(model.store.states)
     for _ in range(4):
         states, actions = chance.integers(-1, texts, (2, 3)), chance.integers(-1, texts, (2, 3, 2))
         pages = Pages(states, actions)

@@ -50,7 +50,7 @@ def fast_weights(transitions):
     now, then = Pages(batches(s), batches(a)[..., None]), Pages(batches(next_s), menus)
     taken = np.zeros_like(now.states)
     first = named(model)
-    FastQLearning(model, Settings(learning_rate=RATE)).update(
+    FastQLearning(model, Settings.from_flat(learning_rate=RATE)).update(
         Batches(now, taken, batches(r, np.float32), np.float32(reference.GAMMA) * ones, then, ones)
     )
     return first, named(model)

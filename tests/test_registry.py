@@ -14,7 +14,7 @@ from drrn import registry
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.models import Model, model_class
-from drrn.models.interactions import Interaction, interaction_of
+from drrn.models.drrn import Interaction, interaction_of
 from drrn.settings import Settings
 from tests.runs import numbers, resuming, same, train
 
@@ -80,7 +80,7 @@ def register(folder, group, lines):
 
 def test_an_installed_package_can_register_names(here, monkeypatch):
     with pytest.raises(InputError, match="choose from drrn"):
-        Settings(model="own")
+        Settings.from_flat(model="own")
     (here / "mypackage.py").write_text("from drrn.models.drrn import DRRN\nclass Own(DRRN): pass\n")
     register(
         here,
@@ -88,11 +88,11 @@ def test_an_installed_package_can_register_names(here, monkeypatch):
         "own = mypackage:Own\nold = mypackage:gone\nodd = mypackage\ntable = mypackage:Own",
     )
     monkeypatch.syspath_prepend(here)
-    assert Settings(model="own").model == "own" and "mypackage" not in sys.modules
+    assert Settings.from_flat(model="own").model.name == "own" and "mypackage" not in sys.modules
     assert model_class("own").__name__ == "Own"
     assert model_class("table").__name__ == "LookUpTable"  # a built-in name is ours
     with pytest.raises(InputError, match='Did you mean "own"'):
-        Settings(model="owm")
+        Settings.from_flat(model="owm")
     with pytest.raises(InputError, match='model "old": there is no gone in mypackage'):
         model_class("old")
     with pytest.raises(
@@ -121,7 +121,7 @@ def test_what_is_no_model_or_no_interaction_is_refused(here):
 OWN = '''
 import torch
 from drrn.models.drrn import DRRN
-from drrn.models.interactions import Interaction, inner
+from drrn.models.drrn import Interaction, inner
 
 
 class Own(DRRN):
@@ -163,16 +163,16 @@ def test_what_is_ones_own_is_trained_evaluated_asked_and_resumed(
 ):
     (here / "own.py").write_text(OWN)
     assert train(tale, here / "whole", *own) == 0
-    from drrn.runs.record import Run
+    from drrn.runs.run import Run
 
-    keep = Run.keep
+    keep = Run.save
 
     def keep_and_stop(self, trainer):
         keep(self, trainer)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Run, "keep", keep_and_stop)
+        patch.setattr(Run, "save", keep_and_stop)
         assert train(tale, here / "cut", *own) == 130
     assert main(resuming(here / "cut")) == 0
     assert same(numbers(here / "cut"), numbers(here / "whole"))

@@ -9,7 +9,7 @@ from drrn.learning.fast import FastReturnLearning
 from drrn.learning.return_learning import ReturnLearning
 from drrn.models.encoders import BagAndVectors, BagOfWords, MeanOfVectors
 from drrn.models.encoders.text_vectors import TextVectors
-from drrn.runs.train import threads_of_torch
+from drrn.runs.trainer import torch_threads
 from drrn.vectors import open_vectors
 from tests.sample_games import Doors
 from tests.small_episodes import RETURNS, return_learner, taught
@@ -30,7 +30,7 @@ def near(one, two, within=2e-6):
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    with threads_of_torch(1):
+    with torch_threads(1):
         yield
 
 
@@ -213,7 +213,7 @@ WAYS = [
 @pytest.mark.parametrize("settings", WAYS, ids=str)
 def test_a_resumed_run_has_the_numbers_of_one_that_went_on(fork, settings, tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "drrn.runs.train.FEW_TEXTS", 0
+        "drrn.runs.trainer.FEW_TEXTS", 0
     )  # texts are forgotten and renumbered after every round
     given = {
         **RETURNS,

@@ -2,7 +2,6 @@
 
 import csv
 import gc
-import json
 import os
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
+from drrn.serve import scores
 from drrn.stories.twine.explore import explore
 
 
@@ -151,21 +151,21 @@ def test_numbers_that_are_none_and_tables_too_deep_are_one_sentence(story, toml)
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00bad", b"a,b\n1,2\n", b'when,"' + b"x" * 140_000])
-def test_a_scores_file_that_is_something_else_is_left_alone(tmp_path, capsys, monkeypatch, content):
+def test_a_scores_file_that_is_something_else_is_left_alone(tmp_path, content):
     path = tmp_path / "scores.csv"
     path.write_bytes(content)
-    assert main(["scores", "long-watch", "--scores", str(path)]) == 2
-    assert main(["scores", "long-watch", "--scores", str(tmp_path)]) == 2
-    assert path.read_bytes() == content and "Traceback" not in capsys.readouterr().err
+    for each in (path, tmp_path):
+        with pytest.raises(InputError):
+            scores.read(each)
+    assert path.read_bytes() == content
 
 
-def test_a_first_game_with_an_undo_is_still_the_first(tmp_path, capsys):
+def test_a_first_game_with_an_undo_is_still_the_first(tmp_path):
     path = tmp_path / "scores.csv"
     columns = "when,game,player,seed,undone,steps,final_reward,total,ending"
     path.write_text(f"{columns}\nx,long-watch,ada,1,2,3,20,0,E\nx,long-watch,ada,1,0,3,10,0,E\n")
-    assert main(["scores", "long-watch", "--scores", str(path), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["novice_games"], found["experienced"]) == (0, 10.0)
+    result = scores.standing(scores.read(path), "long-watch")
+    assert (result.novice_games, result.experienced) == (0, 10.0)
 
 
 @pytest.mark.parametrize(

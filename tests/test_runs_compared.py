@@ -5,8 +5,7 @@ import json
 import pytest
 
 from drrn.cli import main
-from drrn.runs.comparison import difference_of
-from drrn.runs.record import Run
+from drrn.runs.run import Run, difference_of
 from tests.runs import train
 from tests.small_stories import FORK, REWARDS
 
@@ -67,7 +66,7 @@ def test_a_run_is_running_while_it_is_locked_and_cut_where_rounds_are_missing(fo
     config = folder / "third/config.json"
     before = config.read_text()
     config.write_text(before.replace('"rounds": 1', '"rounds": 5'))
-    assert listed(folder, capsys)["third"]["state"] == "cut"
+    assert listed(folder, capsys)["third"]["state"] == "interrupted"
     config.write_text("{")
     assert listed(folder, capsys)["third"]["state"] == "damaged"
     assert main(["runs", str(folder)]) == 0
@@ -77,7 +76,7 @@ def test_a_run_is_running_while_it_is_locked_and_cut_where_rounds_are_missing(fo
 
 def test_a_folder_without_runs_is_said_to_be_one(tmp_path, capsys):
     assert main(["runs", str(tmp_path)]) == 0
-    assert "no run is here; drrn train makes one" in capsys.readouterr().err
+    assert "no runs; drrn train makes one" in capsys.readouterr().err
     assert (
         main(["runs", str(tmp_path / "nowhere")]) == 2
         and "no such folder" in capsys.readouterr().err
@@ -105,7 +104,7 @@ def test_runs_are_compared_by_a_table_and_a_drawing(folder, tmp_path, capsys):
         tmp_path / "both.svg"
     ).read_text()
     assert main(["compare", *runs, "--out", str(drawn)]) == 2
-    assert "it exists and is left as it is" in capsys.readouterr().err
+    assert "already exists" in capsys.readouterr().err
     assert main(["compare", *runs, "--no-plot", "--json", "--round", "1", "--policy", "best"]) == 0
     out, error = capsys.readouterr()
     told = json.loads(out)
@@ -132,8 +131,8 @@ def test_a_second_comparison_is_drawn_beside_the_first(folder, tmp_path, monkeyp
 def test_runs_of_different_games_and_rounds_that_are_not_there_are_one_sentence(folder, capsys):
     for arguments, message in (
         ([str(folder / "one"), str(folder / "third")], "compare runs of one game"),
-        ([str(folder / "one"), str(folder / "nowhere")], "no run is here"),
-        ([str(folder / "one"), "--round", "9"], "it has finished 2 rounds, so there is no round 9"),
+        ([str(folder / "one"), str(folder / "nowhere")], "not a run"),
+        ([str(folder / "one"), "--round", "9"], "it has 2 rounds, so there is no round 9"),
     ):
         capsys.readouterr()
         assert main(["compare", "--no-plot", *arguments]) == 2

@@ -8,9 +8,9 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.models.encoders.sentence import SentenceTexts
+from drrn.models.encoders.text_vectors import SentenceTexts
 from drrn.text import Store
-from drrn.vectors.sentences import open_sentences
+from drrn.vectors import open_sentences
 from tests.runs import resuming, train
 from tests.small_trainings import SMALL as SMALL_TRAINING
 
@@ -121,7 +121,7 @@ def unit(text):
 def test_a_store_of_more_texts_than_are_kept_beside_it_is_not_read_again_for_each_new_one(
     monkeypatch,
 ):
-    monkeypatch.setattr("drrn.models.encoders.sentence.MOST_TEXTS", 10)
+    monkeypatch.setattr("drrn.models.encoders.text_vectors.MOST_SENTENCES", 10)
     CALLS.clear()
     kept = SentenceTexts(open_sentences("tests.test_sentence_encoder:counted"))
     states, actions = Store.of_words(keep_texts=True).sides.values()

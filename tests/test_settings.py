@@ -1,10 +1,9 @@
-"""Settings: one declaration makes the checks, the command line and NAME=VALUE; what would not count is refused."""
+"""Settings: groups, checks, refusal of settings without effect, the two recipes, schedules."""
 
 import json
 import os
 import subprocess
 import sys
-from dataclasses import asdict, fields
 from pathlib import Path
 
 import pytest
@@ -12,21 +11,35 @@ import torch
 
 import drrn
 from drrn.cli import main, parser
+from drrn.declaration import declared
 from drrn.errors import InputError
 from drrn.lab.experiments.folder import Results, difference
 from drrn.lab.experiments.plan import VARIANTS, Scale, settings_of
-from drrn.lab.experiments.tuned import suiting
 from drrn.models import Shape, build_model
-from drrn.models.encoders.gru import GRUEncoder
-from drrn.settings import MODELS, Settings, all_settings, settings_for, uses
+from drrn.models.encoders.recurrent import GRUEncoder
+from drrn.runs.config import recommended_settings
+from drrn.settings import (
+    GROUPS,
+    LEARNERS,
+    MODELS,
+    PAPER,
+    RETIRED,
+    STRONG,
+    STRONG_CHANGES,
+    Settings,
+    all_settings,
+    recipe,
+    settings_for,
+)
 from drrn.text import Store
-from tests.runs import train
+from tests.runs import FEW, SMALL, SMALL_STRONG, numbers, resuming, same, train
+from tests.sample_games import Doors
 
 
 def test_what_suits_the_game_comes_before_the_defaults_and_what_is_asked_for_before_both():
     assert settings_for({}, {}) == Settings()
-    assert settings_for({"alpha": 0.7}, {}).alpha == 0.7
-    assert settings_for({"alpha": 0.7}, {"alpha": 3.0}).alpha == 3.0
+    assert settings_for({"alpha": 0.7}, {}).exploration.alpha == 0.7
+    assert settings_for({"alpha": 0.7}, {"alpha": 3.0}).exploration.alpha == 3.0
     with pytest.raises(InputError, match='no setting is named "alhpa"'):
         settings_for({"alhpa": 0.7}, {})
     with pytest.raises(InputError, match="epochs is true; it must be a whole number"):
@@ -38,9 +51,9 @@ def test_the_papers_games_are_learned_with_the_papers_settings():
         name, title, training = "tale", "A tale", {"alpha": 0.7}
 
     game = Titled()
-    assert suiting(game) == {"alpha": 0.7}
+    assert recommended_settings(game) == {"alpha": 0.7}
     game.title = "Saving John"
-    assert suiting(game) == {"alpha": 0.7, "epochs": 3}
+    assert recommended_settings(game) == {"alpha": 0.7, "epochs": 3}
 
 
 def test_what_suits_a_game_can_be_turned_off_on_the_command_line(tale, tmp_path):
@@ -56,11 +69,11 @@ def test_what_suits_a_game_can_be_turned_off_on_the_command_line(tale, tmp_path)
 
 
 def test_every_setting_is_an_option_that_reads_what_its_type_says():
-    words = ["--hidden", "7", "--alpha", "2", "--clip", "none", "--model", "table", "--shared"]
+    words = ["--hidden", "7", "--alpha", "2", "--bag-norm", "none", "--model", "table", "--shared"]
     options = vars(parser().parse_args(["train", "long-watch", *words]))
     given = {name: value for name, value in options.items() if name in all_settings()}
-    assert given == {"hidden": 7, "alpha": 2.0, "clip": None, "model": "table", "shared": True}
-    assert list(all_settings()) == [f.name for f in fields(Settings)]
+    assert given == {"hidden": 7, "alpha": 2.0, "bag_norm": None, "model": "table", "shared": True}
+    assert list(all_settings()) == list(PAPER.flat())
     with pytest.raises(InputError, match='bag_norm is "much"; it must be a number or none'):
         parser().parse_args(["train", "fork", "--bag-norm", "much"])
 
@@ -73,7 +86,6 @@ def test_every_setting_is_an_option_that_reads_what_its_type_says():
         ("keep", "yes", True),
         ("keep", "no", False),
         ("epochs", "3", 3),
-        ("target_every", "none", None),
         ("model", "none", "none"),
     ],
 )
@@ -103,10 +115,9 @@ def test_a_text_of_another_type_is_one_sentence(name, text, said):
         ({"model": "drn"}, 'Did you mean "drrn"?'),
         ({"learning_rate": 0.0}, "learning_rate is 0.0; it must be above 0"),
         ({"discount": 1.5}, "it must lie between 0 and 1"),
-        ({"double": True}, "set target_every"),
         (
             {"shared": True, "interaction": "bilinear", "action_hidden": 5},
-            "shared embeddings have one size",
+            "shared embeddings have one hidden",
         ),
         ({"hidden": "abc"}, 'hidden is "abc"; it must be a whole number'),
         ({"hidden": 10.5}, "hidden is 10.5; it must be a whole number"),
@@ -127,50 +138,46 @@ def test_a_text_of_another_type_is_one_sentence(name, text, said):
             "choose from bag, lstm, gru, attention, vectors, bag+vectors, sentence, or give your own as module:name",
         ),
         ({"model": "my models:Own"}, "choose from drrn, linear"),
-        ({"loss": "mine:loss"}, 'loss is "mine:loss"; choose from squared, huber.'),
+        ({"optimiser": "mine:Own"}, 'optimiser is "mine:Own"; choose from sgd, adam.'),
         ({"workers": 0}, "workers is 0; it must be at least 1"),
         ({"alpha": float("nan")}, "alpha is nan; it must be at least 0"),
     ],
 )
 def test_a_setting_out_of_range_is_one_sentence(settings, message):
     with pytest.raises(InputError) as error:
-        Settings(**settings)
+        Settings.from_flat(**settings)
     assert message in str(error.value)
 
 
 def test_a_whole_number_will_do_where_any_number_does():
-    assert Settings(alpha=2, learning_rate=1, clip=None).alpha == 2
+    assert Settings.from_flat(alpha=2, learning_rate=1).exploration.alpha == 2
 
 
 # --- what would not count
 
 UNUSED = [
-    ({"model": "linear", "layers": 3}, 'layers is given, but the model "linear" does not use it'),
-    (
-        {"model": "table", "hidden": 5},
-        "leave it out, or choose from drrn, linear, max-action, per-action",
-    ),
-    (
-        {"model": "table", "bag_norm": 2.0},
-        'bag_norm is given, but the model "table" does not use it',
-    ),
-    ({"model": "per-action", "interaction": "bilinear"}, "leave it out, or choose from drrn"),
-    ({"model": "max-action", "shared": True}, 'shared is given, but the model "max-action"'),
-    ({"epsilon": 0.2}, "epsilon is given, but it counts only with exploration epsilon"),
-    ({"capacity": 100}, "capacity is given, but it counts only with keep, or with form online"),
-    ({"form": "online", "epochs": 3}, "epochs is given, but it counts only with form rounds"),
-    ({"form": "online", "keep": True}, "keep is given, but it counts only with form rounds"),
+    ({"model": "linear", "layers": 3}, "layers", "model drrn, max-action, per-action"),
+    ({"model": "linear", "hidden": 3}, "hidden", "model drrn, max-action, per-action"),
+    ({"model": "table", "hidden": 5}, "hidden", "encoder lstm, gru, attention"),
+    ({"model": "table", "bag_norm": 2.0}, "bag_norm", "encoder bag"),
+    ({"model": "per-action", "interaction": "bilinear"}, "interaction", "model drrn"),
+    ({"model": "max-action", "shared": True}, "shared", "model drrn"),
+    ({"capacity": 100}, "capacity", "keep or form online or exploration optimism"),
+    ({"form": "online", "epochs": 3}, "epochs", "form rounds"),
+    ({"form": "online", "keep": True}, "keep", "form rounds"),
+    ({"learner": "returns", "epochs": 3}, "epochs", "--paper, in Python paper=True"),
+    ({"learner": "returns", "n_steps": 4}, "n_steps", "--paper, in Python paper=True"),
+    ({"learner": "returns", "returns": "monte-carlo", "trace": 0.5}, "trace", "returns retrace"),
 ]
 
 
-@pytest.mark.parametrize(("given", "message"), UNUSED, ids=str)
-def test_a_setting_that_would_not_count_is_refused_where_it_was_asked_for(given, message):
+@pytest.mark.parametrize(("given", "name", "needs"), UNUSED, ids=str)
+def test_a_given_setting_without_effect_is_refused(given, name, needs):
     with pytest.raises(InputError) as error:
         settings_for({}, given)
-    assert message in str(error.value)
-    assert settings_for(given, {}) == Settings(
-        **given
-    )  # not where it comes from a game or another run
+    assert f"{name} is given" in str(error.value) and needs in str(error.value)
+    # A setting that a game or another run brings is not refused.
+    assert settings_for(given, {}) == Settings.from_flat(given)
 
 
 @pytest.mark.parametrize(
@@ -179,8 +186,6 @@ def test_a_setting_that_would_not_count_is_refused_where_it_was_asked_for(given,
         {"model": "linear", "bag_norm": 2.0},
         {"model": "max-action", "layers": 1, "shared": False},
         {"model": "table", "bag_norm": None},
-        {"exploration": "epsilon", "epsilon": 0.2},
-        {"exploration": "greedy", "alpha": 2.0},
         {"keep": True, "capacity": 100},
         {"form": "online", "capacity": 100, "keep": False},
         {"model": "mine:Own", "interaction": "network", "hidden": 3, "shared": True},
@@ -188,7 +193,7 @@ def test_a_setting_that_would_not_count_is_refused_where_it_was_asked_for(given,
     ids=str,
 )
 def test_a_setting_that_counts_or_is_turned_off_is_not_refused(given):
-    assert settings_for({}, given) == Settings(**given)
+    assert settings_for({}, given) == Settings.from_flat(**given)
 
 
 def test_the_command_line_and_the_trainer_refuse_what_would_not_count_and_config_does_not(
@@ -221,21 +226,23 @@ OTHER = {"hidden": 7, "layers": 3, "interaction": "network", "action_hidden": 4,
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_models_use_the_settings_that_the_table_says_and_no_others(model):
-    """A setting is used if another value of it makes other weights; how a text is read counts where words do."""
-
+def test_a_model_uses_the_settings_that_change_its_weights(model):
     def weights(**shape):
         store = Store.of_words(["sea", "lamp"], shared=True)
         built = build_model(model, Shape(**shape), store, [0], torch.device("cpu"))
         return {name: array.shape for name, array in built.state().items()}
 
     base = {"hidden": 5, "layers": 2, "interaction": "bilinear"}
-    if model == "linear":  # which has hidden units where an encoder gives it no Q-values
+    settings = Settings.from_flat(model=model)
+    if model == "linear":  # has hidden units only if its encoder reads words in order
+        assert not settings.uses("hidden")
         base["encoder"] = GRUEncoder
+        settings = Settings.from_flat(model=model, encoder="gru")
     for name, value in OTHER.items():
-        assert (weights(**base) != weights(**{**base, name: value})) == uses(model, name), name
-    reads = any(name.startswith("table ") for name in weights(**base))
-    assert all(uses(model, name) == reads for name in ("encoder", "bag_norm"))
+        assert (weights(**base) != weights(**{**base, name: value})) == settings.uses(name), name
+    reads_text = any(name.startswith("table ") for name in weights(**base))
+    assert settings.uses("encoder") == reads_text
+    assert Settings.from_flat(model=model).uses("bag_norm") == reads_text
 
 
 # --- experiments
@@ -256,7 +263,7 @@ def published():
 @pytest.mark.parametrize(("game", "name"), published())
 def test_published_rows_have_the_settings_of_the_plan(game, name):
     made = Results(RESULTS).record(game, name)["wanted"]
-    planned = asdict(settings_of(game, VARIANTS[name], drrn.make(game), Scale()))
+    planned = settings_of(game, VARIANTS[name], drrn.make(game), Scale()).flat()
     del planned["vectors"]  # a file: rows have its digest
     assert difference({key: made[key] for key in made if key in planned}, planned) is None
 
@@ -265,10 +272,11 @@ def test_a_setting_for_all_jobs_is_not_refused_for_the_models_that_do_not_use_it
     game = drrn.make("long-watch")
     for variant in (each for each in VARIANTS.values() if not getattr(each, "vectors", False)):
         assert (
-            settings_of("long-watch", variant, game, Scale(given={"bag_norm": 2.0})).bag_norm == 2.0
+            settings_of("long-watch", variant, game, Scale(given={"bag_norm": 2.0})).model.bag_norm
+            == 2.0
         )
-    with pytest.raises(InputError, match="epsilon is given"):
-        settings_of("long-watch", VARIANTS["table"], game, Scale(given={"epsilon": 0.2}))
+    with pytest.raises(InputError, match="embedding is given"):
+        settings_of("long-watch", VARIANTS["table"], game, Scale(given={"embedding": 8}))
 
 
 def test_a_run_can_be_gone_on_with_by_another_number_of_workers(tale, tmp_path):
@@ -278,9 +286,499 @@ def test_a_run_can_be_gone_on_with_by_another_number_of_workers(tale, tmp_path):
 
 def test_settings_are_checked_without_pytorch_and_without_the_users_module(tmp_path):
     (tmp_path / "loud.py").write_text("raise SystemExit('imported')")
-    code = "import sys; from drrn.settings import Settings; Settings(model='loud:Model', interaction='a.b:c'); "
+    code = "import sys; from drrn.settings import Settings; Settings.from_flat(model='loud:Model', interaction='a.b:c'); "
     code += "assert 'torch' not in sys.modules"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     assert (
         subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment).returncode == 0
+    )
+
+
+# --- groups and flat names
+
+
+def test_flat_names_and_groups_are_two_views_of_the_same_values():
+    settings = Settings.from_flat(hidden=7, learner="returns", alpha=2.0, rounds=3)
+    assert settings.model.hidden == 7 and settings.learner.name == "returns"
+    assert settings.exploration.alpha == 2.0 and settings.run.rounds == 3
+    assert Settings.from_flat(settings.flat()) == settings
+    assert settings.replace(rounds=4).run.rounds == 4
+    count = sum(len(declared(group)) for group in GROUPS.values())
+    assert len(all_settings()) == count  # flat names are unique
+
+
+def test_a_retired_setting_is_ignored_at_its_recorded_value_and_refused_at_another():
+    assert Settings.from_flat(RETIRED) == PAPER == settings_for(RETIRED, {})
+    with pytest.raises(InputError, match="prioritised is True, but this setting was removed"):
+        Settings.from_flat(prioritised=True)
+    assert difference({**RETIRED, "hidden": 100}, {"hidden": 100}) is None
+    assert "clip is 1.0" in difference({**RETIRED, "clip": 1.0}, {"hidden": 100})
+
+
+# Settings that differ from the paper's, as chosen before settings had groups: paper's recipe or
+# strong one, settings that the game recommends, given settings, result.
+RETURNS_AND_ADAM = {
+    "learner": "returns",
+    "optimiser": "adam",
+    "learning_rate": 0.002,
+    "rate_end": 0.0001,
+    "batch_size": 512,
+    "average": 0.99,
+    "state_dropout": 0.1,
+    "action_dropout": 0.3,
+    "action_noise": 0.3,
+    "vectors_noise": 1.5,
+}
+BASE = {"vectors_scale": 5.0, "discount": 0.98, "keep": True, "exploration": "optimism"}
+ALPHA = {"alpha": 1.5, "alpha_start": 0.5}
+CHOSEN = [
+    (False, {}, {}, {**RETURNS_AND_ADAM, **BASE, **ALPHA}),
+    (True, {"alpha": 0.7, "epochs": 3}, {}, {"alpha": 0.7, "epochs": 3}),
+    (True, {"alpha_relative": True}, {"alpha": 0.2}, {"alpha": 0.2}),
+    (False, {"alpha": 0.7, "updates": 9}, {}, {**RETURNS_AND_ADAM, **BASE, **ALPHA}),
+    (False, {}, {"learner": "q-learning"}, {**BASE, **ALPHA}),
+    (
+        False,
+        {"epochs": 3},
+        {"learner": "q-learning", "form": "online"},
+        {**ALPHA, "vectors_scale": 5.0, "discount": 0.98, "epochs": 3, "form": "online"},
+    ),
+    (
+        False,
+        {},
+        {"model": "table"},
+        {**RETURNS_AND_ADAM, **BASE, **ALPHA, "model": "table", "learning_rate": None},
+    ),
+    (
+        False,
+        {},
+        {"model": "linear"},
+        {**RETURNS_AND_ADAM, **BASE, **ALPHA, "model": "linear", "exploration": "softmax"},
+    ),
+    (
+        False,
+        {},
+        {"optimiser": "sgd"},
+        {
+            **RETURNS_AND_ADAM,
+            **BASE,
+            **ALPHA,
+            "optimiser": "sgd",
+            "learning_rate": 0.0003,
+            "batch_size": 32,
+        },
+    ),
+    (
+        False,
+        {},
+        {"optimiser": "sgd", "model": "table"},
+        {
+            **RETURNS_AND_ADAM,
+            **BASE,
+            **ALPHA,
+            "optimiser": "sgd",
+            "learning_rate": None,
+            "batch_size": 32,
+            "model": "table",
+        },
+    ),
+    (
+        False,
+        {"alpha_relative": True},
+        {"alpha": 3.0},
+        {**RETURNS_AND_ADAM, **BASE, "alpha": 3.0, "alpha_start": 1.0},
+    ),
+    (False, {}, {"alpha": 0}, {**RETURNS_AND_ADAM, **BASE, "alpha": 0}),
+    (
+        False,
+        {"hidden": 30},
+        {"learner": "mine:Own"},
+        {**RETURNS_AND_ADAM, **BASE, **ALPHA, "hidden": 30, "learner": "mine:Own"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("paper", "recommended", "given", "result"), CHOSEN)
+def test_the_recipes_adapt_to_what_is_given_as_they_always_did(paper, recommended, given, result):
+    base = recipe(paper=paper, recommended=recommended, given=given)
+    assert settings_for(base, given).flat() == {**PAPER.flat(), **result}
+
+
+# --- recipes
+
+FEW_IN_PYTHON = {
+    "hidden": 6,
+    "rounds": 1,
+    "episodes_per_round": 6,
+    "evaluation_episodes": 2,
+    "replicas": 1,
+}
+
+
+def strong(**given):
+    return settings_for(recipe(paper=False, recommended={}, given=given), given)
+
+
+def config_of(run):
+    return json.loads((run / "config.json").read_text())
+
+
+def test_the_recipe_is_the_strong_one_unless_the_papers_is_asked_for(tale, tmp_path):
+    assert main(["train", str(tale), "--out", str(tmp_path / "strong"), *SMALL_STRONG]) == 0
+    assert main(["train", str(tale), "--out", str(tmp_path / "paper"), *SMALL]) == 0
+    one, two = config_of(tmp_path / "strong"), config_of(tmp_path / "paper")
+    assert (one["recipe"], two["recipe"]) == ("strong", "paper")
+    given = {
+        **FEW_IN_PYTHON,
+        "rounds": 3,
+        "episodes_per_round": 8,
+        "evaluation_episodes": 4,
+        "replicas": 2,
+    }
+    assert (
+        two["settings"]
+        == Settings.from_flat(recommended_settings(drrn.make(tale)), **given, epochs=2).flat()
+    )
+    kept = {
+        name: value
+        for name, value in STRONG_CHANGES.items()
+        if name not in ("updates", "batch_size")
+    }
+    assert kept.items() <= one["settings"].items()
+    assert drrn.trainer(Doors(), paper=True).settings == PAPER
+    assert drrn.trainer(Doors()).settings == STRONG
+
+
+def test_a_run_of_the_strong_recipe_goes_on_as_if_it_had_never_been_stopped(tale, tmp_path):
+    arguments = ["train", str(tale), *SMALL_STRONG]
+    assert main([*arguments, "--out", str(tmp_path / "whole")]) == 0
+    trainer = drrn.trainer(drrn.make(tale), updates=3, batch_size=8, **{**FEW_IN_PYTHON, "rounds": 3,
+                           "episodes_per_round": 8, "evaluation_episodes": 4, "replicas": 2})  # fmt: skip
+    next(trainer.train())
+    trainer.save(tmp_path / "cut")
+    assert main(resuming(tmp_path / "cut")) == 0
+    assert same(numbers(tmp_path / "whole"), numbers(tmp_path / "cut"))
+    assert config_of(tmp_path / "cut")["recipe"] == "strong"
+
+
+OFF = [
+    ("--no-keep", "keep", False),
+    ("--returns monte-carlo", "returns", "monte-carlo"),
+    ("--trace 0", "trace", 0.0),
+    ("--discount 0.9", "discount", 0.9),
+    ("--alpha-start none", "alpha_start", None),
+    ("--rate-end none", "rate_end", None),
+    ("--optimiser sgd", "optimiser", "sgd"),
+    ("--average none", "average", None),
+    ("--state-dropout 0", "state_dropout", 0.0),
+    ("--action-dropout 0", "action_dropout", 0.0),
+    ("--exploration softmax", "exploration", "softmax"),
+    ("--learner q-learning", "learner", "q-learning"),
+]
+
+
+@pytest.mark.parametrize(("words", "name", "value"), OFF, ids=[words for words, *_ in OFF])
+def test_each_part_of_the_strong_recipe_can_be_switched_off(tale, tmp_path, words, name, value):
+    small = [
+        *FEW,
+        "--rounds",
+        "2",
+        *([] if "q-learning" in words else ["--updates", "2", "--batch-size", "4"]),
+    ]
+    assert main(["train", str(tale), "--out", str(tmp_path / "run"), *small, *words.split()]) == 0
+    assert config_of(tmp_path / "run")["settings"][name] == value
+    assert strong(**{name: value}) == drrn.trainer(Doors(), **{name: value}).settings
+
+
+def test_what_the_strong_recipe_turns_on_is_all_among_the_parts_that_can_be_switched_off():
+    assert set(STRONG_CHANGES) <= {name for _, name, _ in OFF} | {
+        "alpha", "learning_rate", "batch_size", "updates", "action_noise", "vectors_noise", "vectors_scale",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_every_model_learns_by_the_strong_recipe_with_either_learner(model, learner):
+    given = {name: value for name, value in FEW_IN_PYTHON.items() if name != "hidden"}
+    trainer = drrn.trainer("long-watch", model=model, learner=learner, **given)
+    assert len(list(trainer.train())) == 1
+
+
+def test_a_table_has_its_own_rate_in_the_strong_recipe_too():
+    assert strong(model="table").learning_rate == 0.2
+    assert strong(model="table", learning_rate=0.1).learning_rate == 0.1
+    assert strong().learning_rate == STRONG_CHANGES["learning_rate"]
+
+
+def test_a_linear_model_explores_by_softmax_unless_told_otherwise():
+    assert strong(model="linear").exploration.name == "softmax"
+    assert strong(model="linear", exploration="optimism").exploration.name == "optimism"
+
+
+def test_without_adam_the_rate_is_one_that_does_not_diverge():
+    assert (strong(optimiser="sgd").learning_rate, strong(optimiser="sgd").learner.batch_size) == (
+        0.0003,
+        32,
+    )
+    assert strong(optimiser="sgd", learner="q-learning").learning_rate == 0.001
+
+
+def test_alpha_begins_at_the_same_share_of_any_alpha():
+    assert strong(alpha=3.0).exploration.alpha_start == pytest.approx(
+        3.0 * STRONG_CHANGES["alpha_start"] / STRONG_CHANGES["alpha"]
+    )
+    assert strong(alpha=STRONG_CHANGES["alpha"]).exploration.alpha_start == pytest.approx(
+        STRONG_CHANGES["alpha_start"]
+    )
+    assert strong(alpha=3.0, alpha_start=0.1).exploration.alpha_start == 0.1
+    assert strong(alpha=0).exploration.alpha_start is None
+
+
+def test_the_online_form_needs_the_papers_recipe_or_q_learning(tale, tmp_path, capsys):
+    small = "--form online --hidden 4 --rounds 1 --episodes-per-round 2 --evaluation-episodes 2 --replicas 1".split()
+    assert main(["train", str(tale), "--out", str(tmp_path / "a"), *small]) == 2
+    error = capsys.readouterr().err
+    assert (
+        "add --paper (in Python: paper=True), or choose the learner q-learning" in error
+        and error.count("\n") == 1
+    )
+    assert main(["train", str(tale), "--out", str(tmp_path / "b"), *small, "--paper"]) == 0
+    assert (
+        main(["train", str(tale), "--out", str(tmp_path / "c"), *small, "--learner", "q-learning"])
+        == 0
+    )
+    assert config_of(tmp_path / "c")["settings"]["exploration"] == "softmax"
+    with pytest.raises(InputError, match="exploration optimism needs whole episodes"):
+        strong(form="online", learner="q-learning", exploration="optimism")
+
+
+def test_what_only_the_papers_learner_counts_is_refused_with_the_cure():
+    for given in ({"epochs": 3}, {"n_steps": 4}):
+        with pytest.raises(InputError, match="--paper, in Python paper=True"):
+            strong(**given)
+        assert strong(**given, learner="q-learning")
+    assert (
+        strong(learner="q-learning", state_dropout=0.0, keep=False, average=None).learner.name
+        == "q-learning"
+    )
+
+
+def test_config_of_a_run_brings_its_recipe_and_loose_settings_do_not(tale, tmp_path, capsys):
+    for name, small in (("strong", SMALL_STRONG), ("paper", SMALL)):
+        assert (
+            main(["train", str(tale), "--out", str(tmp_path / name), *small, "--rounds", "1"]) == 0
+        )
+        again = [
+            "train",
+            str(tale),
+            "--config",
+            str(tmp_path / name),
+            "--out",
+            str(tmp_path / f"{name} again"),
+        ]
+        assert main(again) == 0
+        assert config_of(tmp_path / f"{name} again") == config_of(tmp_path / name)
+    old = config_of(tmp_path / "paper")
+    older = {
+        name: value
+        for name, value in old["settings"].items()
+        if name not in ("learner", "keep", "average")
+    }
+    (tmp_path / "old.json").write_text(
+        json.dumps({"settings": older})
+    )  # of a run before there were recipes
+    assert (
+        main(
+            [
+                "train",
+                str(tale),
+                "--config",
+                str(tmp_path / "old.json"),
+                "--out",
+                str(tmp_path / "old"),
+            ]
+        )
+        == 0
+    )
+    assert config_of(tmp_path / "old") == old
+    (tmp_path / "loose.json").write_text(json.dumps({**FEW_IN_PYTHON, "updates": 2}))
+    assert (
+        main(
+            [
+                "train",
+                str(tale),
+                "--config",
+                str(tmp_path / "loose.json"),
+                "--out",
+                str(tmp_path / "loose"),
+            ]
+        )
+        == 0
+    )
+    assert config_of(tmp_path / "loose")["settings"]["learner"] == "returns"
+    capsys.readouterr()
+    assert main(["train", str(tale), "--paper", "--config", str(tmp_path / "strong")]) == 2
+    assert "leave out --paper, or --config" in capsys.readouterr().err
+
+
+def test_help_tells_of_both_recipes_and_shows_both_values_where_they_differ(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert told.index("drrn train GAME --paper the paper's settings") < told.index("options:")
+    for words in (
+        "γ (strong: 0.98; paper: 0.9)",
+        "(strong: on; paper: off)",
+        "--keep, --no-keep",
+        "(default: 100)",
+    ):
+        assert words in told
+
+
+def test_a_resumed_run_keeps_its_recipe(capsys):
+    assert main(["train", "--resume", "nowhere", "--paper"]) == 2
+    assert "a resumed run keeps its settings: leave out --paper" in capsys.readouterr().err
+
+
+# --- schedules
+
+
+def test_alpha_rises_by_the_same_factor_each_round_and_stays_from_three_quarters_on():
+    settings = Settings.from_flat(alpha=16.0, alpha_start=1.0, rounds=17)
+    assert settings.alpha_at(1) == 1.0
+    assert settings.alpha_at(4) == pytest.approx(
+        2.0
+    )  # a quarter of the first twelve rounds: 16 to the ¼
+    assert settings.alpha_at(7) == pytest.approx(4.0)
+    assert [settings.alpha_at(number) for number in (13, 15, 17)] == pytest.approx([16.0] * 3)
+
+
+def test_alpha_may_fall_as_well():
+    settings = Settings.from_flat(alpha=1.0, alpha_start=4.0, rounds=5)
+    assert [settings.alpha_at(number) for number in (1, 4, 5)] == pytest.approx([4.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    "settings", [{"alpha": 0.7}, {"alpha": 0.0, "alpha_start": 0.5}, {"alpha": 0}], ids=str
+)
+def test_without_a_start_or_with_an_alpha_of_zero_it_is_the_same_in_every_round(settings):
+    made = Settings.from_flat(**settings, rounds=9)
+    assert [made.alpha_at(number) for number in (1, 5, 9)] == [made.exploration.alpha] * 3
+
+
+def test_the_rate_falls_in_a_straight_line_over_the_last_three_tenths():
+    settings = Settings.from_flat(learning_rate=0.5, rate_end=0.2, rounds=11)
+    assert [settings.learning_rate_at(number) for number in (1, 6, 8)] == [0.5] * 3
+    assert [settings.learning_rate_at(number) for number in (9, 10, 11)] == pytest.approx(
+        [0.4, 0.3, 0.2]
+    )
+
+
+def test_a_rate_without_an_end_is_the_same_in_every_round_and_a_table_falls_from_its_own():
+    assert {
+        Settings.from_flat(learning_rate=0.5, rounds=11).learning_rate_at(number)
+        for number in range(1, 12)
+    } == {0.5}
+    table = Settings.from_flat(model="table", rate_end=0.1, rounds=11)
+    assert [table.learning_rate_at(number) for number in (1, 11)] == pytest.approx([0.2, 0.1])
+
+
+def test_a_single_round_has_the_first_value_of_each_schedule():
+    settings = Settings.from_flat(
+        alpha=2.0, alpha_start=0.5, learning_rate=0.5, rate_end=0.1, rounds=1
+    )
+    assert settings.alpha_at(1) == 0.5 and settings.learning_rate_at(1) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("share", "rounds", "last"), [(0.7, 10, 7), (0.5, 5, 2), (1.0, 3, 3), (0.0, 3, 0), (0.7, 1, 0)]
+)
+def test_optimism_explores_in_the_first_share_of_the_rounds(share, rounds, last):
+    settings = Settings.from_flat(exploration="optimism", optimism_share=share, rounds=rounds)
+    assert [settings.explores_at(number) for number in range(1, rounds + 1)] == [
+        n < last for n in range(rounds)
+    ]
+    assert not Settings.from_flat(exploration="softmax", rounds=rounds).explores_at(1)
+
+
+# --- what would not count
+
+REFUSED = [
+    ("rate_end", 0.0001, {"learner": "returns"}),
+    ("updates", 5, {"learner": "returns"}),
+    ("count_power", 1.0, {"learner": "returns"}),
+    ("average", 0.9, {"learner": "returns"}),
+    ("state_dropout", 0.1, {"learner": "returns"}),
+    ("action_dropout", 0.1, {"learner": "returns"}),
+    ("action_noise", 0.1, {"learner": "returns"}),
+    ("returns", "retrace", {"learner": "returns"}),
+    ("returns", "monte-carlo", {"exploration": "optimism"}),
+    ("sweeps", 1, {"exploration": "optimism"}),
+    ("pseudo_count", 1.0, {"learner": "returns"}),
+    ("trace", 0.5, {"learner": "returns"}),
+    ("optimism", 3.0, {"exploration": "optimism"}),
+    ("optimism_share", 0.5, {"exploration": "optimism"}),
+    ("replan", 10, {"exploration": "optimism"}),
+    ("capacity", 10, {"exploration": "optimism"}),
+    ("capacity", 10, {"keep": True}),
+    ("vectors_scale", 2.0, {"vectors": "glove.txt"}),
+    ("vectors_noise", 1.0, {"vectors": "glove.txt", "learner": "returns"}),
+    ("vectors_trained", True, {"vectors": "glove.txt"}),
+    ("lstm_gain", 2.0, {"encoder": "lstm"}),
+    ("embedding", 8, {"encoder": "gru"}),
+    ("most_actions", 8, {"model": "max-action"}),
+    ("sentences", "module:function", {"encoder": "sentence"}),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "needs"), REFUSED, ids=str)
+def test_a_setting_without_effect_is_refused_with_what_it_needs(name, value, needs):
+    with pytest.raises(InputError, match=f"{name} is given, but it has an effect only with") as e:
+        settings_for({}, {name: value})
+    assert any(needed in str(e.value) for needed in needs)
+    assert settings_for({}, {name: value, **needs}).flat()[name] == value
+
+
+def test_every_setting_of_a_part_that_the_default_lacks_is_tested():
+    without_effect = {name for name in all_settings() if not PAPER.uses(name)}
+    assert without_effect == {name for name, *_ in REFUSED} | {"vectors"}
+    own = Settings.from_flat(model="mine:M", encoder="mine:E", learner="mine:L", vectors="v.txt")
+    others = {name for name in without_effect if not own.uses(name)}
+    assert others == {"capacity", "optimism", "optimism_share", "replan"}
+
+
+# --- ways off, from the command line
+
+MORE_OFF = {
+    "--action-noise 0": {"action_noise": 0.0},
+    "--sweeps 1 --count-power 0": {"sweeps": 1, "count_power": 0.0},
+    "--optimism-share 0": {"optimism_share": 0.0},
+    "--vectors-noise 0": {"vectors_noise": 0.0},
+    "--vectors-scale 1 --vectors small.txt": {"vectors_scale": 1.0},
+}
+
+
+@pytest.mark.parametrize("words", MORE_OFF)
+@pytest.mark.usefixtures("own_folder")
+def test_what_is_not_in_the_recipes_own_list_can_be_switched_off_as_well(tale, tmp_path, words):
+    (tmp_path / "small.txt").write_text("go 1.5 2\nout 1 -1\nstay 0.5 1\n")
+    small = [*FEW, "--rounds", "1", "--updates", "2", "--batch-size", "4"]
+    assert main(["train", str(tale), "--out", str(tmp_path / "run"), *small, *words.split()]) == 0
+    assert (
+        MORE_OFF[words].items()
+        <= json.loads((tmp_path / "run/config.json").read_text())["settings"].items()
+    )
+
+
+def test_a_part_that_is_off_already_need_not_count():
+    given = {
+        "learner": "q-learning",
+        "state_dropout": 0.0,
+        "action_noise": 0.0,
+        "rate_end": None,
+        "average": None,
+    }
+    assert (
+        settings_for(recipe(paper=False, recommended={}, given=given), given).learner.name
+        == "q-learning"
     )

@@ -11,8 +11,8 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.runs import hub
-from drrn.runs.loading import read_config
+from drrn.runs import hub, storage
+from drrn.runs.config import read_config
 from tests.hub_server import running_hub
 from tests.runs import train
 from tests.small_stories import FORK, REWARDS
@@ -73,12 +73,10 @@ def test_a_run_that_was_pushed_and_pulled_plays_as_before(run, tmp_path, capsys,
         main(["watch", str(pulled), "--seconds", "0"]) == 2
         and "tale.toml" in capsys.readouterr().err
     )
+    assert main(["pull", "ann/tale"]) == 2 and "already exists" in capsys.readouterr().err
     assert (
-        main(["pull", "ann/tale"]) == 2
-        and "it exists and is left as it is" in capsys.readouterr().err
-    )
-    assert (
-        main(["train", "--resume", str(pulled)]) == 2 and "cannot go on" in capsys.readouterr().err
+        main(["train", "--resume", str(pulled)]) == 2
+        and "cannot be resumed" in capsys.readouterr().err
     )
 
 
@@ -124,7 +122,6 @@ def test_a_module_in_a_runs_own_folder_is_never_imported(run, tmp_path, place, m
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "evil.py").write_text(EVIL)
     (tmp_path / "model.pkl").write_bytes(b"cos\nsystem\n(S'touch ran'\ntR.")
-    (tmp_path / "hashes.json").unlink()
     config = json.loads((tmp_path / "config.json").read_text())
     if place == "model":
         config["settings"]["model"] = "evil:Evil"
@@ -141,8 +138,8 @@ def test_a_module_in_a_runs_own_folder_is_never_imported(run, tmp_path, place, m
     ):
         capsys.readouterr()
         assert main(command) == (0 if command[0] == "runs" else 2)
-        assert "nothing there is ever run" in capsys.readouterr().err
-    with pytest.raises(drrn.InputError, match="nothing there is ever run"):
+        assert "never executed" in capsys.readouterr().err
+    with pytest.raises(drrn.InputError, match="never executed"):
         drrn.load(tmp_path)
     assert not (tmp_path / "ran").exists()
 
@@ -151,20 +148,18 @@ def test_nor_is_one_that_is_named_by_the_folders_above_it(run, tmp_path, monkeyp
     folder = tmp_path / "runs/tale"
     shutil.copytree(run, folder)
     (folder / "evil.py").write_text(EVIL)
-    (folder / "hashes.json").unlink()
     config = json.loads((folder / "config.json").read_text())
     config["settings"]["model"] = "runs.tale.evil:Evil"
     (folder / "config.json").write_text(json.dumps(config))
     monkeypatch.chdir(tmp_path)
     for command in ("watch", "evaluate", "push"):
         assert main([command, "runs/tale", *(["ann/tale"] if command == "push" else [])]) == 2
-        assert "nothing there is ever run" in capsys.readouterr().err
+        assert "never executed" in capsys.readouterr().err
     assert not (tmp_path / "ran").exists()
 
 
 def test_no_module_is_looked_for_in_a_runs_own_folder(run, tmp_path, monkeypatch):
     shutil.copytree(run, tmp_path / "tale")
-    (tmp_path / "tale/hashes.json").unlink()
     config = json.loads((tmp_path / "tale/config.json").read_text())
     config["settings"]["encoder"], config["folder"] = "json:loads", str(tmp_path / "tale")
     (tmp_path / "tale/config.json").write_text(json.dumps(config))
@@ -177,11 +172,15 @@ def test_a_run_that_names_modules_is_pulled_only_if_asked_for(run, tmp_path, cap
     main(["push", str(run), "ann/tale"])
     config = json.loads(server.repositories["ann/tale"]["config.json"])
     config["settings"] |= {"sentences": "subprocess:check_output", "encoder": "sentence"}
-    del server.repositories["ann/tale"]["hashes.json"]
-    server.repositories["ann/tale"]["config.json"] = json.dumps(config).encode()
+    data = json.dumps(config).encode()
+    hashes = json.loads(server.repositories["ann/tale"]["hashes.json"])["files"]
+    hashes["config.json"] = [storage.hash_of("config.json", data)]
+    entry = {"files": hashes, "sha256": storage._hash_of_hashes(hashes)}
+    files = {"config.json": data, "hashes.json": json.dumps(entry).encode()}
+    server.repositories["ann/tale"] |= files
     capsys.readouterr()
     assert main(["pull", "ann/tale"]) == 2
-    assert "names modules of Python (subprocess:check_output)" in capsys.readouterr().err
+    assert "names Python modules (subprocess:check_output)" in capsys.readouterr().err
     assert list(tmp_path.rglob("*.json")) == []
     assert main(["pull", "ann/tale", "--modules"]) == 0
 
@@ -189,11 +188,11 @@ def test_a_run_that_names_modules_is_pulled_only_if_asked_for(run, tmp_path, cap
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda files: files.clear(), "no run of drrn is there: it has no config.json"),
+        (lambda files: files.clear(), "not a run of drrn: it has no config.json"),
         (lambda files: files.pop("model.safetensors"), "it has no model.safetensors"),
         (
             lambda files: files.update({"model.safetensors": b"x"}),
-            "ann/tale/model.safetensors: it was damaged",
+            "ann/tale/model.safetensors: damaged",
         ),
         (
             lambda files: files.update({"config.json": b"{}"}),
@@ -212,10 +211,10 @@ def test_what_is_no_whole_run_is_not_pulled(run, tmp_path, server, change, messa
 
 def test_what_the_hub_refuses_is_one_sentence(run, tmp_path, server, capsys, monkeypatch):
     for command, message in (
-        (["pull", "ann/nothing"], "there is no such repository"),
-        (["pull", "no name at all"], "is no repository"),
-        (["push", str(run), "../up"], "is no repository"),
-        (["push", str(tmp_path), "ann/tale"], "no run is here"),
+        (["pull", "ann/nothing"], "no such repository"),
+        (["pull", "no name at all"], "is not a repository name"),
+        (["push", str(run), "../up"], "is not a repository name"),
+        (["push", str(tmp_path), "ann/tale"], "not a run"),
     ):
         assert main(command) == 2
         error = capsys.readouterr().err
@@ -231,10 +230,7 @@ def test_a_hub_that_nobody_answers_for_is_one_sentence(run, tmp_path, capsys, mo
     for command in (["push", str(run), "ann/tale"], ["pull", "ann/tale"]):
         assert main(command) == 2
         error = capsys.readouterr().err
-        assert (
-            error.startswith("drrn: ann/tale: the Hub cannot be reached: ")
-            and error.count("\n") == 1
-        )
+        assert error.startswith("drrn: ann/tale: cannot reach the Hub: ") and error.count("\n") == 1
     assert not [*tmp_path.glob("runs/*")] and not [*tmp_path.glob("runs/.*")]
 
 

@@ -11,7 +11,7 @@ from drrn.learning.text_noise import Noise, noise_of, noisy
 from drrn.models import Pages
 from drrn.models.encoders import BagAndVectors
 from drrn.models.encoders.text_vectors import TextVectors
-from drrn.runs.train import threads_of_torch
+from drrn.runs.trainer import torch_threads
 from drrn.settings import Settings
 from drrn.text import Lexicon, Vocabulary
 from drrn.vectors import open_vectors
@@ -22,7 +22,7 @@ from tests.vector_files import vector_file
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    with threads_of_torch(1):
+    with torch_threads(1):
         yield
 
 
@@ -152,7 +152,7 @@ def test_in_a_shared_embedding_all_texts_have_the_larger_noise(sides):
 
 def test_vectors_are_blurred_only_where_there_are_some():
     given = {"learner": "returns", "state_dropout": 0.1, "action_dropout": 0.3, "action_noise": 0.2}
-    assert noise_of(Settings(**given)) == (Noise(0.1), Noise(0.3, 0.2))
+    assert noise_of(Settings.from_flat(**given)) == (Noise(0.1), Noise(0.3, 0.2))
 
 
 def test_a_blurred_vector_keeps_its_length_and_an_unknown_text_is_zero(with_vectors):
@@ -161,12 +161,12 @@ def test_a_blurred_vector_keeps_its_length_and_an_unknown_text_is_zero(with_vect
     found, plain = (
         table[torch.from_numpy(rows)]
         for table, rows in (
-            with_vectors.vectors.rows_of(store.actions, ids),
-            with_vectors.vectors.rows_of(with_vectors.store.actions, whole),
+            with_vectors.shape.vectors.rows_of(store.actions, ids),
+            with_vectors.shape.vectors.rows_of(with_vectors.store.actions, whole),
         )
     )
     check_blurred(found, plain)
-    table, rows = with_vectors.vectors.rows_of(store.actions, np.array([-1]))
+    table, rows = with_vectors.shape.vectors.rows_of(store.actions, np.array([-1]))
     assert not table[rows[0]].any()
 
 

@@ -37,7 +37,7 @@ def published():
             wanted = {name: value for name, value in record["wanted"].items() if name in names}
             variant, game = VARIANTS[record["job"]], record["game"]
             yield (
-                Work(Path("x"), game, game, variant, Settings(**wanted), {}, {}, ""),
+                Work(Path("x"), game, game, variant, Settings.from_flat(**wanted), {}, {}, ""),
                 record["seconds"]["whole"],
             )
 
@@ -48,7 +48,11 @@ def replayed(jobs, processes):
     took = {(work.game, work.name): max(4.0, seconds) for work, seconds in jobs}
     free, told = [0.0] * processes, []
     for work in in_order(work for work, _ in jobs):
-        begun, rounds, whole = heapq.heappop(free), work.settings.rounds, took[work.game, work.name]
+        begun, rounds, whole = (
+            heapq.heappop(free),
+            work.settings.run.rounds,
+            took[work.game, work.name],
+        )
         for number in range(1, rounds + 1):
             seconds = 2 + (whole - 3) * number / rounds
             told.append((begun + seconds, Event(work, "round", rounds=number, seconds=seconds)))

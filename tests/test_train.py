@@ -6,7 +6,7 @@ import pytest
 from drrn.playing.evaluation import mean_and_deviation
 from drrn.playing.policies import Softmax
 from drrn.playing.stepped_rollouts import SteppedRollouts
-from drrn.runs.train import Trainer
+from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 from tests.small_stories import FORK, REWARDS
 from tests.small_trainings import CPU, SMALL, trained
@@ -21,13 +21,11 @@ VARIANTS = [
     {"interaction": "bilinear", "action_hidden": 5},
     {"shared": True},
     {"form": "online", "rounds": 1},
-    {"form": "online", "rounds": 1, "prioritised": True, "n_steps": 2},
+    {"form": "online", "rounds": 1, "n_steps": 2},
     {"keep": True, "grow": True},
-    {"optimiser": "adam", "clip": 1.0},
-    {"optimiser": "momentum", "loss": "huber", "grow": True},
-    {"target_every": 3, "double": True, "grow": True},
-    {"prioritised": True, "n_steps": 3},
-    {"exploration": "epsilon", "epsilon": 0.3},
+    {"optimiser": "adam"},
+    {"optimiser": "adam", "grow": True},
+    {"n_steps": 3},
 ]
 
 
@@ -164,7 +162,7 @@ evenly = Softmax(alpha=0.0)
 def test_a_compiled_rollout_tells_the_same_transitions_as_a_stepped_one(story, n_steps, model):
     endless = REWARDS.replace("max_steps = 12", "max_steps = 60")  # so that the limit stops none
     trainer = Trainer(
-        story(FORK, endless, shuffle=True), Settings(**{**SMALL, "model": model}), CPU
+        story(FORK, endless, shuffle=True), Settings.from_flat(**{**SMALL, "model": model}), CPU
     )
     generators = [np.random.default_rng(r) for r in range(2)]
     fast = trainer.rollouts.play(400, evenly, generators, learn=True)[0].transitions(0.9, n_steps)
@@ -181,7 +179,7 @@ def test_a_compiled_rollout_tells_the_same_transitions_as_a_stepped_one(story, n
 
 def test_a_menu_is_shown_in_every_order_and_the_action_taken_leads_where_it_should(fork):
     """Each page's actions stand in all their places about as often, and each step leads where its slot does."""
-    rollouts = Trainer(fork, Settings(**{**SMALL, "model": "max-action"}), CPU).rollouts
+    rollouts = Trainer(fork, Settings.from_flat(**{**SMALL, "model": "max-action"}), CPU).rollouts
     game = rollouts.game
     generators = [np.random.default_rng(r) for r in range(2)]
     steps = rollouts.play(600, evenly, generators, learn=True)[0].menu_steps
@@ -201,13 +199,13 @@ def test_a_menu_is_shown_in_every_order_and_the_action_taken_leads_where_it_shou
 
 
 def test_growing_meets_words_while_playing_and_loading_knows_them_beforehand(fork):
-    loaded = Trainer(fork, Settings(**SMALL), CPU)
+    loaded = Trainer(fork, Settings.from_flat(**SMALL), CPU)
     assert (
         loaded.compiled is not None
         and not loaded.grows
         and "figs" in loaded.store.states.vocabulary.numbers
     )
-    grown = Trainer(fork, Settings(**SMALL, grow=True), CPU)
+    grown = Trainer(fork, Settings.from_flat(**SMALL, grow=True), CPU)
     assert grown.grows and not grown.store.states.vocabulary.spelled
     list(grown.train())
     assert (
@@ -217,7 +215,7 @@ def test_growing_meets_words_while_playing_and_loading_knows_them_beforehand(for
 
 
 def test_evaluation_adds_no_words(fork):
-    trainer = Trainer(fork, Settings(**SMALL, grow=True), CPU)
+    trainer = Trainer(fork, Settings.from_flat(**SMALL, grow=True), CPU)
     trainer.store.states.id("quite another text")
     words = list(trainer.store.states.vocabulary.spelled)
     trainer.agent.evaluate(fork, episodes=3)

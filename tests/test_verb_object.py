@@ -7,9 +7,8 @@ from torch import nn
 
 import drrn
 from drrn.learning.q_learning import differentiable
-from drrn.models import Pages, Shape, build_model
-from drrn.models.encoders.base import Leaves
-from drrn.models.encoders.sequence import SequenceEncoder
+from drrn.models import Encoder, Pages, Shape, build_model
+from drrn.models.encoders import Leaves
 from drrn.text import Store, words
 
 CPU = torch.device("cpu")
@@ -18,12 +17,12 @@ COMMANDS = ["go north", "go lamp", "light lamp", "wait", "give old lamp"]
 MENUS = np.array([[0, 1, 2], [3, 4, -1], [2, -1, -1]])
 
 
-class MeanOfStates(SequenceEncoder):
+class MeanOfStates(Encoder):
     """Stands for any encoder that is no matrix product."""
 
     linear = False
 
-    def read(self, model, words, mask):
+    def encode(self, model, words, mask):
         return torch.tanh(words).sum(dim=2) / mask.sum(dim=2, keepdim=True).clamp(min=1)
 
 
@@ -147,7 +146,7 @@ def test_gradients_are_those_of_pytorchs_own_modules():
     assert torch.allclose(own["b2"][0, 0], plain.second.bias.grad, atol=1e-6)
     assert torch.allclose(own["b1"][0, 0], plain.first.bias.grad, atol=1e-6)
     carried = {}
-    for (look, _), back in zip(leaves.kept, gradients[len(weights) :], strict=True):
+    for (look, _), back in zip(leaves.entries, gradients[len(weights) :], strict=True):
         table, rows, values = look.gradient(model, back)
         whole = torch.zeros(table.weight.shape[1], table.width).index_add(0, rows, values)
         carried[table.name] = whole[: len(table.vocabulary)]

@@ -4,8 +4,17 @@ import struct
 
 import numpy as np
 
-from drrn.runs.tensor_file import NAMES
-
+# The names of types in the safetensors format.
+KINDS = {
+    np.float32: "F32",
+    np.float64: "F64",
+    np.float16: "F16",
+    np.int16: "I16",
+    np.int32: "I32",
+    np.int64: "I64",
+    np.uint8: "U8",
+    np.bool_: "BOOL",
+}
 # In the order of their frequency, as such files are; the parts that GloVe's tokeniser makes are among them.
 WORDS = (
     "the to 's n't do not go sea a you it on out row is in boat light lamp wait 1 2 7 captain rock 12 th grey home "
@@ -43,7 +52,7 @@ def word2vec_binary(words, vectors, end=b"\n"):
 
 def safetensors(words, vectors):
     spelled = np.frombuffer("\n".join(words).encode(), np.uint8)
-    kinds, header, end = {**NAMES, np.dtype(np.uint8): "U8", np.dtype(np.float16): "F16"}, "", 0
+    kinds, header, end = {np.dtype(kind): name for kind, name in KINDS.items()}, "", 0
     for name, array in (("words", spelled), ("vectors", vectors)):
         shape = list(array.shape)
         header += f', "{name}": {{"dtype": "{kinds[array.dtype]}", "shape": {shape}, '

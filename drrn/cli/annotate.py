@@ -8,15 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from drrn.cli.show import (
-    add_game_options,
-    add_limit,
-    counted,
-    games_progress,
-    one_line,
-    open_game,
-    states_progress,
-)
+from drrn.cli.terminal import add_game_options, add_limit, counted, counter, one_line, open_game
 from drrn.errors import InputError
 from drrn.game.optional import title_of
 from drrn.stories.authored import Explorable, explorable
@@ -70,8 +62,8 @@ def run(options: argparse.Namespace) -> None:
 
 def _searched(game: Explorable, options: argparse.Namespace) -> tuple[Survey, int]:
     """What was found, and how many endings of it by random games alone, which are played where not all was explored."""
-    found = survey(game, options.limit, states_progress(options.limit))
-    progress = games_progress(GAMES)
+    found = survey(game, options.limit, counter("states", options.limit))
+    progress = counter("games", GAMES)
     play = None if found.complete else sampled_play(game, seconds=RANDOM_SECONDS, progress=progress)
     known = {(ending.passage, ending.rule) for ending in found.endings}
     more = (

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.cli.show import one_line, positive, table
+from drrn.cli.terminal import one_line, positive, table
 from drrn.compiled.history import with_history
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
@@ -55,7 +55,8 @@ def add_command(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from drrn.runs.loading import game_of, load_agent
+    from drrn.runs.agent import Agent
+    from drrn.runs.run import Run
 
     if options.examples is None and (options.state is None or not options.action):
         raise InputError("give a --state and one or more --action, or --examples N")
@@ -63,9 +64,9 @@ def run(options: argparse.Namespace) -> None:
         raise InputError(
             "--attention shows the words of a --state and its --action texts: leave out --examples"
         )
-    agent = load_agent(options.agent)
+    agent = Agent.load(options.agent)
     if options.examples is not None:
-        pages = list(_examples(agent, game_of(options.agent), options.examples))
+        pages = list(_examples(agent, Run(options.agent).open_game(), options.examples))
         as_json: Any = [{"state": page.text, "reward": page.reward, "q": q} for page, q in pages]
         told = "\n\n".join(_told(page, q) for page, q in pages)
     else:
@@ -114,7 +115,7 @@ def _marked(word: str) -> str:
 
 def _examples(agent: Agent, game: Game, count: int) -> Iterator[tuple[Observation, QValues]]:
     """Pages of games played by the highest mean Q, with `count` Q-values in all; the last page may show its best."""
-    game = with_history(game, agent.settings.history)
+    game = with_history(game, agent.settings.run.history)
     page = game.reset(0)
     while count > 0 and page.actions:
         q = _asked(agent, page.text, page.actions)

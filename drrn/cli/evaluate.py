@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.cli.show import POLICIES, positive, table
+from drrn.cli.terminal import POLICIES, positive, table
 from drrn.errors import InputError
 from drrn.game.contract import Game
 from drrn.game.make import GameSpec, spec_for
@@ -60,14 +60,15 @@ def add_command(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from drrn.runs.loading import load_agent, read_config, recipe_of_run
+    from drrn.runs.agent import Agent
+    from drrn.runs.config import read_config, spec_from
 
     policies = options.policy or POLICIES
     if options.exact and not set(policies) & set(EXACT):
         raise InputError(
             "what best scores can only be sampled, since it depends on the pages shown before: leave --exact out"
         )
-    agent = load_agent(options.agent)
+    agent = Agent.load(options.agent)
     config = read_config(options.agent)
     if options.game:
         choices = {
@@ -76,7 +77,7 @@ def run(options: argparse.Namespace) -> None:
         }
         recipe = spec_for(options.game, lenient=config["game"]["lenient"], **choices)
     else:
-        recipe = replace(recipe_of_run(options.agent, config), paraphrased=options.paraphrased)
+        recipe = replace(spec_from(options.agent, config), paraphrased=options.paraphrased)
     game = recipe.open()
     figures = {policy: _figures(agent, game, recipe, policy, options) for policy in policies}
     if options.json:
@@ -129,7 +130,7 @@ def _figures(
         return _exact(agent, game, policy)
     rows = []
     choices = {"policies": [policy], "episodes": options.episodes, "workers": options.workers}
-    for e in agent.evaluate(game, recipe=recipe, **choices):
+    for e in agent.evaluate(game, spec=recipe, **choices):
         s = e.summary
         values = (s.mean_final_reward, s.mean_return, s.mean_steps, e.stopped)
         shares = {name: count / s.episodes for name, count in s.endings.items()}

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from drrn.cli.show import table
+from drrn.cli.terminal import table
 from drrn.errors import InputError
 from drrn.stories.formats.kept import (
     HOW,

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from drrn.cli.show import table
+from drrn.cli.terminal import table
 from drrn.compiled.compile import MOST_STATES, compile_game
 from drrn.errors import InputError
 from drrn.game.contract import Game

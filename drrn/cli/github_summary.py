@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from drrn.cli.show import one_line
+from drrn.cli.terminal import one_line
 from drrn.stories.playtest.checks import FAILED, Checked
 from drrn.stories.playtest.shares import share
 from drrn.stories.playtest.story_report import EndingTold, StoryReport

@@ -12,14 +12,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from drrn.cli.show import (
+from drrn.cli.terminal import (
     add_game_options,
     counted,
-    games_progress,
+    counter,
     one_line,
     open_game,
     positive,
-    states_progress,
     table,
 )
 from drrn.compiled.compile import LIMIT, MEMORY, compile_game
@@ -103,9 +102,9 @@ def run(options: argparse.Namespace) -> None:
     if compiled:
         found = full_survey(game, compiled)
     else:
-        found = survey(game, min(options.limit, EXPLORED), states_progress(options.limit))
+        found = survey(game, min(options.limit, EXPLORED), counter("states", options.limit))
         found = sampled_survey(
-            dataclasses.replace(found, notes=[why_not, *found.notes]), game, games_progress(GAMES)
+            dataclasses.replace(found, notes=[why_not, *found.notes]), game, counter("games", GAMES)
         )
         _clear_progress()
     print(
@@ -148,7 +147,7 @@ def _compiled(game: Game, options: argparse.Namespace) -> tuple[Compiled | None,
             game,
             limit=options.limit,
             memory=options.memory,
-            progress=states_progress(options.limit),
+            progress=counter("states", options.limit),
         ), ""
     except InputError as error:
         return None, str(error)

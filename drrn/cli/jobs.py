@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from drrn.cli.show import positive
+from drrn.cli.terminal import positive
 from drrn.errors import InputError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.text import Text
 
-from drrn.cli.show import counted
+from drrn.cli.terminal import counted
 from drrn.game.contract import Game, Observation
 from drrn.game.optional import title_of
 from drrn.writing import visible

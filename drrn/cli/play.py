@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drrn import load
-from drrn.cli.show import POLICIES, add_game_options, open_game, positive, table, tracked
+from drrn.cli.terminal import POLICIES, add_game_options, open_game, positive, table, tracked
 from drrn.cli.typed import LONG_MENU
 from drrn.compiled.history import PageHistory
 from drrn.errors import InputError, require
@@ -131,7 +131,7 @@ def _play_path(options: argparse.Namespace) -> None:
 
 def _player(run: Path, game: Game, policy: str, seed: int) -> Player:
     """A trained agent that plays or advises, by the mean of its replicas' Q-values."""
-    from drrn.runs.loading import read_config
+    from drrn.runs.config import read_config
 
     agent = load(run)
     learned = read_config(run)["game"]["title"]

@@ -82,7 +82,9 @@ class jobs_display:  # noqa: N801 — used as a verb
         for column in ("running", "round", "score", "seconds"):
             table.add_column(column, justify="left" if column == "running" else "right")
         for name, event in list(self.running.items()):
-            rounds = f"{event.rounds}/{event.work.settings.rounds}" if event.work.variant else ""
+            rounds = (
+                f"{event.rounds}/{event.work.settings.run.rounds}" if event.work.variant else ""
+            )
             score = "" if event.score is None else f"{event.score:.2f}"
             table.add_row(name, rounds, score, f"{time.perf_counter() - self.since[name]:.0f}")
         return Group(f"\n{self.finished} of {self.total} jobs done, {self._left()}", table)

@@ -18,7 +18,7 @@ from drrn.cli.jobs import (
     run_jobs,
     seconds_before,
 )
-from drrn.cli.show import positive
+from drrn.cli.terminal import positive
 from drrn.errors import InputError
 from drrn.game.optional import close, title_of
 from drrn.lab.experiments.plan import BEST, EXPERIMENTS, PAPER, Scale, settings_of, variants_of
@@ -186,7 +186,7 @@ def _works(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Wor
                 check_memory(settings)
             final = scale.final(variant, settings)
             hashes = hashes_of(game, variant)
-            read = digest if settings.vectors else None
+            read = digest if settings.model.vectors else None
             yield Work(
                 variant=variant,
                 settings=settings,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from drrn.cli.show import counted, one_line, table
+from drrn.cli.terminal import counted, one_line, table
 from drrn.stories.playtest.sampled import SampledValue
 from drrn.stories.playtest.stepped_survey import EndingMet, PlayProgress, SteppedSurvey
 from drrn.stories.playtest.told import estimated

@@ -19,7 +19,7 @@ from drrn.cli.jobs import (
     run_jobs,
     seconds_before,
 )
-from drrn.cli.show import POLICIES, counted, positive, table
+from drrn.cli.terminal import POLICIES, counted, positive, table
 from drrn.errors import InputError
 from drrn.game.make import make
 from drrn.lab.experiments.grid import OWN_OPTION, read_grid

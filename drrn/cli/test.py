@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from drrn.cli.github_summary import annotated_lines, step_summary
-from drrn.cli.show import add_game_options, open_game
+from drrn.cli.terminal import add_game_options, open_game
 from drrn.cli.told_report import told_report
 from drrn.errors import InputError, require
 from drrn.game.optional import close

@@ -7,7 +7,7 @@ import shutil
 import textwrap
 from collections.abc import Iterable
 
-from drrn.cli.show import table
+from drrn.cli.terminal import table
 from drrn.stories.playtest.checks import Checked
 from drrn.stories.playtest.shares import share
 from drrn.stories.playtest.story_report import EndingTold, StoryReport

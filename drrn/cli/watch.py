@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drrn.cli.keys import Keys
-from drrn.cli.show import POLICIES, positive
+from drrn.cli.terminal import POLICIES, positive
 from drrn.cli.typed import LONG_MENU
 from drrn.errors import require
 from drrn.game.contract import Game, Observation
@@ -61,9 +61,10 @@ def add_command(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     require("rich", "cli")
-    from drrn.runs.loading import load_agent, read_config, recipe_of_run
+    from drrn.runs.agent import Agent
+    from drrn.runs.config import read_config, spec_from
 
-    agent = load_agent(options.agent)
+    agent = Agent.load(options.agent)
     config = read_config(options.agent)
     if options.game:
         recipe = spec_for(
@@ -73,7 +74,7 @@ def run(options: argparse.Namespace) -> None:
         )
     else:
         recipe = replace(
-            recipe_of_run(options.agent, config), history=0
+            spec_from(options.agent, config), history=0
         )  # the player remembers for itself
     game = recipe.open()
     if fingerprint_of(game) != config["game"]["sha256"]:
@@ -136,7 +137,7 @@ class Watching:
     def _page(self, observation: Observation) -> None:
         """The page, and what the agent thinks of each action before it takes one."""
         self.view.text(observation)
-        seen = self.player.history.told(observation.text) in self.player.shown
+        seen = self.player.has_seen(observation)
         q, shares = self.player.thinks(observation, seen=seen)
         places = list(range(len(q)))
         if len(places) > LONG_MENU:

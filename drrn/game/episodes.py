@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,3 +136,8 @@ def summarise(outcomes: Iterable[Episode]) -> Summary:
         mean_steps=sum(outcome.steps for outcome in episodes) / count,
         endings=dict(endings.most_common()),
     )
+
+
+def mean_and_sd(values: Sequence[float]) -> tuple[float, float]:
+    """Return the mean and the standard deviation, which is 0 for a single value."""
+    return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0

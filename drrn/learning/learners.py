@@ -18,9 +18,9 @@ LEARNERS: dict[str, Made] = {"q-learning": FastQLearning, "returns": FastReturnL
 
 def build_learner(model: Model, settings: Settings) -> Learner:
     """The learner that the settings name: built in, of the user's module:name, or registered by a package."""
-    made: Made = registry.resolve("learner", settings.learner, LEARNERS)
+    made: Made = registry.resolve("learner", settings.learner.name, LEARNERS)
     if not callable(made):
         raise InputError(
-            f'learner "{settings.learner}": it must be a class or a function of (model, settings)'
+            f'learner "{settings.learner.name}": it must be a class or a function of (model, settings)'
         )
     return made(model, settings)

@@ -11,7 +11,7 @@ import numpy as np
 
 from drrn.learning.steps import Steps
 from drrn.models.base import Pages
-from drrn.models.initial import small_random
+from drrn.models.word_table import small_random
 from drrn.text import Ids, Lexicon, Store, ranges
 
 # Bits of a state's text, and of an action's. Measured on texts of 30 words, drawn as often as in speech, of which one

@@ -1,4 +1,4 @@
-"""Moving weights down their gradients: plain SGD, as the paper; momentum and Adam beside it."""
+"""Moving weights down their gradients: plain SGD, as in the paper, or Adam."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from drrn.models.base import Model
-from drrn.models.encoders.base import TableLook
-from drrn.models.encoders.word_table import WordTable, fitted
+from drrn.models.encoders.base import TableBatch
+from drrn.models.word_table import WordTable, resize_like
 from drrn.text import State
 
 Dense = dict[str, Tensor]  # gradients of the model's weights
@@ -19,28 +19,28 @@ Sparse = list[tuple[WordTable, Tensor, Tensor]]  # rows of a flat table, and the
 
 @dataclass
 class Optimiser:
-    """A learning rate, a bound on the gradient's norm if wanted, and what is kept from step to step."""
+    """A learning rate, and what is kept from step to step."""
 
     model: Model
     learning_rate: float
-    clip: float | None = None
     slots: dict[str, Tensor] = field(default_factory=dict)
 
     @property
     def plain(self) -> bool:
         """Whether a step is -η g and nothing else."""
-        return isinstance(self, SGD) and self.clip is None
+        return isinstance(self, SGD)
 
     @torch.no_grad()
     def step(
-        self, gradients: Sequence[Tensor], taken: Sequence[tuple[TableLook, Tensor]], active: Tensor
+        self,
+        gradients: Sequence[Tensor],
+        taken: Sequence[tuple[TableBatch, Tensor]],
+        active: Tensor,
     ) -> None:
         """Move the weights of the active replicas [R]; `taken` is what was taken out of word tables, and what came back
         to it."""
         dense = dict(zip(self.model.weights, gradients, strict=True))
         sparse: Sparse = [look.gradient(self.model, back) for look, back in taken]
-        if self.clip is not None:
-            _clip(dense, sparse, len(active), self.clip)
         self.move(dense, sparse, active)
 
     def move(self, dense: Dense, sparse: Sparse, active: Tensor) -> None:
@@ -96,20 +96,10 @@ class Slotted(Optimiser):
         less room than it had: beyond the words present both are zero."""
         kept = self.slots.get(name)
         if kept is None or kept.shape != like.shape:
-            kept = self.slots[name] = torch.zeros_like(like) if kept is None else fitted(kept, like)
+            kept = self.slots[name] = (
+                torch.zeros_like(like) if kept is None else resize_like(kept, like)
+            )
         return kept
-
-
-@dataclass
-class Momentum(Slotted):
-    """v ← μ v + g."""
-
-    momentum: float = 0.9
-
-    def change(self, name: str, g: Tensor, on: Tensor) -> Tensor:
-        v = self.slot(name, g)
-        v.copy_(torch.where(on, self.momentum * v + g, v))
-        return v.clone()
 
 
 @dataclass
@@ -160,26 +150,9 @@ class Adam(Slotted):
         return (m / (1 - 0.9**steps)).div_((v / (1 - 0.999**steps)).sqrt_().add_(1e-8))
 
 
-OPTIMISERS: dict[str, type[Optimiser]] = {"sgd": SGD, "momentum": Momentum, "adam": Adam}
+OPTIMISERS: dict[str, type[Optimiser]] = {"sgd": SGD, "adam": Adam}
 
 
 def _all_on(on: Tensor) -> bool:
     """Whether every replica takes part; a GPU is not asked, since it would have to be waited for."""
     return on.device.type == "cpu" and bool(on.all())
-
-
-def _clip(dense: Dense, sparse: Sparse, replicas: int, most: float) -> None:
-    """Scale each replica's gradient down to a norm of `most`."""
-    total = torch.zeros(replicas, device=next(iter(dense.values())).device if dense else None)
-    for g in dense.values():
-        total = total + g.reshape(replicas, -1).square().sum(1)
-    owners = [
-        torch.div(rows, table.weight.shape[1], rounding_mode="floor") for table, rows, _ in sparse
-    ]
-    for owner, (_, _, values) in zip(owners, sparse, strict=True):
-        total = total.index_add(0, owner, values.square().sum(1))
-    scale = (most / total.sqrt().clamp(min=1e-12)).clamp(max=1.0)
-    for g in dense.values():
-        g.mul_(scale.view(-1, *[1] * (g.dim() - 1)))
-    for owner, (_, _, values) in zip(owners, sparse, strict=True):
-        values.mul_(scale[owner].unsqueeze(1))

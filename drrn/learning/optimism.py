@@ -28,10 +28,10 @@ class Optimism:
 
     def __init__(self, settings: Settings, store: Store) -> None:
         self.settings = settings
-        self.alpha = settings.alpha
-        self.memories = [EpisodeMemory(settings.capacity) for _ in settings.seeds]
+        self.alpha = settings.exploration.alpha
+        self.memories = [EpisodeMemory(settings.learner.capacity) for _ in settings.run.seeds]
         self.alike = [
-            EpisodeMemory(settings.capacity) for _ in settings.seeds
+            EpisodeMemory(settings.learner.capacity) for _ in settings.run.seeds
         ]  # where pages do not recur
         self.marked = Marked([*self.memories, *self.alike])
         self.likeness = Likeness(store)
@@ -63,7 +63,7 @@ class Optimism:
     def first(self, replica: int, q: NDArray[np.floating], pages: Pages) -> Probabilities:
         """The probabilities of a replica's actions: softmax over optimistic values, whatever the network says."""
         memory = self.memories[replica]
-        weight = self.settings.pseudo_count
+        weight = self.settings.learner.pseudo_count
         shown = pages
         hoped = self.generous(memory)
         if not recurs(memory):
@@ -99,7 +99,7 @@ class Optimism:
 
     def generous(self, memory: EpisodeMemory) -> float:
         """V: more than the best that was seen."""
-        return self.settings.optimism * max(1.0, memory.best_return)
+        return self.settings.exploration.optimism * max(1.0, memory.best_return)
 
 
 def recurs(memory: EpisodeMemory) -> bool:

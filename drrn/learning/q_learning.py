@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from drrn.errors import InputError
-from drrn.learning.equations import LOSSES, double_q_targets, q_targets, values_of_pairs
+from drrn.learning.equations import best_of_pairs, q_targets, squared
 from drrn.learning.learner import Experience, Generators
 from drrn.learning.optimisers import OPTIMISERS
 from drrn.learning.replay import Batches, Pairs, Places, ReplayBuffer, batches_of
 from drrn.models.base import Model, Pages, Reading
-from drrn.models.encoders.base import Leaves, Look
-from drrn.models.together import read_together
+from drrn.models.encoders.base import Leaves, TextBatch
+from drrn.models.encodings import read_together
 from drrn.settings import Settings
 from drrn.text import Ids, State, Store, texts_of_all
 
@@ -35,41 +35,39 @@ class QLearning:
     def __init__(self, model: Model, settings: Settings) -> None:
         self.model = model
         self.settings = settings
-        self.optimiser = OPTIMISERS[settings.optimiser](model, settings.eta, settings.clip)
-        self.loss = LOSSES[settings.loss]
-        self.buffers = [
-            ReplayBuffer(settings.capacity, prioritised=settings.prioritised) for _ in model.seeds
-        ]
+        kind = OPTIMISERS[settings.learner.optimiser]
+        self.optimiser = kind(model, settings.learning_rate)
+        self.buffers = [ReplayBuffer(settings.learner.capacity) for _ in model.seeds]
         self.updates = [0] * len(
             model.seeds
         )  # of each replica; one without data in a batch makes none
-        self.target = (
-            model.frozen() if settings.target_every else None
-        )  # None: targets come from the model itself
 
     # --- what a learner does
 
     def tell(self, replica: int, played: Experience) -> None:
-        self.buffers[replica].add(played.transitions(self.settings.discount, self.settings.n_steps))
+        self.buffers[replica].add(
+            played.transitions(self.settings.learner.discount, self.settings.learner.n_steps)
+        )
 
     def rescale(self, replica: int, factor: float) -> None:
         self.buffers[replica].rescale(factor)
 
     def learn(self, generators: Generators) -> int:
         """Epochs over what the replay buffers hold, shuffled."""
-        at_once = self.settings.batch_size * (1 if self.settings.prioritised else PREPARED)
-        for _ in range(self.settings.epochs):
+        at_once = self.settings.learner.batch_size * PREPARED
+        for _ in range(self.settings.learner.epochs):
             orders = [
-                self._order(buffer, by) for buffer, by in zip(self.buffers, generators, strict=True)
+                by.permutation(len(buffer))
+                for buffer, by in zip(self.buffers, generators, strict=True)
             ]
             for start in range(0, max(map(len, orders)), at_once):
                 self._learn_from([order[start : start + at_once] for order in orders])
-        return self.settings.epochs * sum(map(len, self.buffers))
+        return self.settings.learner.epochs * sum(map(len, self.buffers))
 
     def learn_once(self, generators: Generators, replicas: Sequence[bool]) -> int:
         """A mini-batch from the replay buffer of each replica that is true (Algorithm 1)."""
         places = [
-            buffer.sample(self.settings.batch_size, by)
+            buffer.sample(self.settings.learner.batch_size, by)
             if len(buffer) and on
             else np.empty(0, np.int64)
             for buffer, by, on in zip(self.buffers, generators, replicas, strict=True)
@@ -79,7 +77,7 @@ class QLearning:
         return sum(map(len, places))
 
     def forget(self) -> None:
-        if not self.settings.keep and self.settings.form != "online":
+        if not self.settings.learner.keep and self.settings.run.form != "online":
             for buffer in self.buffers:
                 buffer.clear()
 
@@ -91,21 +89,12 @@ class QLearning:
             buffer.renumber(states, actions)
 
     def state(self) -> State:
-        target = None if self.target is None else self.target.state()
         buffers = [buffer.state() for buffer in self.buffers]
-        return {
-            "updates": self.updates,
-            "optimiser": self.optimiser.state(),
-            "target": target,
-            "buffers": buffers,
-        }
+        return {"updates": self.updates, "optimiser": self.optimiser.state(), "buffers": buffers}
 
     def restore(self, state: State) -> None:
         self.updates = list(state["updates"])
         self.optimiser.restore(state["optimiser"])
-        if self.target is not None:
-            self.target = self.model.frozen()
-            self.target.restore(state["target"], "its target network")
         for buffer, kept in zip(self.buffers, state["buffers"], strict=True):
             buffer.restore(kept)
 
@@ -117,7 +106,7 @@ class QLearning:
         if not np.isfinite(errors).all():
             rate = self.optimiser.learning_rate
             raise InputError(
-                f"Q-values grew beyond all bounds at η = {rate:g}: give a smaller learning rate, or bound it by clip"
+                f"Q-values grew beyond all bounds at η = {rate:g}: choose a smaller learning rate"
             )
         return errors
 
@@ -144,41 +133,26 @@ class QLearning:
         found: NDArray[np.float32] = torch.stack(errors).cpu().numpy()
         return found
 
-    def look_up(self, name: str, ids: Ids, store: Store) -> Sequence[Look]:
+    def gather(self, name: str, ids: Ids, store: Store) -> Sequence[TextBatch]:
         """What an encoder needs of several batches of texts, [K, R, N]."""
-        return self.model.look_up(name, ids, store)
+        return self.model.gather(name, ids, store)
 
     def move(
         self, gradients: Sequence[Tensor], leaves: Leaves, back: Sequence[Tensor], active: Tensor
     ) -> None:
         """A step of the optimiser, for the gradients of the weights, and of what was taken out of word tables."""
-        taken = [(look, came) for (look, _), came in zip(leaves.kept, back, strict=True)]
+        taken = [(look, came) for (look, _), came in zip(leaves.entries, back, strict=True)]
         self.optimiser.step(gradients, taken, active)
 
     def count(self, made: NDArray[np.integer] | NDArray[np.bool_]) -> None:
-        """Updates that each replica has made [R]; its target is renewed when its own count is full."""
+        """Updates that each replica has made [R]."""
         self.updates = [before + int(more) for before, more in zip(self.updates, made, strict=True)]
-        every = self.settings.target_every
-        if self.target is not None and every:
-            due = [
-                bool(m) and count % every == 0 for m, count in zip(made, self.updates, strict=True)
-            ]
-            if any(due):
-                self.target.follow(self.model, torch.tensor(due, device=self.model.device))
-
-    def _order(self, buffer: ReplayBuffer, generator: np.random.Generator) -> Places:
-        """An epoch: each transition once, shuffled; or as many draws by priority."""
-        if self.settings.prioritised:
-            return buffer.sample(len(buffer), generator)
-        return generator.permutation(len(buffer))
 
     def _learn_from(self, places: list[Places]) -> None:
         batches = batches_of(
-            self.buffers, places, self.settings.batch_size, menus=self.model.sees_menu
+            self.buffers, places, self.settings.learner.batch_size, menus=self.model.sees_menu
         )
-        errors = self.update(batches).swapaxes(0, 1).reshape(len(places), -1)  # [R, K · B]
-        for buffer, some, error in zip(self.buffers, places, errors, strict=True):
-            buffer.revise(some, error[: len(some)])
+        self.update(batches)
 
     def _readings(self, batches: Batches) -> Iterator[tuple[Reading, Reading | Pairs]]:
         """Both pages of each batch, some batches at once."""
@@ -188,12 +162,12 @@ class QLearning:
             now = pages[start : start + AT_ONCE]
             then = following[start : start + AT_ONCE]
             if self.reads_at_once and isinstance(then, Pages):
-                yield from read_together(self.model, now, then, self.look_up)
+                yield from read_together(self.model, now, then, self.gather)
             else:
                 after = (
-                    self.model.read(then, look_up=self.look_up) if isinstance(then, Pages) else then
+                    self.model.read(then, gather=self.gather) if isinstance(then, Pages) else then
                 )
-                yield from zip(self.model.read(now, look_up=self.look_up), after, strict=True)
+                yield from zip(self.model.read(now, gather=self.gather), after, strict=True)
 
     def pages_to_learn(self, batches: Batches) -> Pages:
         """The pages; a model that does not see the menu need not be shown the actions that were not taken."""
@@ -204,7 +178,7 @@ class QLearning:
     def reads_at_once(self) -> bool:
         """Whether one pass reads the pages and the next pages: the same weights must read both, and a pass be dear."""
         model = self.model
-        plain = self.target is None and not model.sees_menu and not model.reads_pairs
+        plain = not model.sees_menu and not model.reads_pairs
         return plain and any(encoder.reads_at_once for encoder in model.encoders.values())
 
     def _step(self, batch: dict[str, Tensor], now: Reading, then: Reading | Pairs) -> Tensor:
@@ -215,7 +189,7 @@ class QLearning:
             if self.model.sees_menu:
                 q = q.gather(2, batch["taken"].unsqueeze(2))
             error = self._targets(batch, then) - q.squeeze(2)
-            loss = (self.loss(error) * batch["weights"]).sum()
+            loss = (squared(error) * batch["weights"]).sum()
             gradients = torch.autograd.grad(
                 loss, [*weights, *leaves.vectors], materialize_grads=True
             )
@@ -234,21 +208,16 @@ class QLearning:
         if isinstance(then, Pairs):
             return rewards + discounts * self._values(then)
         mask = batch["next_mask"]
-        next_q = (self.target or self.model).forward(then, None)
-        if not self.settings.double:
-            return q_targets(rewards, next_q, mask, discounts)
-        return double_q_targets(rewards, next_q, self.model.forward(then, None), mask, discounts)
+        next_q = self.model.forward(then, None)
+        return q_targets(rewards, next_q, mask, discounts)
 
     def _values(self, then: Pairs) -> Tensor:
         """What the next pages are worth [R, B], where they are given as pairs."""
-        model = self.target or self.model
-        pairs = (then.states, then.actions)
-        next_q = model.q_of_pairs(*pairs)
-        online_q = self.model.q_of_pairs(*pairs) if self.settings.double else next_q
+        q = self.model.q_of_pairs(then.states, then.actions)
         owner, at = (
             torch.from_numpy(array).to(self.model.device) for array in (then.owner, then.at)
         )
-        return values_of_pairs(next_q, online_q, owner, int(then.at.max()) + 1).gather(1, at)
+        return best_of_pairs(q, owner, int(then.at.max()) + 1).gather(1, at)
 
 
 @contextmanager

@@ -16,10 +16,6 @@ from drrn.text import Ids, State
 
 Places = NDArray[np.int64]
 
-# Schaul et al. 2016: how much priorities count, and how far their bias is taken out again.
-PRIORITY_EXPONENT = 0.6
-CORRECTION_EXPONENT = 0.4
-
 
 @dataclass(frozen=True)
 class Transitions:
@@ -121,13 +117,12 @@ MORE_MENUS = 1024  # than twice those in use, and the others are let go of
 class ReplayBuffer:
     """Up to `capacity` transitions, packed: a million with five actions before and after takes under 64 MB."""
 
-    def __init__(self, capacity: int, *, prioritised: bool = False) -> None:
+    def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.count = 0  # ever added
         self.arrays = {name: np.empty(0, kind) for name, kind in TYPES.items()}
         self.menus = MenuStore()
         self.most_menus = MORE_MENUS
-        self.priorities = Priorities() if prioritised else None
 
     def __len__(self) -> int:
         return min(self.count, self.capacity)
@@ -137,7 +132,7 @@ class ReplayBuffer:
         return sum(array.nbytes for array in self.arrays.values()) + self.menus.nbytes
 
     def add(self, new: Transitions) -> None:
-        """Keep transitions, each with the largest priority so far."""
+        """Add transitions; the oldest are overwritten."""
         places = (self.count + np.arange(len(new))) % self.capacity
         self._make_room(min(self.count + len(new), self.capacity))
         numbers = self.menus.add(new.actions.joined(new.next_actions))
@@ -147,8 +142,6 @@ class ReplayBuffer:
         self.count += len(new)
         if self.count > self.capacity and self.menus.count > self.most_menus:
             self._let_go_of_menus()
-        if self.priorities is not None and len(new):
-            self.priorities.set(places, np.full(len(new), self.priorities.largest))
 
     def at(self, places: Places) -> Transitions:
         """The transitions at some places."""
@@ -162,31 +155,12 @@ class ReplayBuffer:
         return Transitions(**found)
 
     def sample(self, count: int, generator: np.random.Generator) -> Places:
-        """So many places, with replacement: evenly, or in proportion to priority."""
-        if self.priorities is not None:
-            return self.priorities.draw(generator.random(count))
+        """Return indices drawn uniformly with replacement."""
         return generator.integers(len(self), size=count)
-
-    def weights(self, places: Places) -> NDArray[np.float32]:
-        """What each sampled transition counts: less, where priority made it more likely."""
-        if self.priorities is None or not len(places):
-            return np.ones(len(places), np.float32)
-        weights = (len(self) * self.priorities.share(places)) ** -CORRECTION_EXPONENT
-        scaled: NDArray[np.float32] = (weights / weights.max()).astype(np.float32)
-        return scaled
-
-    def revise(self, places: Places, errors: NDArray[np.float32]) -> None:
-        """New priorities, from the latest errors."""
-        if self.priorities is not None and len(places):
-            self.priorities.set(
-                places, (np.abs(errors).astype(np.float64) + 1e-3) ** PRIORITY_EXPONENT
-            )
 
     def clear(self) -> None:
         self.count = 0
         self.menus.clear()
-        if self.priorities is not None:
-            self.priorities = Priorities()
 
     def texts_in_use(self) -> tuple[Ids, Ids]:
         """The distinct ids of states' and actions' texts."""
@@ -211,20 +185,12 @@ class ReplayBuffer:
         self._let_go_of_menus()
         kept = {name: array[: len(self)] for name, array in self.arrays.items()}
         kept["first"], kept["actions"], widest = self.menus.state()
-        if self.priorities is not None:
-            kept["sums"] = self.priorities.sums
-        largest = self.priorities.largest if self.priorities else 1.0
-        return {**kept, "widest": widest, "count": self.count, "largest": largest}
+        return {**kept, "widest": widest, "count": self.count}
 
     def restore(self, state: State) -> None:
         self.count = state["count"]
-        state = state if "widest" in state else _from_padded(state)
         self.arrays = {name: np.array(state[name], kind) for name, kind in TYPES.items()}
         self.menus.restore(state["first"], state["actions"], state["widest"])
-        if self.priorities is not None:
-            self.priorities.sums = state["sums"]
-            self.priorities.largest = state["largest"]
-            self.priorities.leaves = len(self.priorities.sums) // 2
 
     def _make_room(self, rows: int) -> None:
         """Rows double, so that growing stays cheap."""
@@ -244,62 +210,6 @@ class ReplayBuffer:
         self.most_menus = 2 * len(used) + MORE_MENUS
 
 
-def _from_padded(state: State) -> State:
-    """The state of a buffer that kept its menus side by side, as runs did that are older."""
-    now, then = (Menus.of_padded(state[name]) for name in ("actions", "next_actions"))
-    menus = now.joined(then)
-    widest = state["actions"].shape[1]
-    numbers = {"menus": menus.which[: len(now)], "next_menus": menus.which[len(now) :]}
-    return {**state, **numbers, "first": menus.first, "actions": menus.actions, "widest": widest}
-
-
-class Priorities:
-    """Drawing in proportion to priority, by a tree of sums: drawing and updating take log N steps."""
-
-    def __init__(self) -> None:
-        self.leaves = 1
-        self.sums = np.zeros(2, np.float64)
-        self.largest = 1.0
-
-    def set(self, places: Places, priorities: NDArray[np.float64]) -> None:
-        self._make_room(int(places.max()) + 1)
-        self.largest = max(self.largest, float(priorities.max()))
-        nodes = places + self.leaves
-        self.sums[nodes] = priorities
-        while nodes[0] > 1:
-            nodes = np.unique(nodes // 2)
-            self.sums[nodes] = self.sums[2 * nodes] + self.sums[2 * nodes + 1]
-
-    def draw(self, uniform: NDArray[np.float64]) -> Places:
-        """A place for each number in [0, 1)."""
-        left = uniform * self.sums[1]
-        nodes = np.ones(len(uniform), np.int64)
-        while len(nodes) and nodes[0] < self.leaves:
-            nodes *= 2
-            beyond = (left >= self.sums[nodes]) & (self.sums[nodes + 1] > 0)
-            left -= np.where(beyond, self.sums[nodes], 0.0)
-            nodes += beyond
-        return nodes - self.leaves
-
-    def share(self, places: Places) -> NDArray[np.float64]:
-        """The probability of each place."""
-        shares: NDArray[np.float64] = self.sums[places + self.leaves] / self.sums[1]
-        return shares
-
-    def _make_room(self, count: int) -> None:
-        if count <= self.leaves:
-            return
-        old = self.sums[self.leaves :]
-        self.leaves = 1 << (count - 1).bit_length()
-        self.sums = np.zeros(2 * self.leaves, np.float64)
-        self.sums[self.leaves : self.leaves + len(old)] = old
-        level = self.leaves
-        while level > 1:
-            level //= 2
-            below = self.sums[2 * level : 4 * level]
-            self.sums[level : 2 * level] = below[::2] + below[1::2]
-
-
 def batches_of(
     buffers: list[ReplayBuffer], places: list[Places], size: int, *, menus: bool = True
 ) -> Batches:
@@ -316,8 +226,8 @@ def batches_of(
         for buffer, some, more in zip(buffers, places, padding, strict=True)
     ]
     weights = [
-        np.pad(buffer.weights(some), more)
-        for buffer, some, more in zip(buffers, places, padding, strict=True)
+        np.pad(np.ones(len(some), np.float32), more)
+        for some, more in zip(places, padding, strict=True)
     ]
     cut = {
         name: _cut([getattr(row, name) for row in rows], size)

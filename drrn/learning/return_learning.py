@@ -17,14 +17,14 @@ from torch import Tensor
 from drrn.errors import InputError
 from drrn.learning.averaging import Average
 from drrn.learning.episode_memory import EpisodeMemory, Marked
-from drrn.learning.equations import LOSSES
+from drrn.learning.equations import squared
 from drrn.learning.learner import Experience, Generators
 from drrn.learning.optimisers import OPTIMISERS
 from drrn.learning.q_learning import differentiable
 from drrn.learning.returns import Floats
 from drrn.learning.text_noise import noise_of, noisy
 from drrn.models.base import NARROW, Model, Pages
-from drrn.models.encoders.base import Leaves
+from drrn.models.encoders import Leaves
 from drrn.settings import Settings
 from drrn.text import Ids, State, texts_of_all
 
@@ -48,18 +48,20 @@ class ReturnLearning:
     """
 
     def __init__(self, model: Model, settings: Settings) -> None:
-        if settings.form == "online":
+        if settings.run.form == "online":
             raise InputError(
                 "the learner returns needs whole episodes: leave out form online, or choose q-learning"
             )
         self.model = model
         self.settings = settings
-        self.average = Average(model, settings.average) if settings.average else None
+        self.average = (
+            Average(model, settings.learner.average) if settings.learner.average else None
+        )
         self.student = self.average.student if self.average else model  # whose weights move
-        self.optimiser = OPTIMISERS[settings.optimiser](self.student, settings.eta, settings.clip)
-        self.loss = LOSSES[settings.loss]
+        kind = OPTIMISERS[settings.learner.optimiser]
+        self.optimiser = kind(self.student, settings.learning_rate)
         self.memories = [
-            EpisodeMemory(settings.capacity, ordered=model.sees_menu) for _ in model.seeds
+            EpisodeMemory(settings.learner.capacity, ordered=model.sees_menu) for _ in model.seeds
         ]
         # rounds that were learned from
         self.marked = Marked(self.memories)
@@ -81,7 +83,7 @@ class ReturnLearning:
             value_anew(memory, q, settings, settings.alpha_at(number))
         if self.average:
             self.average.meet()
-        self.optimiser.learning_rate = settings.rate_at(number)
+        self.optimiser.learning_rate = settings.learning_rate_at(number)
         fits = self._draw(generators)
         self.fit(fits, generators)
         self._check_finite()
@@ -93,7 +95,7 @@ class ReturnLearning:
 
     def forget(self) -> None:
         """Keeping or not, what a round that was interrupted was told is let go of: it is told again."""
-        if self.settings.keep:
+        if self.settings.learner.keep:
             self.marked.begin(self.rounds)
         else:
             for memory in self.memories:
@@ -154,19 +156,19 @@ class ReturnLearning:
         leaves = Leaves()
         with differentiable(learned):
             q = model.forward(reading, leaves).gather(2, place.unsqueeze(2)).squeeze(2)
-            loss = (self.loss(y - q) * w).sum()
+            loss = (squared(y - q) * w).sum()
             gradients = torch.autograd.grad(
                 loss, [*learned, *leaves.vectors], materialize_grads=True
             )
         back = gradients[len(learned) :]
-        taken = [(look, came) for (look, _), came in zip(leaves.kept, back, strict=True)]
+        taken = [(look, came) for (look, _), came in zip(leaves.entries, back, strict=True)]
         self.optimiser.step(gradients[: len(learned)], taken, w.any(dim=1))
 
     def _draw(self, generators: Generators) -> Fits:
         """Pairs for all updates of a round."""
         settings = self.settings
         replicas = len(self.memories)
-        shape = (settings.updates, replicas, settings.batch_size)
+        shape = (settings.learner.updates, replicas, settings.learner.batch_size)
         most = max(memory.widest for memory in self.memories) if self.model.sees_menu else 1
         states = np.zeros(shape, np.int64)
         actions = np.full((*shape, most), -1, np.int64)
@@ -176,7 +178,9 @@ class ReturnLearning:
         for r, (memory, generator) in enumerate(zip(self.memories, generators, strict=True)):
             if not len(memory):
                 continue
-            drawn = drawn_pairs(memory, settings.count_power, (shape[0], shape[2]), generator)
+            drawn = drawn_pairs(
+                memory, settings.learner.count_power, (shape[0], shape[2]), generator
+            )
             page, place = (which[drawn] for which in memory.places_of_pairs())
             states[:, r], targets[:, r], weights[:, r] = (
                 memory.states[page],
@@ -238,7 +242,7 @@ class ReturnLearning:
         ):
             rate = self.optimiser.learning_rate
             raise InputError(
-                f"Q-values grew beyond all bounds at η = {rate:g}: give a smaller learning rate, or bound it by clip"
+                f"Q-values grew beyond all bounds at η = {rate:g}: choose a smaller learning rate"
             )
 
 
@@ -247,10 +251,10 @@ def value_anew(
 ) -> None:
     """Compute a memory's returns anew, several times over, since each time rests on the means of the last; `prior` is
     the value of a pair that has none of its own."""
-    trace = None if settings.returns == "monte-carlo" else settings.trace
-    for _ in range(settings.sweeps):
-        q = memory.mixed(prior, settings.pseudo_count)
-        memory.value(q, alpha, settings.discount, trace)
+    trace = None if settings.learner.returns == "monte-carlo" else settings.learner.trace
+    for _ in range(settings.learner.sweeps):
+        q = memory.mixed(prior, settings.learner.pseudo_count)
+        memory.value(q, alpha, settings.learner.discount, trace)
 
 
 def drawn_pairs(

@@ -37,9 +37,9 @@ class Noise:
 
 def noise_of(settings: Settings) -> tuple[Noise, Noise]:
     """Of states, and of actions."""
-    blur = settings.vectors_noise if settings.vectors else 0.0
-    return Noise(settings.state_dropout), Noise(
-        settings.action_dropout, settings.action_noise, blur
+    blur = settings.learner.vectors_noise if settings.model.vectors else 0.0
+    return Noise(settings.learner.state_dropout), Noise(
+        settings.learner.action_dropout, settings.learner.action_noise, blur
     )
 
 
@@ -52,7 +52,7 @@ def noisy(
     if model.indexes_texts or not (states.any or actions.any):
         return pages, None
     store = model.store
-    width = model.vectors.dimensions if model.vectors else 0
+    width = model.shape.vectors.dimensions if model.shape.vectors else 0
     if store.shared:
         both = np.concatenate([pages.states[..., None], pages.actions], axis=-1)
         lexicon, ids = _noisy(store.states, both, states.or_more(actions), generators, width)

@@ -1,4 +1,4 @@
-"""Models that give Q-values: those built in, by name, and classes of the user's as `module:name`."""
+"""Models compute Q-values: the built-in ones, by name, and classes of the user's, as `module:name`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import torch
 
 from drrn import registry
 from drrn.errors import InputError
-from drrn.models.base import Model, Pages, Shape
-from drrn.models.baselines import Linear, LookUpTable, MaxActionDQN, PerActionDQN
-from drrn.models.drrn import DRRN
+from drrn.models.base import Model, Pages, Shape, pick
+from drrn.models.baselines import Linear, LookUpTable, MaxActionDQN, PerActionDQN, VerbObjectDQN
+from drrn.models.drrn import DRRN, INTERACTIONS
 from drrn.models.encoders import ENCODERS, TRAINED, Encoder
-from drrn.models.encoders.sentence import SentenceTexts
-from drrn.models.encoders.text_vectors import TextVectors
-from drrn.models.interactions import INTERACTIONS
-from drrn.models.verb_object import VerbObjectDQN
+from drrn.models.encoders.text_vectors import SentenceTexts, TextVectors
 from drrn.text import Store
 
 MODELS: dict[str, type[Model]] = {
@@ -25,29 +22,53 @@ MODELS: dict[str, type[Model]] = {
     "verb-object": VerbObjectDQN,
 }
 
-__all__ = ["INTERACTIONS", "MODELS", "Model", "Pages", "SentenceTexts", "Shape", "TextVectors", "build_model",
-           "encoder_of"]  # fmt: skip
+__all__ = [
+    "INTERACTIONS",
+    "MODELS",
+    "Encoder",
+    "Model",
+    "Pages",
+    "SentenceTexts",
+    "Shape",
+    "TextVectors",
+    "build_model",
+    "encoder_of",
+    "pick",
+]
 
 
 def build_model(
     name: str, shape: Shape, store: Store, seeds: list[int], device: torch.device
 ) -> Model:
-    """A model by name, with small random weights, one replica for each seed."""
+    """Return a model with small random weights, one replica for each seed.
+
+    Args:
+        name: of a built-in model, `module:name`, or a name that an installed package registers.
+        shape: sizes and encoders.
+        store: the texts that it reads.
+        seeds: of the replicas.
+        device: where the weights are.
+
+    Raises:
+        InputError: there is no such model, or the shape does not suit it.
+
+    Example:
+        build_model("drrn", Shape(hidden=20), Store.of_words(), [1000], torch.device("cpu"))
+    """
     return model_class(name)(shape, store, seeds, device)
 
 
 def encoder_of(name: str, *, trained: bool = False) -> type[Encoder]:
-    """An encoder's class: of the built-in name, or of the user's module:name, or registered by a package; of those that
-    read word vectors, the one that trains them on, if wanted."""
-    found = registry.resolve("encoder", name, ENCODERS)
-    if not (isinstance(found, type) and issubclass(found, Encoder)):
-        raise InputError(f'encoder "{name}": it must be a subclass of drrn.models.encoders.Encoder')
-    return TRAINED.get(found, found) if trained else found
+    """Return an encoder's class by its name; with `trained`, the one that trains given word vectors, if it has them."""
+    kind = registry.resolve("encoder", name, ENCODERS)
+    if not (isinstance(kind, type) and issubclass(kind, Encoder)):
+        raise InputError(f'encoder "{name}": it must be a subclass of drrn.models.Encoder')
+    return TRAINED.get(kind, kind) if trained else kind
 
 
 def model_class(name: str) -> type[Model]:
-    """A model's class: of the built-in name, or of the user's module:name, or registered by a package."""
-    found = registry.resolve("model", name, MODELS)
-    if not (isinstance(found, type) and issubclass(found, Model)):
+    """Return a model's class by its name."""
+    kind = registry.resolve("model", name, MODELS)
+    if not (isinstance(kind, type) and issubclass(kind, Model)):
         raise InputError(f'model "{name}": it must be a subclass of drrn.models.Model')
-    return found
+    return kind

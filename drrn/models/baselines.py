@@ -1,4 +1,4 @@
-"""The paper's baselines: linear, max-action DQN, per-action DQN; and a look-up table as a control."""
+"""Baselines: linear, max-action and per-action DQN (the paper's), LSTM-DQN, and a look-up table as a control."""
 
 from __future__ import annotations
 
@@ -7,14 +7,20 @@ import torch
 from torch import Tensor
 
 from drrn.errors import InputError
-from drrn.models.base import Model, Pages, Reading, picked
-from drrn.models.encoders.base import Leaves
-from drrn.models.pairs import Paired, paired_q
+from drrn.models.base import Model, Pages, Reading, pick
+from drrn.models.encoders import Encoder, Leaves
+from drrn.models.encoders.base import Weights
+from drrn.models.pairs import PairVectors, q_by_pairs
 from drrn.text import Ids, Lexicon
+
+MOST_CELLS = 2**28  # of a look-up table
+# menus: if a batch has more distinct actions than this many menus, products of all states and all actions cost more
+# than those of each page
+MANY_MENUS = 4
 
 
 class PerActionDQN(Model):
-    """The bags of a state and of one action go in, one Q-value comes out."""
+    """From the bags of a state and of one action to one Q-value."""
 
     def build(self) -> None:
         width = self.shape.hidden
@@ -29,20 +35,18 @@ class PerActionDQN(Model):
     def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
         replicas, batch, most = reading.pages.actions.shape
         if self.reads_pairs:
-            return paired_q(self, reading, leaves, self.of_pairs)
-        states, at_state = self.encode(reading, "state", leaves)
-        actions, at_action = self.encode(reading, "action", leaves)
-        s = picked(states, at_state).unsqueeze(2)  # [R, B, 1, H]
-        a = picked(actions, at_action).view(replicas, batch, most, -1)
+            return q_by_pairs(self, reading, leaves, self.of_pairs)
+        s = pick(*self.encode(reading, "state", leaves)).unsqueeze(2)  # [R, B, 1, H]
+        a = pick(*self.encode(reading, "action", leaves)).view(replicas, batch, most, -1)
         return layers(self, (s + a).reshape(replicas, batch * most, -1)).view(replicas, batch, most)
 
-    def of_pairs(self, pair: Paired) -> Tensor:
-        """Q of texts that were read one beside the other."""
+    def of_pairs(self, pair: PairVectors) -> Tensor:
+        """Return Q [R, B, A] of texts that were read in pairs."""
         return layers(self, (pair.states + pair.actions).flatten(1, 2)).view(pair.states.shape[:3])
 
 
 class MaxActionDQN(Model):
-    """The bags of a state and of all its actions, in their shown order, go in; a Q-value for each place comes out."""
+    """From the bags of a state and of all its actions, in menu order, to a Q-value for each position of the menu."""
 
     sees_menu = True
 
@@ -52,30 +56,30 @@ class MaxActionDQN(Model):
 
     def add_encoders(self, width: int) -> None:
         self.add_encoder("state", "states", width)
-        for place in range(self.shape.most_actions):
-            self.add_encoder(f"action {place}", "actions", width)
+        for position in range(self.shape.most_actions):
+            self.add_encoder(f"action {position}", "actions", width)
 
     def reads(self, pages: Pages) -> dict[str, Ids]:
         most = pages.actions.shape[-1]
-        if most > self.shape.most_actions:
+        outputs = self.shape.most_actions
+        if most > outputs:
             raise InputError(
-                f"a page shows {most} actions, but the model has {self.shape.most_actions} outputs: set most_actions"
+                f"a page has {most} actions, but the model has {outputs} outputs: set most_actions"
             )
-        return {"state": pages.states} | {
-            f"action {place}": pages.actions[..., place] for place in range(most)
-        }
+        actions = {f"action {position}": pages.actions[..., position] for position in range(most)}
+        return {"state": pages.states} | actions
 
     def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
         most = reading.pages.actions.shape[2]
-        x = picked(*self.encode(reading, "state", leaves))  # [R, B, H]
-        for place in range(most):
-            x = x + picked(*self.encode(reading, f"action {place}", leaves))
+        x = pick(*self.encode(reading, "state", leaves))  # [R, B, H]
+        for position in range(most):
+            x = x + pick(*self.encode(reading, f"action {position}", leaves))
         return layers(self, x)[:, :, :most]
 
 
 class Linear(MaxActionDQN):
-    """The max-action model without a hidden layer: Q is linear in the counts of words; or in what an encoder gives that
-    is not linear itself, by a matrix after it."""
+    """The max-action model without a hidden layer: Q is linear in the counts of words. If an encoder is not linear
+    itself, Q is linear in its output, by a further matrix."""
 
     def build(self) -> None:
         outputs = self.shape.most_actions
@@ -89,8 +93,101 @@ class Linear(MaxActionDQN):
             self.add_bias("b out", outputs)
 
 
+def add_layers(model: Model, width: int, outputs: int) -> None:
+    """Add hidden layers after the first product, and the output layer."""
+    model.add_bias("b1", width)
+    for layer in range(2, model.shape.layers + 1):
+        model.add_weight(f"W{layer}", width, width)
+        model.add_bias(f"b{layer}", width)
+    model.add_weight("W out", width, outputs)
+    model.add_bias("b out", outputs)
+
+
+def layers(model: Model, x: Tensor) -> Tensor:
+    """From the first layer's product to the outputs: [R, N, H] → [R, N, O]; linear if there are no hidden layers."""
+    w = model.weights
+    if "W out" not in w:
+        return x + w["b1"]
+    if "b1" not in w:
+        return torch.baddbmm(w["b out"], x, w["W out"])
+    h = torch.tanh(x + w["b1"])
+    for layer in range(2, model.shape.layers + 1):
+        h = torch.tanh(torch.baddbmm(w[f"b{layer}"], h, w[f"W{layer}"]))
+    return torch.baddbmm(w["b out"], h, w["W out"])
+
+
+# --- LSTM-DQN
+
+
+class VerbObjectDQN(Model):
+    """The DQN of Narasimhan et al. (2015) for commands of two words: Q(s, verb) and Q(s, object), averaged.
+
+    With the encoder `bag` and two layers it is BOW-DQN, with `lstm` and two layers LSTM-DQN.
+    Q(s, a) = (w_verb · [h; 1] + w_object · [h; 1]) / 2; h_l = relu(W_l h_{l-1} + b_l), the first from the encoder.
+    An action's first word is its verb, the rest its object. Each word has an output of either head; an object of
+    several words has the sum of theirs.
+    """
+
+    def build(self) -> None:
+        width = self.shape.hidden
+        self.add_encoder("state", "states", width)
+        self.linear = self.encoders["state"].linear  # then its product is the first layer's
+        if self.linear:
+            self.add_bias("b1", width)
+        for layer in range(2, self.shape.layers + 1):
+            self.add_weight(f"W{layer}", width, width)
+            self.add_bias(f"b{layer}", width)
+        self.encoders["verb"] = VerbHead(self, "verb", "actions", width + 1)
+        self.encoders["object"] = ObjectHead(self, "object", "actions", width + 1)
+
+    def reads(self, pages: Pages) -> dict[str, Ids]:
+        actions = pages.flat_actions
+        return {"state": pages.states, "verb": actions, "object": actions}
+
+    def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
+        states, state_index = self.encode(reading, "state", leaves)
+        h = pick(self.hidden_layers(states), state_index)  # [R, B, H]
+        verbs, index = self.encode(reading, "verb", leaves)
+        objects, _ = self.encode(reading, "object", leaves)  # of the same texts: the same index
+        h = torch.cat([h, h.new_ones(*h.shape[:2], 1)], dim=2)
+        return _products(h, (verbs + objects) / 2, index, reading.pages.actions.shape[2])
+
+    def hidden_layers(self, vectors: Tensor) -> Tensor:
+        """From a text's vector to the last hidden layer: [R, U, H] → [R, U, H]."""
+        h = torch.relu(vectors + self.weights["b1"]) if self.linear else vectors
+        for layer in range(2, self.shape.layers + 1):
+            h = torch.relu(torch.baddbmm(self.weights[f"b{layer}"], h, self.weights[f"W{layer}"]))
+        return h
+
+
+class VerbHead(Encoder):
+    """The outputs of one head: a row [H + 1] for an action's first word; the last number is the bias."""
+
+    def encode(self, model: Weights, words: Tensor, mask: Tensor) -> Tensor:
+        return words[:, :, 0]
+
+
+class ObjectHead(Encoder):
+    """The outputs of the other head: the sum of the rows of an action's other words."""
+
+    def encode(self, model: Weights, words: Tensor, mask: Tensor) -> Tensor:
+        return words[:, :, 1:].sum(dim=2)
+
+
+def _products(s: Tensor, a: Tensor, index: Tensor | None, most: int) -> Tensor:
+    """Multiply s [R, B, H] by the distinct actions' vectors [R, U, H] at [R, B · A]: [R, B, A]."""
+    replicas, batch, _ = s.shape
+    if index is None or a.shape[1] > MANY_MENUS * most:
+        return torch.einsum("rbh,rbah->rba", s, pick(a, index).view(replicas, batch, most, -1))
+    first = torch.arange(replicas, device=a.device).view(-1, 1, 1) * a.shape[1]
+    return torch.bmm(s, a.transpose(1, 2)).gather(2, index.view(replicas, batch, most) - first)
+
+
+# --- the control
+
+
 class LookUpTable(Model):
-    """A separate Q for each exact pair of texts, without any generalisation: a control, not a baseline."""
+    """A separate Q for each exact pair of texts, without any generalisation."""
 
     indexes_texts = True
 
@@ -102,21 +199,20 @@ class LookUpTable(Model):
         return {}
 
     def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
-        self._make_room()  # of a frozen copy, which is given what another has read
+        self._make_room()  # a frozen copy is given what another model has read
         table = self.weights["table"]
-        pages = reading.pages
-        replicas, batch, most = pages.actions.shape
-        at_state = pages.states[..., None]
-        at_action = pages.actions
+        replicas, batch, most = reading.pages.actions.shape
+        state_ids = reading.pages.states[..., None]
+        action_ids = reading.pages.actions
         if reading.store is not self.store:
-            at_state = _own_ids(reading.store.states, at_state)
-            at_action = _own_ids(reading.store.actions, at_action)
-        states = torch.from_numpy(at_state.clip(min=0)).to(self.device)
-        actions = torch.from_numpy(at_action.clip(min=0)).to(self.device)
+            state_ids = _parent_ids(reading.store.states, state_ids)
+            action_ids = _parent_ids(reading.store.actions, action_ids)
+        states = torch.from_numpy(state_ids.clip(min=0)).to(self.device)
+        actions = torch.from_numpy(action_ids.clip(min=0)).to(self.device)
         flat = (states * table.shape[2] + actions).reshape(replicas, batch * most)
         q = table.view(replicas, -1).gather(1, flat).view(replicas, batch, most)
-        known = torch.from_numpy((at_state >= 0) & (at_action >= 0)).to(self.device)
-        return torch.where(known, q, 0.0)
+        has_cell = torch.from_numpy((state_ids >= 0) & (action_ids >= 0)).to(self.device)
+        return torch.where(has_cell, q, 0.0)
 
     def _make_room(self) -> None:
         old = self.weights["table"]
@@ -124,11 +220,9 @@ class LookUpTable(Model):
         actions = len(self.store.actions)
         if old.numel() and states <= old.shape[1] and actions <= old.shape[2]:
             return
-        rows, columns = (
-            max(need, 2 * have, 1)
-            for need, have in zip((states, actions), old.shape[1:], strict=True)
-        )
-        if rows * columns * len(self.seeds) > 2**28:
+        rows = max(states, 2 * old.shape[1], 1)
+        columns = max(actions, 2 * old.shape[2], 1)
+        if rows * columns * len(self.seeds) > MOST_CELLS:
             raise InputError(
                 f"a table of {states:,} states by {actions:,} actions is too large: use another model"
             )
@@ -137,30 +231,7 @@ class LookUpTable(Model):
         self.weights["table"] = table
 
 
-def _own_ids(texts: Lexicon, ids: Ids) -> Ids:
-    """From ids of a scratch store to those of the store it was made from; -1 for a text that this does not have."""
-    found: Ids = np.append(texts.parent_ids, -1)[ids]
-    return found
-
-
-def add_layers(model: Model, width: int, outputs: int) -> None:
-    """Hidden layers after the first product, and the output layer."""
-    model.add_bias("b1", width)
-    for layer in range(2, model.shape.layers + 1):
-        model.add_weight(f"W{layer}", width, width)
-        model.add_bias(f"b{layer}", width)
-    model.add_weight("W out", width, outputs)
-    model.add_bias("b out", outputs)
-
-
-def layers(model: Model, x: Tensor) -> Tensor:
-    """From the first layer's product to the outputs: [R, N, H] → [R, N, O]; without hidden layers, linear."""
-    w = model.weights
-    if "W out" not in w:
-        return x + w["b1"]
-    if "b1" not in w:
-        return torch.baddbmm(w["b out"], x, w["W out"])
-    h = torch.tanh(x + w["b1"])
-    for layer in range(2, model.shape.layers + 1):
-        h = torch.tanh(torch.baddbmm(w[f"b{layer}"], h, w[f"W{layer}"]))
-    return torch.baddbmm(w["b out"], h, w["W out"])
+def _parent_ids(texts: Lexicon, ids: Ids) -> Ids:
+    """From ids of a scratch store to those of its parent; -1 for a text that the parent does not have."""
+    parents: Ids = np.append(texts.parent_ids, -1)[ids]
+    return parents

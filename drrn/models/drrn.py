@@ -1,20 +1,24 @@
-"""The deep reinforcement relevance network: two towers, and an interaction of what they give."""
+"""The deep reinforcement relevance network: two towers, and an interaction of their outputs (the paper's equation 7)."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from drrn.models.base import Model, Pages, Reading, picked
-from drrn.models.encoders.base import Leaves
-from drrn.models.interactions import interaction_of
-from drrn.models.pairs import Paired, paired_q
+from drrn import registry
+from drrn.errors import InputError
+from drrn.models.base import Model, Pages, Reading, pick
+from drrn.models.encoders import Leaves
+from drrn.models.pairs import PairVectors, q_by_pairs
 from drrn.text import Ids
 
 
 class DRRN(Model):
-    """Q(s, a) = g(h_s, h_a); h₁ = tanh(W₁ x + b₁), h_l = tanh(W_l h_{l-1} + b_l), for each side its own."""
+    """Q(s, a) = g(h_s, h_a); h₁ = tanh(W₁ x + b₁), h_l = tanh(W_l h_{l-1} + b_l), with separate weights on each side."""
 
     def build(self) -> None:
         shape = self.shape
@@ -38,36 +42,103 @@ class DRRN(Model):
 
     def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
         if self.reads_pairs:
-            return paired_q(self, reading, leaves, self.of_pairs)
+            return q_by_pairs(self, reading, leaves, self.of_pairs)
         return self.interaction.interact(self, *self.embeddings(reading, leaves))
 
-    def of_pairs(self, pair: Paired) -> Tensor:
-        """Q of texts that were read one beside the other: to the interaction, each pair is a page of one action."""
+    def of_pairs(self, pair: PairVectors) -> Tensor:
+        """Return Q [R, B, A] of texts that were read in pairs: for the interaction, a pair is a page of one action."""
         assert self.pairs is not None
         s = self.tower(self.pairs[0], pair.states.flatten(1, 2))  # [R, B · A, H]
         a = self.tower(self.pairs[1], pair.actions.flatten(1, 2)).unsqueeze(2)
         return self.interaction.interact(self, s, a).view(pair.states.shape[:3])
 
     def embeddings(self, reading: Reading, leaves: Leaves | None = None) -> tuple[Tensor, Tensor]:
-        """h_s [R, B, H] and h_a [R, B, A, H'] of pages."""
+        """Return h_s [R, B, H] and h_a [R, B, A, H'] of pages."""
         replicas, batch, most = reading.pages.actions.shape
         if self.shape.shared:
-            vectors, at = self.encode(reading, "text", leaves)
-            h = picked(self.tower("text", vectors), at)
+            vectors, index = self.encode(reading, "text", leaves)
+            h = pick(self.tower("text", vectors), index)
             s = h[:, :batch]
             a = h[:, batch:]
         else:
             sides = {side: self.encode(reading, side, leaves) for side in ("state", "action")}
-            s, a = (
-                picked(self.tower(side, vectors), at) for side, (vectors, at) in sides.items()
-            )  # [R, B · A, H]
+            s, a = (pick(self.tower(side, vectors), at) for side, (vectors, at) in sides.items())
         return s, a.reshape(replicas, batch, most, -1)
 
     def tower(self, side: str, vectors: Tensor) -> Tensor:
-        """From texts after the first layer's product to their embeddings: [R, U, H] → [R, U, H]."""
-        h = torch.tanh(vectors + self.weights[f"{side} b1"])
+        """From the encoded texts to their embeddings: [R, U, H] → [R, U, H]."""
+        w = self.weights
+        h = torch.tanh(vectors + w[f"{side} b1"])
         for layer in range(2, self.shape.layers + 1):
-            h = torch.tanh(
-                torch.baddbmm(self.weights[f"{side} b{layer}"], h, self.weights[f"{side} W{layer}"])
-            )
+            h = torch.tanh(torch.baddbmm(w[f"{side} b{layer}"], h, w[f"{side} W{layer}"]))
         return h
+
+
+# --- interactions: from s [R, B, H] and a [R, B, A, H'] to Q [R, B, A]
+
+
+@dataclass(frozen=True)
+class Interaction:
+    """A function of (model, s, a), and one that adds its weights to the model. To add an interaction, write the function
+    and a line in `INTERACTIONS`, or name it `module:function`."""
+
+    interact: Callable[[Model, Tensor, Tensor], Tensor]
+    prepare: Callable[[Model], None] = lambda model: None
+
+
+def inner(model: Model, s: Tensor, a: Tensor) -> Tensor:
+    """h_sᵀ h_a."""
+    return torch.einsum("rbh,rbah->rba", s, a)
+
+
+def bilinear(model: Model, s: Tensor, a: Tensor) -> Tensor:
+    """h_sᵀ M h_a: the two sides may differ in size."""
+    return inner(model, s @ model.weights["interaction"], a)
+
+
+def network(model: Model, s: Tensor, a: Tensor) -> Tensor:
+    """A hidden layer over both embeddings, then one output."""
+    w = model.weights
+    from_state = (s @ w["interaction s"] + w["interaction b"]).unsqueeze(2)  # [R, B, 1, H]
+    from_action = torch.einsum("rbah,rhk->rbak", a, w["interaction a"])
+    hidden = torch.tanh(from_state + from_action)
+    return torch.einsum("rbak,rk->rba", hidden, w["interaction out"].squeeze(-1))
+
+
+def _prepare_inner(model: Model) -> None:
+    if model.widths[0] != model.widths[1]:
+        raise InputError(
+            f"the inner product needs both sides of one size, not {model.widths[0]} and "
+            f"{model.widths[1]}: use the bilinear or network interaction"
+        )
+
+
+def _prepare_bilinear(model: Model) -> None:
+    model.add_weight("interaction", *model.widths)
+
+
+def _prepare_network(model: Model) -> None:
+    states, actions = model.widths
+    model.add_weight("interaction s", states, states)
+    model.add_weight("interaction a", actions, states)
+    model.add_bias("interaction b", states)
+    model.add_weight("interaction out", states, 1)
+
+
+INTERACTIONS: dict[str, Interaction] = {
+    "inner": Interaction(inner, _prepare_inner),
+    "bilinear": Interaction(bilinear, _prepare_bilinear),
+    "network": Interaction(network, _prepare_network),
+}
+
+
+def interaction_of(name: str) -> Interaction:
+    """Return an interaction by name; a user's, as module:name, may be a plain function of (model, s, a)."""
+    value = registry.resolve("interaction", name, INTERACTIONS)
+    if isinstance(value, Interaction):
+        return value
+    if isinstance(value, type) or not callable(value):
+        raise InputError(
+            f'interaction "{name}": it must be an Interaction, or a function of (model, s, a)'
+        )
+    return Interaction(value)

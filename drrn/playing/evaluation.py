@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from drrn.game.episodes import Summary, summarise
+from drrn.game.episodes import Summary, mean_and_sd, summarise
 from drrn.playing.policies import POLICIES, policy_of
 from drrn.playing.rollouts import Rollouts
 
@@ -55,7 +54,7 @@ def mean_and_deviation(
 ) -> tuple[float, float]:
     """Of the final reward, or of another measure of `Summary`, over replicas; one replica deviates by 0."""
     scores = [getattr(e.summary, measure) for e in evaluations if e.policy == policy]
-    return statistics.fmean(scores), statistics.stdev(scores) if len(scores) > 1 else 0.0
+    return mean_and_sd(scores)
 
 
 def pays_on_the_way(evaluations: Sequence[Evaluation]) -> bool:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from drrn.errors import InputError, did_you_mean
 from drrn.learning.exploration import Probabilities, epsilon_greedy, greedy, softmax
 from drrn.models import Pages
+from drrn.settings import POLICIES as POLICIES
 
 Q = NDArray[np.floating]
-POLICIES = ("softmax", "greedy", "best")
 
 
 class QPolicy(Protocol):

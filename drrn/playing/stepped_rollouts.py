@@ -15,7 +15,7 @@ from drrn.learning.replay import Transitions
 from drrn.learning.steps import Steps
 from drrn.models import Model, Pages
 from drrn.models.base import NARROW
-from drrn.models.kept_encodings import KeptEncodings
+from drrn.models.encodings import EncodingCache
 from drrn.playing.lanes import Lanes, LocalLanes, Seen
 from drrn.playing.policies import QPolicy, chances
 from drrn.playing.trajectory import Trajectory, pages_of, steps_of
@@ -126,7 +126,7 @@ class SteppedRollouts:
         policy: QPolicy,
         generators: Sequence[np.random.Generator],
         store: Store,
-        kept: KeptEncodings | None = None,
+        kept: EncodingCache | None = None,
     ) -> list[Choice]:
         """A choice for each seat, in the order of the seats, which are sorted by replica; by encodings that are kept,
         where the weights stay as they are."""
@@ -192,8 +192,8 @@ class SteppedRollouts:
         states.add(state)
         actions.update(menu)
 
-    def _kept(self) -> KeptEncodings | None:
-        return KeptEncodings(self.model) if KeptEncodings.suits(self.model) else None
+    def _kept(self) -> EncodingCache | None:
+        return EncodingCache(self.model) if EncodingCache.helps(self.model) else None
 
     def _fresh(self, seats: Sequence[Seat]) -> Store:
         """A scratch store that holds no more than what is shown now."""

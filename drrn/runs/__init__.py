@@ -1,1 +1,1 @@
-"""A training run: settings, the loop, the agent, the folder that it is kept in."""
+"""Training runs: the trainer, the agent, and the folder that a run is saved in."""

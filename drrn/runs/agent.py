@@ -1,8 +1,9 @@
-"""An agent: a trained model that can be asked for Q-values, evaluated, and played with."""
+"""An agent: a trained model that can be asked for Q-values, evaluated, saved, and played with."""
 
 from __future__ import annotations
 
-import logging
+import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,48 +13,65 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from drrn.errors import InputError
-from drrn.compiled.solve import Score, policy_score
+from drrn.compiled.compile import compile_game
 from drrn.compiled.game import Compiled
-from drrn.game.contract import Game, Observation
-from drrn.game.make import GameSpec, as_game, open_game
-from drrn.compiled.compile import can_be_compiled, compile_game
-from drrn.compiled.compile import MOST_STATES
 from drrn.compiled.history import PageHistory, with_history
+from drrn.compiled.solve import Score, policy_score
+from drrn.errors import InputError
+from drrn.game.contract import Observation
+from drrn.game.make import GameSpec, as_game, open_game
 from drrn.game.optional import step_limit_of
 from drrn.learning.exploration import Probabilities, draw_actions
-from drrn.models import Model, Pages, SentenceTexts, Shape, TextVectors, encoder_of
+from drrn.models import Model, Pages, SentenceTexts, Shape, TextVectors, build_model, encoder_of
 from drrn.models.pairs import attention_of
 from drrn.playing.compiled_rollouts import CompiledRollouts
 from drrn.playing.evaluation import Evaluation, evaluate
 from drrn.playing.menu_rollouts import compiled_rollouts
-from drrn.playing.policies import POLICIES, chances, policy_of
+from drrn.playing.policies import chances, policy_of
 from drrn.playing.pool import lanes_of
 from drrn.playing.rollouts import Rollouts
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.playing.trajectory import pages_of
-from drrn.settings import Settings, uses
+from drrn.runs.config import check_vectors, read_config
+from drrn.runs.limits import check_memory
+from drrn.runs.run import Run
+from drrn.runs.scores import compiled_or_none
+from drrn.runs.storage import (
+    CONFIG,
+    WEIGHTS,
+    WORDS,
+    check_finite,
+    load_tensors,
+    read_json,
+    tensor_bytes,
+)
+from drrn.settings import POLICIES, Settings
 from drrn.text import Lexicon, Store, words
-from drrn.runs import record
-from drrn.vectors import open_vectors
-from drrn.vectors.sentences import open_sentences
-
-log = logging.getLogger("drrn")
+from drrn.vectors import open_sentences, open_vectors
 
 Q = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class Attention:
-    """Attention weights of the words of a state and of an action, which sum to 1; means over replicas. A side whose
-    encoder is not attention has none. Words that the agent never met are left out."""
+    """Attention weights of the words of a state and of an action, as means over replicas.
+
+    The weights of a side sum to 1. A side has none if its encoder is not attention, and unknown
+    words are left out.
+    """
 
     state: list[tuple[str, float]]
     action: list[tuple[str, float]]
 
 
 class Agent:
-    """The trained replicas of one model. Its Q-values have the shape [replicas, actions]."""
+    """The trained replicas of one model. Its Q-values have the shape [replicas, actions].
+
+    Example:
+        >>> agent = drrn.load("runs/demo")
+        >>> agent.ask("The sea is grey.", ["Go out.", "Stay in."])
+        >>> agent.act("The sea is grey.", ["Go out.", "Stay in."])
+    """
 
     def __init__(
         self,
@@ -62,72 +80,139 @@ class Agent:
         scales: Sequence[float] | None = None,
         config: Callable[[], Mapping[str, Any]] | None = None,
     ) -> None:
-        """`scales` are what each replica's rewards were multiplied by while it learned, if they were; `config` gives
-        what config.json says of the run that made it, which `save` needs."""
+        """Make an agent from a model.
+
+        Args:
+            model: The model.
+            settings: The settings it was trained with.
+            scales: The factor on each replica's rewards during learning, if they were scaled.
+            config: Returns the contents of the run's config.json; needed by `save`.
+        """
         self.model = model
         self.settings = settings
         self.config = config
         self.scales = np.array(scales or [1.0] * len(model.seeds), np.float32)[:, None]  # [R, 1]
         self._players: dict[str, Player] = {}  # of `act`, by policy
 
-    def ask(self, state: str, actions: Sequence[str]) -> Q:
-        """Q-values of actions in a state, [replicas, actions].
+    @classmethod
+    def load(cls, folder: str | Path, device: str = "cpu") -> Agent:
+        """Load the agent from the folder of a run.
 
-        The texts may be anything; unknown words count for nothing, except to an encoder that reads word vectors. Asking
-        does not change the agent.
+        Raises:
+            InputError: The folder holds no run, or a file is damaged.
+        """
+        folder = Path(folder)
+        config = read_config(folder)
+        settings = Settings.from_flat(config["settings"])
+        check_vectors(folder, config)
+        store = _load_store(folder, settings)
+        Run(folder).check(CONFIG, WORDS, WEIGHTS)
+        check_memory(settings, store)
+        shape = shape_of(settings, config["most_actions"])
+        model = build_model(
+            settings.model.name, shape, store, settings.run.seeds, torch_device(device)
+        )
+        path = folder / WEIGHTS
+        arrays, metadata = load_tensors(path)
+        check_finite(path, arrays)
+        if metadata.get("game") != config["game"]["sha256"]:
+            raise InputError(f"{path}: these are the weights of another game")
+        model.restore(arrays, str(path))
+        return cls(model, settings, _load_scales(folder, settings), lambda: config)
+
+    def ask(self, state: str, actions: Sequence[str]) -> Q:
+        """Return the Q-values of actions in a state, [replicas, actions].
+
+        The texts may be anything. Unknown words are ignored, except by encoders that use word
+        vectors. Asking does not change the agent.
         """
         page, store = self._read(state, actions)
-        found: Q = self.model.q(page, store)[:, 0, : len(actions)].cpu().numpy()
-        return found / self.scales
+        q: Q = self.model.q(page, store)[:, 0, : len(actions)].cpu().numpy()
+        return q / self.scales
 
     def _read(self, state: str, actions: Sequence[str]) -> tuple[Pages, Store]:
-        """A page of each replica, and the texts that it is made of."""
+        """Return one page for each replica, and the store of its texts."""
         if isinstance(actions, str):
-            raise InputError(f'the actions must be a list of texts, not the one text "{actions[:60]}"')
+            raise InputError(f'the actions must be a list of texts, not the text "{actions[:60]}"')
         store = self.model.store.scratch()
         return pages_of([[store.page(state, actions)]] * len(self.model.seeds)), store
 
     def act(self, text: str, actions: Sequence[str], *, policy: str = "greedy") -> str:
-        """The action that the agent takes, in words: for a loop of your own. It remembers nothing of the episode; the
-        player that `policy` returns does."""
+        """Return the action that the agent chooses.
+
+        Each call stands alone; use `policy` for an agent that remembers the episode.
+        """
         if policy not in self._players:
             self._players[policy] = self.policy(policy)
         self._players[policy].begin()
         return self._players[policy].act(text, actions)
 
     def save(self, folder: str | Path) -> None:
-        """Keep the agent alone in a new folder: `drrn.load` makes it again. `trainer.save` keeps the whole run."""
+        """Save the agent to a new folder, from which `drrn.load` loads it.
+
+        `trainer.save` saves the whole run, which can be resumed.
+        """
         if self.config is None:
-            raise InputError("the agent was made by hand, of no run: trainer.save(folder) keeps what a trainer has")
-        factors = self.scales[:, 0].tolist() if self.settings.alpha_relative else None
-        record.save_agent(Path(folder), self.config(), self.model, factors)
+            raise InputError("this agent has no run; save it by trainer.save(folder)")
+        config = json.dumps(self.config(), indent=2).encode()
+        Run(Path(folder).resolve()).create_files({**self.files(), CONFIG: config})
+
+    def files(self) -> dict[str, bytes]:
+        """Return the contents of vocabulary.json and model.safetensors."""
+        assert self.config is not None
+        store = self.model.store
+        vocabulary: dict[str, Any] = {
+            "states": store.states.vocabulary.spelled,
+            "actions": store.actions.vocabulary.spelled,
+        }
+        if self.model.indexes_texts:
+            vocabulary["text_keys"] = {"states": store.states.keys, "actions": store.actions.keys}
+        if self.settings.exploration.alpha_relative:
+            vocabulary["reward_scales"] = self.scales[:, 0].tolist()
+        game = {"game": self.config()["game"]["sha256"]}
+        return {
+            WORDS: json.dumps(vocabulary, ensure_ascii=False).encode(),
+            WEIGHTS: tensor_bytes(self.model.state(), game),
+        }
 
     def attention(self, state: str, actions: Sequence[str]) -> list[Attention]:
-        """Attention weights for each action; the agent must have been trained with the encoder attention."""
+        """Return the attention weights for each action; needs the encoder attention."""
         page, store = self._read(state, actions)
         of_states, of_actions = (
-            None if w is None else w[:, 0].cpu().numpy() for w in attention_of(self.model, page, store)
+            None if weights is None else weights[:, 0].cpu().numpy()
+            for weights in attention_of(self.model, page, store)
         )
-        return [
-            Attention(
-                [] if of_states is None else self._shares(store.states, state, of_states[:, place]),
-                [] if of_actions is None else self._shares(store.actions, action, of_actions[:, place]),
-            )
-            for place, action in enumerate(actions)
-        ]
+        result = []
+        for index, action in enumerate(actions):
+            on_state: list[tuple[str, float]] = []
+            on_action: list[tuple[str, float]] = []
+            if of_states is not None:
+                on_state = self._word_weights(store.states, state, of_states[:, index])
+            if of_actions is not None:
+                on_action = self._word_weights(store.actions, action, of_actions[:, index])
+            result.append(Attention(on_state, on_action))
+        return result
 
-    def _shares(self, texts: Lexicon, text: str, weights: Q) -> list[tuple[str, float]]:
-        """Each word of a text with its weight, the mean over replicas [R, L]; to one that never met it, it has none."""
+    def _word_weights(self, texts: Lexicon, text: str, weights: Q) -> list[tuple[str, float]]:
+        """Return each known word of a text with its mean weight over replicas; weights [R, L]."""
         known = [word for word in words(text) if word in texts.vocabulary.numbers]
-        table = next(table for table in self.model.tables.values() if table.vocabulary is texts.vocabulary)
-        met = table.known[:, texts.vocabulary.read(known, grow=False)]  # [R, words]
-        found = np.zeros(met.shape)
-        found[met] = weights[np.arange(weights.shape[1]) < met.sum(axis=1, keepdims=True)]
-        readers = max(1, int(met.any(axis=1).sum()))  # a replica that met none of the words gives none a weight
-        return list(zip(known, (found.sum(axis=0) / readers).tolist(), strict=True))
+        tables = self.model.tables.values()
+        table = next(table for table in tables if table.vocabulary is texts.vocabulary)
+        # a replica may not know a word that another one knows
+        knows = table.known[:, texts.vocabulary.read(known, grow=False)]  # [R, words]
+        aligned = np.zeros(knows.shape)
+        aligned[knows] = weights[np.arange(weights.shape[1]) < knows.sum(axis=1, keepdims=True)]
+        readers = max(1, int(knows.any(axis=1).sum()))
+        return list(zip(known, (aligned.sum(axis=0) / readers).tolist(), strict=True))
 
     def policy(self, name: str = "best", *, seed: int = 0, replica: int | None = None) -> Player:
-        """A policy for `drrn.play_episodes`: best, softmax or greedy, by one replica or by the mean of their Q."""
+        """Return a policy for `drrn.play_episodes`.
+
+        Args:
+            name: "best", "softmax" or "greedy".
+            seed: Of the agent's random draws.
+            replica: The replica that plays; by default, the mean of all replicas' Q-values.
+        """
         return Player(self, name, seed, replica)
 
     def evaluate(
@@ -138,105 +223,172 @@ class Agent:
         episodes: int = 1000,
         number: int = 0,
         workers: int = 1,
-        recipe: GameSpec | None = None,
+        spec: GameSpec | None = None,
     ) -> list[Evaluation]:
-        """Evaluate each replica on a game, by each policy; the game is a name, a path or an object, as for
-        `drrn.trainer`. `recipe` is how the game was opened, where other processes must open it again."""
-        (opened, named), history = open_game(game), self.settings.history
+        """Evaluate each replica on a game, by each policy.
+
+        Args:
+            game: A name, a path or an object, as for `drrn.trainer`.
+            policies: Any of "softmax", "greedy" and "best".
+            episodes: Episodes of each replica, by each policy.
+            number: Number of the round; selects the random draws.
+            workers: Processes that step a game which cannot be compiled.
+            spec: Opens the game in other processes, if `game` is an object.
+        """
+        opened, own_spec = open_game(game)
+        spec = spec or own_spec
+        history = self.settings.run.history
         opened = with_history(opened, history)
-        recipe = recipe or named
         rollouts: Rollouts
         if compiled := compiled_or_none(opened, self.settings):
             rollouts = compiled_rollouts(compiled, self.model, self.model.store.scratch())
         else:
-            lanes = lanes_of(opened, replace(recipe, history=history) if recipe else None, workers)
+            lanes = lanes_of(opened, replace(spec, history=history) if spec else None, workers)
             rollouts = SteppedRollouts(opened, self.model, lanes)
-        return evaluate(rollouts, policies, self.settings.alpha, episodes, self.settings.seeds, number)
+        settings = self.settings
+        return evaluate(
+            rollouts, policies, settings.exploration.alpha, episodes, settings.run.seeds, number
+        )
 
     def exact(self, game: Any, policy: str = "softmax") -> tuple[Compiled, list[Score]]:
-        """The compiled game, and the exact expected score of each replica; the game must be able to be compiled."""
-        game = with_history(as_game(game), self.settings.history)
+        """Return the compiled game and the exact expected score of each replica.
+
+        Raises:
+            InputError: The game cannot be compiled, or the model depends on the actions' order.
+        """
+        game = with_history(as_game(game), self.settings.run.history)
         if self.model.sees_menu:
-            raise InputError("this model's choice depends on the order of the actions: its score can only be sampled")
+            raise InputError(
+                "this model depends on the order of the actions, so its score can only be sampled"
+            )
         rollouts = CompiledRollouts(compile_game(game), self.model, self.model.store.scratch())
-        shares = rollouts.probabilities(policy_of(policy, self.settings.alpha))
-        return rollouts.game, [policy_score(rollouts.game, one, step_limit_of(game)) for one in shares]
+        probabilities = rollouts.probabilities(policy_of(policy, self.settings.exploration.alpha))
+        limit = step_limit_of(game)
+        return rollouts.game, [policy_score(rollouts.game, each, limit) for each in probabilities]
 
 
 class Player:
-    """An agent that plays: a policy that remembers the pages of the current episode."""
+    """An agent as a policy that remembers the pages of the current episode."""
 
-    def __init__(self, agent: Agent, policy: str, seed: int = 0, replica: int | None = None) -> None:
+    def __init__(
+        self, agent: Agent, policy: str, seed: int = 0, replica: int | None = None
+    ) -> None:
         self.agent = agent
         self.replica = replica
-        self.policy = policy_of(policy, agent.settings.alpha)
+        self.policy = policy_of(policy, agent.settings.exploration.alpha)
         self.generator = np.random.default_rng(seed)
-        self.history = PageHistory(agent.settings.history)
+        self.history = PageHistory(agent.settings.run.history)
         self.begin()
 
     def begin(self) -> None:
-        """Begin a new episode: forget the pages of the last one."""
-        self.shown: set[str] = set()
+        """Start a new episode: forget the pages of the last one."""
+        self.pages: set[str] = set()
         self.history.begin()
 
     def __call__(self, observation: Observation) -> int:
-        """The index of the action that it takes."""
+        """Return the index of the action that it chooses."""
         text = self.history.told(observation.text)
-        _, shares = self.thinks(observation, seen=text in self.shown)
-        self.shown.add(text)
-        chosen = int(draw_actions(shares[None], self.generator.random(1))[0])
-        self.history.took(observation.text, observation.actions[chosen])
-        return chosen
+        _, probabilities = self.thinks(observation, seen=self.has_seen(observation))
+        self.pages.add(text)
+        index = int(draw_actions(probabilities[None], self.generator.random(1))[0])
+        self.history.took(observation.text, observation.actions[index])
+        return index
+
+    def has_seen(self, observation: Observation) -> bool:
+        """Whether the episode has shown this page before."""
+        return self.history.told(observation.text) in self.pages
 
     def act(self, text: str, actions: Sequence[str]) -> str:
-        """The action that it takes, in words; call `begin` before each episode."""
-        shown = () if isinstance(actions, str) else tuple(actions)
-        if not shown or not all(isinstance(each, str) for each in (text, *shown)):
+        """Return the action that it chooses; call `begin` before each episode."""
+        menu = () if isinstance(actions, str) else tuple(actions)
+        if not menu or not all(isinstance(each, str) for each in (text, *menu)):
             raise InputError(
-                f"act takes a text and a list of actions, at least one, not {text!r:.40} and {actions!r:.60}"
+                "act takes a text and a list of one or more actions, "
+                f"not {text!r:.40} and {actions!r:.60}"
             )
-        return str(shown[self(Observation(text, shown))])
+        return str(menu[self(Observation(text, menu))])
 
     def thinks(self, observation: Observation, *, seen: bool) -> tuple[Q, Probabilities]:
-        """Q and probability of each action; `seen` says whether this episode has shown the page before."""
-        asked = self.agent.ask(self.history.told(observation.text), observation.actions)
-        scaled = asked * self.agent.scales  # α was chosen for the units that were learned in
-        q, by = (each.mean(axis=0) if self.replica is None else each[self.replica] for each in (asked, scaled))
+        """Return Q and the probability of each action.
+
+        Args:
+            observation: The page.
+            seen: Whether this episode has shown the page before.
+        """
+        q = self.agent.ask(self.history.told(observation.text), observation.actions)
+        scaled = q * self.agent.scales  # α belongs to the units of learning
+        if self.replica is None:
+            q = q.mean(axis=0)
+            scaled = scaled.mean(axis=0)
+        else:
+            q = q[self.replica]
+            scaled = scaled[self.replica]
         page = Pages(np.zeros(1, np.int64), np.arange(len(q))[None])
-        return q, chances(self.policy, self.replica or 0, by[None], page, np.array([seen]))[0]
-
-
-def compiled_or_none(game: Game, settings: Settings, progress: Callable[[int], None] | None = None) -> Compiled | None:
-    """The compiled game; None where it cannot be, or was not wanted. `progress` is told the states searched."""
-    if settings.no_compile or not can_be_compiled(game):
-        return None
-    try:
-        return compile_game(game, limit=MOST_STATES, progress=progress)
-    except InputError as error:
-        log.warning("%s; it is played as it stands, and its words are met on the way", error)
-        return None
+        seen_pages = np.array([seen])
+        return q, chances(self.policy, self.replica or 0, scaled[None], page, seen_pages)[0]
 
 
 def shape_of(settings: Settings, most_actions: int) -> Shape:
-    """The sizes and encoders of the model that the settings describe."""
-    s = settings
+    """Return the sizes and encoders of the model."""
+    s = settings.model
     vectors = None
     sentences = None
     states, actions = (encoder_of(name, trained=s.vectors_trained) for name in s.encoders)
-    if s.vectors is not None and s.reads_vectors and uses(s.model, "vectors"):
+    if s.vectors is not None and settings.uses("vectors"):
         vectors = TextVectors(open_vectors(s.vectors), s.vectors_scale)
-    if s.sentences is not None and uses(s.model, "sentences"):
+    if s.sentences is not None and s.name != "table":
         sentences = SentenceTexts(open_sentences(s.sentences), s.vectors_scale)
-    of_actions = None if actions is states else actions
-    sizes = (s.hidden, s.layers, s.interaction, s.action_hidden, s.shared, most_actions)
-    return Shape(*sizes, states, s.bag_norm, of_actions, vectors, sentences, s.embedding, s.lstm_gain)
+    return Shape(
+        *(s.hidden, s.layers, s.interaction, s.action_hidden, s.shared, most_actions),
+        states,
+        None if actions is states else actions,
+        bag_norm=s.bag_norm,
+        embedding=s.embedding,
+        lstm_gain=s.lstm_gain,
+        vectors=vectors,
+        sentences=sentences,
+    )
 
 
-def torch_device(name: str) -> torch.device:
-    """The PyTorch device of this name; `InputError` if it is not available."""
+def torch_device(name: str | torch.device) -> torch.device:
+    """Return the PyTorch device of this name.
+
+    Raises:
+        InputError: The device is not available.
+    """
     try:
         device = torch.device(name)
-        torch.zeros(1, device=device).cpu()  # one that only pretends gives nothing back
+        torch.zeros(1, device=device).cpu()  # the device "meta" fails only here
     except (RuntimeError, AssertionError, ImportError) as error:
-        raise InputError(f'the device "{name}" is not there: use cpu') from error
+        raise InputError(f'device "{name}" is not available; use cpu') from error
     return device
+
+
+def _load_scales(folder: Path, settings: Settings) -> list[float] | None:
+    """Return the factors on rewards, if α is relative to their spread."""
+    if not settings.exploration.alpha_relative:
+        return None
+    path = folder / WORDS
+    try:
+        scales = [float(scale) for scale in read_json(path)["reward_scales"]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: reward_scales is missing or damaged: {error}") from error
+    if len(scales) != settings.run.replicas or not all(0 < scale < math.inf for scale in scales):
+        raise InputError(f"{path}: reward_scales must be {settings.run.replicas} numbers above 0")
+    return scales
+
+
+def _load_store(folder: Path, settings: Settings) -> Store:
+    """Return the words that the agent knows, and the texts if its weights belong to texts."""
+    path = folder / WORDS
+    vocabulary = read_json(path, f"{folder}: the run has not finished a round yet")
+    try:
+        store = Store.of_words(
+            vocabulary["states"], vocabulary["actions"], shared=settings.model.shared
+        )
+        if "text_keys" in vocabulary:
+            for side, texts in store.sides.items():
+                texts.restore_keys(vocabulary["text_keys"][side])
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise InputError(f"{path}: not the vocabulary of a run: {error}") from error
+    return store

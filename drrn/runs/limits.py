@@ -1,4 +1,4 @@
-"""What a run may take: settings that no memory holds are refused beforehand, and learning that diverges is said."""
+"""Limits of a run: rejects settings that do not fit in memory; reports divergence."""
 
 from __future__ import annotations
 
@@ -11,102 +11,133 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drrn.errors import InputError
-from drrn.settings import Settings, uses
+from drrn.settings import PAPER, Settings
 from drrn.text import Store
 
 log = logging.getLogger("drrn")
 
-NUMBER = 4  # bytes of a weight
-SLOTS = {"sgd": 0, "momentum": 1, "adam": 2}  # what an optimiser keeps beside each weight
-PER_REPLICA = 16_000  # bytes: generators and lists, whatever the model
-PER_EPISODE = 100  # bytes: one transition at least
-PER_WORKER = 100_000_000  # bytes: Python and its modules
-SATURATED = 5.0  # tanh of it is 0.9999: a unit that is given more cannot be told from one that is given twice as much
+# Bytes.
+WEIGHT = 4
+PER_REPLICA = 16_000  # generators and lists, whatever the model
+PER_EPISODE = 100  # at least one transition
+PER_WORKER = 100_000_000  # Python and its modules
+SLOTS = {"sgd": 0, "adam": 2}  # numbers that an optimiser keeps for each weight
+SATURATED = 5.0  # tanh(5) is 0.9999: larger inputs to a unit make no difference
 SIZES = (
-    "hidden", "layers", "action_hidden", "embedding", "most_actions", "replicas", "batch_size", "episodes_per_round",
-    "evaluation_episodes", "workers",
-)  # fmt: skip
+    "hidden",
+    "layers",
+    "action_hidden",
+    "embedding",
+    "most_actions",
+    "replicas",
+    "batch_size",
+    "episodes_per_round",
+    "evaluation_episodes",
+    "workers",
+)
 UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB", "ZB")
 
 
-def check_memory(settings: Settings, store: Store | None = None, available: int | None = None) -> None:
-    """Refuse settings whose weights, batches and episodes would not fit into this machine's memory."""
-    words = [len(side.vocabulary) for side in store.sides.values()] if store else []
-    needed = memory_needed(settings, sum(words))
-    there = available or _memory()
-    if needed > there:
-        given = ((name, getattr(settings, name) or 0, getattr(Settings, name) or 0) for name in SIZES)
-        asked = ", ".join(f"{name} {value}" for name, value, usual in given if value > usual) or f"{sum(words):,} words"
-        raise InputError(
-            f"{asked}: that would take about {_said(needed)} of memory, and this machine has {_said(there)}: "
-            "choose smaller sizes"
-        )
+def check_memory(
+    settings: Settings, store: Store | None = None, available: int | None = None
+) -> None:
+    """Raise an `InputError` if weights, batches and episodes do not fit in memory."""
+    words = sum(len(side.vocabulary) for side in store.sides.values()) if store else 0
+    needed = memory_needed(settings, words)
+    memory = available or _memory()
+    if needed <= memory:
+        return
+    sizes = settings.flat()
+    defaults = PAPER.flat()
+    large = [
+        f"{name} {sizes[name]}" for name in SIZES if (sizes[name] or 0) > (defaults[name] or 0)
+    ]
+    causes = ", ".join(large) or f"{words:,} words"
+    raise InputError(
+        f"{causes}: needs about {_size(needed)} of memory, and this machine has {_size(memory)}; "
+        "choose smaller sizes"
+    )
 
 
 def memory_needed(settings: Settings, words: int) -> int:
-    """Bytes that a run takes at least, about: weights with their gradients, a batch, a round's episodes, processes."""
-    s = settings
-    width = s.hidden if uses(s.model, "layers") else 1
-    side = words * width + (s.layers - 1) * width**2 + (s.embedding or 0) * width
-    outputs = max(width, words) * (s.most_actions or 0) + width * (s.action_hidden or 0)
-    copies = 2 + SLOTS[s.optimiser] + (s.target_every is not None) + (s.average is not None)
-    batch = s.batch_size * width * s.layers
-    episodes = PER_EPISODE * max(s.episodes_per_round, s.evaluation_episodes)
-    each = NUMBER * (copies * (side + width + outputs) + 2 * batch) + episodes + PER_REPLICA
-    return s.replicas * each + (s.workers - 1) * PER_WORKER
+    """Estimate the bytes that a run needs at least.
+
+    Counts weights with their gradients, a batch, the episodes of a round, and processes.
+    """
+    model = settings.model
+    learner = settings.learner
+    run = settings.run
+    width = model.hidden if settings.uses("layers") else 1
+    side = words * width + (model.layers - 1) * width**2 + (model.embedding or 0) * width
+    outputs = max(width, words) * (model.most_actions or 0) + width * (model.action_hidden or 0)
+    copies = 2 + SLOTS[learner.optimiser] + (learner.average is not None)
+    batch = learner.batch_size * width * model.layers
+    episodes = PER_EPISODE * max(run.episodes_per_round, run.evaluation_episodes)
+    each = WEIGHT * (copies * (side + width + outputs) + 2 * batch) + episodes + PER_REPLICA
+    return run.replicas * each + (run.workers - 1) * PER_WORKER
 
 
 class Divergence:
-    """Checks the weights after each round: ends a run whose weights are not finite, warns once of saturated units."""
+    """Checks the weights after each round: they must be finite, and should not saturate."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.said = False
+        self.has_warned = False
 
     def check(self, weights: Mapping[str, NDArray[Any]], number: int) -> None:
-        cure = f"choose a smaller learning_rate than {self.settings.eta:g}"
+        """Raise an `InputError` for weights that are not finite; warn once of saturated units."""
+        remedy = f"choose a learning_rate below {self.settings.learning_rate:g}"
         for name, array in weights.items():
             if not np.isfinite(array).all():
                 raise InputError(
-                    f'in round {number} learning diverged: the weights "{name}" are no numbers any more: {cure}'
+                    f'learning diverged in round {number}: weights "{name}" contain NaN or '
+                    f"infinity; {remedy}"
                 )
-        if self.said or not uses(self.settings.model, "layers"):
+        if self.has_warned or not self.settings.uses("layers"):
             return
         for name, array in weights.items():
-            if name.startswith("weight ") and array.size and (middle := float(np.median(np.abs(array)))) > SATURATED:
-                self.said = True
+            if not name.startswith("weight ") or not array.size:
+                continue
+            median = float(np.median(np.abs(array)))
+            if median > SATURATED:
+                self.has_warned = True
                 log.warning(
-                    'after round %d half of the weights "%s" are beyond ±%.3g: hidden units are saturated and learn no '
-                    "more: %s", number, name.removeprefix("weight "), middle, cure,
-                )  # fmt: skip
+                    'after round %d half of the weights "%s" are beyond ±%.3g, so hidden units '
+                    "are saturated and do not learn; %s",
+                    number,
+                    name.removeprefix("weight "),
+                    median,
+                    remedy,
+                )
                 return
 
 
-def note_a_game_without_words(name: str, store: Store, settings: Settings) -> None:
-    """Say that a model which reads words has none to read."""
-    if settings.model == "table":
+def warn_about_missing_words(name: str, store: Store, settings: Settings) -> None:
+    """Warn if a model that reads words has none to read."""
+    if settings.model.name == "table":
         return
-    for side, texts, encoder in zip(
-        ("pages", "actions"), (store.states, store.actions), settings.encoders, strict=True
-    ):
+    sides = (("pages", store.states), ("actions", store.actions))
+    for (side, texts), encoder in zip(sides, settings.model.encoders, strict=True):
         if not len(texts.vocabulary) and encoder != "sentence":
             log.warning(
-                "%s is a game without words: its %s hold no letters and no digits, so the model cannot tell them apart "
-                "(the model table can)", name, side,
-            )  # fmt: skip
+                "%s: its %s have no letters or digits, so the model cannot distinguish them "
+                "(the model table can)",
+                name,
+                side,
+            )
 
 
 def _memory() -> int:
-    """Bytes of this machine's memory; where nobody says, none are too many."""
+    """Return the bytes of memory of this machine; no limit if they are not known."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return 2**63
 
 
-def _said(size: int) -> str:
+def _size(size: int) -> str:
     unit = 0
     while size >= 1000 and unit < len(UNITS) - 1:
-        size = size // 1000
-        unit = unit + 1
+        size //= 1000
+        unit += 1
     return f"{size:,} {UNITS[unit]}"

@@ -79,8 +79,8 @@ class Advisers:
         return word_importance(visible(text), [visible(action) for action in actions], ask)
 
     def _agent(self, folder: str) -> Any:
-        from drrn.runs.loading import load_agent  # PyTorch takes a second to import
-        from drrn.runs.record import WEIGHTS
+        from drrn.runs.agent import Agent  # PyTorch takes a second to import
+        from drrn.runs.storage import WEIGHTS
 
         path = Path(folder) / WEIGHTS
         key = (folder, path.stat().st_mtime if path.exists() else 0.0)
@@ -88,7 +88,7 @@ class Advisers:
         found = self.agents.pop(old) if old else None
         if old != key:
             try:
-                found = load_agent(Path(folder))
+                found = Agent.load(Path(folder))
             except InputError:  # its files may be just being replaced: what it knew before will do
                 if found is None:
                     raise

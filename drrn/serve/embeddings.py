@@ -20,7 +20,7 @@ from drrn.game.optional import another, close, is_stopped
 from drrn.serve.run_files import RunFiles
 
 if TYPE_CHECKING:
-    from drrn.runs.train import Trainer
+    from drrn.runs.trainer import Trainer
 
 MOST_PAGES = 8
 MOST_ACTIONS = 12
@@ -81,7 +81,7 @@ def _pages(trainer: Trainer) -> list[Page]:
     """The pages with a choice that random play comes to most often; none where the model has no two vectors to show."""
     from drrn.models.drrn import DRRN
 
-    if not isinstance(trainer.model, DRRN) or trainer.settings.action_hidden is not None:
+    if not isinstance(trainer.model, DRRN) or trainer.settings.model.action_hidden is not None:
         return []
     often = _often(trainer.compiled) if trainer.compiled is not None else _met(trainer.game)
     shown = [page for page, _ in often.most_common() if 2 <= len(page[1]) <= MOST_ACTIONS]

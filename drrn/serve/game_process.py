@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -82,7 +82,7 @@ class PlayedGame:
     def settings(self, given: Mapping[str, Any], paper: bool) -> dict[str, Any]:
         """What a form that came back asks for, once it is checked."""
         found = settings_of_form(self.game, given, paper=paper)
-        return {"name": self.game.name, "title": title_of(self.game), "settings": asdict(found)}
+        return {"name": self.game.name, "title": title_of(self.game), "settings": found.flat()}
 
     def _episode(self, key: str) -> _Episode:
         found = self.episodes.pop(key, None)

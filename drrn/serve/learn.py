@@ -10,12 +10,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from drrn.errors import InputError
-from drrn.recipes import recipe_name
 from drrn.serve.answers import Refusal, answer, body_of, text_in
 from drrn.serve.embeddings import told_embeddings
 from drrn.serve.events import News, event_stream
 from drrn.serve.runs import OVER, RunEntry
 from drrn.serve.services import services_of
+from drrn.settings import recipe_name
 
 RECIPES = ("strong", "paper")
 

@@ -178,21 +178,21 @@ class CompiledPlaces:
         """The probability of each slot under the softmax policy of a run's replicas, their mean."""
         from drrn.playing.compiled_rollouts import CompiledRollouts
         from drrn.playing.policies import policy_of
-        from drrn.runs.loading import load_agent
-        from drrn.runs.record import WEIGHTS
+        from drrn.runs.agent import Agent
+        from drrn.runs.storage import WEIGHTS
 
         path = Path(run) / WEIGHTS
         key = (run, path.stat().st_mtime if path.exists() else 0.0)
         if self.asked is not None and self.asked[0] == key:
             return self.asked[1]
-        agent = load_agent(Path(run))
-        if agent.settings.history or agent.model.sees_menu:
+        agent = Agent.load(Path(run))
+        if agent.settings.run.history or agent.model.sees_menu:
             raise InputError(
                 "This agent's choice depends on more than the page, so its odds are not known exactly."
             )
         rollouts = CompiledRollouts(self.compiled, agent.model, agent.model.store.scratch())
         shares: Floats = np.mean(
-            rollouts.probabilities(policy_of("softmax", agent.settings.alpha)), axis=0
+            rollouts.probabilities(policy_of("softmax", agent.settings.exploration.alpha)), axis=0
         )
         self.asked = (key, shares)
         return shares

@@ -101,9 +101,9 @@ class TestedStory:
             "agent": None,
         }
         if run is not None:
-            from drrn.runs.loading import load_agent
+            from drrn.runs.agent import Agent
 
-            player = load_agent(Path(run)).policy("softmax")
+            player = Agent.load(Path(run)).policy("softmax")
             found["agent"] = sampled_odds(self.game, way, player)
         return found
 

@@ -21,15 +21,13 @@ from typing import Any
 from drrn.errors import InputError
 from drrn.game.make import GameSpec
 from drrn.processes import locked
-from drrn.recipes import recipe_name
-from drrn.runs.agent import torch_device
-from drrn.runs.loading import resumed
-from drrn.runs.record import Run
-from drrn.runs.reference_scores import reference_scores
-from drrn.runs.train import Trainer
+from drrn.runs.run import Run
+from drrn.runs.scores import reference_scores
+from drrn.runs.trainer import Trainer
 from drrn.serve.embeddings import EmbeddingLog
 from drrn.serve.run_files import RunFiles
 from drrn.serve.setting_form import settings_of_form
+from drrn.settings import recipe_name
 
 LOOKED_EVERY = 0.3  # seconds: whether the run is to stop
 
@@ -60,24 +58,24 @@ def train_apart(runs: str, id_: str, what: str, rounds: str | None = None) -> in
 def _learn(files: RunFiles, what: str, changes: dict[str, Any]) -> None:
     with _new_run(files) if what == "begin" else _resumed_run(files, changes) as (trainer, run):
         scores = reference_scores(
-            trainer.game, trainer.compiled, trainer.settings.evaluation_episodes
+            trainer.game, trainer.compiled, trainer.settings.run.evaluation_episodes
         )
         files.write_json(files.reference, asdict(scores))
         print(
-            f"{trainer.settings.replicas} replicas; random play {scores.random:.2f}, best {scores.best}",
+            f"{trainer.settings.run.replicas} replicas; random play {scores.random:.2f}, best {scores.best}",
             flush=True,
         )
         embeddings = EmbeddingLog(files, trainer)
-        for finished in trainer.train():
-            try:
-                embeddings.keep(
-                    finished.number
-                )  # before the round: one that is not kept is done again
-            except Exception as error:  # a drawing is no reason to end a training
-                print(f"no embeddings were kept: {type(error).__name__}: {error}", flush=True)
-            run.keep(trainer)
-            print(f"round {finished.number} of {trainer.settings.rounds}", flush=True)
-        run.keep_card()
+        for finished in run.train(trainer, lambda done: _keep_embeddings(embeddings, done.number)):
+            print(f"round {finished.number} of {trainer.settings.run.rounds}", flush=True)
+        run.write_card()
+
+
+def _keep_embeddings(embeddings: EmbeddingLog, number: int) -> None:
+    try:
+        embeddings.keep(number)
+    except Exception as error:  # a drawing is no reason to end a training
+        print(f"no embeddings were kept: {type(error).__name__}: {error}", flush=True)
 
 
 @contextmanager
@@ -86,9 +84,9 @@ def _new_run(files: RunFiles) -> Iterator[tuple[Trainer, Run]]:
     recipe = GameSpec(**asked["recipe"])
     game = recipe.open()
     settings = settings_of_form(game, asked["settings"], paper=asked["paper"])
-    trainer = Trainer(game, settings, torch_device("cpu"), recipe=recipe, progress=_progress())
-    trainer.settings_from = recipe_name(paper=asked["paper"])
-    run = Run.begin(files.folder, trainer)
+    by = recipe_name(paper=asked["paper"])
+    trainer = Trainer(game, settings, spec=recipe, recipe=by, progress=_progress())
+    run = Run.create(files.folder, trainer)
     with run.locked():
         yield trainer, run
 
@@ -97,8 +95,8 @@ def _new_run(files: RunFiles) -> Iterator[tuple[Trainer, Run]]:
 def _resumed_run(files: RunFiles, changes: dict[str, Any]) -> Iterator[tuple[Trainer, Run]]:
     run = Run(files.folder)
     with run.locked():
-        trainer = resumed(files.folder, changes=changes, progress=_progress())
-        run.keep_settings(trainer)
+        trainer = Trainer.resume(files.folder, changes=changes, progress=_progress())
+        run.save_settings(trainer)
         yield trainer, run
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from drrn.errors import InputError
 from drrn.game.contract import Game
-from drrn.lab.experiments.tuned import suiting
-from drrn.recipes import recipe
 from drrn.registry import is_object
-from drrn.settings import VECTOR_ENCODERS, Settings, all_settings, settings_for
+from drrn.runs.config import recommended_settings
+from drrn.settings import VECTOR_ENCODERS, Settings, all_settings, recipe, settings_for
 
 FILES = ("vectors", "sentences")  # settings that name a file or a module: none of a page's business
 COMMON = ("model", "rounds", "episodes_per_round", "replicas", "seed", "hidden", "layers", "encoder", "learner",
@@ -26,7 +24,7 @@ MOST: dict[str, float] = {  # what a page may ask of the machine
 
 def told_form(game: Game, *, paper: bool) -> list[dict[str, Any]]:
     """Every setting with what this game would be learned with, in a sentence each."""
-    defaults = asdict(settings_for(recipe(paper=paper, suiting=_suiting(game)), {}))
+    defaults = settings_for(recipe(paper=paper, recommended=_suiting(game)), {}).flat()
     names = [name for name in all_settings() if name not in FILES]
     names.sort(key=lambda name: COMMON.index(name) if name in COMMON else len(COMMON))
     return [_told(name, defaults[name]) for name in names]
@@ -54,19 +52,18 @@ def settings_of_form(game: Game, given: Mapping[str, Any], *, paper: bool) -> Se
         if name in FILES:
             raise InputError(f"{name} names a file: it can be given on the command line only")
     _check_plain(given)
-    settings = settings_for(recipe(paper=paper, suiting=_suiting(game), given=given), given)
-    _check_plain(asdict(settings))
+    settings = settings_for(recipe(paper=paper, recommended=_suiting(game), given=given), given)
+    _check_plain(settings.flat())
     for name, most in MOST.items():
-        if getattr(settings, name, 0) > most:
-            raise InputError(
-                f"{name} is {getattr(settings, name)}; on this page it can be at most {most:g}"
-            )
+        value = settings.flat()[name]
+        if value > most:
+            raise InputError(f"{name} is {value}; on this page it can be at most {most:g}")
     return settings
 
 
 def _suiting(game: Game) -> dict[str, Any]:
     """Settings that suit the game, as its author wrote them; such a file may be anybody's."""
-    return {name: value for name, value in suiting(game).items() if name not in FILES}
+    return {name: value for name, value in recommended_settings(game).items() if name not in FILES}
 
 
 def _check_plain(settings: Mapping[str, Any]) -> None:

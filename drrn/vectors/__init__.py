@@ -1,5 +1,6 @@
-"""Word vectors that others trained, read from a file that stays on the disk: GloVe's, word2vec's, safetensors."""
+"""Vectors that others trained: of words, from a file, and of whole texts, from a function."""
 
+from drrn.vectors.sentences import SentenceVectors, open_sentences
 from drrn.vectors.word_vectors import WordVectors, open_vectors
 
-__all__ = ["WordVectors", "open_vectors"]
+__all__ = ["SentenceVectors", "WordVectors", "open_sentences", "open_vectors"]

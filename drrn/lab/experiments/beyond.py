@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from drrn.lab.experiments.variants import Beyond
-from drrn.settings import Settings
+from drrn.settings import PAPER
 
 SEEDS = 10  # reported: 0 to 9; what was tuned was tuned on seeds from 1,000 on
 FOLLOWED = ("softmax", "best")  # policies that are measured after each round, too
@@ -33,7 +33,7 @@ VECTORS = Beyond("drrn", part="vectors", vectors=True, says="with word vectors")
 ABLATIONS = (
     _without("monte-carlo", "Monte Carlo returns, not Retrace's", returns="monte-carlo"),
     _without("lambda", "λ = 0.9", trace=0.9),
-    _without("gamma", "γ = 0.9, the paper's", discount=Settings().discount),
+    _without("gamma", "γ = 0.9, the paper's", discount=PAPER.learner.discount),
     _without("alpha", "α constant", alpha_start=None),
     _without("rate", "η constant", rate_end=None),
     _without("average", "no average of the weights", average=None),

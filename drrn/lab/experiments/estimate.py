@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from drrn.lab.experiments.plan import USUAL_SEEDS, cost
 from drrn.lab.experiments.running import Work
 from drrn.lab.experiments.workers import Event
-from drrn.settings import Settings
+from drrn.settings import PAPER
 
 Job = tuple[str, str]
 SECONDS = 5.5  # what a unit of cost took once, on one core of a machine of 2025
@@ -17,19 +17,19 @@ SECONDS = 5.5  # what a unit of cost took once, on one core of a machine of 2025
 START = 1.0
 END = 1.0
 WEIGHT = 2.0  # units of cost that what was known before counts for beside what is measured
-USUAL = Settings().rounds * Settings().episodes_per_round
+USUAL = PAPER.run.rounds * PAPER.run.episodes_per_round
 
 
 def work_cost(work: Work) -> float:
     """How long a job will take, in no unit but comparable; a game's facts take a few seconds, whatever the settings."""
     if work.variant is None:
         return 0.0
-    told = work.settings
-    seeds = told.replicas / USUAL_SEEDS.get(type(work.variant), Settings().replicas)
+    run = work.settings.run
+    seeds = run.replicas / USUAL_SEEDS.get(type(work.variant), PAPER.run.replicas)
     return (
         cost(work.game, work.variant)
-        * told.rounds
-        * told.episodes_per_round
+        * run.rounds
+        * run.episodes_per_round
         / USUAL
         * (0.3 + 0.7 * seeds)
     )
@@ -71,7 +71,7 @@ class Estimate:
     def hear(self, event: Event) -> None:
         key = (event.work.game, event.work.name)
         if event.kind == "round":
-            self.last[key] = (event.rounds / event.work.settings.rounds, event.seconds)
+            self.last[key] = (event.rounds / event.work.settings.run.rounds, event.seconds)
             self.first.setdefault(key, self.last[key])
         elif event.kind in ("done", "failed"):
             self.done[key] = event.seconds

@@ -16,7 +16,7 @@ from drrn.game.episodes import play_episodes, random_policy, summarise
 from drrn.game.optional import another, step_limit_of, title_of
 from drrn.lab.experiments.plan import FOUR_STEPS
 from drrn.lab.experiments.quests import quest_facts, share_done
-from drrn.runs.reference_scores import reference_scores
+from drrn.runs.scores import reference_scores
 from drrn.settings import Settings
 from drrn.stories.authored import paraphrases_of
 from drrn.stories.playtest.survey import full_survey, survey
@@ -86,8 +86,8 @@ def softmax_scores(
     compiled: Compiled, settings: Settings, max_steps: int
 ) -> dict[str, float | None]:
     """What softmax scores on the true Q-values, and at Q-learning's fixed points: with the settings' α and γ."""
-    alpha = settings.alpha
-    gamma = settings.discount
+    alpha = settings.exploration.alpha
+    gamma = settings.learner.discount
     knowing = policy_score(
         compiled, softmax_of_slots(compiled, best(compiled, gamma).q, alpha), max_steps
     )

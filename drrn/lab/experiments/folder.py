@@ -18,7 +18,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from drrn.errors import InputError
 from drrn.files import write_atomically
 from drrn.lab.experiments.rows import CURE, FACTS, KINDS, Columns, Row, rows_of
 from drrn.processes import locked
-from drrn.settings import Settings, all_settings
+from drrn.settings import PAPER, RETIRED, all_settings
 
 SWEEP = "sweep.json"  # what is swept, in a folder of `drrn sweep`
 LEFT = re.compile(r"\..+\.\d+")  # half-written by a process that was killed (`write_atomically`)
@@ -177,11 +177,10 @@ class Results:
 
 def difference(record: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
     """In what a finished or begun job differs from the plan, in words; None: it is the same."""
-    found = {
-        **asdict(Settings()),
-        **record,
-    }  # a setting that is younger than the rows had its default then
+    # A setting that is younger than the rows had its default then; a retired one has no effect.
+    found = {**PAPER.flat(), **record}
     without_effect = {name for name, setting in all_settings().items() if setting.same_results}
+    without_effect |= {name for name, value in RETIRED.items() if found.get(name, value) == value}
     for name in {**wanted, **record}:
         if name not in without_effect and found.get(name) != wanted.get(name):
             if name in ("sha256", "paraphrases", "reworded"):

@@ -22,8 +22,8 @@ from drrn.playing.menu_rollouts import compiled_rollouts
 from drrn.playing.policies import policy_of
 from drrn.playing.rollouts import Rollouts
 from drrn.playing.stepped_rollouts import SteppedRollouts
-from drrn.runs.agent import compiled_or_none
-from drrn.runs.train import Trainer
+from drrn.runs.scores import compiled_or_none
+from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 from drrn.stories.authored import paraphrases_of
 
@@ -63,10 +63,10 @@ def final_evaluations(
         played = evaluate(
             rollouts,
             [policy],
-            settings.alpha,
+            settings.exploration.alpha,
             episodes[policy],
-            settings.seeds,
-            settings.rounds + 1,
+            settings.run.seeds,
+            settings.run.rounds + 1,
         )
         found += [(e, exact[e.replica]) for e in played]
     return found
@@ -88,8 +88,8 @@ def rows_of_evaluations(
             "stopped": e.stopped, "exact": exact.final_reward if exact else None,
         }  # fmt: skip
         place = {
-            "seed": settings.seeds[e.replica],
-            "round": settings.rounds,
+            "seed": settings.run.seeds[e.replica],
+            "round": settings.run.rounds,
             "episodes": s.episodes,
         }
         rows.append(
@@ -111,8 +111,8 @@ def exact_scores(
     """What each replica is expected to score; None where its choice depends on the order of the actions, or on the
     pages that were shown before."""
     if rollouts is None or rollouts.model.sees_menu or policy == "best":
-        return [None] * len(settings.seeds)
-    shares = rollouts.probabilities(policy_of(policy, settings.alpha))
+        return [None] * len(settings.run.seeds)
+    shares = rollouts.probabilities(policy_of(policy, settings.exploration.alpha))
     return [policy_score(rollouts.game, one, max_steps) for one in shares]
 
 
@@ -180,7 +180,7 @@ def example_rows(trainer: Trainer, name: str, game: Game, compiled: Compiled) ->
         asked += [(f"{kind} paraphrased", said[action]) for kind, action in asked if action in said]
         asked += [(kind, action) for kind in MADE_UP for action in example.made_up[kind]]
         q = trainer.agent.ask(texts[example.state.mark], [action for _, action in asked])
-        for replica, seed in enumerate(trainer.settings.seeds):
+        for replica, seed in enumerate(trainer.settings.run.seeds):
             for (kind, action), value in zip(asked, q[replica].tolist(), strict=True):
                 place = {
                     "seed": seed,

@@ -10,10 +10,11 @@ from drrn.errors import InputError, did_you_mean
 from drrn.game.contract import Game
 from drrn.lab.experiments.added import ADDED, ENCODERS, PARSED, SUITE_JOBS, SUITE_SEEDS, added_cost
 from drrn.lab.experiments.beyond import BEYOND, SEEDS, beyond_cost
-from drrn.lab.experiments.tuned import suiting, tuned
+from drrn.lab.experiments.tuned import tuned
 from drrn.lab.experiments.variants import Added, Beyond, Named, Swept, Variant, drrn
-from drrn.recipes import STRONG, recipe
-from drrn.settings import ONLY, Settings, settings_for, uses
+from drrn.runs.config import recommended_settings
+from drrn.settings import PAPER as PAPER_SETTINGS
+from drrn.settings import STRONG, Settings, recipe, settings_for
 
 PAPER = {
     "saving-john": "Saving John",
@@ -108,7 +109,7 @@ class Scale:
         """Episodes after the last round, by policy; a suite's game has few, as its settings say."""
         if settings is not None and variant in SUITE_JOBS:
             return dict.fromkeys(
-                ("softmax", "greedy", "best"), SUITE_FINAL * settings.evaluation_episodes
+                ("softmax", "greedy", "best"), SUITE_FINAL * settings.run.evaluation_episodes
             )
         asked = {"softmax": self.final_softmax, "greedy": self.final_greedy}
         return {**asked, "best": self.final_best} if isinstance(variant, Beyond) else asked
@@ -152,7 +153,7 @@ def settings_of(game: str, variant: Variant, opened: Game, scale: Scale) -> Sett
         return _settings_beyond(variant, opened, scale)
     asked = scale.asked(variant)
     planned = {
-        **suiting(opened),
+        **recommended_settings(opened),
         **tuned(game, variant.name),
         **variant.settings,
         **({"vectors": scale.vectors} if isinstance(variant, Added) and variant.vectors else {}),
@@ -160,25 +161,19 @@ def settings_of(game: str, variant: Variant, opened: Game, scale: Scale) -> Sett
         "seed": scale.first_seed,
         **asked,
     }
-    counting = {
-        name: v
-        for name, v in asked.items()
-        if uses(variant.model, name) and not _counts_beyond(name)
+    # A setting for all jobs is refused only if neither recipe nor this job can use it.
+    unusual = {
+        name: value
+        for name, value in asked.items()
+        if not any(each.uses(name) for each in (PAPER_SETTINGS, STRONG))
     }
-    if isinstance(variant, Added):  # its encoder may have no use for it
-        counting = {name: value for name, value in counting.items() if name not in ONLY}
-    return settings_for(planned, counting)
-
-
-def _counts_beyond(name: str) -> bool:
-    """Whether a setting counts only beside others that the strong recipe has: the paper's jobs do without it."""
-    return name in ONLY and ONLY[name][0](Settings(**STRONG)) and not ONLY[name][0](Settings())
+    return settings_for(planned, {} if isinstance(variant, Added) else unusual)
 
 
 def _settings_beyond(variant: Beyond, opened: Game, scale: Scale) -> Settings:
     """The strong recipe, under what was asked for of all jobs, under what this one takes out."""
     planned = {
-        **recipe(paper=False, suiting=suiting(opened)),
+        **recipe(paper=False, recommended=recommended_settings(opened)),
         **({"rounds": variant.rounds} if variant.rounds else {}),
         **({"vectors": scale.vectors} if variant.vectors else {}),
         **scale.asked(variant),

@@ -11,8 +11,8 @@ from drrn.lab.experiments.added import DONE
 from drrn.lab.experiments.rows import Row
 from drrn.learning.q_learning import QLearning
 from drrn.playing.evaluation import Evaluation
-from drrn.runs.record import Run
-from drrn.runs.train import Trainer
+from drrn.runs.run import Run
+from drrn.runs.trainer import Trainer
 
 PLAYED = "played.json"  # in the run's folder: steps of play of each seed, after each round
 
@@ -24,7 +24,7 @@ def share_done(endings: Mapping[str, float]) -> float:
 
 def keep_played(run: Run, trainer: Trainer) -> None:
     """Add the steps that each seed has played so far to the run's folder, where the learner counts them."""
-    if not isinstance(trainer.learner, QLearning) or not trainer.settings.keep:
+    if not isinstance(trainer.learner, QLearning) or not trainer.settings.learner.keep:
         return
     kept = {
         **_played(run),
@@ -57,11 +57,11 @@ def final_quests(
     """A row for each seed and policy after the last round, exact where that can be computed."""
     settings = trainer.settings
     rows = []
-    steps = _played(run).get(str(settings.rounds))
+    steps = _played(run).get(str(settings.run.rounds))
     for e, exact in found:
         place = {
-            "seed": settings.seeds[e.replica],
-            "round": settings.rounds,
+            "seed": settings.run.seeds[e.replica],
+            "round": settings.run.rounds,
             "final": True,
             "policy": e.policy,
         }

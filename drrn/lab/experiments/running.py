@@ -22,7 +22,7 @@ from drrn.lab.experiments.folder import GAME, Results, difference
 from drrn.lab.experiments.plan import BEST, PAIRED
 from drrn.lab.experiments.rows import EVALUATIONS, FACTS, KINDS, Row, text_of
 from drrn.lab.experiments.variants import Added, Beyond, Swept, Variant
-from drrn.runs import tensor_file
+from drrn.runs import storage
 from drrn.settings import Settings
 from drrn.stories.authored import paraphrases_of
 from drrn.stories.twine.paraphrases import DEFAULT_SET
@@ -30,8 +30,9 @@ from drrn.stories.twine.paraphrases import DEFAULT_SET
 FACTS_EDITION = 2  # raised whenever what is told of a game changes, so that it is told anew
 
 if TYPE_CHECKING:
-    from drrn.runs.record import Run
-    from drrn.runs.train import Round, Trainer
+    from drrn.runs.run import Run
+    from drrn.runs.scores import Round
+    from drrn.runs.trainer import Trainer
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,14 @@ class Work:
     def wanted(self) -> dict[str, Any]:
         """The settings and hashes that its rows must have been made with, to count."""
         if self.variant is None:
-            told = {"alpha": self.settings.alpha, "discount": self.settings.discount}
+            told = {
+                "alpha": self.settings.exploration.alpha,
+                "discount": self.settings.learner.discount,
+            }
             return {**self.hashes, **told, "edition": FACTS_EDITION}
         final = {f"final_{policy}": episodes for policy, episodes in self.final.items()}
         read = {"vectors": self.vectors} if self.vectors else {}  # wherever the file lies
-        return {**self.hashes, **asdict(self.settings), **final, **read}
+        return {**self.hashes, **self.settings.flat(), **final, **read}
 
 
 def hashes_of(game: Game, variant: Variant | None = None) -> dict[str, str | None]:
@@ -88,8 +92,8 @@ def is_done(work: Work) -> bool:
     made: dict[str, Any] | None = stored.record["wanted"] if stored else None
     place = results.stem(work.game, work.name).with_name(f"{work.name}.csv")
     if made is None and (results.work(work.game, work.name) / "config.json").exists():
-        from drrn.runs.loading import read_config
-        from drrn.runs.record import Run
+        from drrn.runs.config import read_config
+        from drrn.runs.run import Run
 
         place = results.work(work.game, work.name)
         try:
@@ -97,7 +101,7 @@ def is_done(work: Work) -> bool:
         except InputError as error:
             raise InputError(f"{error}: --again begins anew") from error
         if (place / "checkpoint.safetensors").exists():
-            tensor_file.load(place / "checkpoint.safetensors")  # whole, or it must begin anew
+            storage.load_tensors(place / "checkpoint.safetensors")  # whole, or it must begin anew
             Run(place).rows()
         read = {"vectors": begun["vectors"].get("sha256")} if begun.get("vectors") else {}
         made = {**work.wanted, **begun["settings"], "sha256": begun["game"]["sha256"], **read}
@@ -126,28 +130,29 @@ def run(work: Work) -> Iterator[Round]:
 def _learn(work: Work, variant: Variant, game: Game, start: float) -> Iterator[Round]:
     from drrn.lab.experiments.quests import keep_played
     from drrn.lab.experiments.trace import EPISODES, trace_of
-    from drrn.runs.agent import torch_device
-    from drrn.runs.train import Trainer
+    from drrn.runs.trainer import Trainer
 
-    trainer = Trainer(game, work.settings, torch_device(work.device))
+    trainer = Trainer(game, work.settings, work.device)
     run = run_folder(work, trainer)
     trace = trace_of(run.folder, work.game, trainer.compiled) if variant == BEST else None
     clock = Clock(run, work, start)
     for finished in trainer.train():
-        episodes = finished.number * work.settings.episodes_per_round
-        if trace and (episodes in EPISODES or finished.number == work.settings.rounds):
+        episodes = finished.number * work.settings.run.episodes_per_round
+        if trace and (episodes in EPISODES or finished.number == work.settings.run.rounds):
             trace.look(
                 trainer.model, episodes
             )  # before the checkpoint: a round that is not kept is done again
         if isinstance(variant, Added):
             keep_played(run, trainer)
-        run.keep(trainer)
+        run.save(trainer)
         clock.tick(finished.learning_seconds)
         yield finished
     files = _measured(work, variant, game, trainer, run)
     if trace:
-        last = work.settings.rounds * work.settings.episodes_per_round
-        files[".embeddings"] = text_of(trace.rows(work.settings.seeds, last), KINDS[".embeddings"])
+        last = work.settings.run.rounds * work.settings.run.episodes_per_round
+        files[".embeddings"] = text_of(
+            trace.rows(work.settings.run.seeds, last), KINDS[".embeddings"]
+        )
     _store(work, game, files, clock.seconds(), clock.made_by)
     (run.folder / "checkpoint.safetensors").unlink(
         missing_ok=True
@@ -156,14 +161,14 @@ def _learn(work: Work, variant: Variant, game: Game, start: float) -> Iterator[R
 
 def run_folder(work: Work, trainer: Trainer) -> Run:
     """The run where it was cut, put back into the trainer; or a new one."""
-    from drrn.runs.record import Run
+    from drrn.runs.run import Run
 
     folder = Results(work.root).work(work.game, work.name)
-    if not (folder / "config.json").exists():
-        shutil.rmtree(folder, ignore_errors=True)  # it was cut before it began
-        return Run.begin(folder, trainer)
+    if not (folder / "checkpoint.safetensors").exists():
+        shutil.rmtree(folder, ignore_errors=True)  # interrupted in its first round
+        return Run.create(folder, trainer)
     run = Run(folder)
-    run.resume(trainer)
+    run.restore(trainer)
     return run
 
 
@@ -203,10 +208,7 @@ def _measured_beyond(work: Work, game: Game, trainer: Trainer, run: Run) -> dict
     """The same of a job beyond the paper: by `best`, too, and in other words altogether."""
     from drrn.lab.experiments import measure
 
-    common: Row = {
-        "game": work.game,
-        **{name: getattr(work.settings, name) for name in asdict(BEST)},
-    }
+    common: Row = {"game": work.game, **{name: work.settings.flat()[name] for name in asdict(BEST)}}
     rows = measure.round_rows(run.rows(), common, FOLLOWED)
     rows += measure.final_rows(trainer, game, work.final, common)
     files = {}
@@ -225,10 +227,7 @@ def _measured_swept(work: Work, game: Game, trainer: Trainer, run: Run) -> dict[
     """The same of a job of a sweep: no more than how it plays."""
     from drrn.lab.experiments import measure
 
-    common: Row = {
-        "game": work.game,
-        **{name: getattr(work.settings, name) for name in asdict(BEST)},
-    }
+    common: Row = {"game": work.game, **{name: work.settings.flat()[name] for name in asdict(BEST)}}
     rows = measure.round_rows(run.rows(), common, FOLLOWED)
     return {
         "": text_of([*rows, *measure.final_rows(trainer, game, work.final, common)], EVALUATIONS)
@@ -239,10 +238,7 @@ def _measured_added(work: Work, game: Game, trainer: Trainer, run: Run) -> dict[
     """The same of a comparison that was added: the share of quests done, too, where the game has quests."""
     from drrn.lab.experiments import measure, quests
 
-    common: Row = {
-        "game": work.game,
-        **{name: getattr(work.settings, name) for name in asdict(BEST)},
-    }
+    common: Row = {"game": work.game, **{name: work.settings.flat()[name] for name in asdict(BEST)}}
     rows = measure.round_rows(run.rows(), common)
     found = measure.final_evaluations(trainer, trainer.played, work.final)
     rows += measure.rows_of_evaluations(found, work.settings, common)
@@ -251,7 +247,7 @@ def _measured_added(work: Work, game: Game, trainer: Trainer, run: Run) -> dict[
         rows += measure.final_rows(trainer, other, work.final, common, paraphrased=True)
     files = {"": text_of(rows, EVALUATIONS)}
     if work.variant in (*PARSERS, *SUITE_JOBS):
-        told = quests.round_quests(run, work.settings.seeds) + quests.final_quests(
+        told = quests.round_quests(run, work.settings.run.seeds) + quests.final_quests(
             found, trainer, run
         )
         files[".quests"] = text_of(told, KINDS[".quests"])
@@ -285,7 +281,7 @@ def _store(
     record = {
         "wanted": work.wanted, "sources": sources_of(game), "versions": versions(), "seconds": seconds,
         **{name: ", ".join(each) for name, each in made_by.items()},
-        **({"vectors": Path(str(work.settings.vectors)).name} if work.vectors else {}),
+        **({"vectors": Path(str(work.settings.model.vectors)).name} if work.vectors else {}),
     }  # fmt: skip
     Results(work.root).store(work.game, work.name, files, record)
 

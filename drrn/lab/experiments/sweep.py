@@ -26,11 +26,10 @@ from drrn.game.contract import Game
 from drrn.lab.experiments.folder import SWEEP, Results, make_folder
 from drrn.lab.experiments.grid import Changes, Grid
 from drrn.lab.experiments.running import Work, hashes_of
-from drrn.lab.experiments.tuned import suiting
 from drrn.lab.experiments.variants import Swept, in_words
-from drrn.recipes import recipe, recipe_name
+from drrn.runs.config import recommended_settings
 from drrn.runs.limits import check_memory
-from drrn.settings import Settings, settings_for
+from drrn.settings import Settings, recipe, recipe_name, settings_for
 
 MOST = 10_000  # combinations of one sweep
 POLICIES = ("softmax", "greedy", "best")
@@ -84,7 +83,7 @@ class Sweep:
 
     @cached_property
     def suiting(self) -> dict[str, Any]:
-        return suiting(self.game)
+        return recommended_settings(self.game)
 
     @cached_property
     def hashes(self) -> dict[str, str | None]:
@@ -93,24 +92,29 @@ class Sweep:
     def settings(self, changes: Changes, seeds: Seeds) -> Settings:
         """The recipe, under what is given for all jobs, under what this one changes; as `drrn train` has them."""
         asked = {**self.given, **dict(changes)}
-        base = recipe(paper=self.paper, suiting=self.suiting, given=asked)
+        base = recipe(paper=self.paper, recommended=self.suiting, given=asked)
         return settings_for({**base, "seed": seeds.first, "replicas": seeds.count}, asked)
 
     def work(self, changes: Changes, part: str = "tuning") -> Work:
         """A job of the sweep: to choose by, or to report."""
         settings = self.settings(changes, self.report if part == "report" else self.tuning)
-        strong = settings.learner != "q-learning"
+        strong = settings.learner.name != "q-learning"
         shape = (
-            settings.model,
-            settings.layers,
-            settings.hidden,
-            settings.interaction,
-            settings.action_hidden,
+            settings.model.name,
+            settings.model.layers,
+            settings.model.hidden,
+            settings.model.interaction,
+            settings.model.action_hidden,
         )
         variant = Swept(
-            *shape, settings.shared, settings.n_steps, changes=changes, part=part, strong=strong
+            *shape,
+            settings.model.shared,
+            settings.learner.n_steps,
+            changes=changes,
+            part=part,
+            strong=strong,
         )
-        final = dict.fromkeys(POLICIES, FINAL * settings.evaluation_episodes)
+        final = dict.fromkeys(POLICIES, FINAL * settings.run.evaluation_episodes)
         where: dict[str, Any] = {
             "commit": self.commit,
             "device": self.device,
@@ -179,13 +183,13 @@ class Sweep:
         )
 
     def _digest(self, settings: Settings) -> str | None:
-        if settings.vectors is None:
+        if settings.model.vectors is None:
             return None
         from drrn.vectors import open_vectors
 
-        if settings.vectors not in self.digests:
-            self.digests[settings.vectors] = open_vectors(Path(settings.vectors)).digest
-        return self.digests[settings.vectors]
+        if settings.model.vectors not in self.digests:
+            self.digests[settings.model.vectors] = open_vectors(Path(settings.model.vectors)).digest
+        return self.digests[settings.model.vectors]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from drrn.lab.experiments.marks import mark
 from drrn.lab.experiments.rows import Row
 from drrn.models import Model, Pages
 from drrn.models.drrn import DRRN
-from drrn.runs import tensor_file
+from drrn.runs import storage
 
 EPISODES = (200, 400, 600)  # when to look, beside the end
 ROLES = ("state", "good", "poor")
@@ -44,14 +44,14 @@ class Trace:
             s, a = model.embeddings(reading)
             vectors = torch.cat([s[:, 0, None], a[:, 0]], dim=1).cpu().numpy()  # [R, 3, H]
             q = model.q(pages, store)[:, 0].cpu().numpy()  # [R, 2]
-        tensor_file.save(self._path(episodes), {"vectors": vectors, "q": q})
+        storage.save_tensors(self._path(episodes), {"vectors": vectors, "q": q})
 
     def rows(self, seeds: list[int], last: int) -> list[Row]:
         """Rows for each seed: where the three embeddings stood each time they were kept."""
         looks = [
             episodes for episodes in sorted({*EPISODES, last}) if self._path(episodes).exists()
         ]
-        kept = [tensor_file.load(self._path(episodes))[0] for episodes in looks]
+        kept = [storage.load_tensors(self._path(episodes))[0] for episodes in looks]
         found = []
         for replica, seed in enumerate(seeds):
             points = plane(np.stack([look["vectors"][replica] for look in kept]).astype(np.float64))

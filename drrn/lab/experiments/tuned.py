@@ -9,17 +9,6 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import Any
 
-from drrn.compiled.compile import can_be_compiled
-from drrn.game.contract import Game
-from drrn.game.optional import title_of, training_of
-
-# What suits the paper's two games, by title: α as the paper has it; of epochs it says "multiple", and they were chosen
-# on seeds from 1,000 on, which no reported run uses.
-PAPER_GAMES: dict[str, dict[str, Any]] = {
-    "Saving John": {"alpha": 0.2, "epochs": 3},
-    "Machine of Death": {"alpha": 1.0, "epochs": 1},
-}
-
 TUNED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     # game, job, settings
     # Per-action DQN rises slowly: on seeds 1000 to 1004 it reaches 8.5 in two epochs. DRRN gains nothing by a second
@@ -49,17 +38,6 @@ TUNED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     # A GRU takes a hundred times as long over a text as a bag does.
     ("*", "suite-gru", {"hidden": 64, "epochs": 2}),
 )
-
-
-def suiting(game: Game) -> dict[str, Any]:
-    """The settings recommended for a game, whatever the model: by the game itself, else what is known of the paper's.
-
-    The size of the rewards of a game that can only be stepped is not known beforehand: there α is relative to their
-    spread, unless the game recommends an α.
-    """
-    found = {**PAPER_GAMES.get(title_of(game), {}), **training_of(game)}
-    unknown = "alpha" not in found and not can_be_compiled(game)
-    return {"alpha_relative": True, **found} if unknown else found
 
 
 def tuned(game: str, job: str) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from drrn.lab.reports.tables import (
     score_table,
     statistics_table,
 )
+from drrn.settings import PAPER as PAPER_SETTINGS
 from drrn.settings import Settings
 
 TITLES = {
@@ -203,7 +204,14 @@ def settings_line(results: ResultSet, game: str, variants: Iterable[Variant]) ->
             f"{words} {_told({v: _value(record['wanted'], name) for v, record in records.items()})}"
         )
     unshown = UNSHOWN - set(asdict(BEST)) if all(isinstance(v, Named) for v in records) else UNSHOWN
-    for name, usual in asdict(Settings()).items():
+    # In the order of the records, which is that of the published report.
+    recorded = max((record["wanted"] for record in records.values()), key=len)
+    defaults = PAPER_SETTINGS.flat()
+    for name in (
+        *(n for n in recorded if n in defaults),
+        *(n for n in defaults if n not in recorded),
+    ):
+        usual = defaults[name]
         told = {v: _given(record, name, usual) for v, record in records.items()}
         if name not in (*SHOWN, *unshown) and set(told.values()) != {
             _given({"wanted": {}}, name, usual)
@@ -251,7 +259,9 @@ UNSHOWN = {
 
 def _value(wanted: dict[str, Any], name: str) -> str:
     if name == "learning_rate":
-        return str(Settings(model=wanted["model"], learning_rate=wanted[name]).eta)
+        return str(
+            Settings.from_flat(model=wanted["model"], learning_rate=wanted[name]).learning_rate
+        )
     return str(wanted[name])
 
 

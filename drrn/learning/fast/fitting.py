@@ -16,7 +16,7 @@ from torch.nn import functional
 from drrn.learning.learner import Generators
 from drrn.learning.optimisers import Adam
 from drrn.learning.text_noise import Noise
-from drrn.models.base import Model, texts_of
+from drrn.models.base import Model
 from drrn.models.drrn import DRRN
 from drrn.models.encoders import BagAndVectors, BagOfWords, MeanOfVectors
 from drrn.models.encoders.text_vectors import scaled
@@ -52,7 +52,7 @@ class Tower:
         self.name = name
         self.layers = model.shape.layers
         encoder = model.encoders[name]
-        texts = texts_of(model.store, encoder)
+        texts = model.store.side(encoder.side)
         self.all_texts = len(texts)
         self.replicas = len(model.seeds)
         self.matrix = encoder.weight if isinstance(encoder, MeanOfVectors) else None
@@ -65,8 +65,8 @@ class Tower:
         self.spreads: dict[str, Tensor] = {}
         self.table = model.tables.get(name)
         self.features = (
-            model.vectors.features(texts).to(model.device)
-            if self.matrix and model.vectors
+            model.shape.vectors.features(texts).to(model.device)
+            if self.matrix and model.shape.vectors
             else None
         )
         self.seen = (
@@ -121,13 +121,13 @@ class Tower:
         self.put_in = None
         if self.table is not None:
             self._alter_words(noise, generators)
-        if self.features is not None and self.model.vectors and noise.blur:
+        if self.features is not None and self.model.shape.vectors and noise.blur:
             width = self.features.shape[1]
             drawn = np.stack(
                 [by.standard_normal((self.texts, width), np.float32) for by in generators]
             )
             blur = torch.from_numpy(drawn).to(self.model.device) * (noise.blur / width**0.5)
-            length = self.model.vectors.scale
+            length = self.model.shape.vectors.scale
             known = self.features.norm(dim=1, keepdim=True) > 0
             self.seen = torch.where(known, scaled(self.features / length + blur, length), 0.0)
 

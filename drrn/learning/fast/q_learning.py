@@ -9,14 +9,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from drrn.learning.equations import squared
 from drrn.learning.fast import by_hand
 from drrn.learning.fast.text_view import MOST_TEXTS, Recall, TextView, overlaps_of
 from drrn.learning.q_learning import QLearning
 from drrn.learning.replay import Batches
-from drrn.models.base import Model, Pages, texts_of
+from drrn.models.base import Model, Pages
 from drrn.models.encoders import BagOfWords
-from drrn.models.encoders.base import Leaves, Look
+from drrn.models.encoders.base import Leaves, TextBatch
 from drrn.settings import Settings
 from drrn.text import Ids, Store
 
@@ -38,9 +37,9 @@ class FastQLearning(QLearning):
         ):  # of wide menus every text would be moved at every update
             return super().steps(batches)
         try:
-            if self.optimiser.plain and self.target is None and len(batches.taken) > FEW:
+            if self.optimiser.plain and len(batches.taken) > FEW:
                 self._open_views(self.pages_to_learn(batches), batches.next_pages)
-            if self.loss is squared and by_hand.can_learn(self.model, self.views):
+            if by_hand.can_learn(self.model, self.views):
                 errors = by_hand.learn(self.model, self.views, batches, rate)
                 self.count(batches.active.sum(axis=0))
                 return errors
@@ -49,16 +48,16 @@ class FastQLearning(QLearning):
             while self.views:
                 self.views.popitem()[1].settle(rate)
 
-    def look_up(self, name: str, ids: Ids, store: Store) -> Sequence[Look]:
+    def gather(self, name: str, ids: Ids, store: Store) -> Sequence[TextBatch]:
         """In the view of an encoder's table, where one is open."""
         view = self.views.get(name)
-        return view.recalls(ids) if view else super().look_up(name, ids, store)
+        return view.recalls(ids) if view else super().gather(name, ids, store)
 
     def move(
         self, gradients: Sequence[Tensor], leaves: Leaves, back: Sequence[Tensor], active: Tensor
     ) -> None:
         taken = []
-        for (look, _), came in zip(leaves.kept, back, strict=True):
+        for (look, _), came in zip(leaves.entries, back, strict=True):
             if isinstance(look, Recall):
                 look.view.move(look.texts, look.rows, came, self.optimiser.learning_rate)
             else:
@@ -71,7 +70,7 @@ class FastQLearning(QLearning):
         for name in reads[0] | reads[1]:
             encoder = self.model.encoders[name]
             asked = [ids[name] for ids in reads if name in ids]
-            texts = texts_of(self.model.store, encoder)
+            texts = self.model.store.side(encoder.side)
             if type(encoder) is BagOfWords and len(texts) <= MOST_TEXTS:
                 table = self.model.tables[name]
                 table.make_room()
@@ -81,7 +80,7 @@ class FastQLearning(QLearning):
 
     def _overlaps_of(self, encoder: BagOfWords) -> Tensor:
         """Kept from call to call: the texts' overlaps change only when new texts are met."""
-        texts = texts_of(self.model.store, encoder)
+        texts = self.model.store.side(encoder.side)
         made_for, found = self._overlaps.get(encoder.side, (None, torch.empty(0)))
         if made_for != (texts.generation, len(texts)):
             found = overlaps_of(texts.bags(encoder.norm), len(texts.vocabulary), self.model.device)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 
-from drrn.learning.equations import squared
 from drrn.learning.fast.fitting import Fitting, can_fit
 from drrn.learning.learner import Generators
 from drrn.learning.optimisers import Adam
@@ -19,10 +18,7 @@ class FastReturnLearning(ReturnLearning):
     Noise in texts is drawn otherwise than there, for all texts at once."""
 
     def fit(self, fits: Fits, generators: Generators) -> None:
-        plain = (
-            self.loss is squared and type(self.optimiser) is Adam and self.optimiser.clip is None
-        )
-        if not (plain and fits.weights.all() and can_fit(self.student)):
+        if not (type(self.optimiser) is Adam and fits.weights.all() and can_fit(self.student)):
             return super().fit(fits, generators)
         assert isinstance(self.student, DRRN) and isinstance(self.optimiser, Adam)
         states = fits.pages.states

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from drrn.models.encoders.base import Leaves, Weights
-from drrn.models.encoders.word_table import WordTable, bag_sums
+from drrn.models.word_table import WordTable, bag_sums
 from drrn.text import Bags, Ids
 
 MOST_TEXTS = 2048  # of a side: their overlaps take 16 MB
@@ -30,14 +30,14 @@ class Recall:
         Tensor | None
     )  # [R · N], among the view's; None: every text is given, as there are fewer than asked for
     rows: Tensor | None  # [R · N], the same among those of all replicas end to end
-    places: (
+    index: (
         Tensor | None
     )  # [R, N], each asked text among those given; None: they are given as asked for
 
     def encode(self, model: Weights, leaves: Leaves | None) -> Tensor:
         vectors = self.view.encode(self.rows)
         if leaves is not None:
-            leaves.keep(self, vectors)
+            leaves.add(self, vectors)
         return vectors
 
     def gradient(self, model: Weights, back: Tensor) -> tuple[WordTable, Tensor, Tensor]:

@@ -1,13 +1,16 @@
-"""From texts to vectors; a new encoder is a class, a line here, and its name in `settings.ENCODERS`."""
+"""Encoders turn texts into vectors. A built-in one is a class, a line here, and its name in the settings."""
 
 from drrn.models.encoders.attention import AttentionEncoder
 from drrn.models.encoders.bag import BagOfWords
-from drrn.models.encoders.base import Encoder
-from drrn.models.encoders.gru import GRUEncoder
-from drrn.models.encoders.lstm import LSTMEncoder
-from drrn.models.encoders.sentence import SentenceEncoder
-from drrn.models.encoders.trained_vectors import BagAndTrainedVectors, TrainedVectors
-from drrn.models.encoders.vectors import BagAndVectors, MeanOfVectors
+from drrn.models.encoders.base import Encoder, Leaves
+from drrn.models.encoders.recurrent import GRUEncoder, LSTMEncoder
+from drrn.models.encoders.vectors import (
+    BagAndTrainedVectors,
+    BagAndVectors,
+    MeanOfVectors,
+    SentenceEncoder,
+    TrainedVectors,
+)
 
 ENCODERS: dict[str, type[Encoder]] = {
     "bag": BagOfWords,
@@ -18,10 +21,18 @@ ENCODERS: dict[str, type[Encoder]] = {
     "bag+vectors": BagAndVectors,
     "sentence": SentenceEncoder,
 }
-# What stands for the encoders of word vectors where these are trained on.
+# replacements where given word vectors are trained
 TRAINED: dict[type[Encoder], type[Encoder]] = {
     MeanOfVectors: TrainedVectors,
     BagAndVectors: BagAndTrainedVectors,
 }
 
-__all__ = ["ENCODERS", "TRAINED", "BagAndVectors", "BagOfWords", "Encoder", "MeanOfVectors"]
+__all__ = [
+    "ENCODERS",
+    "TRAINED",
+    "BagAndVectors",
+    "BagOfWords",
+    "Encoder",
+    "Leaves",
+    "MeanOfVectors",
+]

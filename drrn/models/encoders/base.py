@@ -1,116 +1,229 @@
-"""What an encoder is: it reads texts, and gives vectors with the replica axis, each distinct text of a batch once."""
+"""The base class of encoders, which turn texts into vectors, and what they share: weights and gathered batches.
+
+Shapes: R replicas, N requested texts, U distinct texts, L words of the longest text, E numbers of a word's vector, H of
+a text's vector. Each distinct text of a replica is encoded once in a batch.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
-from drrn.models.encoders.text_vectors import TextVectors
-from drrn.models.encoders.word_table import WordTable
-from drrn.models.initial import SCALE
+from drrn.models.encoders.text_vectors import SentenceTexts, TextVectors
+from drrn.models.word_table import SCALE, WordTable, distinct, small_random
 from drrn.text import Ids, Lexicon, Store
 
-if TYPE_CHECKING:
-    from drrn.models.encoders.sentence import SentenceTexts
+Gradient = tuple[WordTable, Tensor, Tensor]  # a table, rows of its flat form, and their gradients
 
 
-class Weights(Protocol):
-    """What a model keeps for its encoders: word tables and weights, by name."""
+@dataclass(frozen=True, kw_only=True)
+class EncoderOptions:
+    """Settings of encoders."""
 
-    tables: dict[str, WordTable]
-    weights: dict[str, Tensor]
-    device: torch.device
-    store: Store
+    bag_norm: float | None = None  # Euclidean length of bags of words; None: plain counts
+    embedding: int | None = None  # E, where words are read in order; None: as wide as texts
+    lstm_gain: float = 1.0  # factor on the mean of an LSTM's states
+    vectors: TextVectors | None = None  # given word vectors
+    sentences: SentenceTexts | None = None  # given vectors of whole texts
+
+
+class Weights:
+    """Word tables and weights of all replicas, by name. They have a leading replica axis: replica r starts from
+    `seeds[r]` and is independent of the others. `Model` is a subclass, so an encoder uses it through its model."""
+
+    def __init__(
+        self, shape: EncoderOptions, store: Store, seeds: list[int], device: torch.device
+    ) -> None:
+        self.shape = shape
+        self.store = store
+        self.seeds = seeds
+        self.device = device
+        self.tables: dict[str, WordTable] = {}
+        self.weights: dict[str, Tensor] = {}
+
+    def add_table(self, name: str, side: str, width: int) -> WordTable:
+        """Add a word table [R, V, width] over the vocabulary of "states" or "actions"."""
+        vocabulary = self.store.side(side).vocabulary
+        table = self.tables[name] = WordTable(name, vocabulary, width, self.seeds, self.device)
+        return table
+
+    def add_weight(self, name: str, rows: int, width: int, scale: float = SCALE) -> None:
+        """Add a matrix of small random numbers, [R, rows, width]."""
+        names = [f"{name} {row}" for row in range(rows)]
+        stack = np.stack([small_random(names, width, seed, scale) for seed in self.seeds])
+        self.weights[name] = torch.from_numpy(stack).to(self.device)
+
+    def add_bias(self, name: str, width: int) -> None:
+        """Add zeros, [R, 1, width]."""
+        self.weights[name] = torch.zeros(len(self.seeds), 1, width, device=self.device)
+
+
+class TextBatch(Protocol):
+    """The texts of one batch, gathered for an encoder."""
 
     @property
-    def vectors(self) -> TextVectors | None:
-        """Vectors of texts from a file of word vectors, where one was given."""
-
-    @property
-    def sentences(self) -> SentenceTexts | None:
-        """Vectors of whole texts, where something was named that makes them."""
-
-    @property
-    def embedding(self) -> int | None:
-        """The width of word vectors in encoders that read in order; None: as the encoder's own."""
-
-    @property
-    def lstm_gain(self) -> float:
-        """What the mean of an LSTM's states is multiplied by."""
-
-    def add_table(self, name: str, side: str, width: int) -> None: ...
-    def add_weight(self, name: str, rows: int, width: int, scale: float = SCALE) -> None: ...
-    def add_bias(self, name: str, width: int) -> None: ...
-
-
-class Look(Protocol):
-    """What one batch needs of an encoder, looked up beforehand."""
-
-    @property
-    def places(self) -> Tensor | None:
-        """The row of each asked text among the R · U encoded ones, [R, N]; None: they stand as they were asked for."""
+    def index(self) -> Tensor | None:
+        """Index of each requested text among the R · U encoded ones, [R, N]; None: they are encoded as requested."""
 
     def encode(self, model: Weights, leaves: Leaves | None) -> Tensor:
-        """The vectors of the batch's distinct texts, [R, U, H]; with `leaves`, they take part in differentiation."""
+        """Return the vectors of the distinct texts, [R, U, H]; with `leaves`, ready for differentiation."""
 
 
-class TableLook(Protocol):
-    """Something taken out of a word table, which automatic differentiation does not see."""
+class TableBatch(Protocol):
+    """A batch that reads a word table, outside automatic differentiation."""
 
-    def gradient(self, model: Weights, back: Tensor) -> tuple[WordTable, Tensor, Tensor]:
-        """What came back to the taken vectors, carried to the table: its rows (of all replicas end to end), values."""
+    def gradient(self, model: Weights, back: Tensor) -> Gradient:
+        """Return the gradient of the table, from that of the tensor that the batch added to the leaves."""
 
 
 @dataclass
 class Leaves:
-    """What one forward pass took out of word tables, so that what comes back to it can be carried on to the words."""
+    """Tensors that one forward pass read from word tables, with the batches that carry their gradients to the words."""
 
-    kept: list[tuple[TableLook, Tensor]] = field(default_factory=list)
+    entries: list[tuple[TableBatch, Tensor]] = field(default_factory=list)
 
-    def keep(self, look: TableLook, vectors: Tensor) -> None:
-        self.kept.append((look, vectors.requires_grad_()))
+    def add(self, batch: TableBatch, vectors: Tensor) -> None:
+        self.entries.append((batch, vectors.requires_grad_()))
 
     @property
     def vectors(self) -> list[Tensor]:
-        return [vectors for _, vectors in self.kept]
+        return [vectors for _, vectors in self.entries]
 
 
 class Encoder:
-    """From texts to vectors. All it learns is kept by the model, in word tables and weights under the encoder's name.
+    """Turns texts into vectors. To add an encoder, write `encode`; add its weights in `__init__`. The model saves,
+    restores and trains them.
 
-    A subclass says what it needs in `build` and prepares batches in `look_up`. `norm` is what the setting `bag_norm`
-    asks for; an encoder that makes no bags leaves it alone.
+    Example:
+        class GatedMean(Encoder):
+            def __init__(self, model, name, side, width):
+                super().__init__(model, name, side, width)  # adds a vector of `width` for each word
+                model.add_weight(f"{name} gate", width, 1)
+
+            def encode(self, model, words, mask):
+                gate = torch.sigmoid(words @ model.weights[f"{self.name} gate"].unsqueeze(1))
+                return (gate * words).sum(2) / mask.sum(2, keepdim=True).clamp(min=1)
+
+    In `mine.py`, it is trained by `drrn train long-watch --encoder mine:GatedMean`.
     """
 
-    reads_unknown = False  # whether it makes something of words that are not in the vocabulary
-    reads_at_once = (
-        False  # whether it is faster to read a batch's pages and the pages after them together
-    )
-    reads_pairs = False  # whether it reads a text beside another one: see `attention`
-    linear = True  # whether its vectors are a learned matrix's product, so that they can be Q-values themselves
+    linear = True  # its vectors are a learned matrix's product, so they may serve as Q-values
+    reads_unknown = False  # it also reads words that are not in the vocabulary
+    reads_at_once = False  # it is faster to read pages and next pages in one pass
+    reads_pairs = False  # a text's vector depends on another text: see `attention`
 
-    def __init__(self, name: str, side: str, width: int, norm: float | None = None) -> None:
-        """`side` is whose texts are read: "states" or "actions"."""
+    def __init__(
+        self, model: Weights, name: str, side: str, width: int, word_width: int | None = None
+    ) -> None:
+        """Add the weights of the encoder to the model.
+
+        Args:
+            model: holds all weights; it is passed to `encode`, since a copy of the model may encode as well.
+            name: prefix of the names of its weights.
+            side: "states" or "actions": whose texts it reads.
+            width: numbers in a text's vector.
+            word_width: numbers in a word's vector; None: `width`; 0: the encoder has no word table.
+        """
         self.name = name
         self.side = side
         self.width = width
-        self.norm = norm
+        self.norm = model.shape.bag_norm
+        if word_width != 0:
+            model.add_table(name, side, word_width or width)
 
-    def build(self, model: Weights) -> None:
-        """Make tables and weights: `model.add_table`, `model.add_weight`, `model.add_bias`."""
+    def encode(self, model: Weights, words: Tensor, mask: Tensor) -> Tensor:
+        """Return the vectors of texts [R, U, H].
+
+        Args:
+            model: has the weights.
+            words: word vectors in the order of the texts, padded with zeros, [R, U, L, E].
+            mask: true where there is a word, [R, U, L].
+        """
         raise NotImplementedError
 
     @property
     def summary_width(self) -> int:
-        """Of what stands for one of its texts, where another text is read beside it."""
+        """Width of what represents a text of this encoder to an encoder that reads pairs."""
         return self.width
 
     def pair_with(self, model: Weights, other: int) -> None:
-        """Make the weights that reading beside texts of another encoder takes, whose summaries are `other` wide."""
+        """Add the weights for reading texts together with those of an encoder whose summaries are `other` wide."""
 
-    def look_up(self, model: Weights, texts: Lexicon, ids: Ids) -> list[Look]:
-        """Looks for several batches at once: ids [K, R, N], -1 where there is no text."""
-        raise NotImplementedError
+    def gather(self, model: Weights, texts: Lexicon, ids: Ids) -> list[TextBatch]:
+        """Gather several batches of texts: ids [K, R, N], -1 where there is no text."""
+        table = model.tables[self.name]
+        table.make_room()
+        return [self._gather(table, texts, some) for some in ids]
+
+    def _gather(self, table: WordTable, texts: Lexicon, ids: Ids) -> WordBatch:
+        unique, index = distinct_texts(ids[None], table.device)
+        replicas, across = unique.shape
+        words, counts = table.known_words(texts, unique)
+        lengths = counts.ravel()
+        longest = max(int(lengths.max(initial=0)), 1)
+        room = table.weight.shape[1]
+        flat = words + np.repeat(np.repeat(np.arange(replicas) * room, across), lengths)
+        rows, number = np.unique(flat, return_inverse=True)
+        layout = np.full((replicas * across, longest), len(rows))
+        layout[np.arange(longest) < lengths[:, None]] = number
+        at = torch.from_numpy(layout.reshape(replicas, across, longest)).to(table.device)
+        return WordBatch(
+            self, table.name, room, torch.from_numpy(rows).to(table.device), index[0], at
+        )
+
+    def compose(self, model: Weights, vectors: Tensor, layout: Any) -> Tensor:
+        """Return the vectors of a batch's texts from those of its distinct words [W, E], in the layout of `gather`."""
+        return self.encode(model, *in_sequence(vectors, layout))
+
+
+@dataclass(frozen=True)
+class WordBatch:
+    """Texts as arrangements of their distinct words: a text's vector is computed from the vectors of the words."""
+
+    encoder: Encoder
+    table: str
+    room: int  # rows of one replica in the flat table
+    rows: Tensor  # [W], each distinct word once, as a row of the flat table
+    index: Tensor  # [R, N]
+    layout: Any  # which words a text has, and in which order, in the form that the encoder's `compose` expects
+
+    def word_vectors(self, model: Weights, leaves: Leaves | None) -> Tensor:
+        vectors = model.tables[self.table].rows(self.room).index_select(0, self.rows)  # [W, E]
+        if leaves is not None:
+            leaves.add(self, vectors)
+        return vectors
+
+    def encode(self, model: Weights, leaves: Leaves | None) -> Tensor:
+        return self.encoder.compose(model, self.word_vectors(model, leaves), self.layout)
+
+    def gradient(self, model: Weights, back: Tensor) -> Gradient:
+        return model.tables[self.table], self.rows, back
+
+
+def in_sequence(vectors: Tensor, layout: Tensor) -> tuple[Tensor, Tensor]:
+    """Return word vectors in the order of texts [R, U, L, E], 0 after a text's end, and the mask of words [R, U, L].
+
+    Args:
+        vectors: of distinct words, [W, E].
+        layout: index of each word among them, W after a text's end, [R, U, L].
+    """
+    padded = functional.pad(vectors, (0, 0, 0, 1))
+    return functional.embedding(layout, padded), layout < len(vectors)
+
+
+def distinct_texts(ids: Ids, device: torch.device) -> tuple[Ids, Tensor]:
+    """Plan which texts to encode for batches of ids [K, R, N], so that each replica encodes a text once a batch.
+
+    Returns:
+        the distinct ids of each replica, padded with -1, [K · R, U];
+        the index of each requested id among the R · U of its batch, [K, R, N].
+    """
+    batches, replicas, count = ids.shape
+    unique, rank = distinct(ids.reshape(batches * replicas, count))
+    index = rank.reshape(ids.shape) + (np.arange(replicas) * unique.shape[1])[:, None]
+    return unique, torch.from_numpy(index).to(device)

@@ -1,163 +1,589 @@
-"""What the recurrent encoders share: a batch's distinct texts, the longest first, read word by word.
+"""Recurrent encoders: a GRU or an LSTM reads the distinct texts of a batch word by word, for all replicas at once.
 
-The product of a word's vector and the input matrix is made once for each distinct word of a batch. At each step only
-the texts that still have a word take part: they are the first ones. Where replicas differ in how many, the fewer are
-filled up with a word that leaves the state as it is, so a text's vector never depends on what else is in the batch.
+Texts are sorted by length, the longest first, so that a step computes only those that still have a word. The product of
+a word's vector and the input matrix is computed once for each distinct word of a batch. Where replicas differ in the
+number of texts at a step, the shorter ones get an idle word that leaves the state unchanged, so a text's vector never
+depends on the rest of the batch. The backward passes are written by hand and visit only texts that have a gradient.
+Memory is reused from update to update, since new pages of memory cost as much time as the arithmetic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from drrn.models.encoders.base import Encoder, Leaves, Look, Weights
-from drrn.models.encoders.word_table import WordTable, distinct
+from drrn.models.encoders.base import Encoder, Weights, WordBatch, distinct_texts
+from drrn.models.word_table import WordTable
 from drrn.text import Ids, Lexicon, ranges
 
-WORD_SCALE = 1.0  # first word vectors are uniform in ±1: what is multiplied by two small matrices would else be lost
-MOST_NEEDED = 0.9  # share of the texts beyond which the way back goes through all of them
-# what a gate is given to be 0 and 1 to the last bit
+# Initial word vectors are uniform in ±1: two small matrices would make smaller ones vanish.
+WORD_SCALE = 1.0
+MOST_NEEDED = 0.9  # share of texts with a gradient beyond which the backward pass visits all
+# inputs for which a gate is 0 or 1 to the last bit
 SHUT = -1e4
 OPEN = 1e4
+# words that a backward pass handles together
+GRU_PIECE = 512
+LSTM_PIECE = 1024
+MOST_SPARE = 2  # released blocks of memory that are reused: one for states, one for actions
+
+sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
+tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
 
 @dataclass(frozen=True)
 class WordSteps:
-    """The words of texts in the order of reading: first words of all, second words of those that have one, …"""
+    """The words of texts in reading order: the first words of all texts, the second words of those that have one, …"""
 
-    words: Ids  # [R, T], rows among the R · (W + 1) projected words of all replicas end to end
+    words: Ids  # [R, T], rows among the R · (W + 1) projected words of all replicas
     starts: list[int]  # [L + 1], where the words of each step begin
     lengths: Ids  # [R, U], of each text, the longest first
 
-    def __iter__(self) -> Iterator[tuple[slice, int]]:
-        """Of each step: where its words stand, and how many texts have one."""
-        for begin, end in zip(self.starts[:-1], self.starts[1:], strict=True):
-            yield slice(begin, end), end - begin
-
     @cached_property
     def counts(self) -> list[int]:
-        """Of each step, how many texts have a word."""
+        """Number of texts at each step."""
         return [end - begin for begin, end in zip(self.starts[:-1], self.starts[1:], strict=True)]
 
-    @property
-    def count(self) -> int:
-        """How many words are read in all, T."""
-        return self.starts[-1]
-
     def rows(self, device: torch.device) -> list[Tensor]:
-        """Of each step, the rows of its words, those of all replicas one after the other."""
+        """Return the rows of the words of each step, [R · count]."""
         at = torch.from_numpy(self.words).to(device)
         return [some.reshape(-1) for some in torch.split_with_sizes(at, self.counts, dim=1)]
 
-    def needed(self, back: Tensor) -> Ids | None:
-        """Which texts a gradient came back to, [R, U, H], in order; None: nearly all, or it would take too long to ask.
-        Texts that were read for the targets alone get none."""
-        if back.device.type != "cpu":
-            return None
-        found = torch.nonzero(back.any(dim=2).any(dim=0)).view(-1).numpy()
-        return found if len(found) < MOST_NEEDED * back.shape[1] else None
-
-    def count_of(self, number: int) -> int:
-        """How many texts have a word in a step; none after the last."""
-        return self.starts[number + 1] - self.starts[number] if number + 1 < len(self.starts) else 0
-
 
 class RecurrentEncoder(Encoder):
-    """Reads texts word by word, and keeps a state. A subclass says what a step is (`read`), and its gates."""
+    """Reads texts word by word. A subclass defines the step (`read`) and its number of gates."""
 
     linear = False
     reads_at_once = True
-    gates = 1  # vectors as wide as the state that a word gives to a step
-    groups: int | None = (
-        None  # at most so many sizes do the steps of a pass have, which saves work; None: any
-    )
+    gates = 1
+    groups: int | None = None  # round the number of texts of a step up to one of `groups` sizes
 
-    def build(self, model: Weights) -> None:
-        wide = model.embedding or self.width
-        scale = self.width**-0.5
-        model.add_table(self.name, self.side, wide)
-        model.tables[self.name].scale = WORD_SCALE
-        model.add_weight(f"{self.name} in", wide, self.gates * self.width, scale)
-        model.add_weight(f"{self.name} in b", 1, self.gates * self.width, scale)
-        model.add_weight(f"{self.name} on", self.width, self.gates * self.width, scale)
+    def __init__(self, model: Weights, name: str, side: str, width: int) -> None:
+        word_width = model.shape.embedding or width
+        super().__init__(model, name, side, width, word_width)
+        model.tables[name].scale = WORD_SCALE
+        scale = width**-0.5
+        model.add_weight(f"{name} in", word_width, self.gates * width, scale)
+        model.add_weight(f"{name} in b", 1, self.gates * width, scale)
+        model.add_weight(f"{name} on", width, self.gates * width, scale)
 
     def read(self, model: Weights, vectors: Tensor, steps: WordSteps) -> Tensor:
-        """From the vectors of distinct words [R, W, E] to those of texts [R, U, H]."""
+        """Return the vectors of texts [R, U, H] from those of distinct words [R, W, E]."""
         raise NotImplementedError
 
-    def look_up(self, model: Weights, texts: Lexicon, ids: Ids) -> list[Look]:
-        table = model.tables[self.name]
-        table.make_room()
-        return [recurrent_look(self, table, texts, some) for some in ids]
+    def compose(self, model: Weights, vectors: Tensor, layout: WordSteps) -> Tensor:
+        return self.read(model, vectors.view(len(model.seeds), -1, vectors.shape[1]), layout)
+
+    def _gather(self, table: WordTable, texts: Lexicon, ids: Ids) -> WordBatch:
+        unique, index = distinct_texts(ids[None], torch.device("cpu"))
+        replicas, across = unique.shape
+        words, lengths = table.known_words(texts, unique)
+        first = (np.cumsum(lengths) - lengths.ravel()).reshape(lengths.shape)
+        order = np.argsort(-lengths, axis=1, kind="stable")
+        lengths = np.take_along_axis(lengths, order, axis=1)
+        rank = np.argsort(order, axis=1) + (np.arange(replicas) * across)[:, None]
+        index = torch.from_numpy(rank).view(-1)[index[0]].to(table.device)
+        first = np.take_along_axis(first, order, axis=1)
+        words = words[ranges(first.ravel(), lengths.ravel())]
+        group = 1 if self.groups is None else -(-across // self.groups)
+        room = table.weight.shape[1]
+        rows, steps = _plan_steps(words, lengths, room, group)
+        at = torch.from_numpy(rows).to(table.device)
+        return WordBatch(self, table.name, room, at, index, steps)
 
 
-@dataclass(frozen=True)
-class RecurrentLook:
-    """The texts of one batch: each replica's distinct words, and the order in which they are read."""
+def _plan_steps(words: Ids, lengths: Ids, room: int, group: int) -> tuple[Ids, WordSteps]:
+    """Return the distinct words [R · W], as rows of the flat table, and the steps that read them.
 
-    encoder: RecurrentEncoder
-    rows: Tensor  # [R · W], rows of the flat table; a replica with fewer words has some of them twice, unread
-    steps: WordSteps
-    places: Tensor  # [R, N], each asked text among the R · U distinct ones
-    room: int
-
-    def encode(self, model: Weights, leaves: Leaves | None) -> Tensor:
-        table = model.tables[self.encoder.name]
-        taken = (
-            table.rows(self.room).index_select(0, self.rows).view(len(table.seeds), -1, table.width)
-        )
-        if leaves is not None:
-            leaves.keep(self, taken)
-        return self.encoder.read(model, taken, self.steps)
-
-    def gradient(self, model: Weights, back: Tensor) -> tuple[WordTable, Tensor, Tensor]:
-        return model.tables[self.encoder.name], self.rows, back.reshape(len(self.rows), -1)
-
-
-def recurrent_look(
-    encoder: RecurrentEncoder, table: WordTable, texts: Lexicon, ids: Ids
-) -> RecurrentLook:
-    """What ids [R, N] need."""
-    unique, asked = distinct(ids)
-    replicas, across = unique.shape
-    room = table.weight.shape[1]
-    device = table.device
-    spelled, lengths = table.words_met(texts, unique)
-    first = (np.cumsum(lengths) - lengths.ravel()).reshape(lengths.shape)
-    order = np.argsort(-lengths, axis=1, kind="stable")
-    lengths = np.take_along_axis(lengths, order, axis=1)
-    place = np.argsort(order, axis=1)  # where each distinct text went
-    asked = np.take_along_axis(place, asked, axis=1) + (np.arange(replicas) * across)[:, None]
-    group = 1 if encoder.groups is None else -(-across // encoder.groups)
-    spelled = spelled[ranges(np.take_along_axis(first, order, axis=1).ravel(), lengths.ravel())]
-    rows, words, starts = _in_order(spelled, lengths, room, group)
-    steps = WordSteps(words, starts, lengths)
-    return RecurrentLook(
-        encoder, torch.from_numpy(rows).to(device), steps, torch.from_numpy(asked).to(device), room
-    )
-
-
-def _in_order(spelled: Ids, lengths: Ids, room: int, group: int) -> tuple[Ids, Ids, list[int]]:
-    """The rows, words and starts of texts whose words stand end to end, of lengths [R, U], the longest first. A step is
-    for a multiple of `group` texts: those that have ended are given the word that changes nothing."""
+    Args:
+        words: of all texts end to end.
+        lengths: of texts, the longest first, [R, U].
+        room: rows of one replica in the flat table; a replica with fewer words than W repeats its first row.
+        group: a step reads a multiple of so many texts; those that have ended read the idle word W.
+    """
     replicas, across = lengths.shape
     owner = np.repeat(np.arange(replicas), lengths.sum(axis=1))
-    flat, number = np.unique(spelled + owner * room, return_inverse=True)
+    flat, number = np.unique(words + owner * room, return_inverse=True)
     first = np.searchsorted(flat, np.arange(replicas + 1) * room)  # of each replica's words
     most = int(np.diff(first).max())
     rows = np.repeat(np.arange(replicas) * room, most).reshape(replicas, most)
     rows[np.arange(most) < np.diff(first)[:, None]] = flat
-    grid = np.full(
-        (replicas, across, int(lengths.max(initial=0))), most
-    )  # W is the word that changes nothing
+    grid = np.full((replicas, across, int(lengths.max(initial=0))), most)
     grid[np.arange(grid.shape[2]) < lengths[:, :, None]] = number - first[owner]
     grid += (np.arange(replicas) * (most + 1))[:, None, None]
     alive = (np.arange(grid.shape[2])[:, None] < lengths[:, None, :]).sum(axis=2).max(axis=0)  # [L]
     alive = np.minimum(-(-alive // group) * group, across)
     read = grid.swapaxes(1, 2)[:, np.arange(across) < alive[:, None]]  # [R, T]
-    return rows.ravel(), read, [0, *np.cumsum(alive).tolist()]
+    return rows.ravel(), WordSteps(read, [0, *np.cumsum(alive).tolist()], lengths)
+
+
+# --- memory of a pass, and its words on the way back
+
+
+_spare: list[Tensor] = []
+
+
+class PassMemory:
+    """Arrays that the steps of a pass write: states, which start from zero, and other values, such as gates.
+
+    With `keep`, every step has separate rows, for the backward pass, which calls `release` in the end; without, two
+    blocks alternate. With `flat`, arrays of a single replica have no replica axis: PyTorch multiplies two matrices
+    faster than two stacks of one.
+    """
+
+    def __init__(
+        self,
+        steps: WordSteps,
+        like: Tensor,
+        states: int,
+        widths: Sequence[int],
+        *,
+        keep: bool,
+        flat: bool,
+    ) -> None:
+        """Make `states` arrays [rows, H], and others of the widths, in multiples of H; H is `like.shape[1]`."""
+        self.replicas, width = like.shape[:2]
+        self.flat = flat and self.replicas == 1
+        self.keep = keep
+        self.counts = [self.replicas * count for count in steps.counts]
+        self.before = self.replicas * steps.lengths.shape[1]  # rows before the first step, zero
+        total = sum(self.counts) if keep else 2 * self.before
+        sizes = [(self.before + total) * width] * states
+        sizes += [total * wide * width for wide in widths]
+        memory = _take_memory(sum(sizes), like) if keep else like.new_empty(sum(sizes))
+        self.memory: Tensor | None = memory
+        parts = torch.split_with_sizes(memory[: sum(sizes)], sizes)
+        self.states = [part.view(-1, width) for part in parts[:states]]
+        values = zip(parts[states:], widths, strict=True)
+        self.values = [part.view(-1, wide * width) for part, wide in values]
+        for state in self.states:
+            state[: self.before].zero_()
+
+    def initial(self, state: int = 0) -> Tensor:
+        """Return the state before the first step, [R, U, H]."""
+        return self.shape(self.states[state][: self.before])
+
+    def state_steps(self, state: int = 0) -> list[Tensor]:
+        """Return the rows of a state that each step writes, [R, count, H]."""
+        return list(map(self.shape, self.split(self.states[state][self.before :])))
+
+    def value_steps(self, value: int = 0, columns: slice = slice(None)) -> list[Tensor]:
+        """Return the rows of a value that each step writes, or some columns of them, [R, count, …]."""
+        return list(map(self.shape, self.split(self.values[value][:, columns])))
+
+    def split(self, rows: Tensor) -> list[Tensor]:
+        """Split rows by steps, [R · count, …]."""
+        if self.keep:
+            return list(torch.split_with_sizes(rows, self.counts))
+        halves = rows.chunk(2)
+        blocks = {
+            (turn, count): halves[turn][:count] for turn in (0, 1) for count in set(self.counts)
+        }
+        return [blocks[number % 2, count] for number, count in enumerate(self.counts)]
+
+    def shape(self, rows: Tensor) -> Tensor:
+        return rows if self.flat else rows.view(self.replicas, -1, rows.shape[1])
+
+    def select(self, piece: Piece) -> tuple[list[Tensor], list[Tensor]]:
+        """Return copies of the states before the words of a piece, and of their values, [R, N, …]."""
+        if self.memory is None:
+            raise RuntimeError("backward() ran already; a pass can be differentiated only once")
+        states = [self.shape(state.index_select(0, piece.before)) for state in self.states]
+        return states, [self.shape(value.index_select(0, piece.at)) for value in self.values]
+
+    def release(self) -> None:
+        """Leave the memory to later passes."""
+        if self.memory is not None and len(_spare) < MOST_SPARE:
+            _spare.append(self.memory)
+        self.memory = None
+        self.states = []
+        self.values = []
+
+
+def _take_memory(size: int, like: Tensor) -> Tensor:
+    for number, memory in enumerate(_spare):
+        if memory.numel() >= size and (memory.device, memory.dtype) == (like.device, like.dtype):
+            return _spare.pop(number)
+    if len(_spare) == MOST_SPARE:
+        _spare.pop(0)
+    return like.new_empty(size)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Consecutive steps, and those of their words whose texts have a gradient: N for each replica."""
+
+    counts: list[int]  # words of each step, in the order of the words below
+    before: Tensor  # [R · N], row of the state before each word
+    at: Tensor  # [R · N], row of its other values
+    words: Tensor  # [R · N], row of the projected word
+
+
+class BackwardPlan:
+    """The texts that a gradient [R, U, H] reaches, and their words in pieces, the last steps first. Texts that were
+    read for targets alone have no gradient."""
+
+    def __init__(self, steps: WordSteps, back: Tensor) -> None:
+        self.steps = steps
+        self.device = back.device
+        self.replicas = len(back)
+        texts = np.arange(back.shape[1])
+        if back.device.type == "cpu":  # on a GPU, waiting for the answer would take longer
+            needed = torch.nonzero(back.any(dim=2).any(dim=0)).view(-1).numpy()
+            texts = needed if len(needed) < MOST_NEEDED * len(texts) else texts
+        self.texts = texts
+        self.counts: list[int] = np.searchsorted(texts, steps.counts).tolist()
+
+    def select(self, back: Tensor) -> Tensor:
+        """Return a copy of the gradient of those texts."""
+        return back.index_select(1, self._tensor(self.texts))
+
+    def pieces(self, most: int, *, latest_first: bool = False) -> Iterator[Piece]:
+        """Yield pieces of up to `most` words, or of one step; their words from the first step to the last, or by
+        `latest_first` the other way round."""
+        arrays = self._rows(latest_first)  # [R, T] each
+        total = sum(self.counts)
+        done = 0
+        end = len(self.counts)
+        while end:
+            begin = end - 1
+            size = self.counts[begin]
+            while begin and size + self.counts[begin - 1] <= most:
+                begin -= 1
+                size += self.counts[begin]
+            counts = self.counts[begin:end]
+            start = total - done - size
+            if latest_first:
+                counts.reverse()
+                start = done
+            if size:
+                span = slice(start, start + size)
+                yield Piece(counts, *(array[:, span].reshape(-1) for array in arrays))
+            done += size
+            end = begin
+
+    def _rows(self, latest_first: bool) -> list[Tensor]:
+        """The rows of `Piece`, of all words, [R, T] each."""
+        order = range(len(self.counts))
+        if latest_first:
+            order = order[::-1]
+        each = [self.counts[number] for number in order]
+        step = np.repeat(np.array(order, np.int64), each)
+        text = np.concatenate([self.texts[:0], *(self.texts[:count] for count in each)])
+        texts = self.steps.lengths.shape[1]
+        starts = np.array(self.steps.starts)
+        counts = np.array(self.steps.counts, np.int64)
+        replica = np.arange(self.replicas)[:, None]
+        at = self.replicas * starts[step] + replica * counts[step] + text
+        # of the step before
+        start = np.append(0, self.replicas * (texts + starts))
+        count = np.append(texts, counts)
+        before = start[step] + replica * count[step] + text
+        return [
+            self._tensor(rows) for rows in (before, at, self.steps.words[:, starts[step] + text])
+        ]
+
+    def _tensor(self, array: Ids) -> Tensor:
+        return torch.from_numpy(array).to(self.device)
+
+
+# --- GRU
+
+
+class GRUEncoder(RecurrentEncoder):
+    """A gated recurrent unit (Cho et al. 2014); the text is its last state, as in the Jericho agents.
+
+    r = σ(x_r + h U_r), z = σ(x_z + h U_z), n = tanh(x_n + r (h U_n + b_n)), h ← (1 - z) n + z h; x = v W + b.
+    """
+
+    gates = 3  # r, z, n
+    groups = 16
+
+    def __init__(self, model: Weights, name: str, side: str, width: int) -> None:
+        super().__init__(model, name, side, width)
+        model.add_weight(f"{name} on b", 1, width, width**-0.5)
+
+    def read(self, model: Weights, vectors: Tensor, steps: WordSteps) -> Tensor:
+        weights = [model.weights[f"{self.name} {part}"] for part in ("in", "in b", "on", "on b")]
+        if torch.is_grad_enabled():
+            states: Tensor = GRUPass.apply(vectors, *weights, steps)  # type: ignore[no-untyped-call]
+            return states
+        on = weights[2]
+        memory = PassMemory(steps, on, 1, [4], keep=False, flat=True)
+        return gru_last_states(gru_inputs(vectors, *weights), on, steps, memory)
+
+
+def gru_inputs(vectors: Tensor, w: Tensor, b: Tensor, on: Tensor, b_n: Tensor) -> Tensor:
+    """Return x_r, x_z, b_n and x_n of each distinct word, side by side: [R, W, E] → [R, W + 1, 4 H]. Word W is the idle
+    word, which leaves the state unchanged (z = 1)."""
+    replicas, count, _ = vectors.shape
+    width = on.shape[1]
+    two = 2 * width
+    inputs = vectors.new_empty(replicas, count + 1, 4 * width)
+    torch.baddbmm(b[..., :two], vectors, w[..., :two], out=inputs[:, :count, :two])
+    torch.baddbmm(b[..., two:], vectors, w[..., two:], out=inputs[:, :count, 3 * width :])
+    inputs[:, :count, two : 3 * width] = b_n
+    inputs[:, count] = 0.0
+    inputs[:, count, width:two] = OPEN
+    return inputs
+
+
+def gru_last_states(words: Tensor, on: Tensor, steps: WordSteps, memory: PassMemory) -> Tensor:
+    """Return the last state of each text, [R, U, H]."""
+    add_product = _add_product(on)
+    width = on.shape[1]
+    before = steps.lengths.shape[1]
+    words = words.view(-1, words.shape[2])
+    on = _matrices(on)
+    h = memory.initial()
+    last = torch.zeros_like(h)
+    # the columns of a step's values: r, z, o = h U_n + b_n, n
+    spans = [(0, 3), (0, 2), (0, 1), (1, 2), (2, 3), (3, 4)]
+    columns = [memory.value_steps(0, slice(a * width, b * width)) for a, b in spans]
+    for count, at, rows, after, r_z_o, r_z, r, z, o, n in zip(
+        steps.counts,
+        steps.rows(on.device),
+        memory.split(memory.values[0]),
+        memory.state_steps(),
+        *columns,
+        strict=True,
+    ):
+        if count < before:
+            last[..., count:before, :] = h[..., count:, :]
+            h = h[..., :count, :]
+            before = count
+        torch.index_select(words, 0, at, out=rows)
+        add_product(r_z_o, h, on)
+        r_z.sigmoid_()
+        h = torch.lerp(n.addcmul_(r, o).tanh_(), h, z, out=after)
+    last[..., :before, :] = h
+    return last.view(-1, *last.shape[-2:])
+
+
+class GRUPass(torch.autograd.Function):
+    """`gru_last_states` of `gru_inputs`, differentiated by hand.
+
+    The gradient of a step's gates is d_h, the gradient of the state after it, times factors that do not depend on d_h.
+    The factors are computed for many words at once, and so are sums over words; a step is then two element-wise
+    products and a matrix product.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, vectors: Tensor, w: Tensor, b: Tensor, on: Tensor, b_n: Tensor, steps: WordSteps
+    ) -> Tensor:
+        ctx.words = gru_inputs(vectors, w, b, on, b_n)
+        ctx.steps = steps
+        ctx.memory = PassMemory(steps, on, 1, [4], keep=True, flat=True)
+        ctx.save_for_backward(vectors, w, on)
+        return gru_last_states(ctx.words, on, steps, ctx.memory)
+
+    @staticmethod
+    def backward(ctx: Any, back: Tensor) -> tuple[Tensor | None, ...]:
+        vectors, w, on = ctx.saved_tensors
+        plan = BackwardPlan(ctx.steps, back)
+        width = on.shape[1]
+        d_on = torch.zeros_like(on)
+        d_h = _matrices(plan.select(back))
+        transposed = _matrices(on.transpose(1, 2).contiguous())
+        add_product = _add_product(on)
+        d_words = ctx.words.zero_().view(-1, 4 * width)  # reuses the memory of the inputs
+        for piece in plan.pieces(GRU_PIECE):
+            (h,), (gates,) = ctx.memory.select(piece)  # [R, N, H], [R, N, 4 H]
+            d_gates = gru_factors(h, gates)
+            d_r_z_o = d_gates[..., : 3 * width]
+            z = gates[..., width : 2 * width]
+            by_gate = d_gates.view(*h.shape[:-1], 4, width)
+            _gru_steps_back(d_h, transposed, piece.counts, (by_gate, d_r_z_o, z))
+            add_product(_matrices(d_on), h.transpose(-1, -2), d_r_z_o)
+            d_words.index_add_(0, piece.words, d_gates.view(-1, 4 * width))
+        ctx.memory.release()
+        d_vectors, d_w, d_b, d_b_n = _gru_inputs_back(ctx.words[:, :-1], vectors, w)
+        return d_vectors, d_w, d_b, d_on, d_b_n, None
+
+
+def gru_factors(h: Tensor, gates: Tensor) -> Tensor:
+    """Return the factors of d_h in the gradients of x_r, x_z, o and x_n, side by side."""
+    factors = torch.empty_like(gates)
+    two = 2 * h.shape[-1]
+    r, z, o, n = gates.chunk(4, dim=-1)
+    to_r, to_z, to_o, to_n = factors.chunk(4, dim=-1)
+    torch.sub(1, z, out=to_n)
+    tanh_backward(to_n, n, grad_input=to_n)  # (1 - z) (1 - n²)
+    torch.mul(to_n, r, out=to_o)
+    torch.mul(to_n, o, out=to_r)
+    torch.sub(h, n, out=to_z)
+    # times r (1 - r), z (1 - z)
+    sigmoid_backward(factors[..., :two], gates[..., :two], grad_input=factors[..., :two])
+    return factors
+
+
+def _gru_steps_back(
+    d_h: Tensor, transposed: Tensor, counts: list[int], values: tuple[Tensor, ...]
+) -> None:
+    """Turn factors into the gradients of a piece's gates, and d_h into that of the states before the piece.
+
+    Args:
+        d_h: gradient of the states after the piece.
+        transposed: U transposed.
+        counts: words of each step.
+        values: the factors by gate, the same of r, z and o side by side, and z.
+    """
+    add_product = Tensor.addmm_ if d_h.dim() == 2 else Tensor.baddbmm_
+    dim = d_h.dim() - 2
+    parts = (reversed(torch.split_with_sizes(value, counts, dim=dim)) for value in values)
+    count = -1
+    d_state = d_h
+    spread = d_h
+    for number, d, d_product, z in zip(reversed(counts), *parts, strict=True):
+        if number != count:
+            count = number
+            d_state = d_h[..., :number, :]
+            spread = d_state.unsqueeze(-2)
+        d.mul_(spread)
+        add_product(d_state.mul_(z), d_product, transposed)
+
+
+def _gru_inputs_back(
+    d: Tensor, vectors: Tensor, w: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return the gradients of the vectors, w, b and b_n from that of `gru_inputs`."""
+    width = d.shape[2] // 4
+    two = 2 * width
+    d_r_z = d[..., :two]
+    d_n = d[..., 3 * width :]
+    d_vectors = torch.bmm(d_r_z, w[..., :two].transpose(1, 2))
+    d_vectors.baddbmm_(d_n, w[..., two:].transpose(1, 2))
+    d_w = torch.cat([torch.bmm(vectors.transpose(1, 2), part) for part in (d_r_z, d_n)], dim=2)
+    sums = d.sum(1, keepdim=True)
+    b_r_z, d_b_n, b_n = torch.split_with_sizes(sums, [two, width, width], dim=2)
+    return d_vectors, d_w, torch.cat([b_r_z, b_n], dim=2), d_b_n
+
+
+def _matrices(stack: Tensor) -> Tensor:
+    """Drop the axis of a single replica."""
+    return stack[0] if len(stack) == 1 else stack
+
+
+def _add_product(like: Tensor) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
+    """Return the operation that adds the product of two matrices, or of two stacks of several, to a third."""
+    return Tensor.addmm_ if len(like) == 1 else Tensor.baddbmm_
+
+
+# --- LSTM
+
+
+class LSTMEncoder(RecurrentEncoder):
+    """A long short-term memory; the text is the mean of its states, as in Narasimhan et al. (2015), times a gain.
+
+    i, f, o = σ(x + h U), g = tanh(x + h U), c ← f c + i g, h ← o tanh c; x = v W + b.
+    """
+
+    gates = 4  # i, f, o, g
+    idle = (SHUT, OPEN, SHUT, 0.0)  # the cell stays, and its output is 0: the mean is unchanged
+
+    def read(self, model: Weights, vectors: Tensor, steps: WordSteps) -> Tensor:
+        words = self.project(model, vectors)
+        on = model.weights[f"{self.name} on"]
+        lengths = torch.from_numpy(steps.lengths).to(words.device)
+        if torch.is_grad_enabled():
+            total: Tensor = LSTMPass.apply(words, on, steps)  # type: ignore[no-untyped-call]
+        else:
+            total = lstm_sum_of_states(words, on, steps, _lstm_memory(steps, on, keep=False))
+        return model.shape.lstm_gain * total / lengths.clamp(min=1).unsqueeze(2)
+
+    def project(self, model: Weights, vectors: Tensor) -> Tensor:
+        """Return the input of each distinct word, and that of the idle word: [R, W, E] → [R, W + 1, 4 H]."""
+        bias = model.weights[f"{self.name} in b"]
+        inputs = torch.baddbmm(bias, vectors, model.weights[f"{self.name} in"])
+        idle = inputs.new_tensor(self.idle).repeat_interleave(self.width).expand(len(inputs), 1, -1)
+        return torch.cat([inputs, idle], dim=1)
+
+
+def _lstm_memory(steps: WordSteps, on: Tensor, *, keep: bool) -> PassMemory:
+    """States h and c; gates i, f, o, g side by side, and tanh c. Published results depend on the rounding of stacked
+    products, so a single replica keeps its axis."""
+    return PassMemory(steps, on, 2, [4, 1], keep=keep, flat=False)
+
+
+def lstm_sum_of_states(words: Tensor, on: Tensor, steps: WordSteps, memory: PassMemory) -> Tensor:
+    """Return the sum of the states of each text, [R, U, H]."""
+    width = on.shape[1]
+    flat = words.reshape(-1, 4 * width)
+    h = memory.initial(0)
+    c = memory.initial(1)
+    total = torch.zeros_like(h)
+    for count, at, state, cell, gates, tanh_c in zip(
+        steps.counts,
+        steps.rows(words.device),
+        memory.state_steps(0),
+        memory.state_steps(1),
+        memory.value_steps(0),
+        memory.value_steps(1),
+        strict=True,
+    ):
+        torch.index_select(flat, 0, at, out=gates.view(-1, 4 * width))
+        gates.baddbmm_(h[:, :count], on)
+        i, f, o = gates[..., : 3 * width].sigmoid_().chunk(3, dim=2)
+        g = gates[..., 3 * width :].tanh_()
+        c = torch.mul(f, c[:, :count], out=cell).addcmul_(i, g)
+        h = torch.mul(o, torch.tanh(c, out=tanh_c), out=state)
+        total[:, :count] += h
+    return total
+
+
+class LSTMPass(torch.autograd.Function):
+    """`lstm_sum_of_states`, differentiated by hand."""
+
+    @staticmethod
+    def forward(ctx: Any, words: Tensor, on: Tensor, steps: WordSteps) -> Tensor:
+        ctx.steps = steps
+        ctx.rows = words.shape[1]
+        ctx.memory = _lstm_memory(steps, on, keep=True)
+        ctx.save_for_backward(on)
+        return lstm_sum_of_states(words, on, steps, ctx.memory)
+
+    @staticmethod
+    def backward(ctx: Any, back: Tensor) -> tuple[Tensor, Tensor, None]:
+        (on,) = ctx.saved_tensors
+        replicas, width = on.shape[:2]
+        d_on = torch.zeros_like(on)
+        d_words = on.new_zeros(replicas * ctx.rows, 4 * width)
+        transposed = on.transpose(1, 2).contiguous()
+        plan = BackwardPlan(ctx.steps, back)
+        back = plan.select(back)
+        d_h = torch.zeros_like(back)
+        d_c = torch.zeros_like(back)
+        most = max([LSTM_PIECE, *ctx.steps.counts[:1]])
+        for piece in plan.pieces(most, latest_first=True):
+            (h, c), (gates, tanh_c) = ctx.memory.select(piece)
+            d_x = torch.empty_like(gates)
+            parts = (part.split(piece.counts, dim=1) for part in (c, gates, tanh_c, d_x))
+            for count, *step in zip(piece.counts, *parts, strict=True):
+                d_state = d_h[:, :count].add_(back[:, :count])
+                _lstm_step_back(d_state, d_c[:, :count], *step)
+                d_state.copy_(torch.bmm(step[-1], transposed))
+            d_on.baddbmm_(h.transpose(1, 2), d_x)
+            d_words.index_add_(0, piece.words, d_x.view(-1, 4 * width))
+        ctx.memory.release()
+        return d_words.view(replicas, ctx.rows, -1), d_on, None
+
+
+def _lstm_step_back(
+    d_h: Tensor, d_c: Tensor, c: Tensor, gates: Tensor, tanh_c: Tensor, d_x: Tensor
+) -> None:
+    """Write the gradient of a step's inputs into d_x, and turn d_c into that of the cell c before the step."""
+    i, f, o, g = gates.chunk(4, dim=2)
+    d_i, d_f, d_o, d_g = d_x.chunk(4, dim=2)
+    sigmoid_backward(d_h * tanh_c, o, grad_input=d_o)
+    d_c.addcmul_(torch.addcmul(d_h, d_h, tanh_c * tanh_c, value=-1), o)  # tanh' = 1 - tanh²
+    sigmoid_backward(d_c * g, i, grad_input=d_i)
+    sigmoid_backward(d_c * c, f, grad_input=d_f)
+    tanh_backward(d_c * i, g, grad_input=d_g)
+    d_c.mul_(f)

@@ -1,0 +1,245 @@
+"""config.json of a run: the game, the settings and the versions; written, read and checked.
+
+A run may name Python modules, such as a model of the user's. Loading a run never executes code
+that comes with it: a module inside the run's own folder is refused.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import pkgutil
+import platform
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drrn import registry
+from drrn.compiled.compile import can_be_compiled
+from drrn.errors import InputError
+from drrn.game.contract import Game
+from drrn.game.make import GameSpec, spec_of
+from drrn.game.optional import fingerprint_of, sources_of, title_of, training_of
+from drrn.runs.storage import CONFIG, read_json
+from drrn.settings import Settings, recipe, settings_for
+from drrn.vectors import open_vectors
+from drrn.version import __version__
+
+MODULE_SETTINGS = (*registry.GROUPS, "action_encoder", "sentences")  # may be `module:name`
+GAME_SOURCE = "game"  # so may the game
+# The types of the values in config.json.
+TEXT = (str,)
+NAME = (str, type(None))
+RUN_TYPES = {
+    "folder": NAME,
+    "recipe": NAME,
+    "most_actions": (int,),
+    "vectors": (dict, type(None)),
+    "versions": (dict,),
+}
+GAME_TYPES = {
+    **dict.fromkeys(("source", "encoding", "engine", "folder"), NAME),
+    **dict.fromkeys(("title", "sha256"), TEXT),
+    **dict.fromkeys(("lenient", "shuffle", "outside", "by_name"), (bool,)),
+    "paraphrased": (bool, str),
+    "history": (int,),
+}
+# The paper's games by title: its α; it gives no number of epochs, so these were chosen on seeds
+# from 1,000, which no reported run uses.
+PAPER_GAMES: dict[str, dict[str, Any]] = {
+    "Saving John": {"alpha": 0.2, "epochs": 3},
+    "Machine of Death": {"alpha": 1.0, "epochs": 1},
+}
+
+
+def recommended_settings(game: Game) -> dict[str, Any]:
+    """Return the settings recommended for a game, whatever the model.
+
+    They come from the game itself, or from the paper for its games. The rewards of a game that
+    cannot be compiled are not known in advance, so there α is relative to their spread, unless the
+    game recommends an α.
+    """
+    settings = {**PAPER_GAMES.get(title_of(game), {}), **training_of(game)}
+    if "alpha" in settings or can_be_compiled(game):
+        return settings
+    return {"alpha_relative": True, **settings}
+
+
+def settings_for_game(
+    game: Game,
+    given: Mapping[str, Any],
+    *,
+    paper: bool = False,
+    base: Mapping[str, Any] | None = None,
+) -> Settings:
+    """Return the settings of a new run.
+
+    Args:
+        game: The game to learn.
+        given: Settings that the user gives, by name; one that would have no effect is refused.
+        paper: Whether to start from the paper's settings instead of the strong recipe.
+        base: Settings of another run, which count more than the recipe and less than `given`.
+    """
+    base = base or {}
+    recommended = recommended_settings(game)
+    defaults = recipe(paper=paper, recommended=recommended, given={**base, **given})
+    return settings_for({**defaults, **base}, given)
+
+
+def config_of(
+    game: Game,
+    spec: GameSpec | None,
+    settings: Settings,
+    *,
+    recipe_name: str | None,
+    folder: str,
+    most_actions: int,
+    vectors: str | None,
+) -> dict[str, Any]:
+    """Return the contents of config.json.
+
+    `recipe_name` says where the defaults came from, `folder` is where modules were looked for, and
+    `vectors` is the hash of the word vectors.
+    """
+    return {
+        "game": game_entry(game, spec),
+        **({"recipe": recipe_name} if recipe_name else {}),
+        "settings": settings.flat(),
+        "folder": folder,
+        "most_actions": most_actions,
+        **({"vectors": {"sha256": vectors}} if vectors else {}),
+        "versions": {
+            "drrn": __version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "torch": metadata.version("torch"),
+        },
+    }
+
+
+def game_entry(game: Game, spec: GameSpec | None) -> dict[str, Any]:
+    """Return the game's entry in config.json; a game given as an object has no source."""
+    opened_by = spec or spec_of(game)
+    missing = {"source": None, "lenient": False, "encoding": None}
+    return {
+        **(asdict(opened_by) if opened_by else missing),
+        "by_name": spec is not None,
+        "title": title_of(game),
+        "sha256": fingerprint_of(game),
+        **sources_of(game),
+    }
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Read and check the config.json of a run."""
+    path = folder / CONFIG
+    config: dict[str, Any] = read_json(path, f"{folder}: not a run: it has no {CONFIG}")
+    try:
+        Settings.from_flat(config["settings"])
+        for name in ("source", "lenient", "encoding", "sha256", "title", "by_name"):
+            config["game"][name]
+        config["most_actions"]
+        _check_types(config, RUN_TYPES)
+        _check_types(config["game"], GAME_TYPES)
+    except (KeyError, TypeError, InputError) as error:
+        raise InputError(f"{path}: not the settings of a run: {error}") from error
+    modules = modules_in(config)
+    started_in = config.get("folder")
+    _refuse_modules_inside(folder, modules, started_in)
+    # A user's model may be a module in the folder in which the run was started.
+    if started_in and set(modules) - {GAME_SOURCE} and not _is_inside(Path(started_in), folder):
+        registry.add_folder(started_in)
+    return config
+
+
+def spec_from(folder: Path, config: Mapping[str, Any]) -> GameSpec:
+    """Return the spec that opens the game of a run again."""
+    entry = config["game"]
+    if entry["source"] is None:
+        raise InputError(
+            f'{folder}: its game "{entry["title"]}" was given as an object, and no name opens it; '
+            "resume it in Python by drrn.resume(run, game), or evaluate it with another --game"
+        )
+    return GameSpec(**{f.name: entry[f.name] for f in fields(GameSpec) if f.name in entry})
+
+
+def check_vectors(folder: Path, config: Mapping[str, Any]) -> None:
+    """Check that the word vectors of a run exist and are unchanged."""
+    entry = config.get("vectors")
+    path = config["settings"].get("vectors")
+    if not entry or not path:
+        return
+    if not Path(path).exists():
+        raise InputError(
+            f"{path}: the run {folder} needs this file of word vectors, and it does not exist; "
+            f'restore it, or correct "vectors" in {folder / CONFIG}'
+        )
+    if open_vectors(path).digest != entry.get("sha256"):
+        raise InputError(
+            f"{path}: not the word vectors that the run {folder} was started with; "
+            "restore that file, or start a new run"
+        )
+
+
+def _check_types(entry: Mapping[str, Any], types: Mapping[str, tuple[type, ...]]) -> None:
+    for name, value in entry.items():
+        if name in types and type(value) not in types[name]:
+            raise TypeError(f'"{name}" is {value!r:.40}')
+    if isinstance(count := entry.get("most_actions"), int) and not 1 <= count < 2**31:
+        raise TypeError(f'"most_actions" is {count}')
+
+
+# --- modules that a run names
+
+
+def modules_in(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a run names as `module:name`, by setting."""
+    names = {**config["settings"], GAME_SOURCE: config["game"]["source"]}
+    kinds = (*MODULE_SETTINGS, GAME_SOURCE)
+    return {kind: str(names[kind]) for kind in kinds if registry.is_object(str(names.get(kind)))}
+
+
+def _refuse_modules_inside(
+    folder: Path, modules: Mapping[str, str], started_in: str | None
+) -> None:
+    path = [*sys.path, str(Path.cwd()), *([started_in] if isinstance(started_in, str) else [])]
+    for kind, name in modules.items():
+        if any(_is_inside(Path(origin), folder) for origin in _origins(name.split(":")[0], path)):
+            raise InputError(
+                f"{folder}: its {kind}, {name}, is a module in the run's own folder, whose code is "
+                "never executed; if you trust it, move it to another folder and add that to "
+                "PYTHONPATH"
+            )
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())
+
+
+def _origins(module: str, path: list[str]) -> Iterator[str]:
+    """Yield the files and folders that importing a module, with its packages, would read."""
+    importlib.invalidate_caches()  # a file may be newer than the cache
+    parts = module.split(".")
+    for count in range(1, len(parts) + 1):
+        specs = list(_specs(".".join(parts[:count]), path))
+        path = [folder for spec in specs for folder in spec.submodule_search_locations or ()]
+        yield from (spec.origin for spec in specs if spec.origin)
+        yield from path
+
+
+def _specs(name: str, path: list[str]) -> Iterator[importlib.machinery.ModuleSpec]:
+    """Yield what an import of this name finds; `importlib.util.find_spec` would import packages.
+
+    A module ends the search; parts of a package without `__init__.py` do not.
+    """
+    for entry in path:
+        finder: Any = pkgutil.get_importer(entry or ".")
+        spec = finder.find_spec(name) if finder else None
+        if spec is not None:
+            yield spec
+            if spec.loader is not None:
+                return

@@ -1,0 +1,481 @@
+"""A training run, in a folder: settings, scores, weights, and a checkpoint to resume from.
+
+    config.json             the game and its hash, the settings, versions
+    evaluations.csv         one row for each replica and round
+    metrics.jsonl           one JSON object for each round, computed from evaluations.csv
+    reference_scores.json   random play and the best possible score
+    model.safetensors       weights after the last round
+    vocabulary.json         words of states and actions
+    checkpoint.safetensors  the state of the trainer after the last round
+    hashes.json             SHA-256 of each file
+    curve.png               the learning curve
+    README.md               the model card
+
+Rows are written before the checkpoint that covers them, and each file is written atomically. So a
+run that is killed at any moment resumes after its last finished round, and ends with the numbers of
+a run that was never interrupted.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import os
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drrn.errors import InputError
+from drrn.files import remove_leftovers, write_atomically
+from drrn.game.contract import Game
+from drrn.game.make import GameSpec
+from drrn.processes import is_locked, locked
+from drrn.runs import storage
+from drrn.runs.card import model_card
+from drrn.runs.config import read_config, spec_from
+from drrn.runs.scores import (
+    ReferenceScores,
+    Round,
+    RoundScores,
+    Row,
+    check_rounds,
+    compiled_or_none,
+    csv_bytes,
+    read_rows,
+    reference_scores,
+    rounds_of,
+)
+from drrn.runs.storage import CARD, CHECKPOINT, CONFIG, HASHES, METRICS, ROWS, SCORES, WORDS
+from drrn.settings import POLICIES, Settings
+from drrn.text import State
+
+LOCK = ".lock"
+MAX_DEPTH = 4  # of folders that are searched for runs
+RESAMPLES = 10_000
+CONFIDENCE = 0.95
+# What restoring a damaged or foreign checkpoint may raise.
+LOAD_ERRORS = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, AssertionError)
+
+
+class Trainable(Protocol):
+    """What a run needs of a trainer."""
+
+    settings: Settings
+    round: int  # the last finished one
+    rows: list[Row]  # of evaluations.csv
+
+    def train(self) -> Iterator[Round]: ...
+    def config(self) -> dict[str, Any]: ...
+    def agent_files(self) -> dict[str, bytes]: ...
+    def state(self) -> State: ...
+    def restore(self, state: State, source: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """One line of a list of runs."""
+
+    run: str
+    state: str  # running, finished, interrupted, agent (without its run) or damaged
+    game: str | None = None
+    model: str | None = None
+    recipe: str | None = None
+    replicas: int | None = None
+    rounds_done: int | None = None
+    rounds: int | None = None
+    scores: dict[str, float] | None = None  # mean final reward after the last round, by policy
+    when: str | None = None  # last written
+    fault: str | None = None  # of a damaged run: the error message
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much higher the mean of one run is than that of another, with a confidence interval.
+
+    There is no interval if either run has a single seed.
+    """
+
+    mean: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def clear(self) -> bool | None:
+        """Whether the interval excludes 0; None without an interval."""
+        if self.low is None or self.high is None:
+            return None
+        return not self.low <= 0 <= self.high
+
+
+class Run:
+    """A training run in a folder. A folder that holds a run is never overwritten.
+
+    Start a run, or resume one, and train it:
+
+        trainer = Trainer(game, settings)            # or Trainer.resume(folder)
+        run = Run.create(folder, trainer)            # or Run(folder)
+        with run.locked():
+            for finished in run.train(trainer):
+                print(finished.number)
+
+    Read one: `run.config`, `run.settings`, `run.rounds()`, `run.reference()`, `run.open_game()`,
+    `run.summary()`, `run.compare(other)`; `Run.find(folder)` returns every run below a folder.
+    `Agent.load(folder)` loads its agent. Reading does not need PyTorch.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    @classmethod
+    def create(cls, folder: str | Path, trainer: Trainable) -> Run:
+        """Start a run in a new folder.
+
+        Raises:
+            InputError: The folder is not empty, or cannot be created.
+        """
+        run = cls(folder)
+        remedy = f"resume it with --resume {folder}, or choose another name with --out"
+        files = {CONFIG: _json_bytes(trainer.config()), ROWS: csv_bytes([])}
+        run.create_files(files, remedy)
+        return run
+
+    def create_files(self, files: Mapping[str, bytes], remedy: str = "choose another name") -> None:
+        """Write files to a folder that must be new or empty."""
+        if self.folder.is_file():
+            raise InputError(f"{self.folder}: a file; a run needs a folder")
+        storage.make_folder(self.folder)
+        with self.locked():
+            # hashes.json alone is of a run that was killed as it was created
+            if any(path.name not in (LOCK, HASHES) for path in self.folder.iterdir()):
+                raise InputError(f"{self.folder}: already exists; {remedy}")
+            storage.replace_files(self.folder, files)
+
+    @staticmethod
+    def find(folder: str | Path) -> list[Run]:
+        """Return every run in a folder and its subfolders, the last written first."""
+        folder = Path(folder)
+        if not folder.is_dir():
+            raise InputError(
+                f"{folder}: no such folder; drrn train writes its runs to runs/, or to --out"
+            )
+        runs = [Run(path) for path in _run_folders(folder)]
+        return sorted(runs, key=lambda run: (run.when(), str(run.folder)), reverse=True)
+
+    # --- reading
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The contents of config.json, checked."""
+        return read_config(self.folder)
+
+    @property
+    def settings(self) -> Settings:
+        return Settings.from_flat(self.config["settings"])
+
+    @property
+    def spec(self) -> GameSpec:
+        """The spec that opens its game."""
+        return spec_from(self.folder, self.config)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a process is training it."""
+        return is_locked(self.folder / LOCK)
+
+    def has(self, name: str) -> bool:
+        """Whether the run has a file."""
+        return (self.folder / name).exists()
+
+    def open_game(self, **options: Any) -> Game:
+        """Open the game that the run learned; the options are those of `make`."""
+        return replace(self.spec, **options).open()
+
+    def rows(self) -> list[Row]:
+        """Return the rows of evaluations.csv."""
+        return read_rows(self.folder / ROWS)
+
+    def rounds(self) -> list[RoundScores]:
+        """Return the scores of each finished round."""
+        episodes = self.config["settings"]["episodes_per_round"]
+        return rounds_of(self.rows() if self.has(ROWS) else [], episodes)
+
+    def round(self, number: int | None = None) -> RoundScores:
+        """Return the scores of a round; by default, of the last."""
+        rounds = self.rounds()
+        if not rounds:
+            raise InputError(f"{self.folder}: the run has not finished a round yet")
+        last = rounds[-1].number
+        if number is not None and number > last:
+            raise InputError(f"{self.folder}: it has {last} rounds, so there is no round {number}")
+        return rounds[(number or last) - 1]
+
+    def reference(self) -> ReferenceScores | None:
+        """Return the reference scores; None if the run has none."""
+        path = self.folder / SCORES
+        if not path.exists():
+            return None
+        self.check(SCORES)
+        try:
+            scores = ReferenceScores(**storage.read_json(path))
+            if scores.random is None or not all(map(_is_score, asdict(scores).values())):
+                raise TypeError("not numbers")
+        except TypeError as error:
+            remedy = storage.remedy(path)
+            raise InputError(f"{path}: not the reference scores of a run; {remedy}") from error
+        return scores
+
+    def computed_reference(self) -> ReferenceScores | None:
+        """Return the reference scores, computed if necessary; None if its game cannot be opened."""
+        if (scores := self.reference()) is not None:
+            return scores
+        settings = self.settings
+        try:
+            game = self.open_game()
+            compiled = compiled_or_none(game, settings)
+            return reference_scores(game, compiled, settings.run.evaluation_episodes)
+        except InputError:
+            return None
+
+    def compare(
+        self, other: Run, column: str = "softmax_final_reward", number: int | None = None
+    ) -> Difference:
+        """Return how much higher this run scores than another, after a round (default: the last)."""
+        scores = self.round(number).values(column)
+        return difference_of(other.round(number).values(column), scores)
+
+    def check(self, *names: str) -> None:
+        """Raise an `InputError` if a file differs from what the run wrote."""
+        storage.check_files(self.folder, names)
+
+    def when(self) -> str:
+        """Return when a file of the run was last written."""
+        moments = [path.stat().st_mtime for path in self.folder.iterdir() if path.is_file()]
+        moment = datetime.datetime.fromtimestamp(max(moments, default=0.0))
+        return moment.isoformat(sep=" ", timespec="seconds")
+
+    def summary(self) -> RunSummary:
+        """Return the run's entry in a list; a damaged run has the state "damaged"."""
+        try:
+            return self._summary()
+        except InputError as error:
+            return RunSummary(str(self.folder), "damaged", when=self.when(), fault=str(error))
+
+    def _summary(self) -> RunSummary:
+        config = self.config
+        is_running = self.is_running
+        if not is_running:  # a running one may be writing
+            self.check(CONFIG, ROWS, METRICS)
+        settings = config["settings"]
+        rounds = self.rounds()
+        done = rounds[-1].number if rounds else 0
+        state = "finished" if done >= settings["rounds"] else "interrupted"
+        if is_running:
+            state = "running"
+        elif not self.has(ROWS) and self.has(WORDS):
+            state = "agent"
+        return RunSummary(
+            run=str(self.folder),
+            state=state,
+            game=config["game"]["title"],
+            model=settings["model"],
+            recipe=config.get("recipe"),
+            replicas=settings["replicas"],
+            rounds_done=done,
+            rounds=settings["rounds"],
+            scores=_last_scores(rounds),
+            when=self.when(),
+        )
+
+    # --- writing
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Let only this process write to the folder; removes what a killed process left."""
+        if not self.folder.is_dir():
+            raise InputError(f"{self.folder}: not a run: it has no {CONFIG}")
+        busy = f"{self.folder}: another process is using this run; wait, or choose another folder"
+        with locked(self.folder / LOCK, busy):
+            remove_leftovers(self.folder, storage.FILES)
+            yield
+
+    def train(
+        self, trainer: Trainable, before_save: Callable[[Round], None] | None = None
+    ) -> Iterator[Round]:
+        """Train to the last round; save each finished round, then yield it.
+
+        Args:
+            trainer: The trainer, new or restored.
+            before_save: Called with a round before it is saved. If the process is killed here, the
+                round is trained again, so what this writes is never behind the checkpoint.
+        """
+        for finished in trainer.train():
+            if before_save:
+                before_save(finished)
+            self.save(trainer)
+            yield finished
+
+    def save(self, trainer: Trainable) -> None:
+        """Save the last finished round: the rows, the checkpoint, and what is computed from them."""
+        files = {
+            **self._new_config(trainer),
+            ROWS: csv_bytes(trainer.rows),
+            CHECKPOINT: storage.checkpoint_bytes(trainer.state()),
+            **_computed_files(trainer),
+        }
+        storage.replace_files(self.folder, files)
+
+    def save_settings(self, trainer: Trainable) -> None:
+        """Save changed settings of a resumed run before its next round."""
+        if config := self._new_config(trainer):
+            storage.replace_files(self.folder, config)
+
+    def save_reference(self, scores: ReferenceScores) -> None:
+        """Save the reference scores."""
+        storage.replace_files(self.folder, {SCORES: _json_bytes(asdict(scores))})
+
+    def write_card(self) -> None:
+        """Write the model card, unless the user has edited it."""
+        path = self.folder / CARD
+        if path.exists():
+            own = storage.hash_of(CARD, storage.read_bytes(path))
+            if own not in storage.read_hashes(self.folder).get(CARD, ()):
+                return
+        storage.replace_files(self.folder, {CARD: self.card()})
+
+    def card(self) -> bytes:
+        """Return the model card, from the other files of the run."""
+        return model_card(self.config, self.rounds(), self.reference()).encode()
+
+    def write(self, name: str, text: str) -> None:
+        """Write another file to the folder, without a hash."""
+        write_atomically(self.folder / name, [text.encode()])
+
+    def restore(self, trainer: Trainable) -> None:
+        """Restore the trainer to the state after the last finished round.
+
+        Raises:
+            InputError: A file is damaged or missing, or belongs to another run.
+        """
+        checkpoint = self.folder / CHECKPOINT
+        if not checkpoint.exists():
+            if not self.has(ROWS):
+                storage.replace_files(self.folder, {ROWS: csv_bytes([])})
+            return
+        rows = self.rows()  # before the hashes, since it can name the line
+        self.check(CONFIG, ROWS, CHECKPOINT)
+        try:
+            trainer.restore(storage.load_checkpoint(checkpoint), str(checkpoint))
+            done = int(trainer.round)
+        except LOAD_ERRORS as error:
+            raise InputError(f"{checkpoint}: not the checkpoint of this run: {error}") from error
+        trainer.rows = [row for row in rows if int(row["round"]) <= done]
+        check_rounds(self.folder / ROWS, trainer.rows, done, trainer.settings.run.replicas)
+        # the process may have been killed between the checkpoint and what is computed from it
+        storage.replace_files(self.folder, _computed_files(trainer))
+
+    def check_complete(self) -> None:
+        """Refuse to start again at round 1 if the checkpoint of a later round is missing.
+
+        The rows of the first round are written shortly before its checkpoint: that is no loss.
+        """
+        checkpoint = self.folder / CHECKPOINT
+        if checkpoint.exists() or not (self.has(ROWS) or self.has(WORDS)):
+            return
+        if not self.has(ROWS):
+            raise InputError(f"{self.folder}: an agent without its run; it can play, not resume")
+        done = max((int(row["round"]) for row in self.rows()), default=0)
+        if done > 1 or self.has(WORDS):
+            raise InputError(
+                f"{checkpoint}: missing, so the run cannot be resumed after round {done}; "
+                "start a new run"
+            )
+
+    def _new_config(self, trainer: Trainable) -> dict[str, bytes]:
+        """Return config.json if the settings have changed, for example to more rounds."""
+        config = trainer.config()
+        if storage.read_json(self.folder / CONFIG).get("settings") == config["settings"]:
+            return {}
+        return {CONFIG: _json_bytes(config)}
+
+
+def _last_scores(rounds: Sequence[RoundScores]) -> dict[str, float]:
+    if not rounds:
+        return {}
+    return {policy: round(rounds[-1].mean(f"{policy}_final_reward"), 6) for policy in POLICIES}
+
+
+def check_same_game(runs: Sequence[Run]) -> None:
+    """Raise an `InputError` if the runs learned different games; check their files."""
+    for run in runs:
+        run.round()
+        run.check(CONFIG, ROWS)
+    first = runs[0].config["game"]
+    for run in runs[1:]:
+        game = run.config["game"]
+        if game["sha256"] != first["sha256"]:
+            same_title = game["title"] == first["title"]
+            other = "another version of it" if same_title else f'"{game["title"]}"'
+            raise InputError(
+                f'{runs[0].folder} learned "{first["title"]}", {run.folder} learned {other}; '
+                "compare runs of one game"
+            )
+
+
+def difference_of(first: Sequence[float], other: Sequence[float], seed: int = 0) -> Difference:
+    """Return the difference of two means over seeds, with a bootstrap percentile interval.
+
+    The seeds of each run are resampled separately. Deviations are widened by √(n / (n - 1)), since
+    resampling a few seeds underestimates the spread.
+    """
+    mean = statistics.fmean(other) - statistics.fmean(first)
+    if min(len(first), len(other)) < 2:
+        return Difference(mean)
+    generator = np.random.default_rng(seed)
+    differences = _resampled_means(other, generator) - _resampled_means(first, generator)
+    low, high = np.quantile(differences, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Difference(mean, float(low), float(high))
+
+
+def _resampled_means(scores: Sequence[float], generator: np.random.Generator) -> NDArray[Any]:
+    values = np.array(scores)
+    count = len(scores)
+    widened = values.mean() + (values - values.mean()) * math.sqrt(count / (count - 1))
+    means: NDArray[Any] = widened[generator.integers(count, size=(RESAMPLES, count))].mean(axis=1)
+    return means
+
+
+def _computed_files(trainer: Trainable) -> dict[str, bytes]:
+    """Return the files computed from the trainer and its rows: metrics, weights, words."""
+    rounds = rounds_of(trainer.rows, trainer.settings.run.episodes_per_round)
+    lines = (json.dumps(each.as_json(), ensure_ascii=False) for each in rounds)
+    metrics = "".join(f"{line}\n" for line in lines)
+    return {METRICS: metrics.encode(), **trainer.agent_files()}
+
+
+def _json_bytes(value: Any) -> bytes:
+    return json.dumps(value, indent=2).encode()
+
+
+def _is_score(value: Any) -> bool:
+    return value is None or (type(value) in (int, float) and math.isfinite(value))
+
+
+def _run_folders(folder: Path) -> Iterator[Path]:
+    """Yield the folders that hold a run; subfolders of a run are not searched."""
+    depth = len(folder.parts)
+    for name, subfolders, files in os.walk(folder):
+        path = Path(name)
+        if CONFIG in files:
+            subfolders.clear()
+            if {HASHES, ROWS, WORDS} & set(files):  # other programs write a config.json, too
+                yield path
+        elif len(path.parts) - depth >= MAX_DEPTH:
+            subfolders.clear()
+        subfolders[:] = sorted(each for each in subfolders if not each.startswith("."))

@@ -1,0 +1,250 @@
+"""Scores of a run: the rows of evaluations.csv, their means for each round, and reference scores."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import logging
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from drrn.compiled.compile import MOST_STATES, can_be_compiled, compile_game
+from drrn.compiled.game import Compiled
+from drrn.compiled.solve import best, random_play
+from drrn.errors import InputError
+from drrn.game.contract import Game
+from drrn.game.episodes import mean_and_sd, play_episodes, random_policy, summarise
+from drrn.game.optional import another, step_limit_of
+from drrn.settings import POLICIES, Settings
+
+if TYPE_CHECKING:
+    from drrn.playing.evaluation import Evaluation
+
+log = logging.getLogger("drrn")
+
+MEASURES = ("final_reward", "return", "steps", "stopped")
+POLICY_COLUMNS = [f"{policy}_{measure}" for policy in POLICIES for measure in MEASURES]
+WHOLE = ("replica", "seed", "round", "episodes")  # columns of whole numbers
+COLUMNS = [*WHOLE, *POLICY_COLUMNS, "endings"]
+
+Row = dict[str, str]  # of evaluations.csv, by column
+
+
+@dataclass(frozen=True)
+class Round:
+    """A finished round of training."""
+
+    number: int  # from 1
+    evaluations: list[Evaluation]  # of each replica, by each policy
+    transitions: int  # learned from, over all replicas
+    learning_seconds: float  # playing and learning, without the evaluation
+
+
+@dataclass(frozen=True)
+class RoundScores:
+    """The scores of one round, as evaluations.csv has them.
+
+    Columns are those of the file, such as "softmax_final_reward" or "best_return".
+    """
+
+    number: int
+    episodes_played: int  # by each replica, since the start of the run
+    replicas: list[dict[str, Any]]  # the cells of each replica's row, by column
+
+    def values(self, column: str) -> list[float]:
+        """Return the value of each replica."""
+        return [replica[column] for replica in self.replicas]
+
+    def mean(self, column: str) -> float:
+        """Return the mean over replicas."""
+        return statistics.fmean(self.values(column))
+
+    def sd(self, column: str) -> float:
+        """Return the standard deviation over replicas; 0 for a single replica."""
+        return mean_and_sd(self.values(column))[1]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the round's entry in metrics.jsonl: means and deviations, then each replica."""
+        entry: dict[str, Any] = {"round": self.number, "episodes_played": self.episodes_played}
+        for column in POLICY_COLUMNS:
+            entry[column] = round(self.mean(column), 6)
+            entry[f"{column}_sd"] = round(self.sd(column), 6)
+        entry["replicas"] = [
+            {name: value for name, value in replica.items() if name != "round"}
+            for replica in self.replicas
+        ]
+        return entry
+
+
+def rounds_of(rows: Sequence[Row], episodes_per_round: int) -> list[RoundScores]:
+    """Group the rows of evaluations.csv by round."""
+    rounds = []
+    for number, group in groupby(rows, key=lambda row: int(row["round"])):
+        replicas = [{name: _value(name, cell) for name, cell in row.items()} for row in group]
+        rounds.append(RoundScores(number, number * episodes_per_round, replicas))
+    return rounds
+
+
+def _value(column: str, cell: str) -> Any:
+    if column == "endings":
+        return json.loads(cell)
+    return int(cell) if column in WHOLE else float(cell)
+
+
+# --- evaluations.csv
+
+
+def evaluation_rows(evaluations: Sequence[Evaluation], settings: Settings) -> list[Row]:
+    """Return one row for each replica: every policy's scores, and the share of each ending."""
+    rows = []
+    for replica, seed in enumerate(settings.run.seeds):
+        row: dict[str, Any] = {"replica": replica, "seed": seed}
+        for evaluation in evaluations:
+            if evaluation.replica != replica:
+                continue
+            summary = evaluation.summary
+            row |= {"round": evaluation.round, "episodes": summary.episodes}
+            means = (summary.mean_final_reward, summary.mean_return, summary.mean_steps)
+            values = (*means, evaluation.stopped)
+            for measure, value in zip(MEASURES, values, strict=True):
+                row[f"{evaluation.policy}_{measure}"] = round(value, 6)
+            if evaluation.policy == "softmax":
+                counts = summary.endings.items()
+                shares = {name: count / summary.episodes for name, count in counts}
+        row["endings"] = json.dumps(shares, ensure_ascii=False)
+        rows.append({name: str(value) for name, value in row.items()})
+    return rows
+
+
+def csv_bytes(rows: Sequence[Row]) -> bytes:
+    """Return the contents of evaluations.csv."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Read evaluations.csv and check every cell; an `InputError` names the line."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.reader(file, strict=True)
+            header = next(reader, None)
+            rows = [(reader.line_num, row) for row in reader]
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except (ValueError, csv.Error) as error:
+        raise InputError(f"{path}: cannot be read as CSV in UTF-8: {error}") from error
+    if header != COLUMNS:
+        raise InputError(f"{path}, line 1: the header must be {','.join(COLUMNS)}")
+    for number, row in rows:
+        if fault := _fault(row):
+            raise InputError(f"{path}, line {number}: {fault}")
+    return [dict(zip(COLUMNS, row, strict=True)) for _, row in rows]
+
+
+def check_rounds(path: Path, rows: Sequence[Row], rounds: int, replicas: int) -> None:
+    """Check that there is one row for each replica of each finished round."""
+    expected = [(str(r), str(number)) for number in range(1, rounds + 1) for r in range(replicas)]
+    if [(row["replica"], row["round"]) for row in rows] != expected:
+        raise InputError(
+            f"{path}: it has {len(rows)} rows, but checkpoint.safetensors has {rounds} rounds "
+            f"of {replicas} replicas; restore both files from a copy, or start a new run"
+        )
+
+
+def _fault(row: list[str]) -> str | None:
+    if len(row) != len(COLUMNS):
+        return f"{len(row)} cells, but the header has {len(COLUMNS)}"
+    for name, cell in zip(COLUMNS, row, strict=True):
+        if name in WHOLE:
+            if not (cell.isascii() and cell.isdecimal()):
+                return f"{name} must be a whole number"
+        elif name == "endings":
+            if not _is_table(cell):
+                return "endings must be a JSON object of their shares"
+        elif not _is_number(cell):
+            return f"{name} must be a number"
+    return None
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return math.isfinite(float(cell))
+    except ValueError:
+        return False
+
+
+def _is_table(cell: str) -> bool:
+    try:
+        table = json.loads(cell)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(table, dict) and all(isinstance(v, (int, float)) for v in table.values())
+
+
+# --- reference scores
+
+
+@dataclass(frozen=True)
+class ReferenceScores:
+    """Scores to compare with: mean final rewards, and mean returns if the game pays before its end.
+
+    `best` is None if it is not known. `random_return` is None if it equals `random`; `best_return`
+    is None if it equals `best` or is not known.
+    """
+
+    random: float
+    best: float | None
+    random_return: float | None = None
+    best_return: float | None = None
+
+    def of_measure(self, measure: str) -> tuple[float, float | None]:
+        """Return random play and the best score, by "final_reward" or "return"."""
+        if measure == "return" and self.random_return is not None:
+            return self.random_return, self.best_return
+        return self.random, self.best
+
+
+def reference_scores(game: Game, compiled: Compiled | None, episodes: int) -> ReferenceScores:
+    """Compute the scores of a compiled game; sample random play of any other game."""
+    if compiled is None:
+        summary = summarise(play_episodes(another(game) or game, random_policy(0), episodes, 0))
+        random = summary.mean_final_reward
+        total = summary.mean_return
+        return ReferenceScores(random, None, total if abs(total - random) > 1e-9 else None)
+    random_score = random_play(compiled, step_limit_of(game))
+    scores = ReferenceScores(random_score.final_reward, _best(compiled, None))
+    if not compiled.reward[~compiled.ended].any():
+        return scores
+    return replace(scores, random_return=random_score.total, best_return=_best(compiled, 1.0))
+
+
+def _best(compiled: Compiled, discount: float | None) -> float | None:
+    try:
+        return best(compiled, discount).score
+    except InputError:  # returns are unbounded, or the solver did not converge
+        return None
+
+
+def compiled_or_none(
+    game: Game, settings: Settings, progress: Callable[[int], None] | None = None
+) -> Compiled | None:
+    """Compile the game; return None if that is impossible or the settings forbid it.
+
+    `progress` is called with the number of states visited so far.
+    """
+    if settings.run.no_compile or not can_be_compiled(game):
+        return None
+    try:
+        return compile_game(game, limit=MOST_STATES, progress=progress)
+    except InputError as error:
+        log.warning("%s; playing it step by step, so the vocabulary grows during play", error)
+        return None

@@ -1,0 +1,226 @@
+"""Files of a run's folder: hashes.json, which detects damage, and tensors as safetensors.
+
+hashes.json has the SHA-256 of every file. It is written twice: before the files are replaced, with
+the old and the new hashes, since the process may be killed between two files; and after the last
+file, with the new hashes alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from drrn.errors import InputError, require
+from drrn.files import write_atomically
+from drrn.text import State
+
+CONFIG = "config.json"
+ROWS = "evaluations.csv"
+METRICS = "metrics.jsonl"
+SCORES = "reference_scores.json"
+WORDS = "vocabulary.json"
+WEIGHTS = "model.safetensors"
+CHECKPOINT = "checkpoint.safetensors"
+HASHES = "hashes.json"
+CARD = "README.md"
+CURVE = "curve.png"
+FILES = (CONFIG, ROWS, CHECKPOINT, WORDS, WEIGHTS, METRICS, SCORES, HASHES, CURVE, CARD)
+FREE = ("rounds", "vectors")  # settings that users may edit in config.json
+RESTORED = (WEIGHTS, WORDS, METRICS)  # `drrn train --resume` writes them again
+EDITION = 3  # of checkpoints; raised whenever their contents change
+INFINITE = ("explorer/",)  # arrays in which -inf is valid: returns of untried actions
+ARRAY = "\0array"  # stands for an array in the JSON of a checkpoint
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the contents of a file of any size."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def read_json(path: Path, missing: str = "") -> Any:
+    """Return the contents of a JSON file; `missing` is the error message if it does not exist."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InputError(missing or f"{path}: no such file") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: cannot be read as JSON: {error}") from error
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and its parents."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be created: {error.strerror}") from error
+
+
+# --- hashes
+
+
+def replace_files(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Write the files in their order, each atomically, and update hashes.json."""
+    known = read_hashes(folder) if (folder / HASHES).exists() else {}
+    new = {name: [hash_of(name, data)] for name, data in contents.items()}
+    either = {name: list(dict.fromkeys([*known.get(name, ()), *new[name]])) for name in new}
+    _write_hashes(folder, {**known, **either})
+    for name, data in contents.items():
+        write_atomically(folder / name, [data])
+    _write_hashes(folder, {**known, **new})
+
+
+def check_files(folder: Path, names: Iterable[str]) -> None:
+    """Raise an `InputError` if a file differs from what the run wrote."""
+    known = read_hashes(folder)
+    for name in names:
+        path = folder / name
+        if name in known and path.exists() and hash_of(name, read_bytes(path)) not in known[name]:
+            raise InputError(f"{path}: damaged or changed since it was written; {remedy(path)}")
+
+
+def remedy(path: Path) -> str:
+    """Return what to do about a damaged file."""
+    if path.name == SCORES:
+        return "delete it, and it is computed again"
+    if path.name in RESTORED:
+        return f"drrn train --resume {path.parent} writes it again, or start a new run"
+    return "restore it from a copy, or start a new run"
+
+
+def read_hashes(folder: Path) -> dict[str, list[str]]:
+    """Return the hashes that each file may have."""
+    path = folder / HASHES
+    try:
+        entry = json.loads(read_bytes(path))
+        if entry["sha256"] != _hash_of_hashes(entry["files"]):
+            raise ValueError("damaged")
+        return {
+            str(name): [str(each) for each in hashes] for name, hashes in entry["files"].items()
+        }
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise InputError(f"{path}: not the hashes of a run; {remedy(path)}") from error
+
+
+def hash_of(name: str, data: bytes) -> str:
+    """Return the SHA-256 of a file; for config.json, without what users may edit."""
+    return hashlib.sha256(_without_free(data) if name == CONFIG else data).hexdigest()
+
+
+def _without_free(data: bytes) -> bytes:
+    try:
+        config = json.loads(data)
+        settings = {key: value for key, value in config["settings"].items() if key not in FREE}
+        return json.dumps({**config, "settings": settings, "folder": None}, sort_keys=True).encode()
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
+        return data
+
+
+def _write_hashes(folder: Path, files: Mapping[str, list[str]]) -> None:
+    entry = {"files": dict(files), "sha256": _hash_of_hashes(files)}
+    write_atomically(folder / HASHES, [f"{json.dumps(entry, indent=2)}\n".encode()])
+
+
+def _hash_of_hashes(files: Mapping[str, list[str]]) -> str:
+    return hashlib.sha256(json.dumps(dict(files), sort_keys=True).encode()).hexdigest()
+
+
+# --- tensors
+
+
+def tensor_bytes(arrays: Arrays, metadata: Mapping[str, str] | None = None) -> bytes:
+    """Return arrays in the safetensors format.
+
+    Give at most one key of metadata: the library writes several in no fixed order.
+    """
+    library = require("safetensors.numpy", "torch")
+    in_order = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    data: bytes = library.save(in_order, dict(metadata) if metadata else None)
+    return data
+
+
+def save_tensors(path: Path, arrays: Arrays, metadata: Mapping[str, str] | None = None) -> None:
+    """Write a safetensors file atomically."""
+    write_atomically(path, [tensor_bytes(arrays, metadata)])
+
+
+def load_tensors(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
+    """Read the arrays and the metadata of a safetensors file; one that is cut short is refused."""
+    library = require("safetensors", "torch")
+    read_bytes(path)  # a file that cannot be read has its own message
+    try:
+        with library.safe_open(path, framework="numpy") as file:
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            return arrays, dict(file.metadata() or {})
+    except (library.SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: not a complete safetensors file: {error}") from error
+
+
+def check_finite(path: Path, arrays: Arrays, infinite: tuple[str, ...] = ()) -> None:
+    """Refuse numbers that no run writes; arrays named `infinite…` may hold infinities."""
+    for name, array in arrays.items():
+        if array.dtype.kind != "f":
+            continue
+        bad = np.isnan(array) if name.startswith(infinite) else ~np.isfinite(array)
+        if bad.any():
+            raise InputError(f'{path}: damaged: "{name}" contains NaN or infinity; {remedy(path)}')
+
+
+# --- checkpoints: nested dictionaries and lists of arrays and of JSON values
+
+
+def checkpoint_bytes(state: State) -> bytes:
+    """Return the contents of a checkpoint."""
+    arrays: dict[str, NDArray[Any]] = {}
+    tree = {"edition": EDITION, **_without_arrays(state, "", arrays)}
+    return tensor_bytes(arrays, {"state": json.dumps(tree, ensure_ascii=False)})
+
+
+def load_checkpoint(path: Path) -> State:
+    """Read a checkpoint; one that is damaged or of another edition is refused."""
+    arrays, metadata = load_tensors(path)
+    check_finite(path, arrays, INFINITE)
+    try:
+        state: dict[str, Any] = _with_arrays(json.loads(metadata["state"]), arrays)
+        edition = state.pop("edition")
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise InputError(f"{path}: not the checkpoint of a run: {error}") from error
+    if edition != EDITION:
+        raise InputError(
+            f"{path}: written by another version of drrn, so the run cannot be resumed; "
+            "start a new run (its agent can still be asked and evaluated)"
+        )
+    return state
+
+
+def _without_arrays(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
+    """Return the value with each array moved to `arrays`, under its path."""
+    if isinstance(value, np.ndarray):
+        arrays[name] = value
+        return {ARRAY: name}
+    if isinstance(value, dict):
+        prefix = f"{name}/" if name else ""
+        return {key: _without_arrays(v, f"{prefix}{key}", arrays) for key, v in value.items()}
+    if isinstance(value, (list, tuple)) and any(isinstance(v, (dict, np.ndarray)) for v in value):
+        return [_without_arrays(v, f"{name}/{index}", arrays) for index, v in enumerate(value)]
+    return value
+
+
+def _with_arrays(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
+    if isinstance(value, dict):
+        if ARRAY in value:
+            return arrays[value[ARRAY]]
+        return {key: _with_arrays(part, arrays) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_with_arrays(part, arrays) for part in value]
+    return value

@@ -1,0 +1,460 @@
+"""The training loop: `Trainer.train` yields each finished round; the caller decides what to do."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from drrn.compiled.history import with_history
+from drrn.errors import InputError
+from drrn.game.contract import Game
+from drrn.game.make import GameSpec
+from drrn.game.optional import another, fingerprint_of
+from drrn.learning.learner import Experience, Generators, Learner
+from drrn.learning.learners import build_learner
+from drrn.learning.optimism import Optimism
+from drrn.learning.reward_scale import RewardScale, in_units
+from drrn.models import build_model
+from drrn.playing.evaluation import evaluate
+from drrn.playing.menu_rollouts import compiled_rollouts
+from drrn.playing.policies import QPolicy, Softmax
+from drrn.playing.pool import lanes_of
+from drrn.playing.rollouts import Rollout, Rollouts
+from drrn.playing.stepped_rollouts import Seat, SteppedRollouts
+from drrn.playing.trajectory import Moments
+from drrn.runs.agent import Agent, shape_of, torch_device
+from drrn.runs.config import check_vectors, config_of, spec_from
+from drrn.runs.limits import Divergence, check_memory, warn_about_missing_words
+from drrn.runs.run import Run
+from drrn.runs.scores import Round, Row, compiled_or_none, evaluation_rows
+from drrn.settings import POLICIES, Settings
+from drrn.text import State, Store, texts_of_all
+
+log = logging.getLogger("drrn")
+
+# Purposes of random generators: each purpose, round and replica has a separate one.
+PLAY = 1
+LEARN = 2
+FEW_TEXTS = 4096  # texts that are never dropped, needed or not
+MAX_THREADS = 1024  # OpenMP crashes with very many
+DEFAULT_ACTIONS = 20  # outputs of the max-action models, if the game is not compiled
+
+
+class Trainer:
+    """Trains a model on a game, round by round.
+
+    The settings determine everything. A round needs only the weights and the learner's state of
+    the rounds before, so a run can be resumed after any round.
+
+    Example:
+        >>> trainer = Trainer(drrn.make("long-watch"), Settings(rounds=2))
+        >>> for finished in trainer.train():
+        ...     print(finished.number)
+        >>> trainer.save("runs/demo")
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        settings: Settings,
+        device: str | torch.device = "cpu",
+        *,
+        spec: GameSpec | None = None,
+        recipe: str | None = None,
+        threads: int = 1,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        """Build the model, the learner, the explorer and the rollouts.
+
+        Args:
+            game: The game to learn.
+            settings: All settings of the run.
+            device: The PyTorch device.
+            spec: Opens the game again, in other processes and in resumed runs; None for a game that
+                was given as an object.
+            recipe: Where the default settings come from ("strong" or "paper"), for config.json.
+            threads: Threads that PyTorch uses (more than one rarely helps: matrices are small).
+            progress: Called with the number of states found while the game is compiled.
+        """
+        if not 1 <= threads <= MAX_THREADS:
+            raise InputError(f"threads is {threads}; it must be from 1 to {MAX_THREADS}")
+        check_memory(settings)
+        self.game = game
+        self.settings = settings
+        self.device = torch_device(device)
+        self.spec = spec
+        self.recipe = recipe
+        self.threads = threads
+        self.round = 0  # the last finished one
+        self.is_torn = False  # the next round was interrupted while it learned
+        self.rows: list[Row] = []  # of evaluations.csv
+        self.folder: Path | None = None  # where the run is saved
+        self.home = str(Path.cwd())  # where modules named by the settings are looked for
+        self._build(progress)
+
+    def _build(self, progress: Callable[[int], None] | None) -> None:
+        settings = self.settings
+        self.played = with_history(self.game, settings.run.history)  # what the model sees
+        self.compiled = compiled_or_none(self.played, settings, progress)
+        self.grows = self.compiled is None or settings.run.grow  # the vocabulary grows during play
+        keep_texts = "sentence" in settings.model.encoders
+        self.store = Store.of_words(shared=settings.model.shared, keep_texts=keep_texts)
+        shape = shape_of(settings, self._read_compiled_texts())
+        check_memory(settings, self.store)
+        self.model = build_model(
+            settings.model.name, shape, self.store, settings.run.seeds, self.device
+        )
+        states = np.arange(len(self.store.states))
+        actions = np.arange(len(self.store.actions))
+        for replica in range(settings.run.replicas):
+            self.model.meet(replica, states, actions)
+        self.learner = build_learner(self.model, settings)
+        self.divergence = Divergence(settings)
+        optimistic = settings.exploration.name == "optimism"
+        self.explorer = Optimism(settings, self.store) if optimistic else None
+        self.scale = (
+            RewardScale(settings.run.replicas) if settings.exploration.alpha_relative else None
+        )
+        self.rollouts = self._build_rollouts()
+
+    def _read_compiled_texts(self) -> int:
+        """Read every page of a compiled game; return the largest number of actions on a page."""
+        if self.compiled is None:
+            return self.settings.model.most_actions or DEFAULT_ACTIONS
+        if not self.grows:
+            for text in self.compiled.texts:
+                self.store.states.id(text)
+            for action in self.compiled.actions:
+                self.store.actions.id(action)
+        return max(1, int(np.diff(self.compiled.page_first).max()))
+
+    def _build_rollouts(self) -> Rollouts:
+        """Play the compiled game if its words are known; otherwise step the game."""
+        if self.compiled is None or self.grows:
+            return self.stepped
+        workers = self.settings.run.workers
+        if workers > 1 and self.settings.run.form != "online":
+            log.warning("%s is compiled, so %d workers have no effect", self.game.name, workers)
+        return compiled_rollouts(self.compiled, self.model)
+
+    @cached_property
+    def stepped(self) -> SteppedRollouts:
+        """Rollouts that step the game; the online form steps a compiled game, too."""
+        spec = replace(self.spec, history=self.settings.run.history) if self.spec else None
+        lanes = lanes_of(self.played, spec, self.settings.run.workers)
+        return SteppedRollouts(self.played, self.model, lanes)
+
+    def train(self) -> Iterator[Round]:
+        """Play, learn and evaluate; yield each finished round."""
+        if self.is_torn:
+            log.warning(
+                "the last round was interrupted while it learned, so part of it is learned twice; "
+                "for the numbers of an uninterrupted run, use drrn.resume"
+            )
+        while self.round < self.settings.run.rounds:
+            with torch_threads(self.threads):
+                finished = self._train_round(self.round + 1)
+            yield finished
+
+    @property
+    def agent(self) -> Agent:
+        """The agent as trained so far."""
+        scales = self.scale.factors if self.scale else None
+        return Agent(self.model, self.settings, scales, self.config)
+
+    # --- saving and resuming
+
+    @classmethod
+    def resume(
+        cls,
+        folder: str | Path,
+        game: Game | None = None,
+        *,
+        spec: GameSpec | None = None,
+        changes: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> Trainer:
+        """Return a trainer that continues the run in a folder after its last finished round.
+
+        Args:
+            folder: The folder of the run.
+            game: The game, if it cannot be opened by its name.
+            spec: The spec of `game`, if it was opened by name.
+            changes: Settings to change, such as the number of rounds.
+            **options: `device`, `threads` and `progress` of `Trainer`.
+
+        Raises:
+            InputError: There is no such run, a file is damaged, or the game has changed.
+        """
+        run = Run(folder)
+        config = run.config
+        run.check_complete()
+        by_name = config["game"]["by_name"]
+        if game is None:
+            spec = spec_from(run.folder, config)
+            game = spec.open()
+        elif by_name and spec is None and another(game) is None:
+            raise InputError(
+                f"{folder}: the run opened copies of its game by name; leave out the game"
+            )
+        if config["game"]["sha256"] != fingerprint_of(game):
+            raise InputError(f"{folder}: the game has changed since the run began; start a new run")
+        check_vectors(run.folder, config)
+        before = Settings.from_flat(config["settings"])
+        settings = before.replace(**(changes or {}))
+        options["recipe"] = config.get("recipe")
+        trainer = cls(game, settings, spec=spec if by_name else None, **options)
+        run.restore(trainer)
+        _check_rounds(run.folder, before, trainer)
+        trainer.folder = run.folder.resolve()
+        trainer.home = config.get("folder") or trainer.home
+        return trainer
+
+    def save(self, folder: str | Path) -> None:
+        """Save the run: `drrn.load` loads its agent, `drrn.resume` continues the training.
+
+        Raises:
+            InputError: The folder holds another run.
+        """
+        folder = Path(folder).resolve()
+        if self.folder != folder:
+            Run.create(folder, self)
+            self.folder = folder
+        run = Run(folder)
+        with run.locked():
+            run.save(self)
+            run.write_card()
+
+    def config(self) -> dict[str, Any]:
+        """Return the contents of config.json."""
+        vectors = self.model.shape.vectors
+        return config_of(
+            self.game,
+            self.spec,
+            self.settings,
+            recipe_name=self.recipe,
+            folder=self.home,
+            most_actions=self.model.shape.most_actions,
+            vectors=vectors.words.digest if vectors else None,
+        )
+
+    def agent_files(self) -> dict[str, bytes]:
+        """Return the files that the agent is loaded from."""
+        return self.agent.files()
+
+    def state(self) -> State:
+        """Return everything that a resumed run needs."""
+        return {
+            "game": fingerprint_of(self.game),
+            "round": self.round,
+            "store": self.store.state(texts=self.grows),
+            "model": self.model.state(),
+            "learner": self.learner.state(),
+            "explorer": self.explorer.state() if self.explorer else None,
+            "scale": self.scale.state() if self.scale else None,
+        }
+
+    def restore(self, state: State, source: str) -> None:
+        """Continue from the state of a trainer with the same game and settings.
+
+        `source` is named in error messages.
+        """
+        if state["game"] != fingerprint_of(self.game):
+            raise InputError(f"{source}: these are the weights of another game")
+        self.store.restore(state["store"], texts=self.grows)
+        self.model.check_fits(state["model"], source)
+        self.learner.restore(state["learner"])  # before the model, which may grow
+        self.model.restore(state["model"], source)
+        if self.explorer:
+            self.explorer.restore(state["explorer"])
+        if self.scale:
+            self.scale.restore(state["scale"])
+        self.round = state["round"]
+
+    # --- a round
+
+    def _train_round(self, number: int) -> Round:
+        start = time.perf_counter()
+        play = self._generators(PLAY, number)
+        learn = self._generators(LEARN, number)
+        self.learner.forget()  # drops what an interrupted round left
+        if self.explorer:
+            self.explorer.begin(number)
+        self.is_torn = self.settings.run.form == "online"
+        if self.settings.run.form == "online":
+            transitions = self._play_online(self._policy(number), play, learn)
+        else:
+            self._play(number, play)
+            self.is_torn = True
+            transitions = self.learner.learn(learn)
+        return self._finish(number, transitions, time.perf_counter() - start)
+
+    def _finish(self, number: int, transitions: int, seconds: float) -> Round:
+        """Evaluate the replicas, and drop what the next round does not need."""
+        settings = self.settings
+        self.divergence.check(self.model.state(), number)
+        if number == 1:
+            warn_about_missing_words(self.game.name, self.store, settings)
+        episodes = settings.run.evaluation_episodes
+        seeds = settings.run.seeds
+        evaluations = evaluate(
+            self.rollouts, POLICIES, settings.exploration.alpha, episodes, seeds, number
+        )
+        self.learner.forget()
+        self._drop_texts()
+        self.round = number
+        self.is_torn = False
+        self.rows += evaluation_rows(evaluations, settings)
+        return Round(number, evaluations, transitions, seconds)
+
+    def _play(self, number: int, generators: Generators) -> None:
+        """Play the episodes of a round; an explorer plans again every `replan` episodes."""
+        remaining = self.settings.run.episodes_per_round
+        policy = self._policy(number)
+        explorer = self.explorer if policy is self.explorer else None
+        while remaining:
+            count = min(remaining, self.settings.exploration.replan) if explorer else remaining
+            rollouts = self.rollouts.play(count, policy, generators, learn=True)
+            for replica, rollout in enumerate(rollouts):
+                experience = self._scaled(replica, rollout)
+                self.learner.tell(replica, experience)
+                if explorer:
+                    explorer.tell(replica, experience)
+            remaining -= count
+
+    def _scaled(self, replica: int, rollout: Rollout) -> Experience:
+        if self.scale is None:
+            return rollout
+        returns = [episode.total for episode in rollout.episodes]
+        return in_units(self.scale, replica, rollout, returns, [self.learner, self.explorer])
+
+    def _policy(self, number: int) -> QPolicy:
+        """Return how actions are chosen while learning, in a round."""
+        if self.explorer and self.settings.explores_at(number):
+            return self.explorer
+        return Softmax(self.settings.alpha_at(number))
+
+    def _generators(self, purpose: int, number: int) -> list[np.random.Generator]:
+        return [np.random.default_rng([seed, purpose, number]) for seed in self.settings.run.seeds]
+
+    def _drop_texts(self) -> None:
+        """Drop texts that nothing is learned from, so that memory stays bounded.
+
+        All texts of a compiled game whose vocabulary does not grow are kept.
+        """
+        count = max(len(self.store.states), len(self.store.actions))
+        if not self.grows or self.model.indexes_texts or count <= FEW_TEXTS:
+            return
+        users: list[Learner | Optimism] = [self.learner]
+        if self.explorer:
+            users.append(self.explorer)
+        states, actions = texts_of_all(users)
+        if self.store.shared:
+            states = np.union1d(states, actions)
+        new_states = self.store.states.keep(states)
+        new_actions = new_states if self.store.shared else self.store.actions.keep(actions)
+        for user in users:
+            user.renumber(new_states, new_actions)
+
+    # --- the online form: the paper's Algorithm 1, one mini-batch after every step
+
+    def _play_online(self, policy: QPolicy, play: Generators, learn: Generators) -> int:
+        """Play a round, each replica one episode after the other; return the transitions learned."""
+        replicas = self.settings.run.replicas
+        self._check_copies(replicas)
+        rollouts = self.stepped
+        transitions = 0
+        remaining = [self.settings.run.episodes_per_round] * replicas
+        seats: list[Seat | None] = [None] * replicas
+        while True:
+            for r, generator in enumerate(play):
+                while seats[r] is None and remaining[r]:
+                    episode_seed = int(generator.integers(2**62))
+                    seat = rollouts.begin([(r, episode_seed, r)], self.store)[0]
+                    seats[r] = None if seat.trajectory.ended else seat  # ends on its first page
+                    remaining[r] -= seat.trajectory.ended
+            active = [seat for seat in seats if seat is not None]
+            if not active:
+                return transitions
+            rollouts.step(active, rollouts.choices(active, policy, play, self.store), self.store)
+            for seat in active:
+                self._tell_last_step(seat)
+                if seat.trajectory.over:
+                    seats[seat.replica] = None
+                    remaining[seat.replica] -= 1
+            stepped = {seat.replica for seat in active}
+            transitions += self.learner.learn_once(learn, [r in stepped for r in range(replicas)])
+
+    def _check_copies(self, replicas: int) -> None:
+        copies = self.stepped.lanes.most
+        if copies < replicas:
+            raise InputError(
+                f"form online needs a copy of the game for each of {replicas} replicas, and this "
+                f"game allows {copies} at a time; give it a method another() that copies it, or "
+                "use fewer replicas"
+            )
+
+    def _tell_last_step(self, seat: Seat) -> None:
+        """Pass on the transitions that the last step completed: n rewards, or the end."""
+        trajectory = seat.trajectory
+        steps = len(trajectory.taken)
+        n = self.settings.learner.n_steps
+        complete = range(max(steps - n, 0), steps if trajectory.over else max(steps - n + 1, 0))
+        if complete:
+            experience: Experience = Moments([(trajectory, t) for t in complete])
+            if self.scale:
+                returns = [sum(trajectory.rewards)]
+                experience = in_units(self.scale, seat.replica, experience, returns, [self.learner])
+            self.learner.tell(seat.replica, experience)
+
+
+def _check_rounds(folder: Path, before: Settings, trainer: Trainer) -> None:
+    """Refuse fewer rounds than are done; warn if the new number changes past schedules."""
+    rounds = trainer.settings.run.rounds
+    done = trainer.round
+    if rounds < done:
+        raise InputError(f"{folder}: the run has {done} rounds; resume it with more, not {rounds}")
+    if names := rescheduled(before, trainer.settings, done):
+        log.warning(
+            "%s: the run was started with %d rounds, which determine %s; the results will differ "
+            "from those of a run that is started with %d rounds",
+            folder,
+            before.run.rounds,
+            ", ".join(names),
+            rounds,
+        )
+
+
+def rescheduled(before: Settings, after: Settings, done: int) -> list[str]:
+    """Return the settings whose schedule differs in a finished round."""
+    schedules = {
+        "alpha_start": "alpha_at",
+        "rate_end": "learning_rate_at",
+        "optimism_share": "explores_at",
+    }
+    rounds = range(1, done + 1)
+    return [
+        name
+        for name, at in schedules.items()
+        if any(getattr(before, at)(number) != getattr(after, at)(number) for number in rounds)
+    ]
+
+
+@contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """Set the number of PyTorch's threads for the duration of the block."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
