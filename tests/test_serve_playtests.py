@@ -18,7 +18,7 @@ from drrn.serve.places import CompiledPlaces, seen_places, told_map
 from drrn.serve.playtests import PlayTestJob
 from drrn.serve.sampled_odds import sampled_odds
 from drrn.stories.map.story_map import story_map
-from drrn.stories.playtest.testing import StoryTest
+from drrn.stories.playtest.playtest import StoryTest
 from tests.small_server import client_of, uploaded
 from tests.small_stories import FORK, REWARDS
 
@@ -66,9 +66,9 @@ def test_places_are_numbered_as_the_map_numbers_them(name):
 def test_a_map_of_what_was_seen_has_places_too(fork):
     test = StoryTest(fork, 1.0)
     test.run()
-    test.compiled = test.exact = None
+    test.solution = None
     drawn = test.story_map()
-    seen = seen_places(drawn, test.sightings)
+    seen = seen_places(drawn, test.evidence)
     assert [one["label"] for one in seen] == [place["label"] for place in told_map(drawn)["places"]]
     island = next(one for one in seen if one["label"] == "Island")
     assert (tuple(island["way"]["actions"]), island["exact"]) == (("Go out.", "Row on."), False)

@@ -16,7 +16,7 @@ from drrn.stories.map.layers import layered, strong_parts
 from drrn.stories.map.layout import map_layout
 from drrn.stories.map.story_map import StoryMap, seen_map, story_map
 from drrn.stories.map.svg import MAP_STYLE, story_map_svg
-from drrn.stories.playtest.testing import StoryTest
+from drrn.stories.playtest.playtest import StoryTest
 from tests.sample_games import Doors
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -15,7 +15,7 @@ from drrn.compiled.history import with_history
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
 from drrn.game.optional import is_stopped
-from drrn.stories.playtest.survey import last_words
+from drrn.stories.playtest.findings import last_words
 from drrn.text import words
 from drrn.writing import visible_json
 

@@ -15,7 +15,8 @@ from drrn.game.optional import title_of
 from drrn.lab.authors import sources, text_world
 from drrn.registry import GROUPS, registered
 from drrn.stories import added as place
-from drrn.stories.playtest.survey import compiled_survey
+from drrn.stories.playtest.coverage import Source
+from drrn.stories.playtest.survey import compiled_statistics
 from drrn.suites import SUITES, has_java, suites_cure
 
 
@@ -92,12 +93,14 @@ def run(options: argparse.Namespace) -> None:
 def _told(game: Game) -> list[object]:
     """Title, kind, transitions, pages and endings; a game that cannot be compiled has a title alone."""
     try:
-        found = compiled_survey(game, compile_game(game, limit=MOST_STATES))
+        compiled = compile_game(game, limit=MOST_STATES)
     except InputError:
         return [title_of(game), None, None, None, None]
-    rewards = [ending.reward for ending in found.endings]
+    statistics = compiled_statistics(game, compiled)
+    source = Source(game)
+    rewards = [source.reward(place) for place in compiled.endings]
     span = f"{len(rewards)} from {min(rewards):g} to {max(rewards):g}"
-    return [found.title, found.kind, found.transitions, found.pages, span]
+    return [title_of(game), statistics.kind, statistics.transitions, statistics.pages, span]
 
 
 def _told_file(added: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ from drrn.game.contract import Game, Observation
 from drrn.game.episodes import Episode, Policy, Summary, play_episodes, random_policy, summarise
 from drrn.game.optional import close, title_of
 from drrn.serve.scores import scores_file
-from drrn.stories.playtest.clicks import read_path, replayed
+from drrn.stories.playtest.clicks import read_path, replay
 from drrn.writing import visible, visible_json
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _play_path(options: argparse.Namespace) -> None:
         raise InputError("--path plays the clicks of a file: leave out --policy and --agent")
     path = read_path(options.path)
     game = open_game(options, lenient=True, shuffle=False)
-    for shown, chosen in replayed(game, path):
+    for shown, chosen in replay(game, path):
         _say_page(shown, chosen)
     close(game)
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
 from typing import Any
 
 from drrn.game.contract import Game, Observation
 from drrn.game.optional import training_of
-from drrn.recipes import recipe
-from drrn.settings import Settings
+from drrn.settings import Settings, recipe
 from drrn.stories.playtest.play import OutOfTime, Player
 
 SMALL: dict[str, Any] = {
@@ -34,9 +32,9 @@ class QuickPlayer:
         self.policy.begin()
 
     def __call__(self, observation: Observation) -> int:
-        from drrn.runs.train import threads_of_torch
+        from drrn.runs.trainer import torch_threads
 
-        with threads_of_torch(1):
+        with torch_threads(1):
             return int(self.policy(observation))
 
 
@@ -46,9 +44,10 @@ def quick_player(game: Game) -> Player | None:
         import torch
     except ImportError:
         return None
-    from drrn.runs.train import Trainer
+    from drrn.runs.trainer import Trainer
 
-    settings = replace(Settings(), **{**recipe(paper=False, suiting=training_of(game)), **SMALL})
+    chosen = recipe(paper=False, recommended=training_of(game))
+    settings = Settings.from_flat({**chosen, **SMALL})
     trainer = Trainer(game, settings, torch.device("cpu"))
     with contextlib.suppress(OutOfTime):
         for _ in trainer.train():

@@ -20,8 +20,8 @@ from drrn.errors import InputError
 from drrn.game.contract import Game
 from drrn.stories.map.story_map import StoryMap, story_map
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.exact_play import way_to_any
-from drrn.stories.playtest.sightings import Sightings
+from drrn.stories.playtest.evidence import Evidence
+from drrn.stories.playtest.solve import ShortestPaths
 from drrn.text import ranges
 
 MOST_TEXTS = 5  # of one place: a passage may be told in many ways
@@ -80,7 +80,7 @@ def _likeliest(words: dict[str, float]) -> list[str]:
     return sorted(words, key=lambda word: -words[word])[:MOST_WORDS]
 
 
-def seen_places(drawn: StoryMap, sightings: Sightings) -> list[dict[str, Any]]:
+def seen_places(drawn: StoryMap, sightings: Evidence) -> list[dict[str, Any]]:
     """Every place of a map of what was seen; the odds from there are not known."""
     paths: dict[Hashable, ClickPath] = {}  # in the order in which the map numbers places
     for page in sightings.pages.values():
@@ -146,7 +146,7 @@ class CompiledPlaces:
         weight = often / often.sum() if often.sum() > 0 else np.full(len(states), 1 / len(states))
         liked = states[np.argsort(-weight, kind="stable")]  # the likeliest first
         slots = ranges(c.first[liked], c.count[liked])
-        way = way_to_any(c, {int(state) for state in states})
+        way = ShortestPaths(c).to_any({int(state) for state in states})
         return {
             "place": number,
             "label": self.drawn.labels[number],

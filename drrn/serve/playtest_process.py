@@ -16,13 +16,14 @@ from drrn.compiled.game import Compiled
 from drrn.errors import InputError
 from drrn.game.episodes import random_policy
 from drrn.game.make import GameSpec
+from drrn.runs.quick_player import quick_player
 from drrn.serve.answers import sendable
 from drrn.serve.asking import answer_questions
 from drrn.serve.places import CompiledPlaces, seen_places, told_map
 from drrn.serve.sampled_odds import sampled_odds
 from drrn.stories.map.svg import story_map_svg
-from drrn.stories.playtest.report_page import report_fragment
-from drrn.stories.playtest.testing import StoryTest
+from drrn.stories.playtest.playtest import StoryTest
+from drrn.stories.playtest.report import report_fragment
 
 TOLD_EVERY = 0.2  # seconds
 STOP = signal.SIGUSR1  # what the server sends to have the report of what was found
@@ -43,14 +44,14 @@ class TestedStory:
 
     def test(self, seconds: float) -> dict[str, Any]:
         """Test the story: its report and its map, each as data and as shown; its places, where it was only seen."""
-        test = StoryTest(self.game, seconds, self._progress)
+        test = StoryTest(self.game, seconds, self._progress, quick_player)
         report = test.run()
         self.stopped = True  # from now on there is nothing to stop
         self.compiled = test.compiled
         drawn = test.story_map()
         told = sendable(report)
         told["source"] = Path(told["source"]).name  # where it lies is nobody's business
-        seen = seen_places(drawn, test.sightings) if self.compiled is None else None
+        seen = seen_places(drawn, test.evidence) if self.compiled is None else None
         return {
             "report": told, "page": report_fragment(report), "map": told_map(drawn), "seen": sendable(seen),
             "svg": story_map_svg(drawn, with_style=False),

@@ -10,7 +10,7 @@ from typing import Any
 from drrn.game.contract import Game, Observation
 from drrn.game.episodes import Policy, rest_of_episode
 from drrn.game.optional import is_stopped, step_limit_of
-from drrn.stories.playtest.sampled import mean_of
+from drrn.stories.playtest.findings import mean_of
 
 # fewer say nothing
 MOST_GAMES = 300

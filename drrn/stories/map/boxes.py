@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from drrn.stories.map.story_map import StoryMap
-from drrn.stories.playtest.shares import share
-from drrn.writing import visible
+from drrn.writing import percent, visible
 
 WIDTH = 204.0  # of every box, in pixels
 PAD = 6.0
@@ -109,7 +108,7 @@ def _box(drawn: StoryMap, chain: list[int], rows: dict[int, list[LinkRow]]) -> M
 
 def _pays(drawn: StoryMap, place: int) -> str:
     """What an ending pays, where any does, and how likely random play ends there."""
-    odds = share(min(1.0, drawn.visits[place]))
+    odds = percent(min(1.0, drawn.visits[place]))
     return (
         f"pays {drawn.reward[place]:g} · {odds}" if any(drawn.reward) else f"{odds} of random games"
     )

@@ -15,7 +15,7 @@ from drrn.compiled.game import Compiled
 from drrn.compiled.graph import first_words
 from drrn.errors import InputError, require
 from drrn.game.optional import THE_END
-from drrn.stories.playtest.sightings import PageSeen, Sightings
+from drrn.stories.playtest.evidence import Evidence, PageRecord
 from drrn.text import ranges
 
 Way = tuple[int, int]
@@ -117,10 +117,10 @@ def _distance(compiled: Compiled, chain: Chain) -> Any:
     return steps
 
 
-def seen_map(title: str, sightings: Sightings, games: int, traps: Collection[str] = ()) -> StoryMap:
+def seen_map(title: str, sightings: Evidence, games: int, traps: Collection[str] = ()) -> StoryMap:
     """The map of what a play-test saw; how often a way is gone is the mean of so many random games."""
     number: dict[Hashable, int] = {}
-    first: list[PageSeen] = []  # the first page seen of each place
+    first: list[PageRecord] = []  # the first page seen of each place
     at: dict[Hashable, int] = {}  # the place of each page
     for key, page in sightings.pages.items():
         gathered = page.ending or page.passage or page.path.comes_to
@@ -129,10 +129,10 @@ def seen_map(title: str, sightings: Sightings, games: int, traps: Collection[str
             first.append(page)
     words: defaultdict[Way, dict[str, float]] = defaultdict(dict)
     for key, page in sightings.pages.items():
-        for index, successors in page.tried.items():
+        for index, successors in page.successors.items():
             for after in successors:
                 said = words[at[key], at[after]]
-                often = sightings.gone[key, index, after] / max(games, 1)
+                often = sightings.steps[key, index, after] / max(games, 1)
                 said[page.actions[index]] = said.get(page.actions[index], 0.0) + often
     visits = [0.0] * len(first)
     visits[:1] = [1.0]
@@ -157,14 +157,14 @@ def seen_map(title: str, sightings: Sightings, games: int, traps: Collection[str
     )
 
 
-def _untried(sightings: Sightings, at: dict[Hashable, int]) -> dict[int, list[str]]:
+def _untried(sightings: Evidence, at: dict[Hashable, int]) -> dict[int, list[str]]:
     """The actions of each place that were offered and not taken on any of its pages."""
     taken: set[tuple[int, str]] = set()
     offered: defaultdict[int, dict[str, None]] = defaultdict(dict)
     for key, page in sightings.pages.items():
         for index, action in enumerate(page.actions):
             offered[at[key]][action] = None
-            if index in page.tried:
+            if index in page.successors:
                 taken.add((at[key], action))
     left = {
         place: [said for said in words if (place, said) not in taken]
@@ -188,17 +188,17 @@ def _steps(ways: Collection[Way], places: int) -> list[int]:
     return [steps.get(place, 0) for place in range(places)]
 
 
-def _seen_label(page: PageSeen) -> str:
+def _seen_label(page: PageRecord) -> str:
     if page.ending is None:
         return page.passage or first_words(page.path.comes_to)
     return (
         first_words(page.ending.text)
-        if page.ending.name == THE_END and page.ending.text
-        else page.ending.name
+        if page.ending.passage == THE_END and page.ending.text
+        else page.ending.passage
     )
 
 
-def _pays(sightings: Sightings, page: PageSeen) -> float:
+def _pays(sightings: Evidence, page: PageRecord) -> float:
     seen = sightings.endings.get(page.ending) if page.ending else None
     return seen.reward if seen else 0.0
 

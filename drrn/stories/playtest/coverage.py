@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from drrn.compiled.graph import EndingPlace
 from drrn.errors import did_you_mean
 from drrn.game.contract import Game
-from drrn.stories.authored import INK, NATIVE, AuthoredGame
+from drrn.stories.authored import INK, NATIVE
 from drrn.stories.formats.format_file import format_key
 from drrn.stories.formats.kept import HOW, TITLES
 from drrn.stories.hosted.ahead import MOVES, WORKED_OUT, is_beside
@@ -71,18 +71,29 @@ class Source:
     """The story that a game was read from; empty for other games."""
 
     def __init__(self, game: Game) -> None:
-        self.game = game if isinstance(game, AuthoredGame) else None
-        self.rules = self.game.rules if self.game else Rules()
-        self.story = self.game.story if self.game else None
-        self.is_native = self.game is not None and self.game.engine == NATIVE
-        self.is_ink = self.game is not None and self.game.engine == INK
-        self.problems = list(self.game.problems) if self.game else []
+        story = getattr(game, "story", None)
+        rules = getattr(game, "rules", None)
+        self.story: Story | None = story if isinstance(story, Story) else None
+        self.rules: Rules = rules if isinstance(rules, Rules) else Rules()
+        script_links = getattr(getattr(game, "script", None), "links", {})
+        parsed = getattr(game, "links", None) or script_links  # passages that each leads to
+        engine = getattr(game, "engine", NATIVE if parsed else "")
+        self.is_native = engine == NATIVE
+        self.is_ink = engine == INK
+        self.problems: list[Problem] = list(getattr(game, "problems", ()))
         # Links that are no actions (they restart the story, or it ends there), and why.
-        self.no_actions = self.game.left_out if self.game else {}
-        self.links: dict[str, set[str]] = {}  # passages that each passage links to or displays
-        if self.game:
-            known = {name: set(targets) for name, targets in self.game.links.items()}
-            self.links = known if self.is_ink else _links(self.game.story, known)
+        self.no_actions: Mapping[Pair, str] = getattr(game, "left_out", {})
+        self.links: dict[str, set[str]] = {name: set(to) for name, to in parsed.items()}
+        if self.story and not self.is_ink:
+            self.links = _links(self.story, self.links)
+
+    def reward(self, key: EndingPlace) -> float:
+        """Return what an ending pays, without payments for events on its page."""
+        if self.story is None:
+            return key.reward
+        if key.rule is None:
+            return self.rules.default_reward
+        return self.rules.endings[key.rule].reward
 
     @property
     def pages(self) -> dict[str, int]:

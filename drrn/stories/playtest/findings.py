@@ -1,6 +1,6 @@
 """Findings: everything known about a game, exact or estimated.
 
-`playtest` fills them; the commands `test`, `inspect` and `annotate` and the page show parts of them.
+`playtest` fills them; `drrn test`, `inspect`, `annotate` and the page show parts of them.
 """
 
 from __future__ import annotations

@@ -93,11 +93,17 @@ class Games:
     """Plays a game repeatedly and records what it meets."""
 
     def __init__(
-        self, game: Game, evidence: Evidence, listener: Callable[[Observation], None] | None = None
+        self,
+        game: Game,
+        evidence: Evidence,
+        listener: Callable[[Observation], None] | None = None,
+        *,
+        strict: bool = False,
     ) -> None:
         self.game = game
         self.evidence = evidence
         self.listener = listener  # is called with each page
+        self.strict = strict  # raises errors of the game instead of recording them
         self._trials: Counter[tuple[Hashable, int]] = Counter()  # actions of searching games
 
     def play_random(self, until: float) -> None:
@@ -185,6 +191,8 @@ class Games:
                 if step.page.actions and time.monotonic() > until:
                     return CUT_SHORT
         except InputError as error:
+            if self.strict:
+                raise
             trace.add_error(str(error))
             return FAILED
         finally:

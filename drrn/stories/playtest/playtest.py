@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from drrn.compiled.compile import can_be_compiled, compile_game
 from drrn.compiled.game import Compiled
-from drrn.compiled.graph import EndingPlace
 from drrn.errors import InputError
 from drrn.game.contract import Game
 from drrn.game.optional import step_limit_of, title_of
@@ -243,7 +242,6 @@ def inspect_game(
         progress: Called with a description of what is being done.
     """
     evidence = Evidence()
-    progress = progress or (lambda _: None)
     if compiled is not None:
         evidence.complete = True
         solution = solve(compiled, returns=True)
@@ -252,13 +250,12 @@ def inspect_game(
     start = time.monotonic()
     interrupted = False
     pages = PageStatistics()
-    games = Games(game, evidence, pages.add)
-    count = lambda number: progress(f"{number:,} random games")
     if isinstance(game, Explorable):
-        states = lambda number: progress(f"{number:,} states of at most {limit:,}")
-        statistics = explore(game, evidence, limit, states)
-        play_random_games(games, progress=count)
+        statistics = explore(game, evidence, limit, _count("states", progress))
+        play_random_games(Games(game, evidence), progress=_count("random games", progress))
     else:
+        games = Games(game, evidence, pages.add, strict=True)
+        count = _count("random games", progress)
         try:
             play_random_games(games, seconds=seconds, finish=False, progress=count)
         except KeyboardInterrupt:
@@ -274,6 +271,27 @@ def inspect_game(
         interrupted=interrupted,
         statistics=statistics,
     )
+
+
+def explore_endings(
+    game: Explorable, limit: int, seconds: float, progress: Progress | None = None
+) -> tuple[Findings, int]:
+    """Explore a story; if not every state was visited, play random games for some seconds.
+
+    Returns:
+        The findings, and the number of endings that only random games reached.
+    """
+    evidence = Evidence()
+    statistics = explore(game, evidence, limit, _count("states", progress))
+    explored = len(evidence.endings)
+    if not evidence.complete:
+        count = _count("random games", progress)
+        play_random_games(Games(game, evidence), seconds=seconds, progress=count)
+    return gather(game, evidence, statistics=statistics), len(evidence.endings) - explored
+
+
+def _count(noun: str, progress: Progress | None) -> Callable[[int], None]:
+    return lambda number: progress(f"{number:,} {noun}") if progress else None
 
 
 def gather(
@@ -351,8 +369,7 @@ def _add_solution(evidence: Evidence, source: Source, solution: Solution) -> Non
     compiled = solution.compiled
     paths = ShortestPaths(compiled)
     for key, path in paths.to_endings().items():
-        reward = key.reward if source.story is None else _reward(source, key)
-        evidence.endings[key] = EndingRecord(path, reward, path.comes_to)
+        evidence.endings[key] = EndingRecord(path, source.reward(key), path.comes_to)
     if source.story is None or source.is_ink:
         return
     passages = paths.to_passages()
@@ -360,11 +377,6 @@ def _add_solution(evidence: Evidence, source: Source, solution: Solution) -> Non
         known = evidence.passages.get(name)
         evidence.passages[name] = passages.get(name) or known or ClickPath()
     evidence.links |= link_pairs(compiled)
-
-
-def _reward(source: Source, key: EndingPlace) -> float:
-    rules = source.rules
-    return rules.default_reward if key.rule is None else rules.endings[key.rule].reward
 
 
 def _endings(source: Source, evidence: Evidence, solution: Solution | None) -> list[Ending]:
@@ -380,7 +392,7 @@ def _endings(source: Source, evidence: Evidence, solution: Solution | None) -> l
         endings.append(
             Ending(
                 name=key.passage,
-                reward=record.reward if source.story is None else _reward(source, key),
+                reward=record.reward if source.story is None else source.reward(key),
                 rule=None if key.rule is None else key.rule + 1,
                 last_words=last_words(record.text),
                 path=record.path,

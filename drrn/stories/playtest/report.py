@@ -42,7 +42,8 @@ def report(findings: Findings, command: str = "", toml: str = "") -> Document:
         toml: The file with the expectations, for annotations.
     """
     sections = [section for section in _sections(findings, command, toml) if section.blocks]
-    blocks = [Paragraph(headline(findings), "headline"), certainty(findings), _facts(findings)]
+    head = Paragraph(headline(findings), "headline")
+    blocks: list[Block] = [head, certainty(findings), _facts(findings)]
     return Document(literal(findings.title), blocks, sections)
 
 
@@ -53,10 +54,13 @@ def _sections(findings: Findings, command: str, toml: str) -> Iterator[Section]:
     if not findings.complete:
         untaken = "Links not taken so far"
     yield Section("Expectations", _checks(findings, toml))
-    yield Section("Endings", _endings(findings))
+    dead_ends = len(findings.endings) - findings.intended_endings
+    more = f", and {counted(dead_ends, 'dead end')}" if dead_ends else ""
+    title = f"Endings ({findings.intended_endings:,}{more})"
+    yield Section(title, _endings(findings), "endings")
     yield _issues(findings, "Errors thrown", findings.errors, annotate=True)
     yield _issues(findings, "Dead ends", findings.dead_ends)
-    yield _list("What to do", findings.advice)
+    yield Section("What to do", _advice(findings))
     yield _issues(findings, f"Passages never reached{so_far}", findings.never_reached)
     yield _issues(findings, untaken, findings.untaken_links)
     yield _issues(findings, "Broken links", findings.broken_links, annotate=True)
@@ -68,6 +72,13 @@ def _sections(findings: Findings, command: str, toml: str) -> Iterator[Section]:
         story = literal(command)
         save = f"`drrn test {story} --paths FOLDER` saves the clicks to each finding"
         yield Section("Replay", [f"{save}; `drrn play {story} --path FILE` plays them."])
+
+
+def _advice(findings: Findings) -> list[Block]:
+    file = findings.source if findings.left_out else ""
+    severity: Severity = "warning" if findings.left_out else "info"
+    lines = map(literal, findings.advice)
+    return [Note(line, severity, label="advice", file=file, line=1) for line in lines]
 
 
 def _list(title: str, items: Sequence[str]) -> Section:
@@ -207,13 +218,15 @@ def _issues(
     findings: Findings, title: str, issues: Sequence[Issue], *, annotate: bool = False
 ) -> Section:
     """Build a section with a note for each issue; many similar ones share a note."""
-    has_lines = not findings.source.lower().endswith(("", ".html", ".htm", ".json"))
+    file = findings.source.lower()
+    has_lines = bool(file) and not file.endswith((".html", ".htm", ".json"))
     notes: list[Block] = []
     for kind in dict.fromkeys(issue.kind for issue in issues):
         group = [issue for issue in issues if issue.kind == kind]
         together = kind in (BEHIND, LOOP) and len(group) > MAX_GROUP
         for issue in group[:1] if together else group:
             names = ", ".join(other.passage for other in group) if together else issue.passage
+            clicks = "Clicks to the first" if together else "Clicks"
             line = f" (line {issue.line})" if issue.line and has_lines and not together else ""
             notes.append(
                 Note(
@@ -222,8 +235,7 @@ def _issues(
                     title=literal(names) + line,
                     label=kind or "note",
                     steps=steps_of(issue.path),
-                    steps_title=("Clicks to the first" if together else "Clicks")
-                    + _seed(issue.path),
+                    steps_title=f"{clicks}{_seed(issue.path)}",
                     page="" if together else issue.passage,
                     file=findings.source if annotate else "",
                     line=issue.line,
@@ -242,14 +254,8 @@ def _endings(findings: Findings) -> list[Block]:
     columns = [0, 1, 2, *([3] if has_best else []), *([4] if findings.agent else []), 5]
     rows = [_row(findings, ending) for ending in findings.endings]
     table = [[row[column] for column in columns] for row in rows]
-    dead_ends = len(findings.endings) - findings.intended_endings
-    count = f"{findings.intended_endings:,}"
-    if dead_ends:
-        count += f", and {counted(dead_ends, 'dead end')}"
     names = [header[column] for column in columns]
-    blocks: list[Block] = [
-        Table(f"Endings ({count})", names, table, align="l" + "r" * len(names[1:]))
-    ]
+    blocks: list[Block] = [Table("", names, table, align="l" + "r" * len(names[1:]))]
     unfinished = findings.random.unfinished if findings.random else None
     if unfinished and unfinished.mean:
         why = "reach the step limit before an ending"
@@ -268,12 +274,13 @@ def _row(findings: Findings, ending: Ending) -> list[Cell | str]:
     name = ending.name + (" (a dead end)" if findings.is_dead_end(ending) else "")
     last_words = f"“{literal(one_line(ending.last_words))}”" if ending.last_words else ""
     odds = "?"
-    if ending.probability and (findings.exact or ending.probability.mean):
-        odds = ending.probability.percent
+    share = ending.probability
+    if share and (findings.exact or share.mean):
+        odds = share.percent
     elif findings.games > RULE_OF_THREE:
         odds = f"below {percent(RULE_OF_THREE / findings.games)}"
     row: list[Cell | str] = [Cell(literal(name), remark=last_words, page=ending.name)]
-    row += [f"{ending.reward:g}", Cell(odds, bar=ending.probability and ending.probability.mean)]
+    row += [f"{ending.reward:g}", Cell(odds, bar=share.mean if share else None)]
     for share in (ending.best, ending.agent):
         row.append(Cell(share.percent, bar=share.mean) if share else "")
     return [*row, f"{len(ending.path or ()):,}"]

@@ -181,13 +181,13 @@ def longer_than(compiled: Compiled, steps: int) -> ClickPath | None:
         layers.append(np.flatnonzero(is_reached & ~compiled.ended))
         if not len(layers[-1]):
             return None
-    state = int(layers[-1][0])
-    text = compiled.texts[compiled.text[state]]
+    last = int(layers[-1][0])
+    text = compiled.texts[compiled.text[last]]
     path: list[tuple[int, float]] = []
     for layer in layers[-2::-1]:
-        slot, chance = _step_to(compiled, layer, state)
+        slot, chance = _step_to(compiled, layer, last)
         path.append((slot, chance))
-        state = int(compiled.slot_state[slot])
+        last = int(compiled.slot_state[slot])
     return _path(compiled, path[::-1], text)
 
 
