@@ -6,8 +6,8 @@ from types import TracebackType
 
 from playwright.sync_api import BrowserContext, Page, Route, sync_playwright
 
-from drrn.stories.hosted.shown import Shown, read_shown
-from drrn.stories.hosted.source import DRIVER, prepared, scripts
+from drrn.stories.hosted.browser import DRIVER, prepare, scripts
+from drrn.stories.hosted.session import HostedPage, read_page
 
 ADDRESS = "http://story.test/"
 QUIET = (
@@ -70,31 +70,31 @@ class Chromium:
         self.browser.close()
         self.playwright.stop()
 
-    def open(self, html: str, seed: int) -> Shown:
+    def open(self, html: str, seed: int) -> HostedPage:
         if self.context is not None:
             self.context.close()
         size = {"width": 1280, "height": 800}
         self.context = self.browser.new_context(viewport=size, timezone_id="UTC", locale="en-US")  # type: ignore[arg-type]
         self.context.add_init_script(_script(seed))
         self.page = self.context.new_page()
-        text = prepared(html)
+        text = prepare(html)
 
         def answer(route: Route) -> None:
             route.fulfill(body=text, content_type="text/html; charset=utf-8")
 
         self.page.route(ADDRESS, answer)
         self.page.goto(ADDRESS, wait_until="networkidle")
-        shown = read_shown(self.page.evaluate(f"__drrn.opened({seed})"))
+        shown = read_page(self.page.evaluate(f"__drrn.opened({seed})"))
         if (
             not shown.links
         ):  # it may wait for a sound that will never come, and be told so a little later
             self.page.wait_for_timeout(1000)
-            shown = read_shown(self.page.evaluate(f"__drrn.opened({seed})"))
+            shown = read_page(self.page.evaluate(f"__drrn.opened({seed})"))
         return shown
 
-    def press(self, index: int) -> Shown:
+    def press(self, index: int) -> HostedPage:
         assert self.page is not None
-        return read_shown(self.page.evaluate("index => __drrn.step(index)", index))
+        return read_page(self.page.evaluate("index => __drrn.step(index)", index))
 
 
 def _script(seed: int) -> str:

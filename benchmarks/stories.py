@@ -21,8 +21,7 @@ from chromium import Chromium
 
 import drrn
 from drrn.errors import InputError
-from drrn.stories.hosted.session import Session
-from drrn.stories.hosted.shown import Shown
+from drrn.stories.hosted.session import HostedPage, Session
 
 WARMING, MEASURED = 150, 150  # clicks
 PLAYED = (
@@ -186,11 +185,11 @@ def warm_rate(session: Session) -> float:
     return len(measured) / sum(measured) if measured else 0.0
 
 
-def difference(ours: Shown, theirs: Shown) -> str:
+def difference(ours: HostedPage, theirs: HostedPage) -> str:
     """What differs first between two pages, in a few words; nothing where they are equal."""
     if ours.restarted or theirs.restarted:
         return "" if ours.restarted == theirs.restarted else "only one begins again"
-    (text, actions), (wanted_text, wanted_actions) = ours.page, theirs.page
+    (text, actions), (wanted_text, wanted_actions) = ours.content, theirs.content
     if text != wanted_text:
         return f"text {_around(text, wanted_text)}"
     if actions != wanted_actions:

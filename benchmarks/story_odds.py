@@ -25,9 +25,8 @@ from drrn.compiled.solve import random_play
 from drrn.errors import InputError
 from drrn.game.contract import Observation
 from drrn.stories.hosted.game import HostedGame
-from drrn.stories.hosted.moments import Moment, Way
 from drrn.stories.hosted.session import Session
-from drrn.stories.hosted.stage import Stage
+from drrn.stories.hosted.stage import Arrival, Moment, Stage
 
 
 class StraightStage(Stage):
@@ -44,7 +43,7 @@ class StraightStage(Stage):
 
     def follow(self, moment: Moment, link: int, key: int) -> Moment:
         assert self.session is not None
-        return Moment(self._taken(self.session, Way(moment, link, key, ())))
+        return Moment(self._take(self.session, Arrival(moment, link, key, ())))
 
     def close(self) -> None:
         if self.session is not None:

@@ -81,7 +81,7 @@ def _by_lots(
         native.teller.opening,
     )
     for click in range(clicks + 1):
-        ours = told(native, before, move, theirs.moment.clicks[-1].lots)
+        ours = told(native, before, move, theirs.moment.clicks[-1].draws)
         looks = [game.look(state) for game, state in ((native, ours), (hosted, theirs))]
         one, other = ((look.text, look.actions) for look in looks)
         found.pages += 1

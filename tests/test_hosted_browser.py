@@ -8,8 +8,7 @@ import pytest
 
 pytest.importorskip("py_mini_racer")
 
-from drrn.stories.hosted.isolate import Isolate
-from drrn.stories.hosted.source import add_browser, load, prepared
+from drrn.stories.hosted.browser import Isolate, add_browser, load, prepare
 
 PAGE = """<!doctype html><html><head><title>A  page</title><style>
   .secret { display: none } #ghost { visibility: hidden } @media (max-width: 600px) { .wide { display: none } }
@@ -281,8 +280,8 @@ def test_scripts_of_a_page_share_their_names_and_see_only_what_was_read_before_t
         assert isolate.evaluate("[sum, last, document.readyState].join()") == "1,true,complete"
 
 
-def test_a_story_is_prepared_to_load_nothing_and_to_draw_no_lots_for_jquery():
-    text = prepared(
+def test_a_story_is_prepare_to_load_nothing_and_to_draw_no_lots_for_jquery():
+    text = prepare(
         '<script src="https://x.y/z.js"></script><link rel="stylesheet" href="a.css">h=E+=null==p?1:Math.random()||.1'
     )
     assert text == "h=E+=null==p?1:0.1"

@@ -18,8 +18,8 @@ import drrn
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.stories.hosted import session, stage
-from drrn.stories.hosted.isolate import OPEN_ISOLATES
-from drrn.stories.hosted.shown import Shown
+from drrn.stories.hosted.browser import OPEN_ISOLATES
+from drrn.stories.hosted.session import HostedPage
 from drrn.stories.twine.page import Link
 from tests.tiny_engine import tiny_story
 
@@ -156,7 +156,7 @@ COUNTS = {"Hall": f"{NEXT}<p>[[go on->Cave]]</p>", "Cave": f"{NEXT}<p>[[go back-
 
 
 def test_pages_that_are_not_remembered_are_not_kept(monkeypatch, opened):
-    monkeypatch.setattr(stage, "MOST_REMEMBERED", 3000)
+    monkeypatch.setattr(stage, "MAX_SAVED", 3000)
     game = opened(tiny_story(COUNTS), "counts.html")
     game.reset(0)
     game.step(0)
@@ -180,7 +180,7 @@ class CountingSession:
 
     def press(self, *_, **__):
         self.count += 1
-        return Shown("Hall", (f"{self.count} ", Link("go on", "Hall")), {"n": self.count})
+        return HostedPage("Hall", (f"{self.count} ", Link("go on", "Hall")), {"n": self.count})
 
     def save(self):
         return None

@@ -102,11 +102,11 @@ def pressed(session, shown, label: str):
 def test_every_format_plays_the_little_story(path: Path):
     session = session_of(published(path))
     shown = session.open(1)
-    assert "A hall." in shown.page[0] and "Take the lamp" in shown.page[1]
+    assert "A hall." in shown.content[0] and "Take the lamp" in shown.content[1]
     shown = pressed(session, shown, "Take the lamp")
     assert (shown.passage, shown.variables["lamps"]) == ("Lamp", 1)
     shown = pressed(session, pressed(session, shown, "Again"), "Leave")
-    assert "The end." in shown.page[0] and shown.links == ()
+    assert "The end." in shown.content[0] and shown.links == ()
     assert (shown.passage, shown.variables["lamps"], shown.errors) == ("End", 2, ())
     assert session.about[0].lower() == path.parts[-3]
     session.close()
@@ -127,7 +127,7 @@ def test_boxes_of_a_format_take_the_answers_of_their_variables_and_else_keep_the
     shown = pressed(session, session.open(1), "On")
     told = {name: str(value) for name, value in shown.variables.items()}
     assert told == {"Name": "Ines", "first_pet": "Mog", "age": "7", "town": "Ys"}
-    assert shown.page[0] == "Ines"
+    assert shown.content[0] == "Ines"
     session.close()
 
 
@@ -137,9 +137,9 @@ def test_a_prompt_of_harlowe_takes_the_answer_of_the_variable_that_it_sets(path:
     story = {"Start": '(set: $hero to (prompt: "Who is it?", "Bob"))Hello $hero.'}
     session = session_of(published(path, story), answers={"hero": "Ines"})
     shown = session.open(1)
-    if shown.page[1]:  # from 3.0 on it is a dialog on the page
+    if shown.content[1]:  # from 3.0 on it is a dialog on the page
         shown = pressed(session, shown, "OK")
-    assert shown.page[0] == "Hello Ines."
+    assert shown.content[0] == "Hello Ines."
     session.close()
 
 
@@ -150,8 +150,8 @@ def test_an_episode_begun_again_is_as_good_as_a_fresh_one(path: Path):
     first = session.open(1)
     pressed(session, pressed(session, first, "Take the lamp"), "Again")
     again = session.open(1)
-    assert (again.page, again.variables, again.passage) == (
-        first.page,
+    assert (again.content, again.variables, again.passage) == (
+        first.content,
         first.variables,
         first.passage,
     )
@@ -170,8 +170,8 @@ def test_a_state_is_saved_and_restored_by_the_engines_own_means_where_it_has_the
     else:
         pressed(session, pressed(session, shown, "Again"), "Leave")
         back = session.restore(saved)
-        assert (back.page, back.variables, back.passage) == (
-            shown.page,
+        assert (back.content, back.variables, back.passage) == (
+            shown.content,
             shown.variables,
             shown.passage,
         )
@@ -185,10 +185,10 @@ def test_clicks_within_a_passage_are_part_of_what_is_saved(kind: str):
     path = next(path for path, name in zip(PUBLISHED, NAMES, strict=True) if name.startswith(kind))
     session = session_of(published(path))
     looked = pressed(session, session.open(1), "Look")
-    assert "You see dust." in looked.page[0]
+    assert "You see dust." in looked.content[0]
     saved = session.save()
     pressed(session, looked, "Take the lamp")
-    assert session.restore(saved).page == looked.page
+    assert session.restore(saved).content == looked.content
     session.close()
 
 
@@ -197,7 +197,7 @@ def test_the_tiny_engine_plays_and_begins_again():
         tiny_story({"Start": "{{s.n = 1}} [[on->Next]]", "Next": "{{s.n += 1}} [[on->Next]]"})
     )
     first = session.open(3)
-    assert (first.passage, first.page, first.variables) == ("Start", ("1 on", ("on",)), {"n": 1})
+    assert (first.passage, first.content, first.variables) == ("Start", ("1 on", ("on",)), {"n": 1})
     session.press(0)
     assert session.press(0).variables == {"n": 3}
     assert session.open(3).variables == {"n": 1}
@@ -215,10 +215,10 @@ def test_a_story_without_code_of_its_own_is_rewound_in_the_same_isolate(kind: st
     pressed(session, session.open(2), "Take the lamp")
     rewound, fresh = session.open(3), other.open(3)
     assert session.isolate is isolate
-    assert (rewound.page, rewound.variables, rewound.draws) == (
-        fresh.page,
+    assert (rewound.content, rewound.variables, rewound.unlisted_draws) == (
+        fresh.content,
         fresh.variables,
-        fresh.draws,
+        fresh.unlisted_draws,
     )
     session.close()
     other.close()
@@ -239,5 +239,5 @@ def test_a_press_that_never_ends_is_one_sentence():
     session.open(1)
     with pytest.raises(InputError, match=r"passage \"Start\""):
         session.press(0)
-    assert session.open(1).page[1] == ("go",)  # and a new episode is possible
+    assert session.open(1).content[1] == ("go",)  # and a new episode is possible
     session.close()

@@ -16,13 +16,10 @@ from drrn.cli import main
 from drrn.compiled.solve import random_play
 from drrn.errors import InputError
 from drrn.game.enumerable import check_outcomes
-from drrn.stories.hosted.ahead import Lookahead
-from drrn.stories.hosted.assignments import variable_uses
-from drrn.stories.hosted.counters import counters
-from drrn.stories.hosted.matters import Matters
-from drrn.stories.hosted.past import Past
+from drrn.stories.hosted.identity import Identity, Past, counters
 from drrn.stories.hosted.session import Session
 from drrn.stories.hosted.stage import LostError, UnlistedError
+from drrn.stories.hosted.variables import Lookahead, variable_uses
 from drrn.stories.playtest.evidence import Evidence
 from drrn.stories.playtest.findings import share_of
 from drrn.stories.playtest.play import Games, play_random_games
@@ -121,7 +118,7 @@ def test_a_number_drawn_otherwise_is_refused_with_its_passage(opened):
             "End": "End.",
         }
     )
-    with pytest.raises(InputError, match=r'"Dice" draws a number by Math\.random\(\)'):
+    with pytest.raises(InputError, match=r'"Dice" uses Math\.random\(\)'):
         drrn.compile_game(game, cache=False)
 
 
@@ -200,9 +197,7 @@ def test_inspect_says_why_it_is_not_compiled_and_samples_instead(
     main(["inspect", str(tmp_path / "story0.html"), "--engine", "hosted"])
     told = capsys.readouterr().out
     assert (
-        "draws a number by Math.random()" in told
-        and "Random play (5 games" in told
-        and "100 % ± 15.6 %" in told
+        "uses Math.random()" in told and "Random play (5 games" in told and "100 % ± 15.6 %" in told
     )
     main(["inspect", str(tmp_path / "story0.html"), "--engine", "hosted", "--json"])
     assert json.loads(capsys.readouterr().out)["random"]["games"] == 5
@@ -366,7 +361,7 @@ def test_every_step_of_our_own_examples_is_among_the_outcomes_that_are_listed(
     game.close()
 
 
-def test_a_variable_matters_until_its_last_reader():
+def test_a_variable_identity_until_its_last_reader():
     ahead = Lookahead(
         story(
             {
@@ -384,10 +379,10 @@ def test_a_variable_matters_until_its_last_reader():
     )  # B has read it, and is done
 
 
-def test_a_variable_that_only_sets_itself_never_matters():
+def test_a_variable_that_only_sets_itself_never_identity():
     ahead = Lookahead(story({"A": "<<set $n += 1>>[[B]]", "B": "<<set $n to $n + 1>>[[A]]"}), True)
     assert not ahead.may_be_read("A", "n")
-    ahead.kept = {"n"}
+    ahead.always_read = {"n"}
     assert ahead.may_be_read("A", "n")  # unless a rule asks for it
 
 
@@ -400,7 +395,7 @@ def test_a_variable_that_is_set_before_it_is_read_does_not_matter():
     assert in_a_hook.may_be_read("A", "x")
 
 
-def test_a_variable_in_what_a_widget_keeps_matters_everywhere():
+def test_a_variable_in_what_a_widget_keeps_identity_everywhere():
     widgets = '<<widget "note">><<set $log to _args[0]>><</widget>><<widget "keep" container>><<set $log to _contents>>'
     for call in ('<<note "You have $gold.">>', "<<keep>>You have $gold.<</keep>>"):
         told = story(
@@ -434,8 +429,8 @@ def test_only_the_visits_that_are_asked_for_are_counted():
 
 
 def test_an_unknown_formats_variables_all_matter():
-    matters = Matters(story({"A": "[[B]]", "B": "."}, "snowman"))
-    assert not matters.reads_names and matters.ahead.may_be_read("B", "anything")
+    identity = Identity(story({"A": "[[B]]", "B": "."}, "snowman"))
+    assert not identity.reads_names and identity.ahead.may_be_read("B", "anything")
 
 
 def test_worker_processes_play_a_story_that_cannot_be_compiled_to_the_same_numbers(

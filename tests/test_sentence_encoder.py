@@ -57,7 +57,7 @@ def test_each_text_is_given_to_the_function_once(fork):
 
 
 @pytest.mark.parametrize("name, why", [
-    ("flat", "made an array"), ("too_few", "made an array"), ("endless", "not finite"), ("failing", "KeyError"),
+    ("flat", "returned an array"), ("too_few", "returned an array"), ("endless", "not finite"), ("failing", "KeyError"),
     ("CALLS", "must be a function"), ("nowhere", "there is no nowhere"),
 ])  # fmt: skip
 def test_what_is_no_vector_of_each_text_is_refused_in_a_sentence(name, why):
@@ -91,9 +91,9 @@ def test_a_folder_is_opened_by_sentence_transformers(tmp_path, monkeypatch):
 
 
 def test_the_encoder_and_its_source_are_asked_for_together(fork):
-    with pytest.raises(drrn.InputError, match="name what makes them by sentences"):
+    with pytest.raises(drrn.InputError, match="give sentences"):
         drrn.trainer(fork, paper=True, encoder="sentence")
-    with pytest.raises(drrn.InputError, match="it counts only with the encoder sentence"):
+    with pytest.raises(drrn.InputError, match="it has an effect only with encoder sentence"):
         drrn.trainer(fork, paper=True, sentences="tests.test_sentence_encoder:counted")
 
 

@@ -1,4 +1,4 @@
-"""The map of a story: what it holds, and that it can be read."""
+"""The map of a story: its data, its layout and its SVG."""
 
 import dataclasses
 import random
@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 import drrn
 from drrn.cli import main
-from drrn.stories.map import dot as map_dot
-from drrn.stories.map.boxes import WIDTH, boxes_of, breadth, cut
-from drrn.stories.map.layers import layered, strong_parts
+from drrn.pages import static_text
+from drrn.stories.map.layers import WIDTH, breadth, make_boxes, make_layers, shorten
 from drrn.stories.map.layout import map_layout
 from drrn.stories.map.story_map import StoryMap, seen_map, story_map
-from drrn.stories.map.svg import MAP_STYLE, story_map_svg
+from drrn.stories.map.svg import story_map_svg
 from drrn.stories.playtest.playtest import StoryTest
 from tests.sample_games import Doors
 
@@ -23,7 +22,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def a_map(places: int, ways: list[tuple[int, int]], labels=None, endings=()) -> StoryMap:
-    """A map of these ways; places that lead nowhere are endings."""
+    """Return a map with these edges; nodes without outgoing edges are endings."""
     after = {source for source, _ in ways}
     steps, queue = {0: 0}, [0]
     for place in queue:
@@ -41,15 +40,15 @@ def a_map(places: int, ways: list[tuple[int, int]], labels=None, endings=()) -> 
         trap=[False] * len(queue),
         visits=[1.0] * len(queue),
         distance=[steps[place] for place in queue],
-        ways=dict.fromkeys(ways, 0.5),
+        edges=dict.fromkeys(ways, 0.5),
         texts=["It is late."] * len(queue),
-        words={way: {f"go to {way[1]}": 0.5} for way in ways},
+        actions={way: {f"go to {way[1]}": 0.5} for way in ways},
     )
 
 
 @st.composite
 def maps(draw):
-    """A story of a few places or of many: mostly onward, some ways back, some far, chains, wide pages."""
+    """Stories of one node to seventy: mostly forward, some edges back, some far."""
     count = draw(st.integers(1, 70))
     chance = random.Random(draw(st.integers(0, 10**6)))
     ways = [(chance.randrange(max(0, place - 6), place), place) for place in range(1, count)]
@@ -61,7 +60,7 @@ def maps(draw):
 
 
 def on_the_curve(line, steps=12):
-    """Points along a line of Bézier curves."""
+    """Yield points along a line of Bézier curves."""
     for at in range(0, len(line.points) - 1, 3):
         a, b, c, d = line.points[at : at + 4]
         for number in range(steps + 1):
@@ -90,25 +89,23 @@ def assert_can_be_read(drawn: StoryMap, layout) -> None:
             )
         assert all(drawn.reward[place] is None for place in line.sources), "an ending leads on"
     assert all(not page.rows for box in layout.boxes if box.ending for page in box.pages)
-    assert sorted(place for box in layout.boxes for place in box.places) == list(
+    assert sorted(place for box in layout.boxes for place in box.nodes) == list(
         range(len(drawn.labels))
     )
 
 
 @settings(max_examples=25, deadline=None)
 @given(maps())
-def test_no_boxes_overlap_no_line_passes_behind_a_box_and_no_ending_leads_on(drawn):
-    layout = map_layout(drawn, engine="own")
+def test_boxes_do_not_overlap_and_no_line_passes_behind_a_box(drawn):
+    layout = map_layout(drawn)
     assert_can_be_read(drawn, layout)
     shown = {(s, line.target) for line in layout.lines for s in line.sources}
     named = {
         (place, target) for (place, _), targets in layout.references.items() for target in targets
     }
-    within = {
-        pair for box in layout.boxes for pair in zip(box.places, box.places[1:], strict=False)
-    }
-    assert set(drawn.ways) == shown | named | within, (
-        "every way is a line, a name, or within a chain"
+    within = {pair for box in layout.boxes for pair in zip(box.nodes, box.nodes[1:], strict=False)}
+    assert set(drawn.edges) == shown | named | within, (
+        "every edge is a line, a name, or inside a chain"
     )
 
 
@@ -118,47 +115,36 @@ def test_a_large_map_is_wrapped_rather_than_drawn_as_a_ribbon(count):
     ways = {(max(0, place - 1 - chance.randrange(3)), place) for place in range(1, count)}
     ways |= {(chance.randrange(count), chance.randrange(count)) for _ in range(count // 2)}
     drawn = a_map(count, sorted(ways))
-    layout = map_layout(drawn, engine="own")
+    layout = map_layout(drawn)
     assert_can_be_read(drawn, layout)
     assert 1 / 3 < layout.width / layout.height < 4
 
 
-@pytest.mark.skipif(not map_dot.is_installed(), reason="dot is not installed")
-def test_a_map_that_dot_orders_can_be_read_as_well():
-    drawn = story_map(drrn.compile_game(drrn.make("long-watch")))
-    assert_can_be_read(drawn, map_layout(drawn, engine="dot"))
+def test_the_map_of_a_whole_story_can_be_read():
+    compiled = drrn.compile_game(drrn.make("long-watch"))
+    drawn = story_map(compiled)
+    assert_can_be_read(drawn, map_layout(drawn))
+    assert drawn.node_of_state is not None and len(drawn.node_of_state) == len(compiled)
+    assert set(drawn.node_of_state.tolist()) == set(range(len(drawn.labels)))
 
 
-def test_where_dot_fails_the_map_is_drawn_without_it(monkeypatch):
-    monkeypatch.setattr(
-        map_dot.subprocess, "run", lambda *_, **__: (_ for _ in ()).throw(OSError("no dot"))
-    )
-    drawn = a_map(4, [(0, 1), (0, 2), (1, 3), (2, 3)])
-    assert map_layout(drawn, "dot") == map_layout(drawn, "own")
-
-
-def test_pages_of_which_each_leads_to_the_next_alone_share_a_box():
+def test_a_chain_of_pages_shares_a_box():
     drawn = a_map(5, [(0, 1), (1, 2), (2, 3), (2, 4), (1, 1)])
-    assert [box.places for box in boxes_of(drawn)] == [(0, 1, 2), (3,), (4,)]
+    assert [box.nodes for box in make_boxes(drawn)] == [(0, 1, 2), (3,), (4,)]
 
 
-def test_a_box_that_no_line_leads_to_names_what_leads_there():
+def test_a_box_without_an_incoming_line_names_a_source():
     ways = [(place, place + 1) for place in range(60)] + [
         (place, 61 + place % 3) for place in range(0, 60, 7)
     ]
     drawn = a_map(64, ways)
-    placed = layered(drawn, boxes_of(drawn))
+    placed = make_layers(drawn, make_boxes(drawn))
     led_to = {link.target for link in placed.lines}
     for number, box in enumerate(placed.boxes):
         assert number == 0 or number in led_to or box.pages[0].origins
 
 
-def test_parts_that_are_strongly_connected_are_found():
-    part = strong_parts(5, {0: {1}, 1: {2}, 2: {0, 3}, 3: {4}, 4: {3}})
-    assert len(set(part[:3])) == 1 and part[3] == part[4] != part[0]
-
-
-def test_the_svg_has_a_group_for_each_place_and_is_markup_whatever_the_story_says():
+def test_the_svg_has_a_group_for_each_node_and_escapes_every_text():
     evil = [
         '<script>alert("1")</script>',
         "\x1b[31mred\x00 & \ud800 ]]>",
@@ -167,7 +153,7 @@ def test_the_svg_has_a_group_for_each_place_and_is_markup_whatever_the_story_say
     ]
     drawn = a_map(4, [(0, 1), (0, 2), (1, 3), (2, 3)], labels=evil)
     drawn = dataclasses.replace(
-        drawn, name="A & B <b>", words={way: {evil[1]: 0.5} for way in drawn.ways}
+        drawn, name="A & B <b>", actions={way: {evil[1]: 0.5} for way in drawn.edges}
     )
     text = story_map_svg(drawn)
     text.encode("utf-8")
@@ -184,7 +170,7 @@ def test_the_svg_has_a_group_for_each_place_and_is_markup_whatever_the_story_say
     assert not any("style" in element.attrib for element in root.iter())
     ways = root.findall(f".//{SVG}path[@data-to]")
     assert {(way.get("data-from"), way.get("data-to")) for way in ways} >= {("0", "1"), ("0", "2")}
-    assert MAP_STYLE in text and "<style" not in story_map_svg(drawn, with_style=False)
+    assert static_text("map.css") in text and "<style" not in story_map_svg(drawn, with_style=False)
 
 
 def test_endings_are_coloured_from_the_worst_to_the_best():
@@ -201,21 +187,21 @@ def test_endings_are_coloured_from_the_worst_to_the_best():
     }
 
 
-def test_the_map_of_what_was_seen_agrees_with_that_of_all_states():
+def test_the_map_of_a_play_test_agrees_with_the_exact_map():
     test = StoryTest(Doors(), seconds=60)
     test.run()
     exact = test.story_map()
     seen = seen_map("Doors", test.sightings, test.played.tally.games)
-    assert sorted(seen.labels) == sorted(exact.labels) and len(seen.ways) == len(exact.ways)
-    assert sorted(seen.reward, key=str) == sorted(exact.reward, key=str) and not exact.seen_only
-    often = {(seen.labels[a], seen.labels[b]): amount for (a, b), amount in seen.ways.items()}
-    for (a, b), amount in exact.ways.items():
+    assert sorted(seen.labels) == sorted(exact.labels) and len(seen.edges) == len(exact.edges)
+    assert sorted(seen.reward, key=str) == sorted(exact.reward, key=str) and not exact.partial
+    often = {(seen.labels[a], seen.labels[b]): amount for (a, b), amount in seen.edges.items()}
+    for (a, b), amount in exact.edges.items():
         assert often[exact.labels[a], exact.labels[b]] == pytest.approx(amount, abs=0.25)
 
 
-def test_a_text_is_cut_to_the_width_that_it_has():
-    assert cut("Go on", 10) == "Go on" and cut("Go on and on and on", 10).endswith("…")
-    assert breadth(cut("夜の市場の門のそば", 10)) <= 10 and breadth("iii") < breadth("www")
+def test_a_text_is_shortened_to_a_width():
+    assert shorten("Go on", 10) == "Go on" and shorten("Go on and on and on", 10).endswith("…")
+    assert breadth(shorten("夜の市場の門のそば", 10)) <= 10 and breadth("iii") < breadth("www")
 
 
 def test_drrn_test_draws_the_map(tmp_path, capsys):

@@ -19,6 +19,8 @@ from drrn.errors import InputError
 from drrn.game.contract import Game
 from drrn.game.optional import close
 from drrn.stories.authored import EXPLORE_LIMIT, TimedSearch
+from drrn.stories.map.story_map import story_map
+from drrn.stories.map.svg import check_map_file, write_map
 from drrn.stories.playtest.findings import Estimate, Findings, Play, Statistics
 from drrn.stories.playtest.play import RANDOM_SECONDS
 from drrn.stories.playtest.playtest import inspect_game
@@ -61,7 +63,7 @@ def add_command(commands: Any) -> None:
         const=Path(),
         type=Path,
         metavar="FILE",
-        help="draw the game's map as SVG",
+        help="draw the game's map as SVG (default: GAME.svg)",
     )
     command.add_argument(
         "--seconds",
@@ -80,7 +82,7 @@ def run(options: argparse.Namespace) -> None:
     game = open_game(options, lenient=True)
     if options.seconds and isinstance(game, TimedSearch):
         game.search_seconds = float(options.seconds)
-    map_file = _free_file(options.plot, game.name) if options.plot else None
+    map_file = _map_file(options.plot, game.name) if options.plot else None
     compiled, why_not = _compile(game, options)
     clear_status()
     if compiled is None and (options.walkthrough or map_file):
@@ -106,8 +108,6 @@ def run(options: argparse.Namespace) -> None:
     else:
         print(to_text(inspection(findings, options.game), width=terminal_width()))
     if compiled and map_file:
-        from drrn.stories.map.story_map import story_map, write_map
-
         write_map(story_map(compiled), map_file)
         print(f"{map_file}: the map", file=sys.stderr)
 
@@ -122,13 +122,12 @@ def _compile(game: Game, options: argparse.Namespace) -> tuple[Compiled | None, 
     return compiled, ""
 
 
-def _free_file(path: Path, name: str) -> Path:
-    """Return the file of the map, which must not exist."""
+def _map_file(path: Path, name: str) -> Path:
+    """Return the file for the map; one that exists is never overwritten."""
     file = Path(f"{name}.svg") if path == Path() else path
-    if file.suffix != ".svg":
+    if file.suffix.lower() != ".svg":
         file = file.with_name(f"{file.name}.svg")
-    if file.exists():
-        raise InputError(f"{file}: the file exists and is left as it is: choose another --plot")
+    check_map_file(file)
     return file
 
 

@@ -17,8 +17,7 @@ from drrn.document import Document, github_annotations, to_github, to_html, to_m
 from drrn.errors import InputError, require
 from drrn.files import slug
 from drrn.game.optional import close
-from drrn.stories.map.story_map import free_map_file, write_map
-from drrn.stories.map.svg import story_map_svg
+from drrn.stories.map.svg import check_map_file, story_map_svg, write_map
 from drrn.stories.playtest.clicks import ClickPath, write_path
 from drrn.stories.playtest.findings import Findings
 from drrn.stories.playtest.playtest import StoryTest
@@ -79,7 +78,8 @@ def run(options: argparse.Namespace) -> int:
     """Run the play-test; return 1 if an expectation fails."""
     if options.format == "html":
         require("jinja2", "cli")  # before the test takes its time
-    map_file = free_map_file(options.map) if options.map else None
+    if options.map:
+        check_map_file(options.map)
     if options.paths and options.paths.exists() and _is_in_use(options.paths):
         raise InputError(f"{options.paths}: not an empty folder: name a new folder for the paths")
     game = open_game(options, lenient=True, shuffle=False)
@@ -92,9 +92,9 @@ def run(options: argparse.Namespace) -> int:
             count = _write_paths(findings, options.paths)
             hint = "replay one with drrn play … --path FILE"
             print(f"{options.paths}: {count:,} paths written; {hint}", file=sys.stderr)
-        if map_file:  # after the report: a map may be slow, or fail
-            write_map(test.story_map(), map_file)
-            print(f"{map_file}: the map", file=sys.stderr)
+        if options.map:  # after the report: a map may be slow, or fail
+            write_map(test.story_map(), options.map)
+            print(f"{options.map}: the map", file=sys.stderr)
     finally:
         clear_status()
         close(game)

@@ -24,7 +24,6 @@ from drrn.serve.people import people_routes
 from drrn.serve.play import play_routes
 from drrn.serve.playtest_routes import playtest_routes
 from drrn.serve.services import Services, services_of
-from drrn.stories.map.style import MAP_STYLE
 from drrn.version import __version__
 
 FILES = Path(str(STATIC))
@@ -44,7 +43,6 @@ def application(services: Services, access: Access) -> Starlette:
     routes = [
         Route("/", front_page, methods=["GET"]),
         Route("/favicon.ico", favicon, methods=["GET"]),
-        Route("/static/map.css", map_style, methods=["GET"]),
         Mount("/static", StaticFiles(directory=FILES)),
         *game_routes(), *play_routes(), *playtest_routes(), *learn_routes(), *people_routes(),
     ]  # fmt: skip
@@ -62,10 +60,6 @@ def application(services: Services, access: Access) -> Starlette:
 async def front_page(request: Request) -> Response:
     shared = services_of(request).shared
     return HTMLResponse(rendered("serve.html", version=__version__, shared=shared))
-
-
-async def map_style(_: Request) -> Response:
-    return Response(MAP_STYLE, media_type="text/css")
 
 
 async def favicon(_: Request) -> Response:

@@ -54,23 +54,23 @@ def told_map(drawn: StoryMap) -> dict[str, Any]:
             "from": one,
             "to": other,
             "often": often,
-            "words": _likeliest(drawn.words.get((one, other), {})),
+            "words": _likeliest(drawn.actions.get((one, other), {})),
         }
-        for (one, other), often in drawn.ways.items()
+        for (one, other), often in drawn.edges.items()
     ]
-    return {"noun": drawn.noun, "places": places, "ways": ways, "seen_only": drawn.seen_only}
+    return {"noun": drawn.noun, "places": places, "ways": ways, "seen_only": drawn.partial}
 
 
 def neighbours(drawn: StoryMap, number: int, side: int) -> list[dict[str, Any]]:
     """The places on the other side of the ways that begin (0) or end (1) at a place, the most gone first."""
     ways = sorted(
-        (way for way in drawn.ways if way[side] == number), key=lambda way: -drawn.ways[way]
+        (way for way in drawn.edges if way[side] == number), key=lambda way: -drawn.edges[way]
     )
     return [
         {
             "place": way[1 - side],
             "label": drawn.labels[way[1 - side]],
-            "words": _likeliest(drawn.words.get(way, {})),
+            "words": _likeliest(drawn.actions.get(way, {})),
         }
         for way in ways
     ]
@@ -89,8 +89,8 @@ def seen_places(drawn: StoryMap, sightings: Evidence) -> list[dict[str, Any]]:
     return [
         {
             "place": number, "label": label, "texts": [drawn.texts[number]],
-            "actions": list(dict.fromkeys(word for way in drawn.ways if way[0] == number
-                                          for word in drawn.words.get(way, ()))),
+            "actions": list(dict.fromkeys(word for way in drawn.edges if way[0] == number
+                                          for word in drawn.actions.get(way, ()))),
             "from": neighbours(drawn, number, 1), "to": neighbours(drawn, number, 0),
             "way": {"actions": ways[number].actions, "chances": ways[number].chances},
             "odds": {"random": None, "best": None, "agent": None}, "exact": False,
@@ -111,15 +111,11 @@ class CompiledPlaces:
     def drawn(self) -> StoryMap:
         return story_map(self.compiled)
 
-    @cached_property
+    @property
     def place(self) -> Ints:
-        """The place of each state, numbered as the map numbers them."""
-        c = self.compiled
-        named = np.array([passage != "" for passage in c.passages])[c.passage]
-        gathered = np.where(c.ended, -1, np.where(named, c.passage, len(c.passages) + c.text))
-        number: dict[tuple[int, int], int] = {}
-        keys = zip(gathered.tolist(), c.ending_at.tolist(), strict=True)
-        return np.array([number.setdefault(key, len(number)) for key in keys], np.intp)
+        """The node of the map to which each state belongs."""
+        assert self.drawn.node_of_state is not None
+        return self.drawn.node_of_state
 
     @cached_property
     def visits(self) -> Floats:

@@ -17,10 +17,10 @@ from drrn.stories import added
 from drrn.stories.formats.archive import SCRIPT, with_engine
 from drrn.stories.formats.kept import format_for
 from drrn.stories.formats.publishing import publish
+from drrn.stories.hosted.browser import check_size, without_media
 from drrn.stories.hosted.game import HostedGame
-from drrn.stories.hosted.matters import Matters
+from drrn.stories.hosted.identity import Identity
 from drrn.stories.hosted.session import Session
-from drrn.stories.hosted.source import check_size, lightened
 from drrn.stories.hosted.stage import Stage
 from drrn.stories.ink.game import open_ink
 from drrn.stories.twine.dialects import (
@@ -138,7 +138,7 @@ class _Opening:
             )
         if len(self._text) <= LONGEST_PASSAGE:
             return read_twine_html(self._text, str(self.file))
-        light = lightened(self._text)
+        light = without_media(self._text)
         if self._carries_engine:
             check_size(light, str(self.file))
         try:
@@ -205,9 +205,9 @@ class _Opening:
     def hosted(self, story: Story) -> HostedGame:
         """Played by the engine that the page carries, or by the kept format that the source names."""
         page = self._page(story)
-        matters = Matters(story, twine1=not story.format and "<tw-storydata" not in page)
+        identity = Identity(story, twine1=not story.format and "<tw-storydata" not in page)
         script = Script(
-            story, DEFAULT, dict(self.rules.inputs), facts=Facts(written=set(matters.variables))
+            story, DEFAULT, dict(self.rules.inputs), facts=Facts(written=set(identity.variables))
         )
         script.tags.update((name, passage.tags) for name, passage in story.pages.items())
         if self.toml:
@@ -217,9 +217,9 @@ class _Opening:
                     f"{self.toml}: where may compare the story's variables only, since its own engine plays it: "
                     f"leave out {', '.join(sorted(script.facts.tracked))}"
                 )
-        matters.keep(script.facts.read)
+        identity.keep(script.facts.read)
         source = str(self.file)
-        stage = Stage(lambda: Session(page, answers=script.answers), matters, source)
+        stage = Stage(lambda: Session(page, answers=script.answers), identity, source)
         return HostedGame(
             self.path.stem,
             stage,

@@ -1,16 +1,22 @@
-"""Words to vectors: read from the file as they are asked for, and weighted as SIF does (Arora et al. 2017).
+"""Word vectors of a file, weighted as SIF does (Arora et al. 2017).
 
-A word that the file does not have is read in its parts, as far as the file has these: "don't" as "do" and "n't",
-"captain's" as "captain" and "'s" (so GloVe's tokeniser cut them; where the file has no "n't", as "do" and "not"), "12b"
-as "12" and "b", an unknown number digit by digit.
+The first use of a large file copies its vectors into the cache, as an array; later uses map the
+array into memory.
 """
 
 from __future__ import annotations
 
+import hashlib
+import io
+import json
+import logging
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import tempfile
+import zipfile
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import IO
@@ -19,226 +25,235 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drrn.errors import InputError
-from drrn.vectors.index import WORTH_KEEPING, VectorIndex, load_index, place_of_index, save_index
-from drrn.vectors.scan import scan
-from drrn.vectors.source import FLOATS, is_number, numbers_of
+from drrn.files import home, write_atomically
+from drrn.vectors.formats import BLOCK, VectorFile, Vectors
+
+CACHED_SIZE = 2**22  # bytes of a file from which on a copy saves time
+VERSION = 2  # of the files in the cache
+HEADER = 128  # bytes before the numbers of an .npy file
 
 A = 1e-3  # of SIF's weight a / (a + p(word))
-MOST_KEPT = 10_000  # words whose vectors are kept, beside those that an encoder keeps for itself
-AT_ONCE = 1_000  # words that are looked for together
-# words that show what texts have in common; with fewer it is not asked
+# the most frequent words, whose main direction is common to all texts; None in a smaller file
 FREQUENT = 5000
 ENOUGH_WORDS = 1000
 RUNS = re.compile(r"\d+|[^\W\d]+")
-# What the ending of a word stands for, in a file whose words were not cut there; and stems that change before n't.
-ENDINGS = {
-    "n't": "not",
-    "'ll": "will",
-    "'re": "are",
-    "'ve": "have",
-    "'m": "am",
-    "'d": "would",
-    "'s": "",
-}
+# meanings of endings, in a file whose words are not split there; stems that change before n't
+ENDINGS = {"n't": "not", "'ll": "will", "'re": "are", "'ve": "have", "'m": "am", "'d": "would"}
+ENDINGS["'s"] = ""
 STEMS = {"ca": "can", "wo": "will", "sha": "shall"}
 
-Vector = NDArray[np.float32]
+log = logging.getLogger("drrn")
 
 
-def open_vectors(path: str | Path) -> WordVectors:
-    """A file of word vectors, read through once; the index of a large one is kept for the next time."""
-    path = Path(path).expanduser().resolve()
-    try:
-        with path.open("rb") as file:
-            stat = os.fstat(file.fileno())
-            place = place_of_index(path, stat) if stat.st_size >= WORTH_KEEPING else None
-            index = load_index(place) if place else None
-            if index is None:
-                index = scan(path, file, stat.st_size)
-                if place:
-                    save_index(index, place)
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: there is no such file: name a file of word vectors") from error
-    except IsADirectoryError as error:
-        raise InputError(f"{path}: a folder: name the file of word vectors in it") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    return WordVectors(path, index, stat.st_mtime_ns)
+@dataclass(frozen=True)
+class WordIndex:
+    """Positions of words in a file, by a hash of the word."""
+
+    digest: str  # SHA-256 of the file
+    dimensions: int
+    first_line: int | None  # line of the first word, in a text
+    hashes: NDArray[np.uint64]  # [N], ascending
+    ranks: NDArray[np.int64]  # [N]; of equal words, the first in the file comes first
+
+    def rank(self, word: str) -> int | None:
+        key = np.uint64(_hash(word.encode("utf-8", "surrogatepass")))
+        at = int(np.searchsorted(self.hashes, key))
+        return int(self.ranks[at]) if at < len(self.hashes) and self.hashes[at] == key else None
+
+
+def _hash(word: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(word, digest_size=8).digest(), "little")
 
 
 class WordVectors:
-    """The words of a file, from the most frequent to the least, and their vectors. Only the index is kept in memory."""
+    """The words of a file, from the most frequent to the least, and their vectors.
 
-    def __init__(self, path: Path, index: VectorIndex, written: int) -> None:
-        """`written` is when the file was last written to, in nanoseconds."""
+    A word that the file lacks is read in the parts that it has: "don't" as "do" and "n't",
+    "captain's" as "captain" and "'s", as GloVe's tokeniser splits them (if the file has no "n't",
+    as "do" and "not"), "12b" as "12" and "b", an unknown number digit by digit.
+    """
+
+    def __init__(self, path: Path, index: WordIndex, vectors: Vectors) -> None:
         self.path = path
         self.index = index
-        self.written = written
-        self.dimensions = index.layout.dimensions
+        self.vectors = vectors  # [N, D]
+        self.dimensions = index.dimensions
         self.digest = index.digest
-        self._total = float(
-            np.sum(1 / np.arange(1, len(self) + 1))
-        )  # of Zipf's law: the share of a rank is 1 / rank
-        self._kept: dict[str, tuple[int, Vector] | None] = {}
+        self.rank = index.rank  # position of a word in the file, from 0; None if the file lacks it
+        # Zipf's law: the share of a rank is 1 / (rank · total)
+        self._total = float(np.sum(1 / np.arange(1, len(self) + 1)))
 
     def __len__(self) -> int:
-        return len(self.index.order)
+        return len(self.index.ranks)
 
-    def rank(self, word: str) -> int | None:
-        """The word's place in the file, from 0; None where the file does not have it."""
-        found = self._read([word])[word]
-        return None if found is None else found[0]
-
-    def vector(self, word: str) -> Vector | None:
-        """The word's numbers as the file has them."""
-        found = self._read([word])[word]
-        return None if found is None else found[1]
+    def vector(self, word: str) -> Vectors | None:
+        """Return the word's numbers in the file; None if the file lacks it."""
+        rank = self.rank(word)
+        return None if rank is None else self._vector(rank)
 
     def weight(self, rank: int) -> float:
-        """SIF's a / (a + p); p, the word's share of a text, is taken from its rank by Zipf's law."""
+        """Return SIF's a / (a + p); p, the word's share of a text, follows from its rank."""
         return A / (A + 1 / ((rank + 1) * self._total))
 
-    def weighted(self, words: Sequence[str]) -> tuple[Vector, NDArray[np.bool_]]:
-        """Each word's vector times its weight [N, D], zero where the file has nothing of it; and whether it has."""
-        found = np.zeros((len(words), self.dimensions), np.float32)
-        known = np.zeros(len(words), bool)
-        for begin in range(0, len(words), AT_ONCE):
-            parts = self.parts(words[begin : begin + AT_ONCE])
-            read = self._read({part for some in parts for part in some})
-            for at, some in enumerate(parts, begin):
-                known[at] = bool(some)
-                for entry in map(read.get, some):
-                    assert entry is not None
-                    found[at] += np.float32(self.weight(entry[0])) * entry[1]
-        return found, known
+    def weighted(self, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
+        """Return each word's vector times its weight [N, D], and whether the file has it [N]."""
+        rows = np.zeros((len(words), self.dimensions), np.float32)
+        in_file = np.zeros(len(words), bool)
+        for at, parts in enumerate(self.parts(words)):
+            in_file[at] = bool(parts)
+            for rank in map(self.rank, parts):
+                assert rank is not None
+                rows[at] += np.float32(self.weight(rank)) * self._vector(rank)
+        return rows, in_file
 
     @cached_property
-    def common(self) -> Vector | None:
-        """The direction that texts have in common, of length 1: the first principal component of the most frequent
-        words, as they occur in texts. None: the file has too few words to tell."""
+    def common(self) -> Vectors | None:
+        """The direction that texts have in common, of length 1: the first principal component of
+        the most frequent words, as they occur in texts. None if the file has few words."""
         count = min(len(self), FREQUENT)
         if count < ENOUGH_WORDS:
             return None
         shares = 1 / (np.arange(1, count + 1) * self._total)
-        with self._opened() as file:
-            found = (self._entry(file, number, None) for number in range(count))
-            rows = np.stack([row for row in found if row is not None])
+        rows = np.stack([self._vector(rank) for rank in range(count)])
         weighted = rows * np.sqrt(shares * A / (A + shares))[:, None]
         direction = np.linalg.eigh(weighted.T @ weighted)[1][:, -1]
         return direction.astype(np.float32)
 
     def parts(self, words: Sequence[str]) -> list[list[str]]:
-        """The words of the file that stand for each word: itself, or parts of it, or none."""
-        here = self._read(words)
-        return [[word] if here[word] else self._parts(word) for word in words]
+        """Return the words of the file that each word is read as: itself, its parts, or none."""
+        return [[word] if self._has(word) else self._parts(word) for word in words]
 
     def _parts(self, word: str) -> list[str]:
+        runs = RUNS.findall(word)
         if len(word) > 3 and word.endswith("n't"):
             stem = word[:-3] if self._has("n't") else STEMS.get(word[:-3], word[:-3])
-            return self._those_of(stem, self._ending("n't"))
-        if "'" in word:
+            pieces = [stem, self._ending("n't")]
+        elif "'" in word:
             first, *others = word.split("'")
-            return self._those_of(first, *(self._ending(f"'{other}") for other in others))
-        runs = RUNS.findall(word)
-        if len(runs) > 1:
-            return self._those_of(*runs)
-        return (
-            [digit for digit in word if self._has(digit)]
-            if word.isdigit() and len(word) > 1
-            else []
-        )
-
-    def _those_of(self, *pieces: str) -> list[str]:
-        return [part for some in self.parts([piece for piece in pieces if piece]) for part in some]
+            pieces = [first, *(self._ending(f"'{other}") for other in others)]
+        elif len(runs) > 1:
+            pieces = runs
+        else:
+            digits = word.isdigit() and len(word) > 1
+            return [digit for digit in word if self._has(digit)] if digits else []
+        return [part for some in self.parts(list(filter(None, pieces))) for part in some]
 
     def _ending(self, ending: str) -> str:
-        """The ending as the file has it, or what it stands for, or the letters alone."""
+        """Return the ending if the file has it, or its meaning, or its letters."""
         return ending if self._has(ending) else ENDINGS.get(ending, ending.strip("'"))
 
     def _has(self, word: str) -> bool:
-        return self._read([word])[word] is not None
+        return self.rank(word) is not None
 
-    # --- the file
-
-    def _read(self, words: Iterable[str]) -> dict[str, tuple[int, Vector] | None]:
-        """The rank and the vector of each word; None for what the file does not have."""
-        wanted = list(dict.fromkeys(words))
-        new = [word for word in wanted if word not in self._kept]
-        if new:
-            if len(self._kept) + len(new) > MOST_KEPT:
-                self._kept.clear()
-                new = wanted
-            self._kept.update(self._from_file(new))
-        return {word: self._kept[word] for word in wanted}
-
-    def _from_file(self, words: Sequence[str]) -> dict[str, tuple[int, Vector] | None]:
-        candidates = self.index.candidates(words)
-        found: dict[str, tuple[int, Vector] | None] = dict.fromkeys(words)
-        if not any(candidates):
-            return found
-        with self._opened() as file:
-            for word, numbers in zip(words, candidates, strict=True):
-                for number in numbers:
-                    vector = self._entry(file, number, word.encode("utf-8", "surrogatepass"))
-                    if vector is not None:
-                        found[word] = (number, vector)
-                        break
-        return found
-
-    @contextmanager
-    def _opened(self) -> Iterator[IO[bytes]]:
-        """The file, if it is still the one that was read through."""
-        try:
-            with self.path.open("rb") as file:
-                if os.fstat(file.fileno()).st_mtime_ns != self.written:
-                    raise InputError(
-                        f"{self.path}: it was changed while it was in use: begin again"
-                    )
-                yield file
-        except OSError as error:
+    def _vector(self, rank: int) -> Vectors:
+        vector = np.array(self.vectors[rank])
+        finite = np.isfinite(vector)
+        if not finite.all():
+            first = self.index.first_line
+            where = f"word {rank + 1}" if first is None else f"line {rank + first}"
             raise InputError(
-                f"{self.path}: cannot be read any more: {error.strerror}: put the file back"
-            ) from error
+                f"{self.path}, {where}: number {int(np.argmin(finite)) + 1} is not finite: "
+                "correct it, or remove the word"
+            )
+        return vector
 
-    def _entry(self, file: IO[bytes], number: int, word: bytes | None) -> Vector | None:
-        """The vector of an entry; None where its word is not the one that is wanted, but has the same hash."""
-        layout, (start, end) = self.index.layout, self.index.starts[number : number + 2].tolist()
-        file.seek(start)
-        raw = file.read(end - start)
-        if layout.form == "text":
-            spelled, *fields = (
-                raw.rstrip(b"\r\n").removesuffix(b" ").rsplit(b" ", layout.dimensions)
-            )
-            if word not in (None, spelled):
-                return None
-            with np.errstate(over="ignore"):
-                values = np.array([float(f) if is_number(f) else np.nan for f in fields]).astype(
-                    np.float32
-                )
-        elif layout.form == "binary":
-            spelled, _, rest = raw.partition(b" ")
-            if word not in (None, spelled):
-                return None
-            values = numbers_of(rest[: 4 * layout.dimensions])
-        else:
-            spelled = raw.removesuffix(b"\n")
-            if word not in (None, spelled):
-                return None
-            size = layout.dimensions * FLOATS[layout.kind]
-            file.seek(layout.matrix + number * size)
-            values = numbers_of(file.read(size), layout.kind)
-        return self._checked(values, number, spelled)
 
-    def _checked(self, values: Vector, number: int, word: bytes) -> Vector:
-        layout = self.index.layout
-        if not np.isfinite(values).all():
-            at = (
-                f"line {number + layout.lines_before + 1}"
-                if layout.form == "text"
-                else f"word {number + 1}"
-            )
-            what = f'number {int(np.argmin(np.isfinite(values))) + 1} of "{word.decode("utf-8", "replace")}"'
-            raise InputError(
-                f"{self.path}, {at}: {what} is not a finite number: mend it, or take the word out"
-            )
-        return values
+def open_vectors(path: str | Path) -> WordVectors:
+    """Open a file of word vectors.
+
+    Args:
+        path: GloVe's text, word2vec's text or binary format, or safetensors.
+
+    Raises:
+        InputError: the file cannot be read, is damaged, or has another format.
+
+    Example:
+        open_vectors("glove.100d.txt").vector("sea")
+    """
+    path = Path(path).expanduser().resolve()
+    try:
+        with path.open("rb") as file:
+            stat = os.fstat(file.fileno())
+            if stat.st_size >= CACHED_SIZE:
+                return _open_cached(path, file, stat)
+            output = io.BytesIO()
+            index = _copy(VectorFile(path, file, stat.st_size), output)
+            vectors = np.frombuffer(output.getbuffer(), "<f4").reshape(-1, index.dimensions)
+            return WordVectors(path, index, vectors)
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file: name a file of word vectors") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{path}: this is a folder: name a file of word vectors") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read or cached: {error.strerror}") from error
+
+
+def _copy(source: VectorFile, output: IO[bytes]) -> WordIndex:
+    """Write the numbers of all words, and return their index."""
+    hashes = array("Q")
+    for words, rows in source.blocks:
+        hashes.extend(map(_hash, words))
+        output.write(rows.astype("<f4").tobytes())
+    source.file.seek(0)
+    digest = hashlib.sha256()
+    while block := source.file.read(BLOCK):
+        digest.update(block)
+    keys = np.frombuffer(hashes, np.uint64)
+    order = np.argsort(keys, kind="stable")
+    return WordIndex(digest.hexdigest(), source.dimensions, source.first_line, keys[order], order)
+
+
+def _open_cached(path: Path, file: IO[bytes], stat: os.stat_result) -> WordVectors:
+    """Open the copy of a file; make it if there is none, or if the file has changed."""
+    cache = home() / "cache"
+    version = f"{VERSION}\0{path}\0{stat.st_size}\0{stat.st_mtime_ns}"
+    key = hashlib.sha256(version.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+    index_path = cache / f"vectors-{key}.npz"
+    try:
+        index = _load_index(index_path)
+        return WordVectors(path, index, np.load(_array_path(cache, index), mmap_mode="r"))
+    except FileNotFoundError:
+        pass
+    except (OSError, EOFError, LookupError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        log.warning("%s: damaged (%s): making it again", index_path, type(error).__name__)
+    folder: Path | None = cache
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(dir=cache)
+    except OSError as error:
+        log.warning("%s: cannot be written (%s): vectors are not cached", cache, error.strerror)
+        folder = None
+        descriptor, name = tempfile.mkstemp()
+    try:
+        with os.fdopen(descriptor, "wb") as output:
+            output.seek(HEADER)
+            index = _copy(VectorFile(path, file, stat.st_size), output)
+            output.seek(0)
+            shape = (len(index.ranks), index.dimensions)
+            header = {"descr": "<f4", "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(output, header)
+        vectors = np.load(name, mmap_mode="r")
+        if folder:
+            Path(name).replace(_array_path(folder, index))
+            _save_index(index, index_path)
+        return WordVectors(path, index, vectors)
+    finally:
+        Path(name).unlink(missing_ok=True)  # a mapped file stays readable
+
+
+def _array_path(cache: Path, index: WordIndex) -> Path:
+    return cache / f"vectors-{index.digest[:24]}.npy"
+
+
+def _load_index(path: Path) -> WordIndex:
+    with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+        facts = json.loads(file["facts"].tobytes())
+        return WordIndex(**facts, hashes=file["hashes"], ranks=file["ranks"])
+
+
+def _save_index(index: WordIndex, path: Path) -> None:
+    facts = {name: getattr(index, name) for name in ("digest", "dimensions", "first_line")}
+    output = io.BytesIO()
+    raw = np.frombuffer(json.dumps(facts).encode(), np.uint8)
+    np.savez(output, facts=raw, hashes=index.hashes, ranks=index.ranks)
+    write_atomically(path, [output.getvalue()])

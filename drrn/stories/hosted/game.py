@@ -24,10 +24,9 @@ from drrn.stories.authored import (
     Position,
     fingerprint_of_story,
 )
-from drrn.stories.hosted.ahead import is_beside
-from drrn.stories.hosted.moments import Moment
-from drrn.stories.hosted.repeated import Repeated
-from drrn.stories.hosted.stage import LostError, OutOfTimeError, Stage, UnlistedError
+from drrn.stories.hosted.identity import RepeatedLinks
+from drrn.stories.hosted.stage import LostError, Moment, OutOfTimeError, Stage, UnlistedError
+from drrn.stories.hosted.variables import is_shared
 from drrn.stories.twine.beginnings import Beginnings
 from drrn.stories.twine.page import Page
 from drrn.stories.twine.rules import Rules
@@ -89,7 +88,7 @@ class HostedGame(AuthoredGame):
         self.script = script
         self._digest = hashlib.sha256(page.encode("utf-8", "surrogatepass")).hexdigest()
         self._scenes: Scenes = weakref.WeakKeyDictionary()
-        self._repeated = Repeated(script.story)
+        self._repeated = RepeatedLinks(script.story)
         self._beginnings = Beginnings(script.story)
         self.stopped = False  # whether the episode was truncated because its page was lost
         self.state: HostedState | None = None
@@ -198,11 +197,11 @@ class HostedGame(AuthoredGame):
         return self.position_at(self.state) if self.state else Position()
 
     def position_at(self, state: HostedState) -> Position:
-        shown = state.moment.shown
+        page = state.moment.page
         ending = self.face_at(state).ending
         rule = ending.rule if ending else None
-        cells = _cells(shown.variables)
-        return Position(shown.passage, (shown.passage,), cells, rule, shown.errors, shown.history)
+        cells = _cells(page.variables)
+        return Position(page.passage, (page.passage,), cells, rule, page.errors, page.history)
 
     def _scene(self, state: HostedState) -> Scene:
         scenes = self._scenes.setdefault(state.moment, {})
@@ -212,19 +211,20 @@ class HostedGame(AuthoredGame):
         return scenes[key]
 
     def _new_scene(self, state: HostedState) -> Scene:
-        shown = state.moment.shown
-        cells = _cells(shown.variables) | dict.fromkeys(state.paid, True)
-        page = Page(shown.passage, {}, self.script.tags, cells, lambda chances: 0)
-        page.pieces = list(shown.pieces)
-        page.shown = [shown.passage] if shown.passage in self.script.tags else []
+        hosted = state.moment.page
+        passage = hosted.passage
+        cells = _cells(hosted.variables) | dict.fromkeys(state.paid, True)
+        page = Page(passage, {}, self.script.tags, cells, lambda chances: 0)
+        page.pieces = list(hosted.pieces)
+        page.shown = [passage] if passage in self.script.tags else []
         judged = verdict(self.rules, self._beginnings, page, opening=state.opening)
         ending = None
         if not judged.links:
-            ending = EndingPlace(self._ending_name(judged.rule, shown.passage), judged.rule)
-        links = self._repeated.once(judged.links)
+            ending = EndingPlace(self._ending_name(judged.rule, passage), judged.rule)
+        links = self._repeated.unique(judged.links)
         actions = self._reworded(label for label, _ in links)
-        face = Face(judged.text, actions, judged.reward, shown.passage, ending, judged.hypertext)
-        indices = {id(link): index for index, link in enumerate(shown.links)}
+        face = Face(judged.text, actions, judged.reward, passage, ending, judged.hypertext)
+        indices = {id(link): index for index, link in enumerate(hosted.links)}
         numbers = tuple(indices[id(link)] for _, link in links)
         return Scene(face, numbers, state.paid.union(page.writes))
 
@@ -235,7 +235,7 @@ class HostedGame(AuthoredGame):
             TooLargeError: There are more states than the limit or the memory allows.
             InputError: The search takes too long, or some outcomes cannot be listed.
         """
-        if self.stage.matters.goes_back:
+        if self.stage.identity.past.has_undo:
             raise refusal(self, "it has an undo, so every path to a page is a separate state")
         self.stage.until = time.monotonic() + self.search_seconds
         try:
@@ -253,7 +253,7 @@ class HostedGame(AuthoredGame):
         states.unreached = tuple(
             name
             for name, passage in self.story.pages.items()
-            if name not in passages and not is_beside(passage)
+            if name not in passages and not is_shared(passage)
         )
         return states
 

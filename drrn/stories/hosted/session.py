@@ -1,99 +1,184 @@
-"""A session: one hosted story being played in an isolate of its own, page by page."""
+"""One hosted story being played in an isolate, page by page."""
 
 from __future__ import annotations
 
 import json
+import operator
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from drrn.errors import InputError
-from drrn.stories.hosted.isolate import (
+from drrn.stories.hosted.browser import (
     MEGABYTES,
     Isolate,
     IsolateError,
     OutOfMemoryError,
     TimedOutError,
+    add_browser,
+    load,
+    outside_scripts,
+    prepare,
 )
-from drrn.stories.hosted.shown import Shown, UnreadableError, read_shown
-from drrn.stories.hosted.source import add_browser, load, prepared, scripts_elsewhere
+from drrn.stories.twine.layout import lay_out
+from drrn.stories.twine.page import Link
 
-FAILED = '{"failed":'  # how the driver's answer begins where it could not read a page
-SECONDS = 10.0  # for one page to be made, before a story is said to run without end
+FAILED = '{"failed":'  # start of the driver's answer if it cannot read a page
+PAGE_SECONDS = 10.0  # time limit for one page
+# Half of a character, left by scripts that cut texts; no file can store it.
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class UnreadableError(Exception):
+    """The driver's answer has the wrong form: a script of the story changed it."""
+
+
+@dataclass(frozen=True)
+class HostedPage:
+    """A page of a hosted story; link i is what `press(i)` takes."""
+
+    passage: str
+    pieces: tuple[str | Link, ...]
+    variables: Mapping[str, Any]
+    errors: tuple[str, ...] = ()  # "passage: message" of script errors since the last page
+    beyond: str = ""  # state outside the variables: globals of scripts, settings
+    history: tuple[str, ...] = ()  # passages entered so far, this one last
+    entered: bool = True  # False: the last click stayed within the passage
+    unlisted_draws: int = 0  # random numbers since the last page that have no list of outcomes
+    draws: tuple[tuple[int, int], ...] = ()  # (outcomes, outcome) of the draws that have one
+    restarted: bool = False  # whether the story asked to be restarted
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        return tuple(piece for piece in self.pieces if isinstance(piece, Link))
+
+    @property
+    def parts(self) -> tuple[str | tuple[str, str], ...]:
+        """The pieces as values that can be compared and hashed."""
+        return tuple(
+            piece if isinstance(piece, str) else (piece.label, piece.target)
+            for piece in self.pieces
+        )
+
+    @property
+    def content(self) -> tuple[str, tuple[str, ...]]:
+        """The text and the labels of the links, as a player reads them."""
+        text, links, _ = lay_out(self.pieces)
+        return text, tuple(label for label, _ in links)
+
+
+def read_page(answer: str) -> HostedPage:
+    """Read a page from the driver's JSON.
+
+    Raises:
+        UnreadableError: The JSON is not a page.
+    """
+    try:
+        return _page_from(json.loads(answer))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UnreadableError(str(error)) from error
+
+
+def _page_from(table: Any) -> HostedPage:
+    return HostedPage(
+        passage=_text(table["passage"]),
+        pieces=tuple(map(_piece, table["pieces"])),
+        variables=dict(table["variables"].items()),
+        errors=tuple(map(_text, table["errors"])),
+        beyond=_text(table["beyond"]),
+        history=tuple(map(_text, table["history"])),
+        entered=bool(table["entered"]),
+        unlisted_draws=operator.index(table["draws"]),
+        draws=tuple((operator.index(n), operator.index(outcome)) for n, outcome in table["lots"]),
+        restarted=bool(table["restarted"]),
+    )
+
+
+def _piece(piece: Any) -> str | Link:
+    if isinstance(piece, str):
+        return _text(piece)
+    return Link(_text(piece["label"]), _text(piece["target"]))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{type(value).__name__} instead of a text")
+    return SURROGATE.sub("\ufffd", value)
 
 
 class Session:
-    """A hosted story: `open` begins an episode, `press` takes a link of the page shown last.
+    """A hosted story: `open` starts an episode, `press` takes a link of the current page.
 
-    A page is a function of the links pressed and of each step's chance: a key, from which all that is drawn follows,
-    and the outcomes of its first lots, if they are given; the others fall on their first outcome while `listing`.
-    Without a key, that of the step before leads to the next.
+    A page depends on the links pressed and on the chance of each step: a key that determines all
+    random numbers, and the outcomes of the first listed draws, if they are given. While `listing`,
+    later draws have their first outcome. Without a key, the previous step determines the next one.
     """
 
-    def __init__(self, html: str, *, answers: Mapping[str, str], seconds: float = SECONDS) -> None:
-        self.html = prepared(html)
+    def __init__(
+        self, html: str, *, answers: Mapping[str, str], seconds: float = PAGE_SECONDS
+    ) -> None:
+        self.html = prepare(html)
         self.answers = dict(answers)
         self.seconds = seconds
-        self.missing = scripts_elsewhere(html)  # which are not run
-        self.about = ("", "")  # the story format's name and version, once opened
+        self.missing = outside_scripts(html)  # scripts that are not run
+        self.about = ("", "")  # name and version of the story format, once opened
         self.isolate: Isolate | None = None
-        self._shown: Shown | None = None
+        self._page: HostedPage | None = None
 
-    def open(self, key: int, lots: Sequence[int] = (), *, listing: bool = False) -> Shown:
-        """Begin an episode, and read its first page."""
-        if self.isolate is not None and (shown := self._again(_arguments(key, lots, listing))):
-            return shown
+    def open(self, key: int, draws: Sequence[int] = (), *, listing: bool = False) -> HostedPage:
+        """Start an episode and return its first page."""
+        chance = _arguments(key, draws, listing)
+        if self.isolate is not None and (page := self._reopen(chance)):
+            return page
         self.close()
         self.isolate = Isolate()
         try:
             add_browser(self.isolate)
-            self.isolate.evaluate(
-                f"__drrn.begin({json.dumps(self.answers)}, {_arguments(key, lots, listing)})"
-            )
+            self.isolate.evaluate(f"__drrn.begin({json.dumps(self.answers)}, {chance})")
             load(self.isolate, self.html, seconds=self.seconds)
-            shown = self._settled(f"__drrn.opened({_arguments(key, lots, listing)})")
-            self.about = self._about()
+            page = self._page_after(f"__drrn.opened({chance})")
+            about = json.loads(str(self._evaluate("JSON.stringify(__drrn.format.about())")))
+            self.about = (str(about["name"]), str(about["version"]))
         except IsolateError as error:
-            raise self._refused(self._why(error)) from error
-        if shown.restarted:
-            self._shown = None
-            raise self._refused(
-                "the page asks to be loaded anew as soon as it is there, so it never begins"
-            )
-        return shown
+            raise self._refusal(self._reason(error)) from error
+        if page.restarted:
+            self._page = None
+            raise self._refusal("the page reloads itself at once, so the story never starts")
+        return page
 
-    def _about(self) -> tuple[str, str]:
-        about = json.loads(str(self._evaluate("JSON.stringify(__drrn.format.about())")))
-        return str(about["name"]), str(about["version"])
-
-    def _again(self, chance: str) -> Shown | None:
-        """Begin an episode in the page that is there, which is warm; None where only a new one will do."""
+    def _reopen(self, chance: str) -> HostedPage | None:
+        """Start an episode in the loaded page; None if the page must be loaded again."""
         try:
             self._evaluate(f"void __drrn.again({chance})")
-            page = self._evaluate("__drrn.result")
-            self._shown = (
-                read_shown(page) if isinstance(page, str) and not page.startswith(FAILED) else None
-            )
+            answer = self._evaluate("__drrn.result")
+            readable = isinstance(answer, str) and not answer.startswith(FAILED)
+            self._page = read_page(answer) if readable else None
         except (IsolateError, UnreadableError):
             return None
-        return self._shown
+        return self._page
 
     def press(
-        self, index: int, key: int | None = None, lots: Sequence[int] = (), *, listing: bool = False
-    ) -> Shown:
-        """Press link `index` of the page, and read the page that follows."""
-        if self._shown is None or not 0 <= index < len(self._shown.links):
-            raise IndexError(
-                f"action {index}: the page has {len(self._shown.links) if self._shown else 0} actions"
-            )
-        return self._guarded(f"__drrn.step({index}, {_arguments(key, lots, listing)})")
+        self,
+        index: int,
+        key: int | None = None,
+        draws: Sequence[int] = (),
+        *,
+        listing: bool = False,
+    ) -> HostedPage:
+        """Press link `index` of the page and return the next page."""
+        count = len(self._page.links) if self._page else 0
+        if not 0 <= index < count:
+            raise IndexError(f"action {index}: the page has {count} actions")
+        return self._guarded(f"__drrn.step({index}, {_arguments(key, draws, listing)})")
 
     def save(self) -> str | None:
-        """The state, as text, by the engine's own means; None where it has none."""
+        """Return the engine's saved state; None if the engine cannot save."""
         saved = self._evaluate("__drrn.save()")
         return saved if isinstance(saved, str) else None
 
-    def restore(self, saved: str) -> Shown:
-        """Go back to a saved state of this story, and read its page."""
+    def restore(self, saved: str) -> HostedPage:
+        """Return to a saved state of this story and read its page."""
         if self.isolate is None:
             self.open(0)
         return self._guarded(f"__drrn.restore({json.dumps(saved)})")
@@ -102,56 +187,51 @@ class Session:
         if self.isolate is not None:
             self.isolate.close()
         self.isolate = None
-        self._shown = None
+        self._page = None
 
     def _evaluate(self, script: str) -> Any:
         if self.isolate is None:
-            raise RuntimeError("the session is not open: call open first")
+            raise RuntimeError("the session is not open; call open first")
         return self.isolate.evaluate(script, seconds=self.seconds)
 
-    def _guarded(self, call: str) -> Shown:
+    def _guarded(self, call: str) -> HostedPage:
         try:
-            return self._settled(call)
+            return self._page_after(call)
         except IsolateError as error:
-            raise self._refused(self._why(error)) from error
+            raise self._refusal(self._reason(error)) from error
 
-    def _settled(self, call: str) -> Shown:
-        """Start an action and take its page: timers and promises all run before the second call."""
+    def _page_after(self, call: str) -> HostedPage:
+        """Start an action and read its page; timers and promises run before the second call."""
         self._evaluate(f"void {call}")
-        page = self._evaluate("__drrn.result")
-        if not isinstance(page, str):
-            raise self._refused("the page never settled, so it cannot be played")
+        answer = self._evaluate("__drrn.result")
+        if not isinstance(answer, str):
+            raise self._refusal("the page never settles, so it cannot be played")
         try:
-            if page.startswith(FAILED):
-                raise self._refused(
-                    f"{str(json.loads(page)['failed'])[:300]}: the page cannot be read"
-                )
-            self._shown = read_shown(page)
+            if answer.startswith(FAILED):
+                message = str(json.loads(answer)["failed"])[:300]
+                raise self._refusal(f"{message}: the page cannot be read")
+            self._page = read_page(answer)
         except (UnreadableError, ValueError, RecursionError) as error:
-            raise self._refused(
-                "the story's scripts have changed what its page is read by, so it cannot be played"
-            ) from error
-        return self._shown
+            cause = "the story's scripts replace functions that are needed to read its page"
+            raise self._refusal(f"{cause}, so it cannot be played") from error
+        return self._page
 
-    def _why(self, error: IsolateError) -> str:
-        """What stopped a story, for its reader."""
+    def _reason(self, error: IsolateError) -> str:
         if isinstance(error, TimedOutError):
-            ran = f"the story ran for more than {self.seconds:g} seconds without showing a page"
-            return f"{ran}: it loops, so it cannot be played"
+            cause = f"the story runs for more than {self.seconds:g} seconds without showing a page"
+            return f"{cause}; it loops, so it cannot be played"
         if isinstance(error, OutOfMemoryError):
-            return f"the story asked for more than {MEGABYTES} MB of memory, so it cannot be played"
+            return f"the story needs more than {MEGABYTES} MB of memory, so it cannot be played"
         return f"the page cannot be played: {str(error)[:300]}"
 
-    def _refused(self, why: str) -> InputError:
-        """What stopped the story, in one sentence; its isolate is of no more use."""
-        where = self._where()
+    def _refusal(self, reason: str) -> InputError:
+        """Close the isolate and return the error."""
+        where = f'after passage "{self._page.passage}"' if self._page else "at its start"
         self.close()
-        return InputError(f"{where}: {why}")
-
-    def _where(self) -> str:
-        return f'after passage "{self._shown.passage}"' if self._shown else "at its start"
+        return InputError(f"{where}: {reason}")
 
 
-def _arguments(key: int | None, lots: Sequence[int], listing: bool) -> str:
-    """The chance of a step, as the driver takes it."""
-    return f"{'undefined' if key is None else key}, {json.dumps(list(lots))}, {json.dumps(listing)}"
+def _arguments(key: int | None, draws: Sequence[int], listing: bool) -> str:
+    """Return the chance of a step as the driver's arguments."""
+    first = "undefined" if key is None else key
+    return f"{first}, {json.dumps(list(draws))}, {json.dumps(listing)}"

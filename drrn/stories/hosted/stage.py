@@ -1,7 +1,8 @@
-"""The stage: plays a hosted story by its engine, and remembers every moment, so that the engine is asked once.
+"""Plays a hosted story by its engine and caches every step.
 
-A step that was taken before, from an equal state with equal lots, is a look-up. For any other, an engine is brought to
-the state: one that stands there already, else by restoring the engine's own state, else by playing the way again.
+A step that was taken before, from an equal state with equal random draws, is a look-up. For any
+other step, an engine is brought to the state: one that is already there, or by restoring the
+engine's saved state, or by replaying the path from the last state that can be restored.
 """
 
 from __future__ import annotations
@@ -9,28 +10,25 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from drrn.errors import InputError
-from drrn.stories.hosted.keyed_lots import lots_of
-from drrn.stories.hosted.matters import Matters
-from drrn.stories.hosted.moments import Click, Moment, Way, grown, walk
-from drrn.stories.hosted.session import Session
-from drrn.stories.hosted.shown import Shown
+from drrn.stories.hosted.identity import Click, Identity
+from drrn.stories.hosted.session import HostedPage, Session
 from drrn.stories.twine.lots import EveryLot
 
-MOST_SESSIONS = 5  # engines at once, one more than games that play; each takes about 30 MB
-MOST_WAYS = 2_000  # in which chance may make one step come out, to be listed
-MOST_LOTS_BEFORE = (
-    8  # that a link may draw before its passage is entered; a page of noise draws thousands
-)
-MOST_REMEMBERED = (
-    256 * 2**20
-)  # characters of saved states; past that, steps are played anew each time
+MAX_SESSIONS = 5  # engines, one more than games that play; each takes about 30 MB
+MAX_OUTCOMES = 2_000  # of one step, to be listed
+# Draws that a link may make before its passage is entered; a page of noise draws thousands.
+MAX_DRAWS_BEFORE = 8
+MAX_SAVED = 256 * 2**20  # characters of saved states; further steps are not cached
+GOLDEN = 0x9E3779B9  # 2³² divided by the golden ratio: its multiples are evenly spread
+WORD = 0xFFFFFFFF
 
 
 class UnlistedError(Exception):
-    """Why the outcomes of a step cannot be listed."""
+    """The outcomes of a step cannot be listed; the message says why."""
 
 
 class OutOfTimeError(Exception):
@@ -38,103 +36,182 @@ class OutOfTimeError(Exception):
 
 
 class LostError(Exception):
-    """An engine could not be brought back to a page: the same clicks show another one the second time."""
+    """An engine cannot return to a page: the same clicks now show a different one."""
+
+
+@dataclass(eq=False, slots=True)
+class Arrival:
+    """How a moment was first reached: from which moment, by which link and which chance."""
+
+    before: Moment
+    link: int
+    key: int | None  # None: the draws alone
+    draws: tuple[int, ...]
+
+
+class _Referable:
+    """Makes a class with slots weakly referable."""
+
+    __slots__ = ("__weakref__",)
+
+
+@dataclass(eq=False, slots=True)
+class Moment(_Referable):
+    """A state of the story: its page, and how to return to it."""
+
+    page: HostedPage
+    saved: str | None = None  # the engine's saved state; None if it cannot save
+    arrival: Arrival | None = None  # None before the opening
+    clicks: tuple[Click, ...] = ()  # the click that entered the passage, and those made in it
+    next: dict[int, Branch] = field(default_factory=dict)  # link → the moments after it
+
+
+@dataclass(eq=False, slots=True)
+class Fork:
+    """A random draw of a step, with the branch of each outcome."""
+
+    outcomes: int
+    branches: dict[int, Branch] = field(default_factory=dict)
+
+
+Branch = Moment | Fork
+
+
+def _walk(branch: Branch | None, draw: Callable[[int], int]) -> tuple[Moment | None, list[int]]:
+    """Return the moment that draws lead to, None if no game went there, and the draws."""
+    draws: list[int] = []
+    while isinstance(branch, Fork):
+        draws.append(draw(branch.outcomes))
+        branch = branch.branches.get(draws[-1])
+    return branch, draws
+
+
+def _grown(branch: Branch | None, draws: Sequence[tuple[int, int]], moment: Moment) -> Branch:
+    """Add a path that ends in a moment to the tree of draws."""
+    if not draws:
+        return moment
+    (outcomes, outcome), *rest = draws
+    fork = branch if isinstance(branch, Fork) else Fork(outcomes)
+    fork.branches[outcome] = _grown(fork.branches.get(outcome), rest, moment)
+    return fork
+
+
+def _scrambled(number: int) -> int:
+    """Return a 32-bit hash of a number."""
+    mixed = number & WORD
+    mixed = ((mixed ^ (mixed >> 16)) * 0x21F0AAAD) & WORD
+    mixed = ((mixed ^ (mixed >> 15)) * 0x735A2D97) & WORD
+    return mixed ^ (mixed >> 15)
+
+
+def draws_of(key: int) -> Callable[[int], int]:
+    """Return the draws of a step with this key; chance.js computes the same numbers."""
+    count = 0
+
+    def draw(outcomes: int) -> int:
+        nonlocal count
+        count += 1
+        return _scrambled(key + count * GOLDEN) * outcomes >> 32
+
+    return draw
 
 
 class Stage:
-    """One story: its engines, and the moments met so far."""
+    """The engines of one story, and the moments reached so far."""
 
-    def __init__(self, open_session: Callable[[], Session], matters: Matters, source: str) -> None:
+    def __init__(
+        self, open_session: Callable[[], Session], identity: Identity, source: str
+    ) -> None:
         self.open_session = open_session
-        self.matters = matters
+        self.identity = identity
         self.source = source
         self.moments: dict[Hashable, Moment] = {}
-        self.errors: dict[
-            str, None
-        ] = {}  # what the story's scripts threw, "passage: message", each once
+        self.errors: dict[str, None] = {}  # "passage: message" of script errors, each once
         self.users = 0  # games that play here
-        self.remembers = True  # whether a step that was taken before is looked up
-        self.until: float | None = None  # when a search must be over, by the monotonic clock
-        self._before = Moment(
-            Shown("", (), {})
-        )  # what comes before the opening, which is its link 0
-        self._sessions: list[
-            tuple[Session, Moment]
-        ] = []  # engines, and where each stands; the last used one last
-        self._kept = 0  # characters of saved states
+        self.caches_steps = True
+        self.until: float | None = None  # monotonic time at which a search must end
+        self._before = Moment(HostedPage("", (), {}))  # its link 0 leads to the opening
+        # Engines with their moments, least recently used first.
+        self._sessions: list[tuple[Session, Moment]] = []
+        self._saved_characters = 0
 
     def opening(self, key: int) -> Moment:
-        """The first page, by the lots of a key."""
+        """Return the first page, with the draws of a key."""
         return self.follow(self._before, 0, key)
 
     def openings(self) -> Iterator[tuple[float, Moment]]:
-        """Every first page that chance can make, with its probability."""
+        """Yield every possible first page with its probability."""
         return self.outcomes(self._before, 0)
 
     def follow(self, moment: Moment, link: int, key: int) -> Moment:
-        """The moment after a link, by the lots of a key."""
-        found, drawn = walk(moment.onward.get(link) if self.remembers else None, lots_of(key))
-        return found or self._play(moment, link, key, drawn)[0]
+        """Return the moment after a link, with the draws of a key."""
+        branch = moment.next.get(link) if self.caches_steps else None
+        after, draws = _walk(branch, draws_of(key))
+        return after or self._play(moment, link, key, draws)[0]
 
     def outcomes(self, moment: Moment, link: int) -> Iterator[tuple[float, Moment]]:
-        """Every moment that chance can make of a link, with its probability."""
-        lots = EveryLot()
-        ways = 0
-        while lots.again():
-            ways += 1
-            if ways > MOST_WAYS:
-                raise UnlistedError(
-                    f'a step from passage "{moment.shown.passage}" comes out in over {MOST_WAYS:,} ways'
-                )
-            found, drawn = walk(moment.onward.get(link), lots.draw)
-            if found is None:
+        """Yield every possible moment after a link with its probability.
+
+        Raises:
+            UnlistedError: There are too many, or a draw has no list of outcomes.
+            OutOfTimeError: The time for a search is over.
+        """
+        every_draw = EveryLot()
+        count = 0
+        while every_draw.again():
+            count += 1
+            if count > MAX_OUTCOMES:
+                step = f'a step from passage "{moment.page.passage}"'
+                raise UnlistedError(f"{step} has more than {MAX_OUTCOMES:,} outcomes")
+            after, draws = _walk(moment.next.get(link), every_draw.draw)
+            if after is None:
                 if self.until is not None and time.monotonic() > self.until:
                     raise OutOfTimeError
-                found, shown = self._play(moment, link, None, drawn)
-                if shown.draws:
-                    raise UnlistedError(
-                        f'passage "{shown.passage}" draws a number by Math.random(), which has no list of outcomes'
-                    )
-                for outcomes, _ in shown.lots[len(drawn) :]:
-                    lots.draw(outcomes)
-            yield lots.probability, found
+                after, page = self._play(moment, link, None, draws)
+                if page.unlisted_draws:
+                    cause = "uses Math.random() in a way that has no list of outcomes"
+                    raise UnlistedError(f'passage "{page.passage}" {cause}')
+                for outcomes, _ in page.draws[len(draws) :]:
+                    every_draw.draw(outcomes)
+            yield every_draw.probability, after
 
     def close(self) -> None:
-        """Let go of the engines; what was met is kept."""
+        """Close the engines; the moments stay."""
         while self._sessions:
             self._sessions.pop()[0].close()
 
     def _play(
-        self, moment: Moment, link: int, key: int | None, drawn: list[int]
-    ) -> tuple[Moment, Shown]:
-        """Have an engine take the step, and remember what came of it."""
+        self, moment: Moment, link: int, key: int | None, draws: list[int]
+    ) -> tuple[Moment, HostedPage]:
+        """Take a step in an engine and cache the result."""
         session = self._session_at(moment)
-        with self._named(session):
-            shown = self._taken(session, Way(moment, link, key, tuple(drawn)))
+        with self._closed_on_error(session):
+            page = self._take(session, Arrival(moment, link, key, tuple(draws)))
             if moment is self._before:
-                _check_opening(shown, session.missing)
-        self.errors.update(dict.fromkeys(shown.errors))
-        lots = tuple(outcome for _, outcome in shown.lots)
-        clicks = (
-            (Click(-1, "", lots),)
-            if shown.entered
-            else (*moment.clicks, Click(link, _label(moment, link), lots))
-        )
-        identity = self.matters.identity(shown, clicks)
+                _check_opening(page, session.missing)
+        self.errors.update(dict.fromkeys(page.errors))
+        outcomes = tuple(outcome for _, outcome in page.draws)
+        if page.entered:
+            clicks: tuple[Click, ...] = (Click(-1, "", outcomes),)
+        else:
+            links = moment.page.links
+            label = links[link].label if link < len(links) else ""
+            clicks = (*moment.clicks, Click(link, label, outcomes))
+        identity = self.identity.of(page, clicks)
         after = self.moments.get(identity)
         if after is None:
-            after = Moment(shown, session.save(), Way(moment, link, key, lots), clicks)
-            self._kept += len(after.saved or "") + 1000
-            if self._kept < MOST_REMEMBERED:
+            after = Moment(page, session.save(), Arrival(moment, link, key, outcomes), clicks)
+            self._saved_characters += len(after.saved or "") + 1000
+            if self._saved_characters < MAX_SAVED:
                 self.moments[identity] = after
-        if not shown.draws and self._kept < MOST_REMEMBERED:
-            moment.onward[link] = grown(moment.onward.get(link), shown.lots, after)
+        if not page.unlisted_draws and self._saved_characters < MAX_SAVED:
+            moment.next[link] = _grown(moment.next.get(link), page.draws, after)
         self._sessions.append((session, after))
-        return after, shown
+        return after, page
 
     @contextlib.contextmanager
-    def _named(self, session: Session) -> Iterator[None]:
-        """Refusals name the file; an engine that was stopped in the middle is let go."""
+    def _closed_on_error(self, session: Session) -> Iterator[None]:
+        """Close an engine that failed, and name the file in the error."""
         try:
             yield
         except InputError as error:
@@ -144,101 +221,96 @@ class Stage:
             session.close()
             raise
 
-    def _taken(self, session: Session, way: Way) -> Shown:
-        """The page that an engine shows after a step; without a key, lots that are not given are listed."""
-        key = way.key or 0
-        listing = way.key is None
-        if way.before is not self._before:
-            shown = session.press(way.link, key, way.lots, listing=listing)
-            if not shown.restarted:
-                return shown
-        return session.open(
-            key, way.lots, listing=listing
-        )  # also where the page asks to be loaded anew
+    def _take(self, session: Session, arrival: Arrival) -> HostedPage:
+        """Take a step and return its page; without a key, draws that are not given are listed."""
+        key = arrival.key or 0
+        listing = arrival.key is None
+        if arrival.before is not self._before:
+            page = session.press(arrival.link, key, arrival.draws, listing=listing)
+            if not page.restarted:
+                return page
+        return session.open(key, arrival.draws, listing=listing)
 
     def _session_at(self, moment: Moment) -> Session:
-        """An engine that stands at a moment; it is the caller's until it is put back."""
-        for number, (_, place) in enumerate(self._sessions):
-            if place is moment:
-                return self._sessions.pop(number)[0]
-        session = (
-            self.open_session() if len(self._sessions) < MOST_SESSIONS else self._sessions.pop(0)[0]
-        )
-        with self._named(session):
-            if moment is self._before or self._restored(session, moment):
+        """Take an engine out of the list and bring it to a moment."""
+        for index, (_, current) in enumerate(self._sessions):
+            if current is moment:
+                return self._sessions.pop(index)[0]
+        if len(self._sessions) < MAX_SESSIONS:
+            session = self.open_session()
+        else:
+            session = self._sessions.pop(0)[0]
+        with self._closed_on_error(session):
+            if moment is self._before or self._restore(session, moment):
                 return session
         session.close()
-        said = f'passage "{moment.shown.passage}" cannot be come back to: the same clicks show another page'
+        cause = "the same clicks now show a different page"
+        message = f'cannot return to passage "{moment.page.passage}": {cause}'
         if self.until is not None:
-            raise UnlistedError(said)
-        self.remembers = False  # each game then keeps to an engine of its own, which never has to be brought back
-        raise LostError(said)
+            raise UnlistedError(message)
+        self.caches_steps = False  # each game then stays with one engine, which never goes back
+        raise LostError(message)
 
-    def _restored(self, session: Session, moment: Moment) -> bool:
-        """Bring an engine to a moment: by its own saved state, else from the last moment before that has one."""
-        again: list[
-            Moment
-        ] = []  # to be gone through once more, the last one first; a way may be as long as a game
-        while not self._restored_by_its_state(session, moment):
-            if moment.way is None:
+    def _restore(self, session: Session, moment: Moment) -> bool:
+        """Bring an engine to a moment; return whether it succeeded."""
+        replay: list[Moment] = []  # last one first
+        while not self._restore_saved(session, moment):
+            if moment.arrival is None:
                 return False
-            again.append(moment)
-            moment = moment.way.before
+            replay.append(moment)
+            moment = moment.arrival.before
             if moment is self._before:
                 break
-        return all(self._replayed(session, moment) for moment in reversed(again))
+        return all(self._replay(session, moment) for moment in reversed(replay))
 
-    def _restored_by_its_state(self, session: Session, moment: Moment) -> bool:
-        for saved in _ways_to_restore(moment.saved):
+    def _restore_saved(self, session: Session, moment: Moment) -> bool:
+        for saved in _restorable(moment.saved):
             with contextlib.suppress(InputError):
-                if _alike(session.restore(saved), moment.shown):
+                if _is_equal(session.restore(saved), moment.page):
                     moment.saved = saved
                     return True
-        moment.saved = None  # it holds less than matters
+        moment.saved = None  # it is incomplete
         return False
 
-    def _replayed(self, session: Session, moment: Moment) -> bool:
-        """Take the step that led to a moment again, from the one before it."""
-        assert moment.way is not None
-        shown = self._taken(session, moment.way)
-        # Whoever only plays may go on where the page is the same; odds are exact only where all that is behind it is.
-        return _alike(shown, moment.shown) or (
-            self.until is None and shown.seen == moment.shown.seen
-        )
+    def _replay(self, session: Session, moment: Moment) -> bool:
+        """Repeat the step that led to a moment."""
+        assert moment.arrival is not None
+        page = self._take(session, moment.arrival)
+        if _is_equal(page, moment.page):
+            return True
+        # A game may continue from a page that looks the same; exact odds need an equal state.
+        return self.until is None and page.parts == moment.page.parts
 
 
-def _check_opening(shown: Shown, missing: list[str]) -> None:
-    """A story whose first page has neither a word nor a link did not begin."""
-    if shown.links or any(str(piece).strip() for piece in shown.pieces):
+def _check_opening(page: HostedPage, missing: list[str]) -> None:
+    """Refuse a story whose first page has neither text nor links."""
+    if page.links or any(str(piece).strip() for piece in page.pieces):
         return
-    thrown = f" (its script threw: {shown.errors[0].partition(': ')[2]})" if shown.errors else ""
-    nothing = f"at its start: the page shows nothing to read or to press{thrown}"
+    error = f" (its script threw: {page.errors[0].partition(': ')[2]})" if page.errors else ""
+    empty = f"at its start: the page shows no text and no links{error}"
     if missing:
-        raise InputError(
-            f"{nothing}: it needs {', '.join(missing[:3])}, and other files are not read: publish it whole"
-        )
-    raise InputError(f"{nothing}: open the file in a browser to see whether it is whole")
+        needs = f"it needs {', '.join(missing[:3])}, and other files are not read"
+        raise InputError(f"{empty}: {needs}; publish it as one file")
+    raise InputError(f"{empty}; open the file in a browser to check that it is complete")
 
 
-def _label(moment: Moment, link: int) -> str:
-    links = moment.shown.links
-    return links[link].label if link < len(links) else ""
-
-
-def _ways_to_restore(saved: str | None) -> Iterator[str]:
-    """A saved state, and as it would be if the first few of its lots were drawn before the passage was entered."""
+def _restorable(saved: str | None) -> Iterator[str]:
+    """Yield a saved state, and versions whose first draws were made before the passage."""
     if saved is None:
         return
     yield saved
     state = json.loads(saved)
-    for _ in range(min(MOST_LOTS_BEFORE, len(state["chance"]["lots"]))):
-        state["chance"]["lots"].pop(0)
+    draws = state["chance"]["lots"]
+    for _ in range(min(MAX_DRAWS_BEFORE, len(draws))):
+        draws.pop(0)
         yield json.dumps(state)
 
 
-def _alike(one: Shown, other: Shown) -> bool:
-    """Whether two pages look the same, come from the same passage, and have the same state behind them."""
-    return all(
-        getattr(one, part) == getattr(other, part)
-        for part in ("passage", "seen", "variables", "beyond")
+def _is_equal(one: HostedPage, other: HostedPage) -> bool:
+    """Return whether two pages have the same passage, content and state."""
+    return (one.passage, one.parts, one.variables, one.beyond) == (
+        other.passage,
+        other.parts,
+        other.variables,
+        other.beyond,
     )

@@ -1,293 +1,478 @@
-"""Layers of a map's boxes (the first step of Sugiyama's method), wrapped into bands as words are wrapped into lines.
+"""Boxes of a map, and the layers and bands in which they are placed.
 
-Within a strongly connected part, where the order is anyone's, steps away from the start go on and all others go back.
-A link is drawn as a line where its ends stand near to each other, else as the name of where it leads.
+A page is a box with a row for each link; pages of which each leads to the next alone share a box;
+an ending is a box. Boxes are assigned to layers (the first step of Sugiyama's method), and layers
+are wrapped into bands, as words are wrapped into lines. Inside a strongly connected component,
+links away from the start lead forward and all others back. A link is drawn as a line if its ends
+are near each other; otherwise its row names the target.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import re
+import textwrap
+import unicodedata
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
-from drrn.stories.map.boxes import WIDTH, MapBox, box_of_place, with_origins
+import numpy as np
+
+from drrn.compiled.linear import strong_components
 from drrn.stories.map.story_map import StoryMap
+from drrn.writing import percent, visible
 
-# between boxes above each other, between layers, between bands
+# Boxes, in pixels
+WIDTH = 204.0
+PAD = 6.0
+TITLE_LINE = 15.0
+ROW = 14.0
+# Limits of a box; widths in average letters
+TITLE_LETTERS = 25
+ROW_LETTERS = 33
+MAX_TITLE_LINES = 2
+MAX_ROWS = 8
+MAX_CHAIN = 6
+NARROW_LETTERS = frozenset(" iIjltfr.,:;!|'’()[]")
+BROAD_LETTERS = frozenset("mwMW@%—…↩→")
+NOT_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")
+# Space between boxes of a layer, between layers, between bands
 GAP = 16.0
 CHANNEL = 76.0
 GUTTER = 26.0
-HEIGHTS = (480, 700, 1_000, 1_400, 2_000, 2_800, 4_000, 5_600)  # of a layer, that are tried
-ASPECT = 1.5  # of the canvas, width to height, that is aimed at
-SCREEN = 2_200  # a map no wider than this is not wrapped without need
-MOST_BANDS = 10
-THROUGH = 9.0  # the height that a line takes in a layer that it passes through
-STRAIGHTENED = 1.2  # how much higher layers become when lines are drawn straight
-SMALL = 36  # boxes up to which every link is drawn as a line, if it can
-# layers that a line spans at most on a larger map, on and back
-FAR = 5
-FAR_BACK = 2
-MOST_OVER = 7  # lines that go on from one band to the next
+# The search for layers and bands
+HEIGHTS = (480, 700, 1_000, 1_400, 2_000, 2_800, 4_000, 5_600)  # limits for a layer
+ASPECT = 1.5  # desired width / height of the canvas
+SCREEN = 2_200  # a map that is no wider than this has one band
+MAX_BANDS = 10
+LINE_HEIGHT = 9.0  # that a line takes in a layer that it crosses
+STRETCH = 1.2  # factor by which straightening of lines makes layers higher
+# Lines. Maps of up to SMALL boxes have no limit on how many layers a line spans.
+SMALL = 36
+MAX_FORWARD = 5
+MAX_BACK = 2
+MAX_BETWEEN_BANDS = 7
 
 
 @dataclass(frozen=True)
-class BoxLink:
-    """A link from a row of a box's page to a place at the top of a box."""
+class Row:
+    """A row of a page: the text of one or more links, and their targets, the most frequent first.
 
-    source: int
-    page: int  # of the source box, from 0
+    A link that was never taken has no targets.
+    """
+
+    text: str
+    targets: tuple[int, ...]
+    frequency: tuple[float, ...]  # of each target
+
+
+@dataclass(frozen=True)
+class Page:
+    """A node inside a box: its offset from the top of the box, its title and its rows."""
+
+    node: int
+    top: float
+    title: tuple[str, ...]
+    rows: tuple[Row, ...]
+    origins: tuple[int, ...] = ()  # nodes that lead here, named above the title if no line does
+
+    @property
+    def title_top(self) -> float:
+        return self.top + PAD + ROW * bool(self.origins)
+
+    @property
+    def title_y(self) -> float:
+        """The middle of the first line of the title."""
+        return self.title_top + TITLE_LINE / 2
+
+    def row_y(self, row: int) -> float:
+        """Return the middle of a row."""
+        return self.title_top + TITLE_LINE * len(self.title) + ROW * (row + 0.5)
+
+    @property
+    def bottom(self) -> float:
+        return self.row_y(len(self.rows)) - ROW / 2 + PAD
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box: an ending, a page, or a chain of pages."""
+
+    pages: tuple[Page, ...]
+    ending: bool
+
+    @property
+    def height(self) -> float:
+        return self.pages[-1].bottom
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        return tuple(page.node for page in self.pages)
+
+    def with_origins(self, origins: tuple[int, ...]) -> Box:
+        """Return the box with the names of nodes that lead to it above its first title."""
+        first = replace(self.pages[0], origins=origins)
+        shift = first.bottom - self.pages[0].bottom
+        rest = [replace(page, top=page.top + shift) for page in self.pages[1:]]
+        return replace(self, pages=(first, *rest))
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link from a row of a page to a node of another box."""
+
+    source: int  # the box
+    page: int  # its index in the source box
     row: int
-    target: int
-    place: int  # that it leads to, in the target box
-    often: float
+    target: int  # the box
+    node: int  # in the target box
+    frequency: float
 
 
 @dataclass(frozen=True)
-class Layering:
-    """Where boxes stand: bands of layers of boxes; which links are lines; and by what the others are named."""
+class Layers:
+    """Boxes in bands of layers; the links that are lines, and those whose row names the target."""
 
-    boxes: list[MapBox]
+    boxes: list[Box]
     bands: list[list[list[int]]]
     layer: list[int]  # of each box
-    lines: list[BoxLink]
-    references: list[BoxLink]
+    lines: list[Link]
+    references: list[Link]
 
-    def band_of(self, box: int) -> int:
-        """The number of the band in which a box stands."""
-        last = -1
-        for number, band in enumerate(self.bands):
-            last += len(band)
-            if self.layer[box] <= last:
-                return number
-        raise ValueError(f"box {box} stands nowhere")
+    @cached_property
+    def band(self) -> list[int]:
+        """The band of each box."""
+        band_of_layer = [number for number, band in enumerate(self.bands) for _ in band]
+        return [band_of_layer[layer] for layer in self.layer]
+
+    @cached_property
+    def first_layer(self) -> list[int]:
+        """The first layer of each band."""
+        return [0, *itertools.accumulate(map(len, self.bands[:-1]))]
 
 
-def layered(drawn: StoryMap, boxes: list[MapBox]) -> Layering:
-    """Layers and bands so that the canvas has a shape that can be looked at, and most links are lines."""
+def make_boxes(story: StoryMap) -> list[Box]:
+    """Return a box for each chain of nodes, nearest to the start first."""
+    chains = sorted(_chains(story), key=lambda chain: (story.distance[chain[0]], chain[0]))
+    rows = _rows(story)
+    boxes = []
+    for chain in chains:
+        pages: list[Page] = []
+        for node in chain:
+            top = pages[-1].bottom if pages else 0.0
+            pages.append(Page(node, top, _title(story, node), tuple(rows[node])))
+        boxes.append(Box(tuple(pages), story.reward[chain[0]] is not None))
+    return boxes
+
+
+def _title(story: StoryMap, node: int) -> tuple[str, ...]:
+    """Return the lines of a title; an ending has a line with its reward and probability."""
+    lines = title_lines(story.labels[node])
+    if story.reward[node] is None:
+        return lines
+    probability = percent(min(1.0, story.visits[node]))
+    if any(story.reward):
+        return (*lines, f"pays {story.reward[node]:g} · {probability}")
+    return (*lines, f"{probability} of random games")
+
+
+def title_lines(label: str) -> tuple[str, ...]:
+    """Wrap a title into lines that fit into a box."""
+    text = plain(label)
+    letters = max(2, int(TITLE_LETTERS * len(text) / max(breadth(text), 1.0)))
+    lines = textwrap.wrap(text, letters) or ["…"]
+    if len(lines) > MAX_TITLE_LINES:
+        rest = " ".join(lines[MAX_TITLE_LINES - 1 :])
+        lines[MAX_TITLE_LINES - 1 :] = [shorten(rest, TITLE_LETTERS)]
+    return tuple(lines)
+
+
+def plain(text: str) -> str:
+    """Return text on one line, without control characters and characters that XML forbids."""
+    return " ".join(NOT_XML.sub("", visible(text)).split())
+
+
+def breadth(text: str) -> float:
+    """Estimate the width of a text in average letters: an i is narrow, a W broad."""
+    return sum(_letter_width(letter) for letter in text)
+
+
+def _letter_width(letter: str) -> float:
+    if letter in NARROW_LETTERS:
+        return 0.55
+    if letter in BROAD_LETTERS:
+        return 1.45
+    if unicodedata.east_asian_width(letter) in "WF":
+        return 1.8
+    return 1.15 if letter.isupper() else 1.0
+
+
+def shorten(text: str, length: float) -> str:
+    """Shorten a text to a width in average letters."""
+    if breadth(text) <= length:
+        return text
+    while text and breadth(text) + _letter_width("…") > length:
+        text = text[:-1]
+    return text.rstrip() + "…"
+
+
+def _chains(story: StoryMap) -> list[list[int]]:
+    """Group nodes into chains: each node leads to the next alone, and nothing else leads there."""
+    after: defaultdict[int, set[int]] = defaultdict(set)
+    before: defaultdict[int, set[int]] = defaultdict(set)
+    for source, target in story.edges:
+        if source != target:
+            after[source].add(target)
+            before[target].add(source)
+    follower: dict[int, int] = {}
+    for source, targets in after.items():
+        target = next(iter(targets))
+        alone = len(targets) == 1 and len(before[target]) == 1
+        farther = story.distance[target] > story.distance[source]
+        if alone and farther and story.reward[target] is None:
+            follower[source] = target
+    chains = []
+    for head in sorted(set(range(len(story.labels))) - set(follower.values())):
+        chain = [head]
+        while chain[-1] in follower:
+            chain.append(follower[chain[-1]])
+        chains += [chain[i : i + MAX_CHAIN] for i in range(0, len(chain), MAX_CHAIN)]
+    return chains
+
+
+def _rows(story: StoryMap) -> dict[int, list[Row]]:
+    """Return the rows of each node; links with the same text share a row."""
+    texts: dict[int, defaultdict[str, dict[int, float]]] = {
+        node: defaultdict(dict) for node in range(len(story.labels))
+    }
+    for (source, target), frequency in story.edges.items():
+        actions = story.actions.get((source, target)) or {"": frequency}
+        for action, amount in actions.items():
+            texts[source][plain(action)][target] = amount
+    for node, untried in story.untried.items():
+        for action in untried:
+            texts[node].setdefault(plain(action), {})
+    return {
+        node: _merge_rows([_row(text, amounts) for text, amounts in rows.items()])
+        for node, rows in texts.items()
+    }
+
+
+def _row(text: str, amounts: dict[int, float]) -> Row:
+    targets = sorted(amounts, key=lambda target: (-amounts[target], target))
+    return Row(text, tuple(targets), tuple(amounts[target] for target in targets))
+
+
+def _merge_rows(rows: list[Row]) -> list[Row]:
+    """Merge rows if there are too many: those with equal targets first, then the remaining ones."""
+    if len(rows) > MAX_ROWS:
+        groups: defaultdict[tuple[int, ...], list[Row]] = defaultdict(list)
+        for row in rows:
+            groups[tuple(sorted(row.targets))].append(row)
+        rows = [_join_rows(group) for group in groups.values()]
+    if len(rows) > MAX_ROWS:
+        rest = rows[MAX_ROWS - 1 :]
+        rows = [*rows[: MAX_ROWS - 1], _join_rows(rest, f"… {len(rest)} more links")]
+    return rows
+
+
+def _join_rows(rows: list[Row], text: str = "") -> Row:
+    if len(rows) == 1:
+        return rows[0]
+    amounts: defaultdict[int, float] = defaultdict(float)
+    for row in rows:
+        for target, amount in zip(row.targets, row.frequency, strict=True):
+            amounts[target] += amount
+    text = text or f"{shorten(rows[0].text, ROW_LETTERS - 8)} (+ {len(rows) - 1})"
+    return _row(text, dict(amounts))
+
+
+def make_layers(story: StoryMap, boxes: list[Box]) -> Layers:
+    """Choose layers and bands so that the canvas has a good shape and most links are lines."""
     links = links_between(boxes)
-    onward = _onward(drawn, boxes, links)
-    best: tuple[float, Layering] | None = None
-    for tallest in HEIGHTS:
-        layers = _layers(boxes, onward, tallest)
+    forward = _forward(story, boxes, links)
+    best_cost = math.inf
+    for max_height in HEIGHTS:
+        layers = _layers(boxes, forward, max_height)
         layer = [0] * len(boxes)
         for number, stack in enumerate(layers):
             for box in stack:
                 layer[box] = number
-        narrow = len(layers) * (WIDTH + CHANNEL) <= SCREEN
-        for bands in range(1, 2 if narrow else min(MOST_BANDS, len(layers) // 3) + 1):
-            tried = _with_lines(
-                Layering(boxes, _wrapped(layers, bands, links, layer), layer, [], []), links
-            )
-            cost = _cost(tried)
-            if best is None or cost < best[0] - 1e-9:
-                best = (cost, tried)
-        if max(map(len, layers)) == len(boxes) or sum(box.height + GAP for box in boxes) < tallest:
+        is_narrow = len(layers) * (WIDTH + CHANNEL) <= SCREEN
+        max_bands = 1 if is_narrow else min(MAX_BANDS, len(layers) // 3)
+        for count in range(1, max_bands + 1):
+            bands = _wrap(layers, count, links, layer)
+            candidate = _choose_lines(Layers(boxes, bands, layer, [], []), links)
+            cost = _cost(candidate)
+            if cost < best_cost - 1e-9:
+                best_cost = cost
+                best = candidate
+        total = sum(box.height + GAP for box in boxes)
+        if max(map(len, layers)) == len(boxes) or total < max_height:
             break
-    assert best is not None
-    return best[1]
+    return best
 
 
-def links_between(boxes: list[MapBox]) -> list[BoxLink]:
-    """The links of all rows, but for those that lead on within a box."""
-    at = box_of_place(boxes)
-    found = []
+def links_between(boxes: list[Box]) -> list[Link]:
+    """Return the links of all rows, except those to the next page of a chain."""
+    box_of_node = {node: number for number, box in enumerate(boxes) for node in box.nodes}
+    links = []
     for number, box in enumerate(boxes):
         for index, page in enumerate(box.pages):
-            below = box.pages[index + 1].place if index + 1 < len(box.pages) else None
-            for row, link in enumerate(page.rows):
-                pairs = zip(link.targets, link.often, strict=True)
-                found += [
-                    BoxLink(number, index, row, at[t], t, often) for t, often in pairs if t != below
-                ]
-    return found
+            following = box.nodes[index + 1] if index + 1 < len(box.pages) else None
+            for row_number, row in enumerate(page.rows):
+                for node, frequency in zip(row.targets, row.frequency, strict=True):
+                    if node != following:
+                        target = box_of_node[node]
+                        links.append(Link(number, index, row_number, target, node, frequency))
+    return links
 
 
-def _onward(drawn: StoryMap, boxes: list[MapBox], links: list[BoxLink]) -> dict[int, set[int]]:
-    """The links by which layers are made, without any circle: between parts that are strongly connected, and within one
-    those that lead away from the start."""
-    after: defaultdict[int, set[int]] = defaultdict(set)
+def _forward(story: StoryMap, boxes: list[Box], links: list[Link]) -> list[set[int]]:
+    """Return the boxes that each box leads forward to, without cycles.
+
+    Links between strongly connected components lead forward; inside one, those away from the start.
+    """
+    source = np.array([link.source for link in links], np.intp)
+    target = np.array([link.target for link in links], np.intp)
+    component = strong_components(len(boxes), source, target)
+    distance = [story.distance[box.pages[0].node] for box in boxes]
+    forward: list[set[int]] = [set() for _ in boxes]
     for link in links:
-        after[link.source].add(link.target)
-    part = strong_parts(len(boxes), after)
-    distance = [drawn.distance[box.pages[0].place] for box in boxes]
-    onward: dict[int, set[int]] = {box: set() for box in range(len(boxes))}
-    for source, targets in after.items():
-        onward[source] = {
-            target
-            for target in targets
-            if part[target] != part[source] or distance[target] > distance[source] >= 0
-        }  # fmt: skip
-    return onward
+        away = distance[link.target] > distance[link.source] >= 0
+        if away or component[link.target] != component[link.source]:
+            forward[link.source].add(link.target)
+    return forward
 
 
-def strong_parts(count: int, after: dict[int, set[int]]) -> list[int]:
-    """The strongly connected part of each node, by Tarjan's algorithm without recursion."""
-    index = [-1] * count
-    low = [0] * count
-    part = [-1] * count
-    stack: list[int] = []
-    found = 0
-    for root in range(count):
-        if index[root] >= 0:
-            continue
-        work = [(root, iter(sorted(after.get(root, ()))))]
-        index[root] = low[root] = found
-        found += 1
-        stack.append(root)
-        while work:
-            node, successors = work[-1]
-            for successor in successors:
-                if index[successor] < 0:
-                    index[successor] = low[successor] = found
-                    found += 1
-                    stack.append(successor)
-                    work.append((successor, iter(sorted(after.get(successor, ())))))
-                    break
-                if part[successor] < 0:
-                    low[node] = min(low[node], index[successor])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == index[node]:
-                    while part[node] < 0:
-                        part[stack.pop()] = node
-    return part
+def _layers(boxes: list[Box], forward: list[set[int]], max_height: float) -> list[list[int]]:
+    """Put every box into the first layer after its predecessors that has room.
 
-
-def _layers(boxes: list[MapBox], onward: dict[int, set[int]], tallest: float) -> list[list[int]]:
-    """Every box in the first layer after all that lead to it, if there is room; the longest way ahead goes first."""
-    waits = [0] * len(boxes)
-    for targets in onward.values():
+    Boxes that the longest path starts from come first.
+    """
+    waiting = [0] * len(boxes)  # predecessors without a layer
+    for targets in forward:
         for target in targets:
-            waits[target] += 1
-    ahead = _ways_ahead(onward, waits)
-    ready = [box for box in range(len(boxes)) if not waits[box]]
+            waiting[target] += 1
+    depth = _depth(forward, waiting)
+    ready = [box for box in range(len(boxes)) if not waiting[box]]
     layers: list[list[int]] = []
     while ready:
-        ready.sort(key=lambda box: (-ahead[box], box))
-        layer = list[int]()
+        ready.sort(key=lambda box: (-depth[box], box))
+        layer: list[int] = []
         height = 0.0
         for box in ready:
-            if not layer or height + boxes[box].height <= tallest:
+            if not layer or height + boxes[box].height <= max_height:
                 layer.append(box)
                 height += boxes[box].height + GAP
-        placed = set(layer)
-        ready = [box for box in ready if box not in placed]
+        ready = [box for box in ready if box not in set(layer)]
         for box in layer:
-            for target in sorted(onward[box]):
-                waits[target] -= 1
-                if not waits[target]:
+            for target in sorted(forward[box]):
+                waiting[target] -= 1
+                if not waiting[target]:
                     ready.append(target)
         layers.append(layer)
     return layers
 
 
-def _ways_ahead(onward: dict[int, set[int]], waits: Sequence[int]) -> list[int]:
-    """How many layers the longest way from each box takes."""
-    left = list(waits)
-    queue = [box for box, count in enumerate(waits) if not count]
+def _depth(forward: list[set[int]], predecessors: list[int]) -> list[int]:
+    """Return the number of layers that the longest path from each box takes."""
+    waiting = list(predecessors)
+    queue = [box for box, count in enumerate(waiting) if not count]
     for box in queue:
-        for target in onward[box]:
-            left[target] -= 1
-            if not left[target]:
+        for target in forward[box]:
+            waiting[target] -= 1
+            if not waiting[target]:
                 queue.append(target)
-    ahead = [0] * len(left)
+    depth = [0] * len(waiting)
     for box in reversed(queue):
-        ahead[box] = max((1 + ahead[target] for target in onward[box]), default=0)
-    return ahead
+        depth[box] = max((1 + depth[target] for target in forward[box]), default=0)
+    return depth
 
 
-def _cost(tried: Layering) -> float:
-    """How far a canvas is from one that is small, of a good shape, hardly wrapped, and with lines for most links."""
-    heights = [
-        sum(tried.boxes[box].height + GAP for box in layer)
-        for band in tried.bands
-        for layer in band
-    ]
-    for target, first in {(link.target, tried.layer[link.source]) for link in tried.lines}:
-        for passed in range(min(first, tried.layer[target]) + 1, max(first, tried.layer[target])):
-            heights[passed] += THROUGH
+def _cost(layers: Layers) -> float:
+    """Rate a canvas: a low cost is small, well shaped, in few bands, with lines for most links."""
+    stacks = [stack for band in layers.bands for stack in band]
+    heights = [sum(layers.boxes[box].height + GAP for box in stack) for stack in stacks]
+    for target, source in {(link.target, layers.layer[link.source]) for link in layers.lines}:
+        first, last = sorted((source, layers.layer[target]))
+        for crossed in range(first + 1, last):
+            heights[crossed] += LINE_HEIGHT
     height = 0.0
-    at = 0
-    for band in tried.bands:
-        height += STRAIGHTENED * max(heights[at : at + len(band)]) + GUTTER
-        at += len(band)
-    width = max(map(len, tried.bands)) * (WIDTH + CHANNEL)
-    odd = abs(math.log(width / height / ASPECT))
-    named = len(tried.references) / max(len(tried.references) + len(tried.lines), 1)
-    alone = sum(bool(box.pages[0].origins) for box in tried.boxes) / len(tried.boxes)
+    for first, band in zip(layers.first_layer, layers.bands, strict=True):
+        height += STRETCH * max(heights[first : first + len(band)]) + GUTTER
+    width = max(map(len, layers.bands)) * (WIDTH + CHANNEL)
+    distortion = abs(math.log(width / height / ASPECT))
+    links = len(layers.references) + len(layers.lines)
+    references = len(layers.references) / max(links, 1)
+    isolated = sum(bool(box.pages[0].origins) for box in layers.boxes) / len(layers.boxes)
     return (
         math.log(width * height)
-        + 1.2 * max(0.0, odd - 0.25)
-        + 0.08 * len(tried.bands)
-        + named
-        + 2 * alone
+        + 1.2 * max(0.0, distortion - 0.25)
+        + 0.08 * len(layers.bands)
+        + references
+        + 2 * isolated
     )
 
 
-def _wrapped(
-    layers: list[list[int]], bands: int, links: list[BoxLink], layer: list[int]
+def _wrap(
+    layers: list[list[int]], bands: int, links: list[Link], layer: list[int]
 ) -> list[list[list[int]]]:
-    """The layers cut into bands where few links are cut, by dynamic programming."""
+    """Split the layers into bands where few links are cut, by dynamic programming."""
     count = len(layers)
-    most = math.ceil(len(layers) / bands) + (bands > 1)
+    longest = math.ceil(count / bands) + (bands > 1)
     cuts = [0.0] * (count + 1)
     for link in links:
         first, last = sorted((layer[link.source], layer[link.target]))
-        for at in range(first + 1, last + 1):
-            cuts[at] += 1.0
-    best: list[tuple[float, int]] = [(0.0, 0)]
+        for index in range(first + 1, last + 1):
+            cuts[index] += 1.0
+    best: list[tuple[float, int]] = [(0.0, 0)]  # the cost up to each layer, the start of its band
     for end in range(1, count + 1):
         options = []
-        for begin in range(max(0, end - most), end):
-            ragged = 0.0 if end == count else 2.0 * (most - (end - begin)) ** 2 / most
-            options.append((best[begin][0] + cuts[begin] + 4.0 + ragged, begin))
+        for start in range(max(0, end - longest), end):
+            ragged = 0.0 if end == count else 2.0 * (longest - (end - start)) ** 2 / longest
+            options.append((best[start][0] + cuts[start] + 4.0 + ragged, start))
         best.append(min(options))
     ends = [count]
     while ends[-1]:
         ends.append(best[ends[-1]][1])
-    ends.reverse()
-    return [layers[first:last] for first, last in itertools.pairwise(ends)]
+    return [layers[first:last] for first, last in itertools.pairwise(reversed(ends))]
 
 
-def _with_lines(placed: Layering, links: list[BoxLink]) -> Layering:
-    """Tell the links that become lines from those that are named; the ones most often gone have the first claim."""
-    small = len(placed.boxes) <= SMALL
-    band = [placed.band_of(box) for box in range(len(placed.boxes))]
-    over: defaultdict[int, set[int]] = defaultdict(set)  # targets of lines from a band to the next
-    lines = list[BoxLink]()
-    references = list[BoxLink]()
-    for link in sorted(
-        links, key=lambda link: (-link.often, link.source, link.page, link.row, link.target)
-    ):
-        span = placed.layer[link.target] - placed.layer[link.source]
+def _choose_lines(layers: Layers, links: list[Link]) -> Layers:
+    """Decide which links are lines, the most frequent first; the others are references."""
+    is_small = len(layers.boxes) <= SMALL
+    max_forward = 99 if is_small else MAX_FORWARD
+    max_back = 99 if is_small else MAX_BACK
+    band = layers.band
+    next_band: defaultdict[int, set[int]] = defaultdict(set)  # targets in the next band
+    lines: list[Link] = []
+    references: list[Link] = []
+    for link in sorted(links, key=lambda n: (-n.frequency, n.source, n.page, n.row, n.target)):
+        span = layers.layer[link.target] - layers.layer[link.source]
         if band[link.source] == band[link.target]:
-            line = (0 < span <= (99 if small else FAR)) or (
-                0 > span >= -(99 if small else FAR_BACK)
-            )
+            is_line = 0 < span <= max_forward or 0 > span >= -max_back
         else:
-            ahead = over[band[link.source]]
-            near = band[link.target] == band[link.source] + 1 and span <= (99 if small else FAR)
-            line = near and len(ahead | {link.target}) <= MOST_OVER
-            if line:
-                ahead.add(link.target)
-        (lines if line else references).append(link)
-    boxes = _with_origins(placed.boxes, lines, references)
-    return Layering(boxes, placed.bands, placed.layer, lines, references)
+            targets = next_band[band[link.source]]
+            is_near = band[link.target] == band[link.source] + 1 and span <= max_forward
+            is_line = is_near and len(targets | {link.target}) <= MAX_BETWEEN_BANDS
+            if is_line:
+                targets.add(link.target)
+        (lines if is_line else references).append(link)
+    boxes = _name_origins(layers.boxes, lines, references)
+    return replace(layers, boxes=boxes, lines=lines, references=references)
 
 
-def _with_origins(
-    boxes: list[MapBox], lines: list[BoxLink], references: list[BoxLink]
-) -> list[MapBox]:
-    """Boxes to which no line leads have the names of what leads there."""
-    led_to = {link.target for link in lines}
+def _name_origins(boxes: list[Box], lines: list[Link], references: list[Link]) -> list[Box]:
+    """Name the sources of a box that no line leads to."""
+    connected = {link.target for link in lines}
     origins: defaultdict[int, dict[int, None]] = defaultdict(dict)
     for link in references:
-        if link.target not in led_to and link.target != link.source:
-            origins[link.target][boxes[link.source].pages[link.page].place] = None
+        if link.target not in connected and link.target != link.source:
+            origins[link.target][boxes[link.source].nodes[link.page]] = None
     return [
-        with_origins(box, tuple(origins[n])) if n in origins else box for n, box in enumerate(boxes)
+        box.with_origins(tuple(origins[number])) if number in origins else box
+        for number, box in enumerate(boxes)
     ]

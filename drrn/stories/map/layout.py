@@ -1,346 +1,487 @@
-"""The layout of a map: where each box stands and how each line goes, so that no line passes behind a box.
+"""The layout of a map: the position of each box and the curve of each line.
 
-Boxes stand in columns, and lines bend in the channels between the columns alone: through a column they go straight, at
-the height of a dummy node. Bands of columns stand below each other; lines from one to the next go round the margins.
+Boxes form columns, one per layer. Lines bend only in the channels between columns and cross a
+column straight, at the height of a dummy vertex, so no line passes behind a box. Bands of columns
+are placed below each other; lines from one band to the next run around the margins.
 """
 
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_left, insort
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from drrn.stories.map.boxes import WIDTH, MapBox, box_of_place, boxes_of
-from drrn.stories.map.dot import dot_order, is_installed
-from drrn.stories.map.graph import BACK, BOX, BandGraph, Node, Strand, band_graph
-from drrn.stories.map.layers import CHANNEL, GAP, BoxLink, Layering, layered
-from drrn.stories.map.order import crossings, order
+from drrn.stories.map.layers import CHANNEL, GAP, WIDTH, Box, Layers, Link, make_boxes, make_layers
 from drrn.stories.map.story_map import StoryMap
 
-# round the map; between lines that go side by side
 MARGIN = 24.0
-TRACK = 7.0
-LINE_GAP = 4.0  # between lines that pass through a column
-SWEEPS = 20
-PULL = 0.25  # to the middle of a band, beside a line's 1 and more
+TRACK = 7.0  # between lines in the margins
+LINE_GAP = 4.0  # between lines that cross a column
+DUMMY_HEIGHT = 7.0
+ORDER_SWEEPS = 16
+MAX_SWAPS = 3_000  # segments of a band up to which neighbours are swapped
+HEIGHT_SWEEPS = 20
+CENTRING = 0.25  # weight of the middle of a band; a segment's weight is at least 1
+BOX = "box"
+FORWARD = "on"
+BACK = "back"
+
 Point = tuple[float, float]
+# BOX and its number; or FORWARD or BACK, the box a line leads to, and the column it crosses
+Vertex = tuple[str, int, int]
+Columns = list[list[Vertex]]
 
 
 @dataclass(frozen=True)
-class MapLine:
-    """A line, or the part that several lines share: cubic Bézier curves as a start and three points for each curve."""
+class Line:
+    """A line, or the part that several lines share: a start and three points per Bézier curve."""
 
     points: tuple[Point, ...]
-    sources: tuple[int, ...]  # places
-    target: int
-    often: float
+    sources: tuple[int, ...]  # nodes
+    target: int  # node
+    frequency: float
     back: bool
-    arrow: bool  # whether it comes to its target
+    arrow: bool  # it ends at its target
 
 
 @dataclass(frozen=True)
-class MapLayout:
-    """Boxes with their top left corners, lines, and the links that are named instead: (place, row) → places."""
+class Layout:
+    """Boxes with their top left corners, lines, and the links whose row names the target."""
 
-    boxes: list[MapBox]
+    boxes: list[Box]
     corners: list[Point]
-    lines: list[MapLine]
-    references: dict[tuple[int, int], list[int]]
-    layer: list[int]  # of each box: which of two comes first
+    lines: list[Line]
+    references: dict[tuple[int, int], list[int]]  # (node, row) → target nodes
+    layer: list[int]  # of each box
     width: float
     height: float
 
     @cached_property
-    def at(self) -> dict[int, int]:
-        """The box of each place."""
-        return box_of_place(self.boxes)
+    def layer_of_node(self) -> dict[int, int]:
+        """The layer of each node: of two, the one on the left has the smaller number."""
+        pairs = zip(self.boxes, self.layer, strict=True)
+        return {node: layer for box, layer in pairs for node in box.nodes}
 
 
-def map_layout(drawn: StoryMap, engine: str = "auto") -> MapLayout:
-    """Place the map; the engine is `dot`, `own` or `auto`: dot where it is installed."""
-    by_dot = engine == "dot" or (engine == "auto" and is_installed())
-    placed = layered(drawn, boxes_of(drawn))
-    orders = [_ordered(band_graph(placed, band), by_dot) for band in range(len(placed.bands))]
-    placed = _with_sorted_rows(placed, orders)
-    corners: list[Point] = [(0.0, 0.0)] * len(placed.boxes)
-    lines: list[MapLine] = []
-    top = MARGIN
-    width = 0.0
-    exits = dict[int, Point]()
-    side = MARGIN + TRACK * (1 + _most_over(placed))
-    for band, columns in enumerate(orders):
-        graph = replace(band_graph(placed, band), columns=columns)
-        heights = _without_empty_strips(graph, _heights(graph))
-        across = _across(graph, side)
-        lowest = min((heights[node] for column in columns for node in column), default=0.0)
-        top += TRACK * (len(exits) + 1) if exits else 0.0
-        heights = {node: y - lowest + top for node, y in heights.items()}
-        entries = {
-            node[1]: (across[0], heights[node] + graph.height(node) / 2) for node in columns[0]
-        }
-        lines += _over(exits, entries, side, top, width, placed, graph)
-        for column, x in zip(columns, across, strict=True):
-            for node in column:
-                if node[0] == BOX:
-                    corners[node[1]] = (x, heights[node])
-        lines += _drawn_lines(graph, across, heights)
-        exits = {
-            node[1]: (across[-1], heights[node] + graph.height(node) / 2) for node in columns[-1]
-        }
-        width = max(width, across[-1])
-        top = max(heights[node] + graph.height(node) for column in columns for node in column) + GAP
+@dataclass
+class _Segment:
+    """The part of one or more lines between a vertex of a column and one of the next column."""
+
+    left: Vertex
+    left_y: float  # offset from the vertex's top
+    right: Vertex
+    right_y: float
+    target: int  # node
+    back: bool
+    frequency: float = 0.0
+    sources: list[int] = field(default_factory=list)  # nodes
+
+
+@dataclass(frozen=True)
+class _Band:
+    """A band as a proper layered graph: lines that span layers pass through dummy vertices.
+
+    The first column has the lines from the previous band, the last the lines to the next one.
+    """
+
+    boxes: list[Box]
+    columns: Columns
+    segments: list[list[_Segment]]  # between each column and the next
+
+    def height(self, vertex: Vertex) -> float:
+        return self.boxes[vertex[1]].height if vertex[0] == BOX else DUMMY_HEIGHT
+
+
+def map_layout(story: StoryMap) -> Layout:
+    """Place the boxes and lines of a map."""
+    layers = make_layers(story, make_boxes(story))
+    bands = range(len(layers.bands))
+    orders = [order_columns(_band(layers, band)) for band in bands]
+    layers = _sort_rows(layers, orders)
+    canvas = _Canvas(layers)
+    for band, columns in zip(bands, orders, strict=True):
+        canvas.add(replace(_band(layers, band), columns=columns))
     references: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-    for link in placed.references:
-        references[placed.boxes[link.source].pages[link.page].place, link.row].append(link.place)
-    return MapLayout(
-        placed.boxes,
-        corners,
-        lines,
+    for link in layers.references:
+        node = layers.boxes[link.source].nodes[link.page]
+        references[node, link.row].append(link.node)
+    return Layout(
+        layers.boxes,
+        canvas.corners,
+        canvas.lines,
         dict(references),
-        placed.layer,
-        width + side,
-        top - GAP + MARGIN,
+        layers.layer,
+        canvas.width + canvas.side,
+        canvas.top - GAP + MARGIN,
     )
 
 
-def _ordered(graph: BandGraph, by_dot: bool) -> list[list[Node]]:
-    """The columns in the order with the fewest crossings, of ours and dot's."""
-    own = order(graph)
-    dots = dot_order(graph) if by_dot else None
-    return min([own, dots], key=lambda columns: crossings(graph, columns)) if dots else own
+def _band(layers: Layers, number: int) -> _Band:
+    """Build the graph of a band, with columns in no particular order."""
+    first = layers.first_layer[number]
+    stacks = layers.bands[number]
+    columns: Columns = [[], *([(BOX, box, 0) for box in stack] for stack in stacks), []]
+    merged: list[dict[tuple[Vertex, float, Vertex, float], _Segment]] = [{} for _ in columns[1:]]
+    for link in layers.lines:
+        for column, new in _segments(layers, link, first, len(stacks)):
+            key = (new.left, new.left_y, new.right, new.right_y)
+            segment = merged[column].setdefault(key, new)
+            segment.frequency += link.frequency
+            segment.sources.append(layers.boxes[link.source].nodes[link.page])
+            for vertex, index in ((new.left, column), (new.right, column + 1)):
+                if vertex not in columns[index]:
+                    columns[index].append(vertex)
+    return _Band(layers.boxes, columns, [list(segments.values()) for segments in merged])
 
 
-def _most_over(placed: Layering) -> int:
-    """How many lines go round the margin between two bands, at most."""
-    band = [placed.band_of(box) for box in range(len(placed.boxes))]
-    over: defaultdict[int, set[int]] = defaultdict(set)
-    for link in placed.lines:
-        if band[link.source] != band[link.target]:
-            over[band[link.source]].add(link.target)
-    return max(map(len, over.values()), default=0)
-
-
-def _with_sorted_rows(placed: Layering, orders: list[list[list[Node]]]) -> Layering:
-    """The rows of each page in the order of what their lines lead to; those that are named come last."""
-    rank = {
-        node: number
-        for columns in orders
-        for column in columns
-        for number, node in enumerate(column)
+def _segments(layers: Layers, link: Link, first: int, count: int) -> Iterator[tuple[int, _Segment]]:
+    """Yield the parts of a link's line inside a band, each with the column on its left."""
+    start = layers.layer[link.source] - first + 1
+    end = layers.layer[link.target] - first + 1
+    low = min(start, end)
+    high = max(start, end)
+    is_back = end < start
+    if high < 1 or low > count or (is_back and (low < 1 or high > count)):
+        return
+    source = layers.boxes[link.source].pages[link.page]
+    target = layers.boxes[link.target].pages[0]
+    ends = {
+        start: ((BOX, link.source, 0), source.row_y(link.row)),
+        end: ((BOX, link.target, 0), target.title_y),
     }
-    wish: defaultdict[tuple[int, int, int], list[float]] = defaultdict(list)
-    first = [0]
-    for band in placed.bands:
-        first.append(first[-1] + len(band))
-    for link in placed.lines:
-        ahead = placed.layer[link.target] - placed.layer[link.source]
-        column = placed.layer[link.source] - first[placed.band_of(link.source)] + 1
-        step = 1 if ahead > 0 else -1
-        beside: Node = ("on" if ahead > 0 else BACK, link.target, column + step)
-        at = (
-            rank.get(beside, rank[BOX, link.target, 0])
-            if abs(ahead) > 1
-            else rank[BOX, link.target, 0]
-        )
-        wish[link.source, link.page, link.row].append(float(at) if ahead > 0 else 5_000.0 + at)
-    boxes = list[MapBox]()
-    moved = dict[tuple[int, int, int], int]()
-    for number, box in enumerate(placed.boxes):
+
+    def vertex(column: int) -> tuple[Vertex, float]:
+        if column in ends and 1 <= column <= count:
+            return ends[column]
+        return (BACK if is_back else FORWARD, link.target, column), DUMMY_HEIGHT / 2
+
+    for column in range(max(low, 0), min(high, count + 1)):
+        yield column, _Segment(*vertex(column), *vertex(column + 1), target.node, is_back)
+
+
+def order_columns(band: _Band) -> Columns:
+    """Order the columns so that few lines cross, by barycentres and swaps of neighbours."""
+    columns = [list(column) for column in band.columns]
+    best = [list(column) for column in columns]
+    fewest = _crossings(band, columns)
+    can_swap = sum(map(len, band.segments)) <= MAX_SWAPS
+    for sweep in range(ORDER_SWEEPS):
+        if sweep % 2 == 0:
+            for index in range(1, len(columns)):
+                _sort_by_barycentre(columns, index, band.segments[index - 1], to_left=True)
+        else:
+            for index in range(len(columns) - 2, -1, -1):
+                _sort_by_barycentre(columns, index, band.segments[index], to_left=False)
+        if can_swap:
+            _swap_neighbours(band, columns)
+        count = _crossings(band, columns)
+        if count < fewest:
+            best = [list(column) for column in columns]
+            fewest = count
+        if not count:
+            break
+    return best
+
+
+def _ends(
+    columns: Columns, index: int, segments: list[_Segment], *, to_left: bool
+) -> defaultdict[Vertex, list[tuple[int, float]]]:
+    """Return the far ends of the segments at each vertex of a column: rank and offset."""
+    ranks = _ranks(columns[index - 1 if to_left else index + 1]) if segments else {}
+    ends: defaultdict[Vertex, list[tuple[int, float]]] = defaultdict(list)
+    for segment in segments:
+        if to_left:
+            ends[segment.right].append((ranks[segment.left], segment.left_y))
+        else:
+            ends[segment.left].append((ranks[segment.right], segment.right_y))
+    return ends
+
+
+def _ranks(column: list[Vertex]) -> dict[Vertex, int]:
+    return {vertex: rank for rank, vertex in enumerate(column)}
+
+
+def _sort_by_barycentre(
+    columns: Columns, index: int, segments: list[_Segment], *, to_left: bool
+) -> None:
+    column = columns[index]
+    ends = _ends(columns, index, segments, to_left=to_left)
+    ranks = _ranks(column)
+    scale = len(columns[index - 1 if to_left else index + 1]) / max(len(column), 1)
+    wish = {}
+    for vertex in column:
+        positions = [rank + min(y, 900.0) / 1000.0 for rank, y in ends.get(vertex, [])]
+        mean = sum(positions) / len(positions) if positions else ranks[vertex] * scale
+        wish[vertex] = (mean, ranks[vertex])
+    column.sort(key=wish.__getitem__)
+
+
+def _crossings(band: _Band, columns: Columns) -> int:
+    """Count the pairs of segments that cross."""
+    total = 0
+    for index, segments in enumerate(band.segments):
+        left = _ranks(columns[index])
+        right = _ranks(columns[index + 1])
+        ends = sorted(((left[s.left], s.left_y), (right[s.right], s.right_y)) for s in segments)
+        above: list[tuple[int, float]] = []
+        for _, end in ends:
+            total += len(above) - bisect_left(above, (end[0], end[1] + 1e-9))
+            insort(above, end)
+    return total
+
+
+def _swap_neighbours(band: _Band, columns: Columns) -> None:
+    """Swap neighbours where that saves crossings."""
+
+    def crossed(above: Vertex, below: Vertex) -> int:
+        return sum(one > other for ends in sides for one in ends[above] for other in ends[below])
+
+    for index, column in enumerate(columns):
+        before = band.segments[index - 1] if index else []
+        after = band.segments[index] if index < len(band.segments) else []
+        sides = [
+            _ends(columns, index, before, to_left=True),
+            _ends(columns, index, after, to_left=False),
+        ]
+        for rank in range(len(column) - 1):
+            one, other = column[rank : rank + 2]
+            if crossed(other, one) < crossed(one, other):
+                column[rank : rank + 2] = [other, one]
+
+
+def _sort_rows(layers: Layers, orders: list[Columns]) -> Layers:
+    """Sort the rows of each page by where their lines lead; rows without a line come last."""
+    rank = {
+        v: number for columns in orders for column in columns for number, v in enumerate(column)
+    }
+    wishes: defaultdict[tuple[int, int, int], list[float]] = defaultdict(list)
+    for link in layers.lines:
+        span = layers.layer[link.target] - layers.layer[link.source]
+        column = layers.layer[link.source] - layers.first_layer[layers.band[link.source]] + 1
+        end = rank[BOX, link.target, 0]
+        if abs(span) > 1:
+            kind, step = (FORWARD, 1) if span > 0 else (BACK, -1)
+            end = rank.get((kind, link.target, column + step), end)
+        wishes[link.source, link.page, link.row].append(end if span > 0 else 5_000.0 + end)
+    boxes: list[Box] = []
+    new_row: dict[tuple[int, int, int], int] = {}
+    for number, box in enumerate(layers.boxes):
         pages = []
         for index, page in enumerate(box.pages):
-            keys = [wish.get((number, index, row), [10_000.0]) for row in range(len(page.rows))]
-            sequence = sorted(
-                range(len(page.rows)), key=lambda row: (sum(keys[row]) / len(keys[row]), row)
-            )
-            moved |= {(number, index, row): to for to, row in enumerate(sequence)}
-            pages.append(replace(page, rows=tuple(page.rows[row] for row in sequence)))
+            means = []
+            for row in range(len(page.rows)):
+                ends = wishes.get((number, index, row), [10_000.0])
+                means.append((sum(ends) / len(ends), row))
+            order = [row for _, row in sorted(means)]
+            new_row |= {(number, index, row): new for new, row in enumerate(order)}
+            pages.append(replace(page, rows=tuple(page.rows[row] for row in order)))
         boxes.append(replace(box, pages=tuple(pages)))
 
-    def move(links: list[BoxLink]) -> list[BoxLink]:
-        return [replace(link, row=moved[link.source, link.page, link.row]) for link in links]
+    def move(links: list[Link]) -> list[Link]:
+        return [replace(link, row=new_row[link.source, link.page, link.row]) for link in links]
 
     return replace(
-        placed, boxes=boxes, lines=move(placed.lines), references=move(placed.references)
+        layers, boxes=boxes, lines=move(layers.lines), references=move(layers.references)
     )
 
 
-def _across(graph: BandGraph, side: float) -> list[float]:
-    """Where each column begins; the more lines a channel has, the wider it is. Columns 0 and last have no width."""
-    found = [side]
-    for at, strands in enumerate(graph.strands):
-        width = WIDTH if at > 0 else 0.0
-        outer = not (
-            graph.columns[0]
-            if at == 0
-            else graph.columns[-1]
-            if at == len(graph.strands) - 1
-            else [0]
-        )
-        found.append(
-            found[-1] + width + (8.0 if outer else CHANNEL + min(90.0, 2.0 * len(strands)))
-        )
-    return found
+class _Canvas:
+    """The map so far: bands are added from top to bottom."""
+
+    def __init__(self, layers: Layers) -> None:
+        self.layers = layers
+        self.corners: list[Point] = [(0.0, 0.0)] * len(layers.boxes)
+        self.lines: list[Line] = []
+        self.top = MARGIN
+        self.width = 0.0
+        self.exits: dict[int, Point] = {}  # by target box: where its line leaves the last band
+        crossing: defaultdict[int, set[int]] = defaultdict(set)
+        for link in layers.lines:
+            if layers.band[link.source] != layers.band[link.target]:
+                crossing[layers.band[link.source]].add(link.target)
+        self.side = MARGIN + TRACK * (1 + max(map(len, crossing.values()), default=0))
+
+    def add(self, band: _Band) -> None:
+        """Place a band below the others and connect it with the last one."""
+        tops = _remove_empty_strips(band, _tops(band))
+        xs = _column_xs(band, self.side)
+        self.top += TRACK * (len(self.exits) + 1) if self.exits else 0.0
+        highest = min(tops.values(), default=0.0)
+        tops = {vertex: y - highest + self.top for vertex, y in tops.items()}
+
+        def ports(column: int) -> dict[int, Point]:
+            return {
+                vertex[1]: (xs[column], tops[vertex] + DUMMY_HEIGHT / 2)
+                for vertex in band.columns[column]
+            }
+
+        self._connect(band, ports(0))
+        for column, x in zip(band.columns, xs, strict=True):
+            for vertex in column:
+                if vertex[0] == BOX:
+                    self.corners[vertex[1]] = (x, tops[vertex])
+        self.lines += _band_lines(band, xs, tops)
+        self.exits = ports(-1)
+        self.width = max(self.width, xs[-1])
+        self.top = max(y + band.height(vertex) for vertex, y in tops.items()) + GAP
+
+    def _connect(self, band: _Band, entries: Mapping[int, Point]) -> None:
+        """Add the lines from the last band: right, down, left between the bands, and in."""
+        lowest_first = sorted(self.exits.items(), key=lambda item: -item[1][1])
+        for number, (box, (x, y)) in enumerate(lowest_first):
+            right = self.width + TRACK * (number + 1)
+            level = self.top - TRACK * (len(self.exits) - number) - TRACK / 2
+            left = self.side - TRACK * (len(self.exits) - number)
+            entry = entries[box]
+            turns = [(right, y), (right, level), (left, level), (left, entry[1])]
+            points = [(x, y)]
+            for start, end in itertools.pairwise([(x, y), *turns, entry]):
+                points += _straight(start, end)
+            segments = [s for s in band.segments[0] if s.left[1] == box]
+            sources = tuple(dict.fromkeys(node for s in segments for node in s.sources))
+            frequency = sum(s.frequency for s in segments)
+            target = self.layers.boxes[box].nodes[0]
+            self.lines.append(Line(tuple(points), sources, target, frequency, False, False))
 
 
-def _heights(graph: BandGraph) -> dict[Node, float]:
-    """The top of each node: in the order of its column, as near as can be to what it is joined with."""
-    top: dict[Node, float] = {}
-    for column in graph.columns:
-        y = -sum(graph.height(node) + _gap(node) for node in column) / 2
-        for node in column:
-            top[node] = y
-            y += graph.height(node) + _gap(node)
-    joined: tuple[defaultdict[Node, list[tuple[Node, float, float]]], ...] = (
-        defaultdict(list),
-        defaultdict(list),
-    )
-    for strand in (strand for strands in graph.strands for strand in strands):
-        weight = (
-            1.0
-            + (strand.left[0] != BOX) * 2.0
-            + (strand.right[0] != BOX) * 2.0
-            + min(strand.often, 1.0)
-        )
-        joined[0][strand.right].append((strand.left, strand.left_y - strand.right_y, weight))
-        joined[1][strand.left].append((strand.right, strand.right_y - strand.left_y, weight))
-    for sweep in range(SWEEPS):
-        both = sweep >= SWEEPS - 6
-        columns = graph.columns if sweep % 2 == 0 else graph.columns[::-1]
-        for column in columns:
+def _column_xs(band: _Band, side: float) -> list[float]:
+    """Return the left edge of each column; a channel is the wider, the more lines it has."""
+    xs = [side]
+    outer = {0: band.columns[0], len(band.segments) - 1: band.columns[-1]}  # without boxes
+    for index, segments in enumerate(band.segments):
+        width = WIDTH if index > 0 else 0.0
+        is_empty = index in outer and not outer[index]
+        channel = 8.0 if is_empty else CHANNEL + min(90.0, 2.0 * len(segments))
+        xs.append(xs[-1] + width + channel)
+    return xs
+
+
+def _tops(band: _Band) -> dict[Vertex, float]:
+    """Return the top of each vertex: in the order of its column, near its neighbours."""
+    top: dict[Vertex, float] = {}
+    for column in band.columns:
+        y = -sum(band.height(vertex) + _gap(vertex) for vertex in column) / 2
+        for vertex in column:
+            top[vertex] = y
+            y += band.height(vertex) + _gap(vertex)
+    before: defaultdict[Vertex, list[tuple[Vertex, float, float]]] = defaultdict(list)
+    after: defaultdict[Vertex, list[tuple[Vertex, float, float]]] = defaultdict(list)
+    for s in itertools.chain.from_iterable(band.segments):
+        dummies = (s.left[0] != BOX) + (s.right[0] != BOX)
+        weight = 1.0 + 2.0 * dummies + min(s.frequency, 1.0)
+        before[s.right].append((s.left, s.left_y - s.right_y, weight))
+        after[s.left].append((s.right, s.right_y - s.left_y, weight))
+    for sweep in range(HEIGHT_SWEEPS):
+        to_right = sweep % 2 == 0
+        for column in band.columns if to_right else band.columns[::-1]:
             wishes = {}
-            for node in column:
-                near = joined[0][node] + joined[1][node] if both else joined[sweep % 2][node]
-                # All are drawn a little to the middle: links leave below titles and arrive at them, so bands sink.
-                near = (
-                    [*near, (node, -top[node] - graph.height(node) / 2, PULL * len(near))]
-                    if near
-                    else near
-                )
-                total = sum(weight for _, _, weight in near)
-                wish = (
-                    sum((top[other] + by) * weight for other, by, weight in near) / total
-                    if near
-                    else top[node]
-                )
-                wishes[node] = (wish, total or 0.05)
-            top.update(_spread(graph, column, wishes))
+            for vertex in column:
+                neighbours = before[vertex] if to_right else after[vertex]
+                if sweep >= HEIGHT_SWEEPS - 6:
+                    neighbours = before[vertex] + after[vertex]
+                wishes[vertex] = _wish(band, top, vertex, neighbours)
+            top.update(_spread(band, column, wishes))
     return top
 
 
-def _without_empty_strips(graph: BandGraph, top: Mapping[Node, float]) -> dict[Node, float]:
-    """The same with strips taken out in which no column has anything."""
-    found = dict[Node, float]()
-    bottom = None
-    less = 0.0
-    for node in sorted(top, key=lambda node: (top[node], node)):
-        if bottom is not None and top[node] > bottom + 2 * GAP:
-            less += top[node] - bottom - 2 * GAP
-        bottom = max(bottom if bottom is not None else top[node], top[node] + graph.height(node))
-        found[node] = top[node] - less
-    return found
+def _wish(
+    band: _Band,
+    top: Mapping[Vertex, float],
+    vertex: Vertex,
+    neighbours: list[tuple[Vertex, float, float]],
+) -> tuple[float, float]:
+    """Return the best top of a vertex, and its weight.
+
+    Every vertex is pulled a little to the middle: links leave below titles and arrive at titles, so
+    bands would drift downwards.
+    """
+    if not neighbours:
+        return top[vertex], 0.05
+    middle = -top[vertex] - band.height(vertex) / 2
+    pulls = [*neighbours, (vertex, middle, CENTRING * len(neighbours))]
+    total = sum(weight for _, _, weight in pulls)
+    return sum((top[other] + by) * weight for other, by, weight in pulls) / total, total
 
 
-def _gap(node: Node) -> float:
-    return GAP if node[0] == BOX else LINE_GAP
+def _remove_empty_strips(band: _Band, top: Mapping[Vertex, float]) -> dict[Vertex, float]:
+    """Close horizontal strips in which no column has a vertex."""
+    result: dict[Vertex, float] = {}
+    bottom = float("inf")
+    removed = 0.0
+    for vertex in sorted(top, key=lambda vertex: (top[vertex], vertex)):
+        y = top[vertex]
+        if y > bottom + 2 * GAP:
+            removed += y - bottom - 2 * GAP
+        bottom = max(bottom if result else y, y + band.height(vertex))
+        result[vertex] = y - removed
+    return result
+
+
+def _gap(vertex: Vertex) -> float:
+    return GAP if vertex[0] == BOX else LINE_GAP
 
 
 def _spread(
-    graph: BandGraph, column: list[Node], wishes: Mapping[Node, tuple[float, float]]
-) -> dict[Node, float]:
-    """Tops in the column's order, apart by their heights and together as near to those wished for as can be.
+    band: _Band, column: list[Vertex], wishes: Mapping[Vertex, tuple[float, float]]
+) -> dict[Vertex, float]:
+    """Return tops without overlaps, in the column's order, as near to the wishes as possible.
 
-    Nodes that would overlap form a block, which stands at the weighted mean of what its nodes wish.
+    Vertices that would overlap form a block at the weighted mean of their wishes.
     """
-    offset: list[float] = []  # of each node below the first of its column, if all stood close
+    offsets: list[float] = []  # of each vertex in a column without free space
     y = 0.0
-    for node, after in zip(column, [*column[1:], None], strict=False):
-        offset.append(y)
-        y += graph.height(node) + (max(_gap(node), _gap(after)) if after else 0.0)
-    blocks: list[
-        list[float]
-    ] = []  # sum of weighted wishes for the column's first node, sum of weights, nodes
-    for node, below in zip(column, offset, strict=True):
-        wish, weight = wishes[node]
-        blocks.append([(wish - below) * weight, weight, 1])
-        while len(blocks) > 1 and blocks[-2][0] / blocks[-2][1] > blocks[-1][0] / blocks[-1][1]:
+    for vertex, following in itertools.zip_longest(column, column[1:]):
+        offsets.append(y)
+        y += band.height(vertex) + (max(_gap(vertex), _gap(following)) if following else 0.0)
+    blocks: list[tuple[float, float, int]] = []  # sum of weighted wishes, of weights, vertices
+    for vertex, offset in zip(column, offsets, strict=True):
+        wish, weight = wishes[vertex]
+        block = ((wish - offset) * weight, weight, 1)
+        while blocks and blocks[-1][0] / blocks[-1][1] > block[0] / block[1]:
             last = blocks.pop()
-            blocks[-1] = [one + other for one, other in zip(blocks[-1], last, strict=True)]
-    firsts = [block[0] / block[1] for block in blocks for _ in range(int(block[2]))]
-    return {node: first + below for node, first, below in zip(column, firsts, offset, strict=True)}
+            block = (last[0] + block[0], last[1] + block[1], last[2] + block[2])
+        blocks.append(block)
+    starts = [wish / weight for wish, weight, count in blocks for _ in range(count)]
+    placed = zip(column, starts, offsets, strict=True)
+    return {vertex: start + offset for vertex, start, offset in placed}
 
 
-def _drawn_lines(graph: BandGraph, across: list[float], top: Mapping[Node, float]) -> list[MapLine]:
-    """A line for each strand: a curve through the channel, and straight on through the column of a dummy node."""
-    found = []
-    last = len(graph.columns) - 1
-    for at, strands in enumerate(graph.strands):
-        begin = across[at] + (WIDTH if at > 0 else 0.0)
-        for s in strands:
-            start = (begin, top[s.left] + s.left_y)
-            end = (across[at + 1], top[s.right] + s.right_y)
+def _band_lines(band: _Band, xs: list[float], top: Mapping[Vertex, float]) -> list[Line]:
+    """Return a line for each segment: a curve in the channel, straight across a dummy's column."""
+    lines = []
+    last = len(band.columns) - 1
+    for index, segments in enumerate(band.segments):
+        left_x = xs[index] + (WIDTH if index > 0 else 0.0)
+        for s in segments:
+            start = (left_x, top[s.left] + s.left_y)
+            end = (xs[index + 1], top[s.right] + s.right_y)
             points = _curve(start, end)
-            # The part through a column is drawn once, though several lines come together there.
-            if s.left[0] != BOX and at > 0 and not s.back:
-                points = [
-                    (start[0] - WIDTH, start[1]),
-                    *_straight((start[0] - WIDTH, start[1]), start),
-                    *points[1:],
-                ]
-            if s.right[0] != BOX and at + 1 < last and s.back:
+            # The part across a column is drawn once, though several lines may meet there.
+            if s.left[0] != BOX and index > 0 and not s.back:
+                edge = (start[0] - WIDTH, start[1])
+                points = [edge, *_straight(edge, start), *points[1:]]
+            if s.right[0] != BOX and index + 1 < last and s.back:
                 points += _straight(end, (end[0] + WIDTH, end[1]))
+            if s.back:
+                points.reverse()
             arrow = (s.left if s.back else s.right)[0] == BOX
-            found.append(_line(s, points[::-1] if s.back else points, arrow))
-    return found
-
-
-def _line(strand: Strand, points: list[Point], arrow: bool) -> MapLine:
-    sources = tuple(dict.fromkeys(strand.sources))
-    return MapLine(tuple(points), sources, strand.target, strand.often, strand.back, arrow)
+            sources = tuple(dict.fromkeys(s.sources))
+            lines.append(Line(tuple(points), sources, s.target, s.frequency, s.back, arrow))
+    return lines
 
 
 def _curve(start: Point, end: Point) -> list[Point]:
-    """A curve that leaves and arrives level."""
+    """Return a curve that leaves and arrives horizontally."""
     bend = (end[0] - start[0]) * 0.5
     return [start, (start[0] + bend, start[1]), (end[0] - bend, end[1]), end]
 
 
 def _straight(start: Point, end: Point) -> list[Point]:
-    """The three points that go straight on from a start."""
-    (x, y), (to_x, to_y) = start, end
-    return [
-        (x + (to_x - x) / 3, y + (to_y - y) / 3),
-        (x + 2 * (to_x - x) / 3, y + 2 * (to_y - y) / 3),
-        end,
-    ]
-
-
-def _over(
-    exits: Mapping[int, Point], entries: Mapping[int, Point], side: float, top: float, width: float,
-    placed: Layering, graph: BandGraph,
-) -> list[MapLine]:  # fmt: skip
-    """The lines from a band to the next: out to the right, down, back between the bands, and in from the left."""
-    found = []
-    for number, (box, (x, y)) in enumerate(sorted(exits.items(), key=lambda item: -item[1][1])):
-        right = width + TRACK * (number + 1)
-        level = top - TRACK * (len(exits) - number) - TRACK / 2
-        left = side - TRACK * (len(exits) - number)
-        corners = [
-            (x, y),
-            (right, y),
-            (right, level),
-            (left, level),
-            (left, entries[box][1]),
-            entries[box],
-        ]
-        points = [corners[0]]
-        for one, other in itertools.pairwise(corners):
-            points += _straight(one, other)
-        strands = [s for s in graph.strands[0] if s.left[1] == box]
-        often = sum(s.often for s in strands)
-        sources = tuple(dict.fromkeys(p for s in strands for p in s.sources))
-        found.append(
-            MapLine(tuple(points), sources, placed.boxes[box].pages[0].place, often, False, False)
-        )
-    return found
+    """Return the three points that continue a line straight from a start."""
+    x, y = start
+    to_x, to_y = end
+    third = (x + (to_x - x) / 3, y + (to_y - y) / 3)
+    return [third, (x + 2 * (to_x - x) / 3, y + 2 * (to_y - y) / 3), end]

@@ -1,237 +1,228 @@
-"""The map of a story as data: its places, and the ways between them; from a compiled game, or from what was seen."""
+"""The map of a story as data: its passages and endings as nodes, and the links between them.
+
+`story_map` builds it from a compiled game, with exact frequencies; `seen_map` from what a play-test
+saw of a game that is too large to compile.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from drrn.compiled.chain import Chain, uniform
 from drrn.compiled.game import Compiled
-from drrn.compiled.graph import first_words
-from drrn.errors import InputError, require
+from drrn.compiled.graph import Floats, Ints, first_words
 from drrn.game.optional import THE_END
 from drrn.stories.playtest.evidence import Evidence, PageRecord
 from drrn.text import ranges
 
-Way = tuple[int, int]
+Edge = tuple[int, int]  # source and target
 
 
 @dataclass(frozen=True)
 class StoryMap:
-    """Places (a passage, or a page where there are no passages; or an ending), and the ways between them under random
-    play. Lists have an entry for each place."""
+    """The nodes of a story and the edges between them.
+
+    A node is a passage (in games without passages, a page) or an ending. Lists have one entry per
+    node. Frequencies are expected numbers per game of random play.
+    """
 
     name: str
     labels: list[str]
-    reward: list[float | None]  # of endings; None: the story goes on there
-    trap: list[bool]  # no ending can be reached from some state of it
-    visits: list[float]  # expected in a random game
-    distance: list[int]  # steps from the start
-    ways: dict[Way, float]  # how often each is expected to be gone
-    noun: str = "passage"  # what a place is
-    texts: list[str] = field(default_factory=list)  # a text of each place
-    words: dict[Way, dict[str, float]] = field(
-        default_factory=dict
-    )  # the actions of each way, and how often each
-    untried: dict[int, list[str]] = field(default_factory=dict)  # actions that nobody took, so far
-    seen_only: bool = False  # drawn from what a play-test saw, which need not be all
+    reward: list[float | None]  # of an ending; None for other nodes
+    trap: list[bool]  # from some state of the node no ending can be reached
+    visits: list[float]  # frequency
+    distance: list[int]  # actions from the start
+    edges: dict[Edge, float]  # frequency of each
+    noun: str = "passage"  # what a node is called
+    texts: list[str] = field(default_factory=list)  # one text of each node
+    actions: dict[Edge, dict[str, float]] = field(default_factory=dict)  # with their frequencies
+    untried: dict[int, list[str]] = field(default_factory=dict)  # actions that were never taken
+    partial: bool = False  # the play-test may not have seen the whole story
+    # of a compiled game: the node of each state
+    node_of_state: Ints | None = field(default=None, compare=False)
 
 
 def story_map(compiled: Compiled) -> StoryMap:
-    """States gathered by their passage, or by their text in games that have no passages; endings apart."""
-    named = np.array([passage != "" for passage in compiled.passages])[compiled.passage]
-    gathered = np.where(named, compiled.passage, len(compiled.passages) + compiled.text)
-    keys = [
-        (int(p), int(e))
-        for p, e in zip(np.where(compiled.ended, -1, gathered), compiled.ending_at, strict=True)
-    ]
-    number: dict[tuple[int, int], int] = {}
-    place = np.array([number.setdefault(key, len(number)) for key in keys])
+    """Return the map of a compiled game.
+
+    States are grouped by passage, or by text in games without passages; each ending is a node.
+    """
+    has_passage = np.array([passage != "" for passage in compiled.passages])[compiled.passage]
+    node = _nodes(compiled, has_passage)
     chain = Chain(compiled, uniform(compiled))
     visits = chain.visits()
-    lost = ~chain.leads_to(compiled.ended)
+    states_of_node = np.split(np.argsort(node, kind="stable"), np.cumsum(np.bincount(node))[:-1])
+    firsts = [int(states[0]) for states in states_of_node]
+    count = len(firsts)
     flow = visits[chain.origin] * chain.chance
-    pairs, at = np.unique(
-        place[chain.origin] * len(number) + place[chain.successor], return_inverse=True
+    pairs, index = np.unique(
+        node[chain.origin] * count + node[chain.successor], return_inverse=True
     )
-    amount = np.bincount(at, flow)
-    steps = _distance(compiled, chain)
-    order = np.argsort(place, kind="stable")
-    of_place = np.split(order, np.cumsum(np.bincount(place))[:-1])
+    amounts = np.bincount(index, flow)
+    lost = ~chain.leads_to(compiled.ended) & compiled.ended.any()
+    steps = _steps_of_states(compiled, chain)
     return StoryMap(
         name=compiled.title,
-        labels=[_label(compiled, int(states[0])) for states in of_place],
-        reward=[
-            float(compiled.reward[states[0]]) if compiled.ended[states[0]] else None
-            for states in of_place
-        ],
-        trap=[bool(compiled.ended.any() and lost[states].any()) for states in of_place],
-        visits=[float(visits[states].sum()) for states in of_place],
-        distance=[int(steps[states].min()) for states in of_place],
-        ways={
-            divmod(int(pair), len(number)): float(a) for pair, a in zip(pairs, amount, strict=True)
-        },
-        noun="passage" if named.any() else "page",
-        texts=[compiled.texts[compiled.text[states[0]]] for states in of_place],
-        words=_words(compiled, place, visits, len(number)),
+        labels=[_label(compiled, state) for state in firsts],
+        reward=[float(compiled.reward[s]) if compiled.ended[s] else None for s in firsts],
+        trap=[bool(lost[states].any()) for states in states_of_node],
+        visits=[float(visits[states].sum()) for states in states_of_node],
+        distance=[int(steps[states].min()) for states in states_of_node],
+        edges={divmod(int(pair), count): float(a) for pair, a in zip(pairs, amounts, strict=True)},
+        noun="passage" if has_passage.any() else "page",
+        texts=[compiled.texts[compiled.text[state]] for state in firsts],
+        actions=_actions(compiled, node, visits, count),
+        node_of_state=node,
     )
 
 
-def _words(compiled: Compiled, place: Any, visits: Any, places: int) -> dict[Way, dict[str, float]]:
-    """The actions that lead from place to place, and how often random play takes each."""
+def _nodes(compiled: Compiled, has_passage: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ints:
+    """Return the node of each state, numbered in the order of their first states."""
+    groups = np.where(has_passage, compiled.passage, len(compiled.passages) + compiled.text)
+    groups = np.where(compiled.ended, -1, groups)
+    numbers: dict[tuple[int, int], int] = {}
+    keys = zip(groups.tolist(), compiled.ending_at.tolist(), strict=True)
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.intp)
+
+
+def _actions(
+    compiled: Compiled, node: Ints, visits: Floats, nodes: int
+) -> dict[Edge, dict[str, float]]:
+    """Return the actions along each edge, with the frequency of each."""
     counts = np.diff(compiled.row_first)[compiled.row]
     outcomes = ranges(compiled.row_first[compiled.row], counts)
     slot = np.repeat(np.arange(len(compiled.row)), counts)
     state = compiled.slot_state[slot]
     flow = visits[state] / compiled.count[state] * compiled.probability[outcomes]
-    pairs = place[state] * places + place[compiled.successor[outcomes]]
-    keys, at = np.unique(pairs * len(compiled.actions) + compiled.action[slot], return_inverse=True)
-    found: defaultdict[Way, dict[str, float]] = defaultdict(dict)
-    for key, amount in zip(keys, np.bincount(at, flow), strict=True):
+    pairs = node[state] * nodes + node[compiled.successor[outcomes]]
+    keys, index = np.unique(
+        pairs * len(compiled.actions) + compiled.action[slot], return_inverse=True
+    )
+    actions: defaultdict[Edge, dict[str, float]] = defaultdict(dict)
+    for key, amount in zip(keys, np.bincount(index, flow), strict=True):
         pair, action = divmod(int(key), len(compiled.actions))
-        found[divmod(pair, places)][compiled.actions[action]] = float(amount)
-    return dict(found)
+        actions[divmod(pair, nodes)][compiled.actions[action]] = float(amount)
+    return dict(actions)
 
 
 def _label(compiled: Compiled, state: int) -> str:
-    """The passage or the ending's name; where a game has no such names, the first words of the text."""
     if not compiled.ended[state]:
         return compiled.place_of(state)
     ending = compiled.endings[compiled.ending_at[state]]
-    return first_words(ending.text) if ending.passage == THE_END and ending.text else ending.passage
+    return _ending_label(ending.passage, ending.text)
 
 
-def _distance(compiled: Compiled, chain: Chain) -> Any:
+def _ending_label(name: str, text: str) -> str:
+    """Return the name of an ending; in games that do not name endings, its first words."""
+    return first_words(text) if name == THE_END and text else name
+
+
+def _steps_of_states(compiled: Compiled, chain: Chain) -> Ints:
+    """Return the fewest actions from the start to each state, -1 if it cannot be reached."""
     steps = np.where(compiled.start > 0, 0, -1)
     for number in range(1, len(compiled) + 1):
-        reached = chain.successor[steps[chain.origin] == number - 1]
-        reached = reached[steps[reached] < 0]
-        if not reached.size:
+        states = chain.successor[steps[chain.origin] == number - 1]
+        states = states[steps[states] < 0]
+        if not states.size:
             break
-        steps[reached] = number
+        steps[states] = number
     return steps
 
 
-def seen_map(title: str, sightings: Evidence, games: int, traps: Collection[str] = ()) -> StoryMap:
-    """The map of what a play-test saw; how often a way is gone is the mean of so many random games."""
-    number: dict[Hashable, int] = {}
-    first: list[PageRecord] = []  # the first page seen of each place
-    at: dict[Hashable, int] = {}  # the place of each page
-    for key, page in sightings.pages.items():
-        gathered = page.ending or page.passage or page.path.comes_to
-        at[key] = number.setdefault(gathered, len(number))
-        if at[key] == len(first):
+def seen_map(title: str, evidence: Evidence, games: int, traps: Collection[str] = ()) -> StoryMap:
+    """Return the map of what a play-test saw.
+
+    Args:
+        title: the story's title.
+        evidence: the pages, and what their actions were seen to lead to.
+        games: the number of random games; frequencies are means over them.
+        traps: labels of nodes from which no ending can be reached.
+    """
+    numbers: dict[Hashable, int] = {}
+    first: list[PageRecord] = []  # the first page of each node
+    node: dict[Hashable, int] = {}  # of each page
+    for key, page in evidence.pages.items():
+        group = page.ending or page.passage or page.path.comes_to
+        node[key] = numbers.setdefault(group, len(numbers))
+        if node[key] == len(first):
             first.append(page)
-    words: defaultdict[Way, dict[str, float]] = defaultdict(dict)
-    for key, page in sightings.pages.items():
+    actions: defaultdict[Edge, dict[str, float]] = defaultdict(dict)
+    for key, page in evidence.pages.items():
         for index, successors in page.successors.items():
+            action = page.actions[index]
             for after in successors:
-                said = words[at[key], at[after]]
-                often = sightings.steps[key, index, after] / max(games, 1)
-                said[page.actions[index]] = said.get(page.actions[index], 0.0) + often
+                amounts = actions[node[key], node[after]]
+                amount = evidence.steps[key, index, after] / max(games, 1)
+                amounts[action] = amounts.get(action, 0.0) + amount
+    edges = {edge: sum(amounts.values()) for edge, amounts in actions.items()}
     visits = [0.0] * len(first)
     visits[:1] = [1.0]
-    for (_, target), said in words.items():
-        visits[target] += sum(said.values())
+    for (_, target), amount in edges.items():
+        visits[target] += amount
+    labels = [_seen_label(page) for page in first]
+    has_endings = bool(evidence.endings)
     return StoryMap(
         name=title,
-        labels=[_seen_label(page) for page in first],
-        reward=[None if page.ending is None else _pays(sightings, page) for page in first],
+        labels=labels,
+        reward=[_reward(evidence, page) for page in first],
         trap=[
-            bool(sightings.endings) and page.ending is None and _seen_label(page) in traps
-            for page in first
+            has_endings and page.ending is None and label in traps
+            for page, label in zip(first, labels, strict=True)
         ],
         visits=visits,
-        distance=_steps(words, len(first)),
-        ways={way: sum(said.values()) for way, said in words.items()},
+        distance=_steps_of_nodes(edges, len(first)),
+        edges=edges,
         noun="passage" if any(page.passage for page in first) else "page",
         texts=[page.path.comes_to for page in first],
-        words=dict(words),
-        untried=_untried(sightings, at),
-        seen_only=not sightings.complete,
+        actions=dict(actions),
+        untried=_untried(evidence, node),
+        partial=not evidence.complete,
     )
-
-
-def _untried(sightings: Evidence, at: dict[Hashable, int]) -> dict[int, list[str]]:
-    """The actions of each place that were offered and not taken on any of its pages."""
-    taken: set[tuple[int, str]] = set()
-    offered: defaultdict[int, dict[str, None]] = defaultdict(dict)
-    for key, page in sightings.pages.items():
-        for index, action in enumerate(page.actions):
-            offered[at[key]][action] = None
-            if index in page.successors:
-                taken.add((at[key], action))
-    left = {
-        place: [said for said in words if (place, said) not in taken]
-        for place, words in offered.items()
-    }
-    return {place: words for place, words in left.items() if words}
-
-
-def _steps(ways: Collection[Way], places: int) -> list[int]:
-    """How many steps each place is from the first."""
-    after: defaultdict[int, list[int]] = defaultdict(list)
-    for source, target in ways:
-        after[source].append(target)
-    steps = {0: 0}
-    queue = [0]
-    for place in queue:
-        for target in after[place]:
-            if target not in steps:
-                steps[target] = steps[place] + 1
-                queue.append(target)
-    return [steps.get(place, 0) for place in range(places)]
 
 
 def _seen_label(page: PageRecord) -> str:
     if page.ending is None:
         return page.passage or first_words(page.path.comes_to)
-    return (
-        first_words(page.ending.text)
-        if page.ending.passage == THE_END and page.ending.text
-        else page.ending.passage
-    )
+    return _ending_label(page.ending.passage, page.ending.text)
 
 
-def _pays(sightings: Evidence, page: PageRecord) -> float:
-    seen = sightings.endings.get(page.ending) if page.ending else None
-    return seen.reward if seen else 0.0
+def _reward(evidence: Evidence, page: PageRecord) -> float | None:
+    if page.ending is None:
+        return None
+    ending = evidence.endings.get(page.ending)
+    return ending.reward if ending else 0.0
 
 
-def draw(drawn: StoryMap, stem: Path) -> list[Path]:
-    """Write the map as `stem.svg` and `stem.png`."""
-    require("matplotlib", "plot")
-    return [write_map(drawn, stem.with_name(stem.name + suffix)) for suffix in (".svg", ".png")]
+def _steps_of_nodes(edges: Collection[Edge], nodes: int) -> list[int]:
+    """Return the fewest actions from the first node to each."""
+    after: defaultdict[int, list[int]] = defaultdict(list)
+    for source, target in edges:
+        after[source].append(target)
+    steps = {0: 0}
+    queue = [0]
+    for node in queue:
+        for target in after[node]:
+            if target not in steps:
+                steps[target] = steps[node] + 1
+                queue.append(target)
+    return [steps.get(node, 0) for node in range(nodes)]
 
 
-def free_map_file(file: Path) -> Path:
-    """The file, if a map can be written there; what is there already is left as it is."""
-    if file.suffix.lower() not in (".svg", ".png"):
-        raise InputError(f"{file}: a map is written as .svg or .png: name such a file")
-    if file.suffix.lower() == ".png":
-        require("matplotlib", "plot")
-    if file.exists():
-        raise InputError(f"{file}: it exists and is left as it is: name another file for the map")
-    if not file.parent.is_dir():
-        raise InputError(f"{file}: there is no folder {file.parent}: make it first")
-    return file
-
-
-def write_map(drawn: StoryMap, file: Path) -> Path:
-    """Write the map as the file's name asks: .svg, or .png for print."""
-    from drrn.stories.map.png import write_map_png
-    from drrn.stories.map.svg import story_map_svg
-
-    try:
-        if file.suffix.lower() == ".png":
-            write_map_png(drawn, file)
-        else:
-            file.write_text(story_map_svg(drawn), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{file}: cannot be written: {error.strerror}") from error
-    return file
+def _untried(evidence: Evidence, node: dict[Hashable, int]) -> dict[int, list[str]]:
+    """Return the actions of each node that were offered and taken on none of its pages."""
+    tried: set[tuple[int, str]] = set()
+    offered: defaultdict[int, dict[str, None]] = defaultdict(dict)
+    for key, page in evidence.pages.items():
+        for index, action in enumerate(page.actions):
+            offered[node[key]][action] = None
+            if index in page.successors:
+                tried.add((node[key], action))
+    untried = {}
+    for number, actions in offered.items():
+        if rest := [action for action in actions if (number, action) not in tried]:
+            untried[number] = rest
+    return untried

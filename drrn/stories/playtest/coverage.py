@@ -12,7 +12,7 @@ from drrn.game.contract import Game
 from drrn.stories.authored import INK, NATIVE
 from drrn.stories.formats.format_file import format_key
 from drrn.stories.formats.kept import HOW, TITLES
-from drrn.stories.hosted.ahead import MOVES, WORKED_OUT, is_beside
+from drrn.stories.hosted.variables import COMPUTED_LINK, MOVES, is_shared
 from drrn.stories.playtest.evidence import MAX_VALUES, Evidence
 from drrn.stories.playtest.findings import Coverage, Issue, Values
 from drrn.stories.twine.beginnings import ENDING_NAME, ENDING_TEXT
@@ -99,7 +99,7 @@ class Source:
     def pages(self) -> dict[str, int]:
         """Passages that can be shown, with their lines."""
         passages = self.story.pages if self.story else {}
-        return {name: page.line for name, page in passages.items() if not is_beside(page)}
+        return {name: page.line for name, page in passages.items() if not is_shared(page)}
 
     @property
     def unsupported(self) -> list[Problem]:
@@ -116,7 +116,7 @@ class Source:
 
 def _links(story: Story, parsed: Mapping[str, set[str]]) -> dict[str, set[str]]:
     """Return the passages that each passage links to or displays; unparsed, those that it names."""
-    pages = [name for name, passage in story.pages.items() if not is_beside(passage)]
+    pages = [name for name, passage in story.pages.items() if not is_shared(passage)]
     links = {}
     for name in pages:
         targets = set(parsed.get(name, ()))
@@ -162,7 +162,7 @@ def never_reached(source: Source, evidence: Evidence, *, exact: bool) -> list[Is
     seldom = _seldom(evidence.random.games)
     open_pages = {page.passage for page in evidence.pages.values() if page.untried}
     texts = [passage.text for passage in source.story.passages.values()]
-    is_computed = any(WORKED_OUT.search(text) or MOVES.search(text) for text in texts)
+    is_computed = any(COMPUTED_LINK.search(text) or MOVES.search(text) for text in texts)
     issues = []
     for name, line in source.pages.items():
         if name in evidence.passages:

@@ -427,7 +427,8 @@ def _errors(source: Source, evidence: Evidence) -> list[Issue]:
 
 def _notes(game: Game, source: Source) -> list[str]:
     if not isinstance(game, Explorable):
-        return []
+        note = getattr(game, "note", "")
+        return [str(note)] if note else []
     names = sorted(set(game.asked) - game.rules.inputs.keys())
     inputs = [f'the story asks for ${n}: answer it under [inputs] with {n} = "…"' for n in names]
     return [*game.story.notes, *inputs, *coverage.rules_without_effect(source)]

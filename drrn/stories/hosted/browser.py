@@ -1,0 +1,302 @@
+"""A light browser in a V8 isolate: runs the scripts of a published story without files or network.
+
+`prepare` rewrites the text of a page before it is loaded: pictures, outside files and the session
+storage of engines go; `floor(random() * n)` becomes a call that reports its number of outcomes, so
+that chance can be listed with exact probabilities.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import html.entities
+import json
+import os
+import re
+import threading
+import time
+import weakref
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from drrn.errors import InputError, require
+
+CALL_SECONDS = 20.0
+MEGABYTES = 512  # per isolate
+OUT_OF_MEMORY = "the script needs more memory than it may have"
+MAX_CHARACTERS = 16 * 2**20  # of a page without pictures, sounds and fonts
+MAX_MESSAGE = 500  # characters of a script's error message
+
+# Files under js/, in the order of loading.
+BROWSER = (
+    "start buffers sizes events nodes texts collections elements tokens parser parser_body "
+    "serialiser selectors pseudo_classes styles style_sheets computed_styles html_elements forms "
+    "activation document observers addresses window absent transitions loading markup_cache"
+).split()
+DRIVER = "clock chance dialogs box_names reading actions formats beyond driver rewind".split()
+
+SCRIPT_LINE = re.compile(r"^<anonymous>:\d+: ")
+
+# Pictures, sounds and fonts inside the page: they can be most of a large file.
+EMBEDDED = re.compile(
+    r"(data:(?:image|audio|video|font|application/(?:x-|vnd\.ms-)?font)[\w.+/-]*(?:;[\w=.-]+)*"
+    r";base64,)[\w+/=-]{1000,}",
+    re.ASCII,
+)
+# Tags have bounded lengths: without a bound, a page of "<script<script…" takes forever.
+OUTSIDE_SCRIPT = re.compile(
+    r"<script\b[^<>]{0,1000}\ssrc\s*=[^<>]{0,1000}>\s*</script\s*>", re.IGNORECASE
+)
+SCRIPT_NAME = re.compile(r"\ssrc\s*=\s*[\"']?([^\s\"'<>]+)", re.IGNORECASE)
+OUTSIDE_SHEET = re.compile(
+    r"<link\b[^<>]{0,1000}\brel\s*=\s*[\"']?stylesheet\b[^<>]{0,1000}>", re.IGNORECASE
+)
+# jQuery draws random numbers for internal names.
+JQUERY_DRAW = re.compile(r"Math\.random\(\)\s*\|\|\s*0?\.1")
+JQUERY_NAME = re.compile(r'("jQuery"\s*\+\s*\(\s*\w+\s*\+\s*)Math\.random\(\)')
+# Where Harlowe starts: its State, Engine and Section are handed to the driver there.
+HARLOWE_START = re.compile(
+    r"(Engine\.showPassage\(State\.passage\)\s*:\s*(?:void )?)Engine\.goToPassage\("
+)
+HARLOWE_ONLY_START = re.compile(r"Engine\.goToPassage\(()(?=[\w.]+\)[\s;})]*[,;]\s*define\()")
+HARLOWE_PARTS = (
+    r"\1(window.__drrn&&(window.__drrn.harlowe={"
+    r'State:typeof State==="undefined"?void 0:State,Engine:Engine,'
+    r'Section:typeof Section==="undefined"?void 0:Section}),Engine).goToPassage('
+)
+# Engines write their whole state to the session storage at each turn, in case the page is
+# reloaded. In a long game that is most of the time of a click.
+HARLOWE_SESSION = re.compile(r"(\.hasSessionStorage)(?=\)\s*\{\s*var \w+\s*=\s*\w+\.serialise\(\))")
+SUGARCUBE_SESSION = re.compile(r',\s*session\.set\("state",')
+SUGARCUBE_PACKING = re.compile(
+    r"([=(,{;:&|?\s])LZString\.(?:compressToUTF16|decompressFromUTF16)\("
+)
+HARLOWE_LEXER = re.compile(r'return (\w+)\((?=new \w+\(\{type:\s*"root",)')
+CACHED_LEXER = (
+    r"return (window.__drrn&&window.__drrn.lexed||"
+    r"function(lex,token,whole){return lex(token,whole)})(\1,"
+)
+# A random number times n, rounded down by a function around it or an operator behind it.
+RANDOM_PRODUCT = re.compile(
+    r"(?<![\w$])(?:[A-Za-z_][\w$]*\s*\.\s*random|_nativeMathRandom)\s*\(\s*\)\s*\*\s*"
+)
+ROUNDED_BY_CALL = re.compile(r"(?:~~|Math\s*\.\s*floor|Math\s*\.\s*trunc|parseInt)\s*\(\s*$")
+ROUNDED_BY_OR = re.compile(r"\s*\|\s*0\b")
+OPERAND = re.compile(r"[\w$]+(?:\.[\w$]+|\([^()]*\))*")
+SPREAD = "__drrn.chance.spread("
+MAX_CALL_LENGTH = 40  # characters of the rounding call before a random product
+
+
+class IsolateError(Exception):
+    """A call into an isolate failed: the script threw."""
+
+
+class TimedOutError(IsolateError):
+    """The script did not finish in time."""
+
+
+class OutOfMemoryError(IsolateError):
+    """The script needs more memory than the isolate may have."""
+
+
+class Isolate:
+    """A separate JavaScript world; close it, or use it in a `with` statement."""
+
+    # Set here as well, so that an isolate whose creation was interrupted can be collected.
+    _context: AbstractContextManager[Any] | None = None
+
+    def __init__(self, *, megabytes: int = MEGABYTES) -> None:
+        self._library: Any = require("py_mini_racer", "twine")
+        context = self._library.mini_racer(_event_loop())
+        self._racer = context.__enter__()
+        self._context = context
+        self._racer.set_hard_memory_limit(megabytes * 2**20)
+        self._out_of_memory = False
+        OPEN_ISOLATES.add(self)
+
+    def evaluate(self, script: str, *, seconds: float = CALL_SECONDS) -> Any:
+        """Run a script and return its last value, if that is plain.
+
+        Raises:
+            IsolateError: The script threw, took too long or needed too much memory.
+        """
+        if self._context is None:
+            raise IsolateError("the isolate is closed")
+        if self._out_of_memory:
+            raise OutOfMemoryError(OUT_OF_MEMORY)
+        try:
+            value = self._racer.eval(script, timeout_sec=seconds)
+        except self._library.JSTimeoutException as error:
+            raise TimedOutError(f"the script did not finish in {seconds:g} seconds") from error
+        except self._library.JSOOMException as error:
+            self._out_of_memory = True
+            raise OutOfMemoryError(OUT_OF_MEMORY) from error
+        except self._library.JSEvalException as error:
+            raise IsolateError(_first_line(str(error))) from error
+        return None if value is self._library.JSUndefined else value
+
+    def call(self, function: str, *arguments: Any, seconds: float = CALL_SECONDS) -> Any:
+        """Call a JavaScript function, given as an expression, with plain data."""
+        values = ", ".join(json.dumps(argument) for argument in arguments)
+        return self.evaluate(f"{function}({values})", seconds=seconds)
+
+    @property
+    def heap(self) -> Mapping[str, int]:
+        """V8's statistics of this isolate's memory, in bytes."""
+        statistics: Mapping[str, int] = self._racer.heap_stats()
+        return statistics
+
+    def close(self) -> None:
+        """Free the isolate; a second call does nothing."""
+        context = self._context
+        self._context = None
+        if context is not None:
+            self._racer.close()
+            context.__exit__(None, None, None)
+            OPEN_ISOLATES.discard(self)
+
+    def __enter__(self) -> Isolate:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        self.close()
+
+
+OPEN_ISOLATES: weakref.WeakSet[Isolate] = weakref.WeakSet()
+_LOCK = threading.Lock()
+# By process: a fork has none of its parent's threads.
+_LOOPS: dict[int, asyncio.AbstractEventLoop] = {}
+
+
+def _event_loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop, in a separate thread, that mini-racer waits for V8 with."""
+    with _LOCK:
+        loop = _LOOPS.get(os.getpid())
+        if loop is None:
+            loop = _LOOPS[os.getpid()] = asyncio.new_event_loop()
+            threading.Thread(target=loop.run_forever, daemon=True, name="isolates").start()
+        return loop
+
+
+@atexit.register
+def _close_all() -> None:
+    """Close all isolates: an open one keeps the interpreter from exiting."""
+    for isolate in list(OPEN_ISOLATES):
+        isolate.close()
+
+
+def _first_line(message: str) -> str:
+    """Return the error itself, from a message that also has source and stack."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    errors = [line for line in lines if "Error" in line or line.startswith("Uncaught")]
+    return SCRIPT_LINE.sub("", (errors or lines or ["the script threw"])[0])
+
+
+def without_media(text: str) -> str:
+    """Return the page without the pictures, sounds and fonts inside it."""
+    return EMBEDDED.sub(r"\1", text)
+
+
+def check_size(text: str, source: str) -> None:
+    """Refuse a page, already without media, that would take minutes to read."""
+    if len(text) > MAX_CHARACTERS:
+        size = f"{len(text) / 2**20:.0f} MB of text and scripts without its pictures"
+        raise InputError(f"{source}: {size}; the limit is {MAX_CHARACTERS // 2**20} MB")
+
+
+def outside_scripts(text: str) -> list[str]:
+    """Return the names of scripts that a page would load from other files."""
+    tags = (tag.group() for tag in OUTSIDE_SCRIPT.finditer(text))
+    names = (SCRIPT_NAME.search(tag) for tag in tags)
+    return [name.group(1) for name in names if name]
+
+
+def prepare(text: str) -> str:
+    """Return a story's page as it is loaded: see the top of this module."""
+    text = OUTSIDE_SHEET.sub("", OUTSIDE_SCRIPT.sub("", without_media(text)))
+    text = with_listed_draws(JQUERY_NAME.sub(r"\g<1>0.1", JQUERY_DRAW.sub("0.1", text)))
+    text = HARLOWE_SESSION.sub(r"\1&&!1", text)
+    text = SUGARCUBE_PACKING.sub(r"\1(", SUGARCUBE_SESSION.sub(',0&&session.set("state",', text))
+    text = HARLOWE_LEXER.sub(CACHED_LEXER, text)
+    text, count = HARLOWE_START.subn(HARLOWE_PARTS, text, count=1)
+    return text if count else HARLOWE_ONLY_START.sub(HARLOWE_PARTS, text, count=1)
+
+
+def with_listed_draws(text: str) -> str:
+    """Replace every random product that is rounded down by a call that reports its outcomes."""
+    pieces = []
+    done = 0
+    for draw in RANDOM_PRODUCT.finditer(text):
+        if draw.start() < done:
+            continue
+        end = _operand_end(text, draw.end())
+        before = max(done, draw.start() - MAX_CALL_LENGTH)
+        in_call = ROUNDED_BY_CALL.search(text, before, draw.start()) and text[end : end + 1] == ")"
+        if end > draw.end() and (in_call or ROUNDED_BY_OR.match(text, end)):
+            pieces += [text[done : draw.start()], SPREAD, text[draw.end() : end], ")"]
+            done = end
+    return "".join([*pieces, text[done:]])
+
+
+def _operand_end(text: str, start: int) -> int:
+    """Return the end of a factor: an expression in brackets, or a name with members and calls."""
+    if text[start : start + 1] != "(":
+        operand = OPERAND.match(text, start)
+        return operand.end() if operand else start
+    depth = 0
+    for index in range(start, min(len(text), start + 500)):
+        depth += {"(": 1, ")": -1}.get(text[index], 0)
+        if depth == 0:
+            return index + 1
+    return start
+
+
+@cache
+def scripts(names: tuple[str, ...]) -> str:
+    """Return the text of our JavaScript files, concatenated."""
+    folder = resources.files("drrn.stories.hosted") / "js"
+    return "\n".join((folder / f"{name}.js").read_text(encoding="utf-8") for name in names)
+
+
+@cache
+def _entities() -> str:
+    names = json.dumps(html.entities.html5)
+    return f"__drrn.entities = Object.assign(Object.create(null), {names});"
+
+
+def add_browser(isolate: Isolate, *, driver: bool = True) -> None:
+    """Load the light browser into an isolate, with the driver that plays stories."""
+    isolate.evaluate(scripts(tuple(BROWSER)))
+    isolate.evaluate(_entities())
+    if driver:
+        isolate.evaluate(scripts(tuple(DRIVER)))
+
+
+def load(isolate: Isolate, text: str, *, seconds: float = CALL_SECONDS) -> None:
+    """Load a page and run its scripts in order; errors are reported to the page, as in a browser.
+
+    Each script has `seconds`; all together have twice as much.
+    """
+    deadline = time.monotonic() + 2 * seconds
+
+    def run(script: str) -> Any:
+        remaining = deadline - time.monotonic()
+        if remaining <= 0:
+            raise TimedOutError(f"the scripts did not finish in {2 * seconds:g} seconds")
+        return isolate.evaluate(script, seconds=min(remaining, seconds))
+
+    run(f"__drrn.loadPage({json.dumps(text)})")
+    while isinstance(script := run("__drrn.nextScript()"), str):
+        try:
+            run(script)
+        except (TimedOutError, OutOfMemoryError):
+            raise
+        except IsolateError as error:
+            run(f"__drrn.scriptThrew({json.dumps(str(error)[:MAX_MESSAGE])})")
+    run("__drrn.arrive()")

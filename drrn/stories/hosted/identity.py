@@ -1,0 +1,337 @@
+"""Which states of a hosted story are equal, and which links of a page are.
+
+Two states are one if no page ahead can differ: they show the same, and agree in the variables that
+may still be read, in the part of the history that the story asks for, and in hidden clicks.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from drrn.stories.hosted.session import HostedPage
+from drrn.stories.hosted.variables import LATER, VARIABLE, WORD, Lookahead, settings_in
+from drrn.stories.twine.layout import letters_of, split_link
+from drrn.stories.twine.page import Link
+from drrn.stories.twine.story import Passage, Story
+
+# Formats whose variables start with a dollar sign wherever they are named.
+DOLLAR_FORMATS = ("harlowe", "sugarcube")
+# Temporary variables and code, which a page may hold without showing them.
+HIDDEN = re.compile(r"(?<![\w$])_[A-Za-z]\w*|<<script|<script|<<run|<<do\b", re.I)
+
+# How often a passage asks for visits: of itself, of named passages, of any.
+OWN_VISITS = re.compile(
+    r"\([\w-]+:[^\n]*\b(?:visits?|exits?)\b|"
+    r"\bvisited\s*\(\s*(?:passage\s*\(\s*\)\s*)?\)|\bpassage\.visits\b"
+)
+NAMED_VISITS = re.compile(
+    r"\b(?:hasVisited|visited)\s*"
+    r"\(\s*((?:\"[^\"]*\"|'[^']*')(?:\s*,\s*(?:\"[^\"]*\"|'[^']*'))*)\s*\)"
+)
+HARLOWE_VISITS = re.compile(
+    r"(?:\(visited:|\(history:\s*\)\s*contains)\s*(\"[^\"]*\"|'[^']*')\s*\)"
+)
+ANY_VISITS = re.compile(
+    r"\(history:|\(visited:|\b(?:hasVisited|visited|visitedTags?|lastVisited)\s*\("
+)
+QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
+WHOLE_HISTORY = re.compile(r"\bstory\.history\b|\bstate\.history\b(?!\s*\[\s*0\s*\])")
+CHAPBOOK_TRAIL = re.compile(r"\btrail\b")
+TURNS = re.compile(r"\([\w-]+:[^\n]*\bturns?\b|\bturns\s*\(|\blastVisited\s*\(|State\s*\.\s*turns")
+PREVIOUS = re.compile(
+    r"\bpassage\.from\b|\{\s*back\s+link|\bprevious\s*\(|<<return|\(history:\s*\)\s*'s"
+)
+UNDO = re.compile(
+    r"<<back\b|\((?:link-|icon-)?undo:|State\s*\.\s*(?:history|peek|index|backward)|"
+    r"Engine\s*\.\s*(?:back|go)\b",
+    re.I,
+)
+VISIT_WORD = re.compile(r"\b(?:visit|exit|visited|visits)\b", re.I)
+SMALL_NUMBER = re.compile(r"\b\d{1,5}\b")
+# A count of visits that is displayed, stored or divided, not only compared with a number.
+VISITS_AS_VALUE = re.compile(
+    r"\((?:print|set|put|text|str)\s*:[^\n]*\bvisit|<<(?:print|=|-|set)\s[^>]*visited\s*\(|"
+    r"visit[^\n]*(?:%|\beven\b|\bodd\b|\$)"
+)
+
+NUMBER = r"-?\d+(?:\.\d+)?"
+SIGN = r"(?:is not|isnot|is|gte|gt|lte|lt|eq|neq|>=|<=|>|<|===?|!==?)"
+# A whole comparison, not the end of a sum as in `10 - $x > 2`.
+COMPARISON = re.compile(
+    rf"(?:(?<=[(:])|(?<=&&)|(?<=\|\|)|\b(?:and|or|not|if|elseif|while)\b)\s*"
+    rf"\$([A-Za-z_]\w*)\s*{SIGN}\s*({NUMBER})(?=\s*(?:\)|>>|\]|and\b|or\b|&&|\|\|))",
+    re.I,
+)
+# Harlowe compares the same variable again without its name: `and it < 6`, `and < 6`, `or 7`.
+CONDITION = re.compile(r"\((?:if|unless|else-?if|cond)\s*:[^\[\]]*", re.I)
+UNNAMED = re.compile(
+    r"\bits?\b|\b(?:and|or)\b(?!(?:\s|\(|!|not\b)*"
+    r"(?:[$_(]|\w+(?:\.\w+)*\(|\w+-?\w*:|(?:visits?|exits?|turns?|true|false)\b))",
+    re.I,
+)
+GROWS = re.compile(
+    r"\s*(?:to\s+(?:it|\$(\w+))\s*\+\s*(\d+(?:\.\d+)?)|\+=\s*(\d+(?:\.\d+)?)|"
+    r"=\s*\$(\w+)\s*\+\s*(\d+(?:\.\d+)?)|\+\+)\s*"
+)
+CONSTANT = re.compile(rf"\s*(?:to|=)\s*({NUMBER})\s*")
+
+SETTER_LINK = re.compile(r"\[\[([^\[\]]*)\](?:\[((?:[^\[\]]|\[[^\[\]]*\])*)\])?\]")
+# Links with code, whose effect the page does not show.
+LINK_CODE = re.compile(
+    r"<<\s*(?:link|button|click|choice|actions|back|return|textinput|cyclinglink)|"
+    r"<(?:a|area|button|script)\b|\bon\w+\s*=|data-passage|\((?:link|click|mouse|enchant|hook)",
+    re.I,
+)
+COMPUTED = re.compile(r"[<$&]")
+
+
+@dataclass(frozen=True, slots=True)
+class Click:
+    """A link that was pressed (-1: it entered the passage), its label, and the random draws."""
+
+    link: int
+    label: str
+    draws: tuple[int, ...]
+
+
+class Identity:
+    """Computes a key of a state; states with equal keys have equal continuations."""
+
+    def __init__(self, story: Story, *, twine1: bool = False) -> None:
+        """`twine1`: the page was published by Twine 1, which names no format."""
+        self.story = story
+        self.reads_names = twine1 or story.format.startswith(DOLLAR_FORMATS)
+        self.ahead = Lookahead(story, self.reads_names)
+        self.past = Past(story, self.ahead)
+
+    @cached_property
+    def variables(self) -> frozenset[str]:
+        """Every name that may be a variable's."""
+        pattern = VARIABLE if self.reads_names else WORD
+        texts = (passage.text for passage in self.story.passages.values())
+        return frozenset(name for text in texts for name in pattern.findall(text))
+
+    def keep(self, variables: Collection[str]) -> None:
+        """Make variables that the rules read part of every key."""
+        self.ahead.always_read = frozenset(variables)
+
+    def of(self, page: HostedPage, clicks: Sequence[Click]) -> Hashable:
+        """Return the key of a state; `clicks` entered the passage and were made in it."""
+        if not page.links:  # an ending; rules may still read variables
+            names = self.ahead.always_read
+            variables = {name: v for name, v in page.variables.items() if name in names}
+            return page.passage, page.parts, _json(variables), "", (), ()
+        return (
+            page.passage,
+            page.parts,
+            _json(self._live_variables(page)),
+            page.beyond,
+            self.past.of(page.passage, page.history),
+            self._hidden_clicks(page.passage, clicks),
+        )
+
+    def _live_variables(self, page: HostedPage) -> Mapping[str, Any]:
+        """Return the variables that may still be read; counters only up to their limit."""
+        if not self.reads_names:
+            return page.variables
+        live = {}
+        for name, value in page.variables.items():
+            if self.ahead.may_be_read(page.passage, name):
+                is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+                if is_number and name in self._counters:
+                    value = min(value, self._counters[name])
+                live[name] = value
+        return live
+
+    @cached_property
+    def _counters(self) -> dict[str, float]:
+        limits = counters(passage.text for passage in self.story.passages.values())
+        is_in_code = self.ahead.is_named_in_code
+        return {name: limit for name, limit in limits.items() if not is_in_code(name)}
+
+    def _hidden_clicks(self, passage_name: str, clicks: Sequence[Click]) -> Hashable:
+        """Return the clicks and draws within a page that may have a hidden effect."""
+        passage = self.story.passages.get(passage_name)
+        if passage is None or not self.reads_names:
+            return tuple(clicks)
+        hidden = HIDDEN.search(passage.text) is not None
+        if not hidden and not LATER.search(passage.text):
+            return ()
+        draws = clicks[0].draws if clicks else ()
+        # Without hidden values, only links with the same label, one after the other, look alike.
+        return draws, _distinct_clicks(clicks[1:], passage.text, repeated_only=not hidden)
+
+
+def _distinct_clicks(clicks: Sequence[Click], text: str, *, repeated_only: bool) -> Hashable:
+    """Return each click as often as its label occurs in the text; more have no effect."""
+    remaining = Counter({click.label: max(1, text.count(click.label)) for click in clicks})
+    distinct = []
+    for click in clicks:
+        if remaining[click.label] and not (repeated_only and text.count(click.label) < 2):
+            distinct.append((click.label, click.draws))
+        remaining[click.label] -= remaining[click.label] > 0
+    return tuple(sorted(distinct) if repeated_only else distinct)
+
+
+def _json(variables: Mapping[str, Any]) -> str:
+    return json.dumps(variables, sort_keys=True, separators=(",", ":"))
+
+
+class Past:
+    """The part of the history that can make a difference to a page ahead."""
+
+    def __init__(self, story: Story, ahead: Lookahead) -> None:
+        self.story = story
+        self.ahead = ahead
+        texts = [passage.text for passage in story.passages.values()]
+        whole = CHAPBOOK_TRAIL if story.format.startswith("chapbook") else WHOLE_HISTORY
+        by_macros = story.format.startswith(DOLLAR_FORMATS)
+        self.reads_all = not by_macros and any(whole.search(text) for text in texts)
+        self.reads_turns = any(TURNS.search(text) for text in texts)
+        self.reads_previous = any(PREVIOUS.search(text) for text in texts)
+        self.has_undo = any(UNDO.search(text) for text in texts)
+        self._counted_from: dict[str, frozenset[str] | None] = {}
+
+    def of(self, passage: str, history: tuple[str, ...]) -> Hashable:
+        """Return what the story may still ask of its history."""
+        if self.reads_all:
+            return history
+        turns = len(history) if self.reads_turns else 0
+        previous = history[-2:-1] if self.reads_previous else ()
+        names = self._counted_passages(passage)
+        if names is not None and not names:
+            return turns, previous
+        counts: dict[str, int] = {}
+        for name in history:
+            if names is None or name in names:
+                counts[name] = min(counts.get(name, 0) + 1, self._max_count)
+        return turns, previous, tuple(sorted(counts.items()))
+
+    def _counted_passages(self, passage: str) -> frozenset[str] | None:
+        """Return the passages whose visits may still be asked for; None: any."""
+        if passage not in self._counted_from:
+            names: frozenset[str] | None = frozenset()
+            for reached in self.ahead.reached_from(passage):
+                more = self._visits_read.get(reached, frozenset())
+                names = None if more is None or names is None else names | more
+            self._counted_from[passage] = names
+        return self._counted_from[passage]
+
+    @cached_property
+    def _visits_read(self) -> dict[str, frozenset[str] | None]:
+        return {name: _visits_read_by(passage) for name, passage in self.story.passages.items()}
+
+    @cached_property
+    def _max_count(self) -> int:
+        """A number of visits that no comparison in the story reaches."""
+        texts = (passage.text for passage in self.story.passages.values())
+        lines = [line for text in texts for line in text.splitlines() if VISIT_WORD.search(line)]
+        if any(VISITS_AS_VALUE.search(line) for line in lines):
+            return 10**9
+        numbers = (int(number) for line in lines for number in SMALL_NUMBER.findall(line))
+        return max(numbers, default=1) + 1
+
+
+def _visits_read_by(passage: Passage) -> frozenset[str] | None:
+    """Return the passages whose visits a passage asks for; None: it may be any."""
+    text = passage.text
+    arguments = [*NAMED_VISITS.findall(text), *HARLOWE_VISITS.findall(text)]
+    names = {quoted[1:-1] for argument in arguments for quoted in QUOTED.findall(argument)}
+    rest = OWN_VISITS.sub("", HARLOWE_VISITS.sub("", NAMED_VISITS.sub("", text)))
+    reads_own = OWN_VISITS.search(text) is not None
+    if ANY_VISITS.search(rest) or (reads_own and not passage.is_page):
+        return None
+    return frozenset(names | {passage.name} if reads_own else names)
+
+
+def counters(texts: Iterable[str]) -> dict[str, float]:
+    """Return the variables that only grow and are only compared with numbers.
+
+    Each has a limit above which no comparison in the story can distinguish its values.
+    """
+    largest: dict[str, float] = {}
+    others: set[str] = set()
+    for text in texts:
+        rest, settings = settings_in(text)
+        for name, number in COMPARISON.findall(rest):
+            largest[name] = max(largest.get(name, 0.0), float(number))
+        others.update(VARIABLE.findall(COMPARISON.sub("", rest)), _compared_unnamed(rest))
+        for target, action in settings:
+            names = set(VARIABLE.findall(action))
+            constant = CONSTANT.fullmatch(action)
+            if not constant and not (GROWS.fullmatch(action) and names <= {target}):
+                others |= names | {target}
+            largest.setdefault(target, 0.0)
+            if constant:
+                largest[target] = max(largest[target], float(constant[1]))
+    return {name: number + 1 for name, number in largest.items() if name not in others}
+
+
+def _compared_unnamed(text: str) -> set[str]:
+    """Return the variables that may be compared with numbers that are not next to their name."""
+    conditions = CONDITION.findall(text)
+    if any(re.search(r"\bits?\b", condition, re.I) for condition in conditions):
+        return set(VARIABLE.findall(text))
+    starts = (match.start(1) - 1 for match in COMPARISON.finditer(text))
+    tails = [re.split(r"\[|>>|\n", text[start:], maxsplit=1)[0] for start in starts]
+    unnamed = (piece for piece in (*tails, *conditions) if UNNAMED.search(piece))
+    return {name for piece in unnamed for name in VARIABLE.findall(piece)}
+
+
+class RepeatedLinks:
+    """Finds links of one page with the same label that certainly do the same."""
+
+    def __init__(self, story: Story) -> None:
+        self.story = story
+        self._equal: dict[tuple[str, str], bool] = {}
+
+    def unique(self, links: Sequence[tuple[str, Link]]) -> list[tuple[str, Link]]:
+        """Return the links without those that repeat another."""
+        counts = Counter((label, link.target) for label, link in links)
+        unique: dict[object, tuple[str, Link]] = {}
+        for label, link in links:
+            key = (label, link.target)
+            repeats = counts[key] > 1 and self._are_equal(*key)
+            unique.setdefault(key if repeats else id(link), (label, link))
+        return list(unique.values())
+
+    def _are_equal(self, label: str, target: str) -> bool:
+        key = (label, target)
+        if key not in self._equal:
+            self._equal[key] = self._do_the_same(label, target)
+        return self._equal[key]
+
+    def _do_the_same(self, label: str, target: str) -> bool:
+        """Return whether all links with a label and target have one effect; "": any target."""
+        if self._has_code or (target and target not in self.story.pages):
+            return False
+        links = self._links
+        if target:
+            links = [link for link in links if link[1] == target or COMPUTED.search(link[1])]
+            if len({setter for *_, setter in links}) <= 1:
+                return True
+        letters = letters_of(label)
+        effects = {(to, setter) for words, to, setter in links if letters_of(words) == letters}
+        computed = any(COMPUTED.search(words + to) for words, to, _ in links)
+        return len(effects) == 1 and not computed
+
+    @cached_property
+    def _has_code(self) -> bool:
+        passages = self.story.passages.values()
+        return any("script" in p.tags or LINK_CODE.search(p.text) for p in passages)
+
+    @cached_property
+    def _links(self) -> list[tuple[str, str, str]]:
+        """Label, target and setter of every link in the story."""
+        links = []
+        for passage in self.story.passages.values():
+            for body, setter in SETTER_LINK.findall(passage.text):
+                label, target = split_link(body)
+                links.append((target if target == body.strip() else label, target, setter))
+        return links
