@@ -307,7 +307,7 @@ def test_odds_that_fail_show_the_shortest_way_and_the_step_that_decides(story):
     )
     checks = "".join(f"[[expect]]\n{check}\n" for check in (seldom, never, named))
     odds, lost, unmet = report_of(story(SHELLS, checks)).expectations
-    assert odds.path.actions == ("Left.", "Bow.") and odds.shows == "Shortest way there"
+    assert odds.path.actions == ("Left.", "Bow.") and odds.shows == "Shortest path"
     assert (
         'choice decides most at step 1, "Left.": random play gets there in 37.5 % before and 100 %'
         in odds.found
@@ -505,8 +505,8 @@ def test_the_command_fails_where_an_expectation_does(file, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "70")
     assert main(["test", str(file)]) == 1
     out = capsys.readouterr().out
-    assert 'FAILED passage "Cellar" can be reached: no play reaches it: ' in " ".join(out.split())
-    assert "Covered: 5 of 8 passages, 7 of 9 links" in out
+    assert 'failed: passage "Cellar" can be reached: no play reaches it: ' in " ".join(out.split())
+    assert "5 of 8\n" in out and "7 of 9\n" in out
     assert "Knock. [by chance, 25.0 %] → Enter." in out
     assert max(len(line) for line in out.splitlines()) <= 70 + len(
         str(file)
@@ -536,15 +536,15 @@ def test_github_gets_annotations_and_a_summary(file, capsys, tmp_path, monkeypat
     assert main(["test", str(file), "--format", "github"]) == 1
     out = capsys.readouterr().out
     assert f"::error file={file},line=11::" in out and "66.7 %25 in random play" in out
-    assert "| ❌ |" in summary.read_text(
+    assert "- ❌ failed" in summary.read_text(
         encoding="utf-8"
-    ) and "Covered: 5 of 8 passages" in summary.read_text("utf-8")
+    ) and "passages covered: **5 of 8**" in summary.read_text("utf-8")
     monkeypatch.delenv("GITHUB_STEP_SUMMARY")
     main(["test", str(file), "--format", "github"])
     assert capsys.readouterr().out.startswith("## tale")
 
 
-OURS = [Path(f"drrn/games/stories/built_in/{name}.toml") for name in ("long-watch", "night-market")]
+OURS = [Path(f"drrn/stories/twine/built_in/{name}.toml") for name in ("long-watch", "night-market")]
 
 
 def test_the_workflow_to_copy_holds_on_our_own_stories(capsys, tmp_path, monkeypatch):
