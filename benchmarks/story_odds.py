@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import drrn
 from drrn.compiled.compile import compile_game
 from drrn.compiled.game import Compiled
-from drrn.compiled.graph import EndingPlace
+from drrn.compiled.graph import EndingId
 from drrn.compiled.solve import random_play
 from drrn.errors import InputError
 from drrn.game.contract import Observation
@@ -97,7 +97,7 @@ class Finding:
 
 def play(
     game: HostedGame, seed: int, watch: Callable[[str | None, Observation], bool]
-) -> tuple[EndingPlace | None, bool]:
+) -> tuple[EndingId | None, bool]:
     """One random game: its ending, None where the step limit stopped it; and whether the watcher agreed throughout."""
     choose = random.Random(seed)
     seen = game.reset(seed)
@@ -113,9 +113,7 @@ def play(
     return game.face_at(game.state).ending, agreed
 
 
-def deviation(
-    compiled: Compiled, ended: Counter[EndingPlace | None], games: int
-) -> tuple[float, str]:
+def deviation(compiled: Compiled, ended: Counter[EndingId | None], games: int) -> tuple[float, str]:
     """The largest distance of an ending's share from its exact odds, in standard errors; and which ending's."""
     odds = dict(
         zip(compiled.endings, random_play(compiled, compiled.max_steps).endings, strict=True)
@@ -141,7 +139,7 @@ def examined(path: str, games: int, straight: int, seed: int, seconds: float) ->
     took = time.perf_counter() - start
     searched.close()
     game = _opened(path)
-    ended: Counter[EndingPlace | None] = Counter(
+    ended: Counter[EndingId | None] = Counter(
         play(game, seed + n, lambda *_: True)[0] for n in range(games)
     )
     game.close()

@@ -13,8 +13,8 @@ from typing import Any
 
 import drrn
 from drrn.suites import SUITES
-from drrn.suites.naming import SuiteChoice, read_choice
-from drrn.suites.twx import TwxEnvironment
+from drrn.suites.choice import SuiteChoice, read_choice
+from drrn.suites.environments import TwxEnvironment
 
 Page = tuple[list[str], bool]  # the actions, and whether the episode is over
 
@@ -79,7 +79,7 @@ def textworld(choice: SuiteChoice) -> Any:
 def jericho(choice: SuiteChoice) -> Any:
     import jericho as suite
 
-    from drrn.suites.jericho import JerichoEnvironment
+    from drrn.suites.environments import JerichoEnvironment
 
     env = JerichoEnvironment(
         choice.game, choice.options

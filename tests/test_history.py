@@ -157,8 +157,8 @@ def test_a_recipe_with_history_opens_the_game_with_it():
 
 def test_a_players_history_forgets_what_is_longer_ago():
     history = PageHistory(1)
-    history.took("One.", "go")
-    history.took("Two.", "stay")
-    assert history.told("Three.") == "Earlier: Two.\n> stay\nNow: Three."
+    history.add("One.", "go")
+    history.add("Two.", "stay")
+    assert history.prepend_to("Three.") == "Earlier: Two.\n> stay\nNow: Three."
     history.begin()
-    assert history.told("One.") == "One."
+    assert history.prepend_to("One.") == "One."

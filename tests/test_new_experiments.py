@@ -349,7 +349,7 @@ def test_suites_are_played_and_the_one_that_fails_leaves_the_rest_going(
 
 
 def test_a_suite_that_is_not_installed_is_left_out_with_one_sentence(tmp_path, monkeypatch):
-    monkeypatch.setattr("drrn.suites.suite.Suite.installed", False)
+    monkeypatch.setattr("drrn.suites.catalogue.Suite.installed", False)
     said = []
     assert list(suite_games(SuiteFiles(made_in=tmp_path), said.append)) == [] and len(said) == 6
     assert (

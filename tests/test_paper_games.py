@@ -119,7 +119,7 @@ def test_machine_of_death_can_be_played_best_without_memory(shared_games):
 def test_one_step_targets_come_to_rest_far_below_four_wherever_they_begin(
     shared_games, n_steps, score, still, monkeypatch
 ):
-    monkeypatch.setattr("drrn.compiled.fixed_point.STILL", still)  # near enough for the score
+    monkeypatch.setattr("drrn.compiled.fixed_point.TOLERANCE", still)  # near enough for the score
     game = drrn.compile_game(drrn.make(shared_games / "machineofdeath.toml"))
     found = fixed_point(game, 1.0, 0.9, 500, n_steps=n_steps, start=np.random.default_rng(n_steps))
     assert found.final_reward == pytest.approx(score, abs=0.01)

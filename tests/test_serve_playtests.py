@@ -59,7 +59,7 @@ def test_places_are_numbered_as_the_map_numbers_them(name):
     places, drawn = CompiledPlaces(game, compiled), story_map(compiled)
     for state in range(0, len(compiled), 7):
         if not compiled.ended[state]:
-            assert drawn.labels[places.place[state]] == compiled.place_of(state)
+            assert drawn.labels[places.place[state]] == compiled.label(state)
     assert len(set(places.place.tolist())) == len(drawn.labels)
 
 

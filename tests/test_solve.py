@@ -13,7 +13,7 @@ import drrn
 from drrn.compiled import linear
 from drrn.compiled.chain import Chain, softmax_of_slots, uniform
 from drrn.compiled.fixed_point import fixed_point
-from drrn.compiled.linear import series, solved_by_components, strong_components
+from drrn.compiled.linear import series, solve_by_components, strong_components
 from drrn.compiled.memoryless import best_memoryless
 from drrn.compiled.solve import best, one_slot, policy_score, policy_value, random_play
 
@@ -110,7 +110,7 @@ def test_a_loop_that_pays_is_refused_without_a_discount(story):
     game = compiled(
         story(":: Start\n[[Round.|Start]]\n[[Out.|End]]\n\n:: End\nOver.\n", rules(step=1, End=0))
     )
-    with pytest.raises(drrn.InputError, match="give a discount below 1"):
+    with pytest.raises(drrn.InputError, match="discount below 1"):
         best(game, 1.0)
     assert best(game, 0.5).score == pytest.approx(2)
 
@@ -173,7 +173,7 @@ def test_where_texts_tell_all_q_learning_comes_to_the_true_values():
 
 
 def test_what_does_not_come_to_rest_in_time_has_none(monkeypatch):
-    monkeypatch.setattr("drrn.compiled.fixed_point.MOST_SWEEPS", 3)
+    monkeypatch.setattr("drrn.compiled.fixed_point.MAX_SWEEPS", 3)
     assert fixed_point(compiled(drrn.make("long-watch")), 0.5, 0.9, 500) is None
 
 
@@ -203,7 +203,7 @@ def test_components_feed_those_that_come_after(monkeypatch):
     assert component[0] == component[1] < component[2] == component[3] < component[4]
     weight = np.full(6, 0.3)
     summed = series(np.arange(5.0), source, target, weight)
-    monkeypatch.setattr(linear, "PATIENCE", 0)  # no term is waited for: the equations are solved
+    monkeypatch.setattr(linear, "QUICK_TERMS", 0)  # no term is waited for: the equations are solved
     assert series(np.arange(5.0), source, target, weight) == pytest.approx(summed, rel=1e-9)
 
 
@@ -328,6 +328,6 @@ def test_a_loop_that_is_hardly_ever_left_is_solved_and_one_that_is_never_left_ha
     for chance in left:
         source, target = np.array([0, 1, 1]), np.array([1, 0, 2])
         weight = np.array([1.0, 1.0 - chance, chance])
-        total = solved_by_components(np.array([1.0, 0.0, 0.0]), source, target, weight)
+        total = solve_by_components(np.array([1.0, 0.0, 0.0]), source, target, weight)
         assert np.isfinite(total).all() and total[2] <= 1.0 + 1e-9
         assert chance < 0.1 or total[2] == pytest.approx(1.0)

@@ -11,7 +11,7 @@ from threading import Event
 import pytest
 
 import drrn
-from drrn.suites.pool import MOST_FAILURES
+from drrn.suites.game import MAX_FAILURES
 from tests.small_trainings import SMALL
 from tests.suite_files import children, is_running
 
@@ -42,11 +42,8 @@ def does(game, words, seed=None):
 @pytest.mark.parametrize(
     ("action", "sentence"),
     [
-        (
-            "hang",
-            'the step "hang" did not end within 1 seconds (more: seconds=2 in the game\'s name)',
-        ),
-        ("die", 'its process was killed by SIGKILL, at the step "die"'),
+        ("hang", 'the step "hang" did not finish in 1 seconds (allow more with seconds=2'),
+        ("die", 'the process was killed by SIGKILL, at the step "die"'),
         ("fail", 'the step "fail" failed: RuntimeError: the simulator is confused'),
     ],
 )
@@ -68,10 +65,10 @@ def test_a_step_that_goes_wrong_stops_its_episode_and_the_next_one_goes_on(
 
 
 def test_what_goes_wrong_every_time_is_refused(trouble):
-    for _ in range(MOST_FAILURES - 1):
+    for _ in range(MAX_FAILURES - 1):
         does(trouble, "die")
     with pytest.raises(
-        drrn.InputError, match=f"{MOST_FAILURES} times in a row: its process was killed"
+        drrn.InputError, match=f"{MAX_FAILURES} times in a row: the process was killed"
     ):
         does(trouble, "die")
 
@@ -82,7 +79,7 @@ def test_a_run_goes_on_when_environments_die(stand_ins, caplog):
     trainer = drrn.trainer(game, paper=True, **settings)
     (finished,) = trainer.train()
     game.game.close()
-    assert finished.transitions > 0 and "the next one goes on in a new environment" in caplog.text
+    assert finished.transitions > 0 and "the next one gets a new environment" in caplog.text
 
 
 class Careless:
@@ -121,7 +118,7 @@ def test_an_environment_that_was_killed_between_two_episodes_is_replaced(
     for pid in environments():
         os.killpg(pid, signal.SIGKILL)
     assert trouble.reset(0) == first
-    assert "the episode begins in a new environment" in caplog.text
+    assert "the episode starts in a new environment" in caplog.text
 
 
 def test_where_a_suite_lists_no_actions_looking_remains(stand_ins, caplog):
@@ -138,7 +135,7 @@ def test_copies_share_a_bounded_number_of_environments(trouble, environments):
     assert len(environments()) == 2
     assert games[-1].step(pages[-1].actions.index("take coin")).ended
     with pytest.raises(
-        drrn.InputError, match=r"more than 2 episodes go on at once.* say copies=4 in the name"
+        drrn.InputError, match=r"more than 2 episodes are played at once.* copies=4 in the name"
     ):
         games[0].step(0)
     assert games[0].reset(0) == pages[0]

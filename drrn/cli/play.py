@@ -211,7 +211,7 @@ class _Told(_Remembering):
     def step(self, index: int) -> Observation:
         before = self.page
         arrived = super().step(index)
-        self.history.took(before.text, before.actions[index])
+        self.history.add(before.text, before.actions[index])
         return arrived
 
 

@@ -1,7 +1,13 @@
-"""From the states that a search reached to a compiled game: pages numbered, bisimilar states merged, arrays made."""
+"""From the states of a search to a compiled game: number the pages, merge bisimilar states.
+
+Bisimulation: each state has a hash of what it shows. Each round mixes in the hashes of the states
+that its actions lead to, with their probabilities, until the number of distinct hashes stops
+growing. States with equal hashes (64 bits) behave the same and become one state.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,83 +15,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from drrn.compiled.bisimulation import alike
 from drrn.compiled.game import Compiled
-from drrn.compiled.graph import Floats, Ints, totals
-from drrn.compiled.reached import Face, States
+from drrn.compiled.graph import Face, Floats, Ints, States, totals
 from drrn.game.contract import Game
 from drrn.game.optional import step_limit_of, title_of
 from drrn.text import ranges
 
+Hashes = NDArray[np.uint64]
 
-class _Numbers(dict[Any, int]):
-    """Interned values: each distinct value gets the next id."""
-
-    def __missing__(self, value: Hashable) -> int:
-        self[value] = number = len(self)
-        return number
-
-
-@dataclass
-class _Pages:
-    """Interned pages: what players see. The first face that shows a page gives the order of its actions."""
-
-    text_numbers: _Numbers = field(default_factory=_Numbers)
-    action_numbers: _Numbers = field(default_factory=_Numbers)
-    numbers: _Numbers = field(default_factory=_Numbers)
-    text: list[int] = field(default_factory=list)
-    hypertext: list[bool] = field(default_factory=list)
-    actions: list[list[int]] = field(default_factory=list)
-
-    def add(self, face: Face) -> tuple[int, list[int]]:
-        """The number of a face's page, and for each of the page's actions its place on the face."""
-        text = self.text_numbers[face.text]
-        actions = [self.action_numbers[action] for action in face.actions]
-        page = self.numbers[text, tuple(sorted(actions))]
-        if page == len(self.text):
-            self.text.append(text)
-            self.hypertext.append(face.hypertext)
-            self.actions.append(actions)
-        places = np.empty(len(actions), np.intp)
-        places[np.argsort(self.actions[page], kind="stable")] = np.argsort(actions, kind="stable")
-        return page, places.tolist()
-
-
-@dataclass
-class _Faces:
-    """Interned faces: the numbers of each face's parts, and for each of its page's actions the place on the face."""
-
-    pages: _Pages = field(default_factory=_Pages)
-    passages: _Numbers = field(default_factory=_Numbers)
-    endings: _Numbers = field(default_factory=_Numbers)
-    kinds: _Numbers = field(default_factory=_Numbers)  # what a state shows and pays
-    parts: list[tuple[int, int, int, int]] = field(
-        default_factory=list
-    )  # page, passage, ending or -1, kind
-    places: list[list[int]] = field(default_factory=list)
-
-    def add(self, face: Face) -> None:
-        page, places = self.pages.add(face)
-        ending = self.endings[face.ending] if face.ending else -1
-        self.parts.append(
-            (page, self.passages[face.passage], ending, self.kinds[page, face.reward, ending])
-        )
-        self.places.append(places)
-
-
-@dataclass(frozen=True)
-class _Merged:
-    """What is left when bisimilar states are one: which states are kept, and the rows of their slots."""
-
-    kept: Ints
-    row: Ints  # of each slot
-    row_first: Ints
-    successor: Ints
-    probability: Floats
+MAX_LOOKUPS = 400_000_000
+ROUNDS = 8  # between two counts of the hashes
+SCALE = math.lcm(*range(1, 37))  # makes thirds, sixths, tenths … whole numbers, which add exactly
 
 
 def assemble(game: Game, states: States) -> Compiled:
-    """The compiled game. Row 0 stays the opening; states and rows keep the order in which they were found."""
+    """Return the compiled game. Row 0 stays the opening; states and rows keep their order."""
     faces = _Faces()
     for face in states.faces:
         faces.add(face)
@@ -96,8 +40,8 @@ def assemble(game: Game, states: States) -> Compiled:
     page_action, page_first = _flat(pages.actions)
     count = np.diff(_ints(states.first))
     action = page_action[ranges(page_first[page], count)]
-    merged = _merged(states, kind, action, _rows_in_page_order(states, faces.places))
-    kept = merged.kept
+    merged = _merge(states, kind, action, _rows_in_page_order(states, faces.positions))
+    first_states = merged.states
     return Compiled(
         name=game.name,
         title=title_of(game),
@@ -110,11 +54,11 @@ def assemble(game: Game, states: States) -> Compiled:
         page_hypertext=np.array(pages.hypertext),
         page_first=page_first,
         page_action=page_action,
-        page=page[kept],
-        passage=passage[kept],
-        reward=reward[kept],
-        ending_at=ending_at[kept],
-        first=_starts(count[kept]),
+        page=page[first_states],
+        passage=passage[first_states],
+        reward=reward[first_states],
+        ending_at=ending_at[first_states],
+        first=_starts(count[first_states]),
         row=merged.row,
         row_first=merged.row_first,
         successor=merged.successor,
@@ -127,62 +71,170 @@ def assemble(game: Game, states: States) -> Compiled:
     )
 
 
-def _rows_in_page_order(states: States, places: list[list[int]]) -> Ints:
-    """The row of each slot, the slots of a state in the order of its page's actions, not of its face's."""
-    place, place_first = _flat(places)
+class _Numbers(dict[Any, int]):
+    """Interned values: each distinct value gets the next id."""
+
+    def __missing__(self, value: Hashable) -> int:
+        number = len(self)
+        self[value] = number
+        return number
+
+
+@dataclass
+class _Pages:
+    """Interned pages. The first face that shows a page determines the order of its actions."""
+
+    text_numbers: _Numbers = field(default_factory=_Numbers)
+    action_numbers: _Numbers = field(default_factory=_Numbers)
+    numbers: _Numbers = field(default_factory=_Numbers)
+    text: list[int] = field(default_factory=list)
+    hypertext: list[bool] = field(default_factory=list)
+    actions: list[list[int]] = field(default_factory=list)
+
+    def add(self, face: Face) -> tuple[int, list[int]]:
+        """Return the number of a face's page, and each page action's index on the face."""
+        text = self.text_numbers[face.text]
+        actions = [self.action_numbers[action] for action in face.actions]
+        page = self.numbers[text, tuple(sorted(actions))]
+        if page == len(self.text):
+            self.text.append(text)
+            self.hypertext.append(face.hypertext)
+            self.actions.append(actions)
+        indices = np.empty(len(actions), np.intp)
+        indices[np.argsort(self.actions[page], kind="stable")] = np.argsort(actions, kind="stable")
+        return page, indices.tolist()
+
+
+@dataclass
+class _Faces:
+    """Interned faces: the numbers of their parts, and each page action's index on the face."""
+
+    pages: _Pages = field(default_factory=_Pages)
+    passages: _Numbers = field(default_factory=_Numbers)
+    endings: _Numbers = field(default_factory=_Numbers)
+    kinds: _Numbers = field(default_factory=_Numbers)  # what a state shows and pays
+    parts: list[tuple[int, int, int, int]] = field(default_factory=list)
+    positions: list[list[int]] = field(default_factory=list)
+
+    def add(self, face: Face) -> None:
+        page, positions = self.pages.add(face)
+        ending = self.endings[face.ending] if face.ending else -1
+        kind = self.kinds[page, face.reward, ending]
+        self.parts.append((page, self.passages[face.passage], ending, kind))
+        self.positions.append(positions)
+
+
+@dataclass(frozen=True)
+class _Merged:
+    """The graph after merging: the first state of each class, and the rows of their slots."""
+
+    states: Ints
+    row: Ints  # of each slot
+    row_first: Ints
+    successor: Ints
+    probability: Floats
+
+
+def _rows_in_page_order(states: States, positions: list[list[int]]) -> Ints:
+    """Return the row of each slot, with a state's slots in the order of its page's actions."""
+    position, position_first = _flat(positions)
     first = _ints(states.first)
     count = np.diff(first)
-    in_page_order = place[ranges(place_first[_ints(states.face)], count)]
+    in_page_order = position[ranges(position_first[_ints(states.face)], count)]
     row: Ints = _ints(states.row)[np.repeat(first[:-1], count) + in_page_order]
     return row
 
 
-def _merged(states: States, kind: Ints, action: Ints, row: Ints) -> _Merged:
-    """The first of the states that are alike stands for all of them; rows that are alike are one, too."""
+def _merge(states: States, kind: Ints, action: Ints, row: Ints) -> _Merged:
     first = _ints(states.first)
     row_first = _ints(states.row_first)
     successor = _ints(states.successor)
     probability = np.array(states.probability)
-    state_hash, row_hash = alike(kind, first, action, row, row_first, successor, probability)
-    kept, state = _firsts(state_hash)
-    used = np.concatenate([[0], row[ranges(first[kept], np.diff(first)[kept])]])
-    kept_rows, row = _firsts(row_hash[used])
-    return _Merged(
-        kept, row[1:], *_outcomes(used[kept_rows], row_first, state[successor], probability)
-    )
+    hashes = behaviour_hashes(kind, first, action, row, row_first, successor, probability)
+    state_hash, row_hash = hashes
+    first_states, state = _first_occurrences(state_hash)
+    used = np.concatenate([[0], row[ranges(first[first_states], np.diff(first)[first_states])]])
+    first_rows, row = _first_occurrences(row_hash[used])
+    outcomes = _merge_outcomes(used[first_rows], row_first, state[successor], probability)
+    return _Merged(first_states, row[1:], *outcomes)
 
 
-def _outcomes(
+def _merge_outcomes(
     rows: Ints, row_first: Ints, successor: Ints, probability: Floats
 ) -> tuple[Ints, Ints, Floats]:
-    """The outcomes of some rows; those that now lead to the same state are one."""
+    """Return the outcomes of some rows; those that lead to the same state are added."""
     counts = np.diff(row_first)[rows]
     old = ranges(row_first[rows], counts)
-    most = int(successor.max()) + 1
+    size = int(successor.max()) + 1
     owner = np.repeat(np.arange(len(rows)), counts)
-    pairs, number = np.unique(owner * most + successor[old], return_inverse=True)
+    pairs, number = np.unique(owner * size + successor[old], return_inverse=True)
     merged = totals(number, probability[old], len(pairs))
-    row = pairs // most
-    merged /= totals(row, merged, len(rows))[
-        row
-    ]  # what many small chances add up to is 1, not nearly 1
-    return _starts(np.bincount(row)), pairs % most, merged
+    row = pairs // size
+    merged /= totals(row, merged, len(rows))[row]  # so that the probabilities sum to exactly 1
+    return _starts(np.bincount(row)), pairs % size, merged
 
 
-def _firsts(hashes: NDArray[np.uint64]) -> tuple[Ints, Ints]:
-    """Where each distinct hash stands first, in order, and the number of each hash by that order."""
-    _, at, inverse = np.unique(hashes, return_index=True, return_inverse=True)
-    order = np.argsort(at)
+def behaviour_hashes(
+    kind: Ints,
+    first: Ints,
+    action: Ints,
+    row: Ints,
+    row_first: Ints,
+    successor: Ints,
+    probability: Floats,
+) -> tuple[Hashes, Hashes]:
+    """Return hashes of states and of rows that are equal if they behave the same.
+
+    `kind` numbers what a state shows and pays, `action` the words of each slot; the order of a
+    state's slots does not matter.
+    """
+    weight = np.rint(probability * SCALE).astype(np.uint64)
+    action_hash = mix(action.astype(np.uint64))
+    kind_hash = mix(kind.astype(np.uint64) + np.uint64(1))
+    states = kind_hash
+    distinct = 0
+    lookups = 0
+    while (count := len(np.unique(states))) > distinct:
+        distinct = count
+        lookups += ROUNDS * (len(states) + len(successor))
+        if lookups > MAX_LOOKUPS:  # long chains need as many rounds as they are long: do not merge
+            states = mix(np.arange(len(states), dtype=np.uint64))
+            break
+        for _ in range(ROUNDS):
+            rows = _sums(weight * states[successor], row_first)
+            states = mix(kind_hash + mix(_sums(mix(rows[row] + action_hash), first)))
+    return states, _sums(weight * states[successor], row_first)
+
+
+def mix(x: Hashes) -> Hashes:
+    """SplitMix64: every bit of the result depends on every bit of x."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return x
+
+
+def _sums(values: Hashes, first: Ints) -> Hashes:
+    """Sum each range, modulo 2⁶⁴; an empty range gives 0."""
+    cumulative = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values, dtype=np.uint64)])
+    sums: Hashes = cumulative[first[1:]] - cumulative[first[:-1]]
+    return sums
+
+
+def _first_occurrences(hashes: Hashes) -> tuple[Ints, Ints]:
+    """Return the index of each distinct hash's first occurrence, and each hash's number."""
+    _, index, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+    order = np.argsort(index)
     number = np.empty_like(order)
     number[order] = np.arange(len(order))
-    return at[order], number[inverse]
+    return index[order], number[inverse]
 
 
 def _flat(lists: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
-    """The items one after the other, and where each list starts."""
-    return _ints([item for items in lists for item in items]), _starts(
-        _ints([len(items) for items in lists])
-    )
+    """Return the concatenation of lists, and the start of each."""
+    items = _ints([item for items in lists for item in items])
+    return items, _starts(_ints([len(items) for items in lists]))
 
 
 def _starts(counts: Ints) -> Ints:

@@ -1,4 +1,4 @@
-"""A compiled game: a state graph that is played like any game, or thousands of episodes at once in lock step."""
+"""A compiled game: a state graph that is played like any game, or many episodes at once."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ from drrn.compiled import lockstep
 from drrn.compiled.graph import StateGraph
 from drrn.game.contract import Observation
 
-NO_PART_OF_PLAY = ("name", "title", "raw_states", "raw_complete", "live_states", "unreached")
+NOT_PLAYED = ("name", "title", "raw_states", "raw_complete", "live_states", "unreached")
 
 
 @dataclass(eq=False)
 class Compiled(StateGraph):
-    """A compiled game: all its states as arrays. It is a game like any other, and `play` runs thousands of episodes at
-    once."""
+    """A compiled game: all states as arrays.
 
-    play = lockstep.play_in_lockstep  # so many episodes, thousands at once
+    It is a game like any other; `play` runs thousands of episodes at once.
+    """
 
-    most_copies: ClassVar[int] = 10**9  # a copy is a number: the arrays are shared
+    play = lockstep.play_in_lockstep
+
+    most_copies: ClassVar[int] = 10**9  # copies share the arrays
     shuffle: bool = True
     _random: random.Random = field(default_factory=random.Random, init=False, repr=False)
     _state: int = field(default=-1, init=False, repr=False)
@@ -35,24 +37,23 @@ class Compiled(StateGraph):
 
     @property
     def training(self) -> Mapping[str, Any]:
-        """No settings of its own: a compiled game knows its states and nothing of how it is learned."""
+        """Recommended settings: none."""
         return {}
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of its texts and arrays."""
+        """Hash of the texts and arrays."""
         digest = hashlib.sha256()
         for part in fields(StateGraph):
-            if part.name not in NO_PART_OF_PLAY:
+            if part.name not in NOT_PLAYED:
                 value = getattr(self, part.name)
                 is_array = isinstance(value, np.ndarray)
-                digest.update(
-                    part.name.encode() + (value.tobytes() if is_array else repr(value).encode())
-                )
+                content = value.tobytes() if is_array else repr(value).encode()
+                digest.update(part.name.encode() + content)
         return digest.hexdigest()
 
     def another(self) -> Compiled:
-        """The same game once more, with a state and a generator of its own; the arrays are shared."""
+        """Return a copy with its own state and random generator; the arrays are shared."""
         twin = copy.copy(self)
         twin._random = random.Random()
         twin._state = -1
@@ -61,32 +62,31 @@ class Compiled(StateGraph):
 
     def reset(self, seed: int | None = None) -> Observation:
         if seed is not None:
-            self._random = random.Random(f"game {operator.index(seed)}")  # salted, as every game's
+            self._random = random.Random(f"game {operator.index(seed)}")  # salted, as in all games
         return self._arrive(0)
 
     def step(self, index: int) -> Observation:
         slots = self._slots
         if not slots:
-            raise RuntimeError("the episode has ended, or has not begun: call reset()")
+            raise RuntimeError("the episode has ended or has not started: call reset()")
         if not 0 <= index < len(slots):
-            raise IndexError(
-                f"action {index} of {len(slots)}: choose one from 0 to {len(slots) - 1}"
-            )
+            raise IndexError(f"action {index} of {len(slots)}: choose from 0 to {len(slots) - 1}")
         return self._arrive(int(self.row[slots[index]]))
 
     @property
     def ending(self) -> str | None:
-        """The name of the ending it stands on (in a story, the passage); None while it goes on."""
+        """Name of the ending that was reached (in a story, the passage); None before that."""
         number = int(self.ending_at[self._state]) if self._state >= 0 else -1
         return self.endings[number].passage if number >= 0 else None
 
     def _arrive(self, row: int) -> Observation:
-        outcomes = slice(int(self.row_first[row]), int(self.row_first[row + 1]))
-        chosen = 0
+        outcomes = self.row_outcomes(row)
+        outcome = 0
         if outcomes.stop - outcomes.start > 1:
-            reached = np.cumsum(self.probability[outcomes])[:-1]
-            chosen = int(np.searchsorted(reached, self._random.random(), side="right"))
-        self._state = state = int(self.successor[outcomes.start + chosen])
+            cumulative = np.cumsum(self.probability[outcomes])[:-1]
+            outcome = int(np.searchsorted(cumulative, self._random.random(), side="right"))
+        state = int(self.successor[outcomes.start + outcome])
+        self._state = state
         self._slots = list(range(int(self.first[state]), int(self.first[state + 1])))
         if self.shuffle:
             self._random.shuffle(self._slots)

@@ -1,7 +1,6 @@
-"""What happened before as part of a page's text: the last N pages and the actions taken on them, for players without
-memory of their own.
+"""Games whose pages include the history: the last N pages and the actions taken on them.
 
-The text reads in the order of time, the page itself last:
+For players without memory. The oldest page comes first:
 
     Earlier: You are in the hall.
     > go north
@@ -11,51 +10,43 @@ The text reads in the order of time, the page itself last:
 from __future__ import annotations
 
 from collections.abc import Hashable
+from functools import cached_property
 from typing import Any
 
 from drrn.compiled.compile import can_be_compiled, compile_game
 from drrn.game.contract import Game, Observation
-from drrn.game.enumerable import Enumerable, Outcomes
-from drrn.game.optional import another, close
+from drrn.game.enumerable import Enumerable, Outcomes, Searchable
+from drrn.game.optional import THE_END, another, close
 
-Past = tuple[tuple[str, str], ...]  # texts, and the actions taken there, the oldest first
+Past = tuple[tuple[str, str], ...]  # (text, action) pairs, the oldest first
 
-# What a game may say of itself that is as true with its history.
-SAID = {
-    "title",
-    "max_steps",
-    "training",
-    "ending",
-    "stopped",
-    "most_copies",
-    "fingerprint",
-    "sources",
-    "shuffle",
-}
+# Attributes of a game that stay the same with its history.
+INHERITED = {"title", "max_steps", "training", "ending", "stopped", "most_copies", "fingerprint"}
+INHERITED |= {"sources", "shuffle"}
 
 
 class PageHistory:
-    """The last pages of an episode, as a player keeps them."""
+    """The last pages of an episode."""
 
     def __init__(self, length: int) -> None:
         self.length = length
-        self.begin()
-
-    def begin(self) -> None:
-        """A new episode."""
         self.past: Past = ()
 
-    def took(self, text: str, action: str) -> None:
-        """An action was taken on a page."""
-        self.past = longer(self.past, text, action, self.length)
+    def begin(self) -> None:
+        """Start a new episode."""
+        self.past = ()
 
-    def told(self, text: str) -> str:
-        """A page's text after what happened before it."""
+    def add(self, text: str, action: str) -> None:
+        """Append a page and the action taken on it."""
+        self.past = extend(self.past, text, action, self.length)
+
+    def prepend_to(self, text: str) -> str:
+        """Return a page's text with the history before it."""
         return with_past(self.past, text)
 
 
 class GameWithHistory:
-    """A game whose pages tell what happened before them; all else is the game's own."""
+    """A game whose pages include the history."""
 
     def __init__(self, game: Game, length: int) -> None:
         self.game = game
@@ -65,71 +56,67 @@ class GameWithHistory:
         self.page = Observation("")
 
     def __getattr__(self, name: str) -> Any:
-        if name in SAID:
+        if name in INHERITED:
             return getattr(self.game, name)
         raise AttributeError(name)
 
     @property
     def edition(self) -> str:
-        """What a compiled form differs by."""
+        """Distinguishes its compiled form from the game's."""
         return f"{getattr(self.game, 'edition', '')}, history {self.length}"
 
     def reset(self, seed: int | None = None) -> Observation:
         self.history.begin()
-        return self._shown(self.game.reset(seed))
+        return self._show(self.game.reset(seed))
 
     def step(self, index: int) -> Observation:
-        arrived = self.game.step(index)
-        self.history.took(self.page.text, self.page.actions[index])
-        return self._shown(arrived)
+        page = self.game.step(index)
+        self.history.add(self.page.text, self.page.actions[index])
+        return self._show(page)
 
     def another(self) -> Game | None:
-        copied = another(self.game)
-        return None if copied is None else type(self)(copied, self.length)
+        twin = another(self.game)
+        return None if twin is None else type(self)(twin, self.length)
 
     def close(self) -> None:
         close(self.game)
 
-    def _shown(self, page: Observation) -> Observation:
+    def _show(self, page: Observation) -> Observation:
         self.page = page
-        return Observation(self.history.told(page.text), page.actions, page.reward)
+        return Observation(self.history.prepend_to(page.text), page.actions, page.reward)
 
 
 class EnumerableWithHistory(GameWithHistory):
-    """The same for a game that can be compiled: a state is the game's own, and its past."""
+    """The same for a game that can be compiled; a state is the game's state and the past."""
 
     def opening(self) -> Outcomes:
-        return [(chance, (state, ())) for chance, state in self._listed.opening()]
+        return [(chance, (state, ())) for chance, state in self._inner.opening()]
 
     def outcomes(self, state: Any, index: int) -> Outcomes:
         inner, past = state
-        page = self._listed.look(inner)
-        past = longer(past, page.text, page.actions[index], self.length)
-        return [
-            (chance, (following, past)) for chance, following in self._listed.outcomes(inner, index)
-        ]
+        page = self._inner.look(inner)
+        past = extend(past, page.text, page.actions[index], self.length)
+        return [(chance, (after, past)) for chance, after in self._inner.outcomes(inner, index)]
 
     def look(self, state: Any) -> Observation:
         inner, past = state
-        page = self._listed.look(inner)
+        page = self._inner.look(inner)
         return Observation(with_past(past, page.text), page.actions, page.reward)
 
     def ending_at(self, state: Any) -> str:
-        named = getattr(self._listed, "ending_at", None)
-        return str(named(state[0])) if named else "the end"
+        ending_at = getattr(self._inner, "ending_at", None)
+        return str(ending_at(state[0])) if ending_at else THE_END
 
-    @property
-    def _listed(self) -> Enumerable:
-        """The game by its outcomes: its own, or those of its compiled form, where it searches its states itself."""
-        if not hasattr(self, "_outcomes"):
-            own = isinstance(self.game, Enumerable) and not hasattr(self.game, "reachable_states")
-            self._outcomes: Any = self.game if own else GraphOutcomes(self.game)
-        found: Enumerable = self._outcomes
-        return found
+    @cached_property
+    def _inner(self) -> Enumerable:
+        """The game, or its compiled form if it searches its states itself."""
+        if isinstance(self.game, Enumerable) and not isinstance(self.game, Searchable):
+            return self.game
+        return GraphOutcomes(self.game)
 
 
 class GraphOutcomes:
-    """A compiled game by its outcomes: a state is a number."""
+    """The outcomes of a compiled game; a state is a number."""
 
     def __init__(self, game: Game) -> None:
         self.graph = compile_game(game)
@@ -150,32 +137,27 @@ class GraphOutcomes:
         return self.graph.endings[int(self.graph.ending_at[state])].passage
 
     def _row(self, row: int) -> list[tuple[float, Hashable]]:
-        span = slice(int(self.graph.row_first[row]), int(self.graph.row_first[row + 1]))
-        return list(
-            zip(
-                self.graph.probability[span].tolist(),
-                self.graph.successor[span].tolist(),
-                strict=True,
-            )
-        )
+        span = self.graph.row_outcomes(row)
+        probabilities = self.graph.probability[span].tolist()
+        return list(zip(probabilities, self.graph.successor[span].tolist(), strict=True))
 
 
 def with_history(game: Game, length: int) -> Game:
-    """The game, with so many pages of history in its texts; 0: the game itself."""
+    """Return the game with `length` earlier pages in its texts; with 0, the game itself."""
     if length == 0:
         return game
-    return (EnumerableWithHistory if can_be_compiled(game) else GameWithHistory)(game, length)
+    kind = EnumerableWithHistory if can_be_compiled(game) else GameWithHistory
+    return kind(game, length)
 
 
-def longer(past: Past, text: str, action: str, length: int) -> Past:
-    """The past after one more page and the action taken there."""
+def extend(past: Past, text: str, action: str, length: int) -> Past:
+    """Return the past with one more page, at most `length` pages."""
     return (*past, (text, action))[-length:] if length else ()
 
 
 def with_past(past: Past, text: str) -> str:
-    """A page's text after what happened before it; without a past, the text itself."""
+    """Return a page's text with the past before it."""
     if not past:
         return text
-    return "\n".join(
-        [*(f"Earlier: {before}\n> {action}" for before, action in past), f"Now: {text}"]
-    )
+    earlier = [f"Earlier: {page}\n> {action}" for page, action in past]
+    return "\n".join([*earlier, f"Now: {text}"])

@@ -1,7 +1,7 @@
-"""Linear equations x = first + A·x, as the series first + A·first + A²·first + …: what a chain adds up to.
+"""Linear equations x = first + A·x, as the series first + A·first + A²·first + …
 
-Most such series are soon summed. Where loops are hardly ever left they are not; then the equations are solved directly,
-one strongly connected component after the other, in the order in which they feed each other.
+Most such series converge quickly. Where loops are hardly ever left they do not; then the equations
+are solved directly, one strongly connected component after another, in topological order.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from drrn.compiled.graph import Floats, Ints, totals
 from drrn.errors import InputError
 
 PRECISION = 1e-12
-PATIENCE = 400  # terms after which a series is called slow
-WINDOW = 16  # terms over which to see how fast it shrinks
-LARGEST = 4_000  # states of a component that is solved; a larger one is summed
-MOST_TERMS = 1_000_000
-HARD = 1e9  # times as much as went in, and rounding may be felt in what comes out: the chances of leaving count then
-LARGEST_HARD = 2_000  # states of a component whose chances of leaving are followed one by one
+QUICK_TERMS = 400  # after this many terms, the equations are solved instead
+WINDOW = 16  # terms over which the rate of convergence is measured
+MAX_SOLVED = 4_000  # states of a component that is solved directly
+MAX_TERMS = 1_000_000
+ILL_CONDITIONED = 1e9  # growth beyond which rounding errors matter
+MAX_ELIMINATED = 2_000  # states of a component that is solved without subtraction
 
 
 def series(
@@ -25,24 +25,29 @@ def series(
     source: Ints,
     target: Ints,
     weight: Floats,
-    terms: int = MOST_TERMS,
+    terms: int = MAX_TERMS,
     *,
     backwards: bool = False,
 ) -> Floats:
-    """The sum, where A takes weight · x[source] to target; at most so many terms of it. A step leads from source to
-    target; where values are carried backwards, from target to source."""
-    total, done = _summed(first, source, target, weight, min(terms, PATIENCE))
-    if done:
+    """Return the sum of the series, where A maps weight · x[source] to target.
+
+    Args:
+        terms: Sum at most this many terms.
+        backwards: Whether a step of the chain leads from target to source (values are carried
+            back) instead of from source to target.
+    """
+    total, converged = _sum(first, source, target, weight, min(terms, QUICK_TERMS))
+    if converged:
         return total
-    if terms < MOST_TERMS:
-        return _summed(first, source, target, weight, terms)[0]
-    return solved_by_components(first, source, target, weight, backwards=backwards)
+    if terms < MAX_TERMS:
+        return _sum(first, source, target, weight, terms)[0]
+    return solve_by_components(first, source, target, weight, backwards=backwards)
 
 
-def _summed(
+def _sum(
     first: Floats, source: Ints, target: Ints, weight: Floats, terms: int
 ) -> tuple[Floats, bool]:
-    """The sum of the terms, and whether the rest is too small to matter."""
+    """Return the sum of the terms, and whether it has converged."""
     term = first
     earlier = float("inf")
     total: Floats = first.copy()
@@ -50,26 +55,26 @@ def _summed(
         term = totals(target, weight * term[source], len(first))
         total += term
         if number % WINDOW == 0:
-            now = float(np.abs(term).max())
-            if now == 0 or (
-                now < earlier
-                and WINDOW * now / (1 - now / earlier) < PRECISION * np.abs(total).max()
-            ):
+            largest = float(np.abs(term).max())
+            if largest == 0:
                 return total, True
-            earlier = now
+            if largest < earlier:
+                rest = WINDOW * largest / (1 - largest / earlier)
+                if rest < PRECISION * np.abs(total).max():
+                    return total, True
+            earlier = largest
     return total, False
 
 
-def solved_by_components(
+def solve_by_components(
     first: Floats, source: Ints, target: Ints, weight: Floats, *, backwards: bool = False
 ) -> Floats:
-    """The sum, as the solution of the equations, one strongly connected component after the other."""
+    """Solve the equations, one strongly connected component after another."""
     component = strong_components(len(first), source, target)
     across = component[source] != component[target]
     origin = target if backwards else source
-    leaving = totals(
-        origin[across], weight[across], len(first)
-    )  # the chance that a step leads out of the component
+    # the probability that a step leaves the component
+    leaving = totals(origin[across], weight[across], len(first))
     order = np.argsort(component[target], kind="stable")
     source = source[order]
     target = target[order]
@@ -78,77 +83,87 @@ def solved_by_components(
     total: Floats = first.copy()
     for number in np.unique(component[target]):
         arrows = slice(cuts[number], cuts[number + 1])
-        into = target[arrows]
-        out_of = source[arrows]
-        by = weight[arrows]
-        inside = component[out_of] == number
-        np.add.at(total, into[~inside], by[~inside] * total[out_of[~inside]])
+        heads = target[arrows]
+        tails = source[arrows]
+        weights = weight[arrows]
+        inside = component[tails] == number
+        np.add.at(total, heads[~inside], weights[~inside] * total[tails[~inside]])
         if inside.any():
-            members = np.unique(into)
-            ends = np.searchsorted(members, into[inside]), np.searchsorted(members, out_of[inside])
-            loops = ends[1], ends[0], by[inside]
-            total[members] = _of_component(
-                total[members], *loops, leaving[members], backwards=backwards
+            members = np.unique(heads)
+            local_target = np.searchsorted(members, heads[inside])
+            local_source = np.searchsorted(members, tails[inside])
+            matrix = local_source, local_target, weights[inside]
+            total[members] = _solve_component(
+                total[members], *matrix, leaving[members], backwards=backwards
             )
     return total
 
 
-def _of_component(
+def _solve_component(
     first: Floats, source: Ints, target: Ints, weight: Floats, leaving: Floats, *, backwards: bool
 ) -> Floats:
-    if len(first) > LARGEST:
-        return _summed(first, source, target, weight, MOST_TERMS)[0]
+    if len(first) > MAX_SOLVED:
+        return _sum(first, source, target, weight, MAX_TERMS)[0]
     matrix = np.zeros((len(first), len(first)))
     np.add.at(matrix, (target, source), weight)
     try:
-        found = np.asarray(np.linalg.solve(np.eye(len(first)) - matrix, first), np.float64)
-    except np.linalg.LinAlgError:  # it is never left, to a number's precision
-        found = np.full(len(first), np.inf)
-    if np.abs(found).max() < HARD * np.abs(first).max() or not leaving.any():
-        return found
-    if len(first) > LARGEST_HARD:
-        what = f"play hardly ever leaves a loop of {len(first):,} states"
+        solution = np.asarray(np.linalg.solve(np.eye(len(first)) - matrix, first), np.float64)
+    except np.linalg.LinAlgError:  # never left, to floating-point precision
+        solution = np.full(len(first), np.inf)
+    grows = np.abs(solution).max() >= ILL_CONDITIONED * np.abs(first).max()
+    if not grows or not leaving.any():
+        return solution
+    if len(first) > MAX_ELIMINATED:
         raise InputError(
-            f"{what}, so its exact score is beyond a number's precision: sample it, or use a smaller α"
+            f"play hardly ever leaves a loop of {len(first):,} states, so its exact score exceeds "
+            "floating-point precision; sample it, or use a smaller α"
         )
-    return without_rounding(first, matrix if backwards else matrix.T, leaving, backwards=backwards)
+    steps = matrix if backwards else matrix.T
+    return solve_without_subtraction(first, steps, leaving, backwards=backwards)
 
 
-def without_rounding(first: Floats, steps: Floats, leaving: Floats, *, backwards: bool) -> Floats:
-    """The same by the chances of steps [from, to] and of leaving alone, where 1 minus the chance of staying would be 0:
-    states are taken out of the loop one by one, and nothing is ever subtracted (Grassmann, Taksar, Heyman 1985)."""
-    steps, leaving, first, out = steps.copy(), leaving.copy(), first.copy(), np.zeros(len(first))
+def solve_without_subtraction(
+    first: Floats, steps: Floats, leaving: Floats, *, backwards: bool
+) -> Floats:
+    """Solve the equations where 1 minus the probability of staying would round to 0.
+
+    Eliminates states one by one, using only the probabilities of steps [from, to] and of leaving;
+    nothing is ever subtracted (Grassmann, Taksar, Heyman 1985).
+    """
+    steps = steps.copy()
+    leaving = leaving.copy()
+    first = first.copy()
+    out = np.zeros(len(first))  # probability to step to an earlier state, or to leave
     for k in range(len(first) - 1, -1, -1):
         before = slice(0, k)
-        out[k] = (
-            leaving[k] + steps[k, before].sum()
-        )  # the chance to go anywhere but to k and those taken out
+        out[k] = leaving[k] + steps[k, before].sum()
         share = steps[before, k] / out[k]
-        onward = steps[k, before] / out[k]
+        reach = steps[k, before] / out[k]
         leaving[before] += share * leaving[k]
-        first[before] += (share if backwards else onward) * first[k]
+        first[before] += (share if backwards else reach) * first[k]
         steps[before, before] += np.outer(share, steps[k, before])
-    found = np.zeros(len(first))
+    solution = np.zeros(len(first))
     for k in range(len(first)):
         row = steps[k, :k] if backwards else steps[:k, k]
-        found[k] = (first[k] + row @ found[:k]) / out[k]
-    return found
+        solution[k] = (first[k] + row @ solution[:k]) / out[k]
+    return solution
 
 
 def strong_components(size: int, source: Ints, target: Ints) -> Ints:
-    """The number of each node's strongly connected component, sources before targets (Tarjan's algorithm)."""
+    """Number the strongly connected components, sources before targets (Tarjan's algorithm)."""
     order = np.argsort(source, kind="stable")
-    onward = target[order].tolist()
+    neighbours = target[order].tolist()
     cuts = np.searchsorted(source[order], np.arange(size + 1)).tolist()
-    seen = [-1] * size
+    index = [-1] * size
     low = [0] * size
     component = [-1] * size
     stack: list[int] = []
-    found = count = 0
+    components = 0
+    count = 0
     for root in range(size):
-        if seen[root] >= 0:
+        if index[root] >= 0:
             continue
-        seen[root] = low[root] = count
+        index[root] = low[root] = count
         count += 1
         stack.append(root)
         path = [(root, cuts[root])]
@@ -156,19 +171,20 @@ def strong_components(size: int, source: Ints, target: Ints) -> Ints:
             node, at = path.pop()
             if at < cuts[node + 1]:
                 path.append((node, at + 1))
-                other = onward[at]
-                if seen[other] < 0:
-                    seen[other] = low[other] = count
+                other = neighbours[at]
+                if index[other] < 0:
+                    index[other] = low[other] = count
                     count += 1
                     stack.append(other)
                     path.append((other, cuts[other]))
                 elif component[other] < 0:
-                    low[node] = min(low[node], seen[other])
+                    low[node] = min(low[node], index[other])
                 continue
-            if low[node] == seen[node]:
+            if low[node] == index[node]:
                 while component[node] < 0:
-                    component[stack.pop()] = found
-                found += 1
+                    component[stack.pop()] = components
+                components += 1
             if path:
-                low[path[-1][0]] = min(low[path[-1][0]], low[node])
-    return found - 1 - np.array(component)
+                parent = path[-1][0]
+                low[parent] = min(low[parent], low[node])
+    return components - 1 - np.array(component)

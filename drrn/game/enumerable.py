@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from drrn.game.contract import ContractError, Game, Observation
 
 if TYPE_CHECKING:
-    from drrn.compiled.reached import States
+    from drrn.compiled.graph import States
 
 MOST_OUTCOMES = 10_000  # that a check goes through at one step
 

@@ -287,16 +287,16 @@ class Player:
 
     def __call__(self, observation: Observation) -> int:
         """Return the index of the action that it chooses."""
-        text = self.history.told(observation.text)
+        text = self.history.prepend_to(observation.text)
         _, probabilities = self.thinks(observation, seen=self.has_seen(observation))
         self.pages.add(text)
         index = int(draw_actions(probabilities[None], self.generator.random(1))[0])
-        self.history.took(observation.text, observation.actions[index])
+        self.history.add(observation.text, observation.actions[index])
         return index
 
     def has_seen(self, observation: Observation) -> bool:
         """Whether the episode has shown this page before."""
-        return self.history.told(observation.text) in self.pages
+        return self.history.prepend_to(observation.text) in self.pages
 
     def act(self, text: str, actions: Sequence[str]) -> str:
         """Return the action that it chooses; call `begin` before each episode."""
@@ -315,7 +315,7 @@ class Player:
             observation: The page.
             seen: Whether this episode has shown the page before.
         """
-        q = self.agent.ask(self.history.told(observation.text), observation.actions)
+        q = self.agent.ask(self.history.prepend_to(observation.text), observation.actions)
         scaled = q * self.agent.scales  # α belongs to the units of learning
         if self.replica is None:
             q = q.mean(axis=0)

@@ -41,7 +41,7 @@ class Advisers:
         agent = self._agent(folder)
         player = agent.policy(policy)
         for before, action in past:
-            player.history.took(before, action)
+            player.history.add(before, action)
         page = Observation(text, tuple(actions))
         q, chances = player.thinks(page, seen=seen)
         told = player.history.told

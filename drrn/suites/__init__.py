@@ -1,10 +1,9 @@
-"""Games of the suites that people use, as extras: TextWorldExpress, TextWorld, Jericho, ScienceWorld."""
+"""Games of other projects' suites: TextWorldExpress, TextWorld, Jericho, ScienceWorld."""
 
 from drrn.game.make import GameSpec
-from drrn.suites.catalogue import SUITES
-from drrn.suites.naming import is_suite_toml, lasting_suite_name, names_a_suite, read_choice
-from drrn.suites.suite import JAVA_COMMAND, Suite, has_java
-from drrn.suites.suite_game import SuiteGame
+from drrn.suites.catalogue import JAVA_COMMAND, SUITES, Suite, has_java
+from drrn.suites.choice import is_suite_toml, lasting_suite_name, names_a_suite, read_choice
+from drrn.suites.game import SuiteGame
 
 __all__ = [
     "SUITES",
@@ -14,26 +13,23 @@ __all__ = [
     "is_suite_toml",
     "lasting_suite_name",
     "names_a_suite",
-    "open_suite",
+    "open_suite_of",
     "suites_cure",
 ]
 
 
 def open_suite_of(spec: GameSpec) -> SuiteGame:
-    """Open the game of a suite that a spec names; called by `make`."""
-    return open_suite(spec.source)
-
-
-def open_suite(name: str) -> SuiteGame:
-    """The game behind `suite:game?options`, or behind a TOML that says `suite = …`."""
-    choice = read_choice(name)
+    """Open `suite:game?options`, or a TOML file with `suite = …`; called by `make`."""
+    choice = read_choice(spec.source)
     choice.suite.check_installed()
     return SuiteGame(choice)
 
 
 def suites_cure() -> str:
-    """The command that installs the suites that are missing, and Java where there is none; empty if nothing is."""
+    """Return the command that installs what is missing, Java included; empty if nothing is."""
     missing = [suite.name for suite in SUITES.values() if not suite.installed]
     extras = "suites" if len(missing) == len(SUITES) else ",".join(missing)
     commands = [] if has_java() else [JAVA_COMMAND]
-    return " && ".join([*commands, *([f"pip install 'drrn[{extras}]'"] if missing else [])])
+    if missing:
+        commands.append(f"pip install 'drrn[{extras}]'")
+    return " && ".join(commands)

@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-from drrn.compiled.reached import States
+from drrn.compiled.graph import States
 from drrn.game.contract import Observation
 from drrn.worlds.search import search_world
 

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Protocol
 
-from drrn.compiled.graph import EndingPlace
-from drrn.compiled.reached import OUTCOME_BYTES, ROW_BYTES, STATE_BYTES, Face, States, TooLargeError
+from drrn.compiled.graph import (
+    OUTCOME_BYTES,
+    ROW_BYTES,
+    STATE_BYTES,
+    EndingId,
+    Face,
+    States,
+    TooLargeError,
+)
 from drrn.game.contract import Observation
 
 SLOT_BYTES = 4  # of each command of each state
@@ -92,7 +99,7 @@ class _EffectSearch:
     def _face(self, state: Hashable, seen: Observation) -> int:
         ending = None
         if not seen.actions:
-            ending = EndingPlace(self.world.ending_at(state), None, seen.text, seen.reward)
+            ending = EndingId(self.world.ending_at(state), None, seen.text, seen.reward)
         face = Face(seen.text, seen.actions, seen.reward, ending=ending)
         number = self.faces.setdefault(face, len(self.faces))
         if number == len(self.states.faces):

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from drrn.compiled.graph import EndingPlace
-from drrn.compiled.reached import Face, States, refusal
+from drrn.compiled.graph import EndingId, Face, States, refusal
 from drrn.compiled.search import breadth_first
 from drrn.game.contract import Observation
 from drrn.stories.authored import (
@@ -220,7 +219,7 @@ class HostedGame(AuthoredGame):
         judged = verdict(self.rules, self._beginnings, page, opening=state.opening)
         ending = None
         if not judged.links:
-            ending = EndingPlace(self._ending_name(judged.rule, passage), judged.rule)
+            ending = EndingId(self._ending_name(judged.rule, passage), judged.rule)
         links = self._repeated.unique(judged.links)
         actions = self._reworded(label for label, _ in links)
         face = Face(judged.text, actions, judged.reward, passage, ending, judged.hypertext)

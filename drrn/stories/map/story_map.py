@@ -111,7 +111,7 @@ def _actions(
 
 def _label(compiled: Compiled, state: int) -> str:
     if not compiled.ended[state]:
-        return compiled.place_of(state)
+        return compiled.label(state)
     ending = compiled.endings[compiled.ending_at[state]]
     return _ending_label(ending.passage, ending.text)
 

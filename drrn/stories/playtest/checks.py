@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from drrn.compiled.graph import EndingPlace
+from drrn.compiled.graph import EndingId
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.coverage import LOOP
 from drrn.stories.playtest.evidence import Evidence
@@ -68,7 +68,7 @@ class _Checker:
             return _Verdict(PASSED, f"reached in {_steps(self.evidence.endings[keys[0]].path)}")
         return self._not_reached(expected.ending or "")
 
-    def _endings(self, expected: Expectation) -> list[EndingPlace]:
+    def _endings(self, expected: Expectation) -> list[EndingId]:
         """Return the endings by a name, or with these words on their last page."""
         name = expected.ending or ""
         words = one_line(name).casefold()
@@ -101,7 +101,7 @@ class _Checker:
             return _Verdict(PASSED, found)
         return _Verdict(FAILED, found + self._decision(path, keys, bound), path, SHORTEST)
 
-    def _decision(self, path: ClickPath | None, keys: list[EndingPlace], bound: Bound) -> str:
+    def _decision(self, path: ClickPath | None, keys: list[EndingId], bound: Bound) -> str:
         """Explain an ending that is too rare: nothing leads there, or one step decides most."""
         if path is None:
             return "; no play reaches it" if self.findings.exact else "; no play reached it"

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
 
-from drrn.compiled.graph import EndingPlace
+from drrn.compiled.graph import EndingId
 from drrn.errors import did_you_mean
 from drrn.game.contract import Game
 from drrn.stories.authored import INK, NATIVE
@@ -87,7 +87,7 @@ class Source:
         if self.story and not self.is_ink:
             self.links = _links(self.story, self.links)
 
-    def reward(self, key: EndingPlace) -> float:
+    def reward(self, key: EndingId) -> float:
         """Return what an ending pays, without payments for events on its page."""
         if self.story is None:
             return key.reward
@@ -252,7 +252,7 @@ def dead_ends(source: Source, evidence: Evidence) -> list[Issue]:
     return issues
 
 
-def _used_up(source: Source, key: EndingPlace, text: str, evidence: Evidence) -> str:
+def _used_up(source: Source, key: EndingId, text: str, evidence: Evidence) -> str:
     """Return why a page that ended has choices at other times; "" for an intended ending."""
     is_intended = ENDING_NAME.search(key.passage) or ENDING_TEXT.search(text)
     if source.story is None or source.rules.ends or is_intended:

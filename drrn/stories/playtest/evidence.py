@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 
-from drrn.compiled.graph import EndingPlace
+from drrn.compiled.graph import EndingId
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
 from drrn.game.optional import THE_END
@@ -28,7 +28,7 @@ class Arrival:
 
     page: Observation
     position: Position
-    ending: EndingPlace | None = None
+    ending: EndingId | None = None
 
     @property
     def key(self) -> Hashable:
@@ -43,7 +43,7 @@ class PageRecord:
     passage: str
     actions: tuple[str, ...]
     path: ClickPath
-    ending: EndingPlace | None = None
+    ending: EndingId | None = None
     successors: dict[int, set[Hashable]] = field(default_factory=dict)  # by index of the action
     visits: int = 0
 
@@ -70,8 +70,8 @@ class Tally:
     rewards: list[float] = field(default_factory=list)  # final ones; 0 without an ending
     returns: list[float] = field(default_factory=list)
     steps: list[float] = field(default_factory=list)
-    endings: Counter[EndingPlace] = field(default_factory=Counter)
-    returns_of: dict[EndingPlace, list[float]] = field(default_factory=dict)
+    endings: Counter[EndingId] = field(default_factory=Counter)
+    returns_of: dict[EndingId, list[float]] = field(default_factory=dict)
     failed: int = 0  # games that ended in an error
     truncated: int = 0  # games that reached the step limit
     cut_short: int = 0  # games stopped by the clock, which count nowhere else
@@ -110,11 +110,11 @@ class Evidence:
     # Pairs of passages shown on one page or on two consecutive pages.
     links: set[tuple[str, str]] = field(default_factory=set)
     pages: dict[Hashable, PageRecord] = field(default_factory=dict)
-    endings: dict[EndingPlace, EndingRecord] = field(default_factory=dict)
+    endings: dict[EndingId, EndingRecord] = field(default_factory=dict)
     variables: dict[str, dict[str, Value]] = field(default_factory=dict)  # values by their repr
     errors: dict[str, ClickPath] = field(default_factory=dict)  # by "passage: message"
     violations: dict[str, ClickPath] = field(default_factory=dict)  # forbidden conditions that held
-    ended_by_error: dict[EndingPlace, ClickPath] = field(default_factory=dict)
+    ended_by_error: dict[EndingId, ClickPath] = field(default_factory=dict)
     steps: Counter[tuple[Hashable, int, Hashable]] = field(default_factory=Counter)  # random games
     longest: ClickPath = field(default_factory=ClickPath)
     random: Tally = field(default_factory=Tally)
@@ -157,7 +157,7 @@ class Evidence:
             self.pages[before.key].successors.setdefault(index, set()).add(now.key)
         return is_new
 
-    def _record_ending(self, key: EndingPlace, now: Arrival, path: ClickPath) -> None:
+    def _record_ending(self, key: EndingId, now: Arrival, path: ClickPath) -> None:
         record = self.endings.get(key)
         if record is None:
             self.endings[key] = EndingRecord(path, now.page.reward, now.page.text)
@@ -207,8 +207,8 @@ def arrival_of(game: Game, page: Observation) -> Arrival:
     return Arrival(page, position, ending)
 
 
-def ending_key(name: str | None, position: Position, page: Observation) -> EndingPlace:
+def ending_key(name: str | None, position: Position, page: Observation) -> EndingId:
     """Return the identity of an ending; without passages, text and reward belong to it."""
     if position.passage:
-        return EndingPlace(name or THE_END, position.rule)
-    return EndingPlace(name or THE_END, position.rule, page.text, page.reward)
+        return EndingId(name or THE_END, position.rule)
+    return EndingId(name or THE_END, position.rule, page.text, page.reward)

@@ -12,7 +12,7 @@ import numpy as np
 
 from drrn.compiled.chain import Chain, uniform
 from drrn.compiled.game import Compiled
-from drrn.compiled.graph import EndingPlace, Flags, Ints
+from drrn.compiled.graph import EndingId, Flags, Ints
 from drrn.compiled.memoryless import best_memoryless
 from drrn.compiled.solve import Score, best, one_slot, policy_score, random_play
 from drrn.errors import InputError
@@ -33,8 +33,8 @@ class Solution:
     random: Play
     best: Play
     memoryless: Play | None
-    random_endings: dict[EndingPlace, float]  # probabilities
-    best_endings: dict[EndingPlace, float]
+    random_endings: dict[EndingId, float]  # probabilities
+    best_endings: dict[EndingId, float]
     traps: dict[str, ClickPath]  # passages, or first words, of states that reach no ending
     trap_states: int
 
@@ -79,8 +79,8 @@ def _best_return(compiled: Compiled, memoryless: bool = False) -> Estimate | Non
     return _exact(solution.score)
 
 
-def _by_ending(compiled: Compiled, score: Score) -> dict[EndingPlace, float]:
-    total: defaultdict[EndingPlace, float] = defaultdict(float)
+def _by_ending(compiled: Compiled, score: Score) -> dict[EndingId, float]:
+    total: defaultdict[EndingId, float] = defaultdict(float)
     for place, probability in zip(compiled.endings, score.endings.tolist(), strict=True):
         total[place] += probability
     return dict(total)
@@ -90,8 +90,8 @@ def _traps(compiled: Compiled, is_trap: Flags) -> dict[str, ClickPath]:
     paths = ShortestPaths(compiled)
     traps: dict[str, ClickPath] = {}
     for state in paths.states:
-        if is_trap[state] and compiled.place_of(state) not in traps:
-            traps[compiled.place_of(state)] = paths.path(state)
+        if is_trap[state] and compiled.label(state) not in traps:
+            traps[compiled.label(state)] = paths.path(state)
     return traps
 
 
@@ -121,9 +121,9 @@ class ShortestPaths:
             state = int(self.compiled.slot_state[step[0]])
         return _path(self.compiled, steps[::-1], text)
 
-    def to_endings(self) -> dict[EndingPlace, ClickPath]:
+    def to_endings(self) -> dict[EndingId, ClickPath]:
         """Return the path to each ending."""
-        paths: dict[EndingPlace, ClickPath] = {}
+        paths: dict[EndingId, ClickPath] = {}
         for state in self.states:
             number = int(self.compiled.ending_at[state])
             if number >= 0 and self.compiled.endings[number] not in paths:
@@ -225,7 +225,7 @@ def walkthrough(compiled: Compiled) -> list[WalkthroughStep]:
         action = None
         if not compiled.ended[state]:
             action = compiled.actions[compiled.action[slots[state]]]
-        steps.append(WalkthroughStep(state, compiled.place_of(state), text, action, chance))
+        steps.append(WalkthroughStep(state, compiled.label(state), text, action, chance))
         origin = origins[state]
         if origin is None:
             return steps[::-1]
@@ -268,7 +268,7 @@ class DecidingStep:
 
 
 def deciding_step(
-    compiled: Compiled, path: ClickPath, endings: Collection[EndingPlace]
+    compiled: Compiled, path: ClickPath, endings: Collection[EndingId]
 ) -> DecidingStep | None:
     """Return the step that decides most on the path to some endings; None if no step stands out."""
     is_goal = np.array([place in endings for place in compiled.endings] + [False])

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from drrn.compiled.reached import (
+from drrn.compiled.graph import (
     CELL_BYTES,
     OUTCOME_BYTES,
     ROW_BYTES,

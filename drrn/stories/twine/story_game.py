@@ -9,8 +9,7 @@ import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from drrn.compiled.graph import EndingPlace
-from drrn.compiled.reached import Face, States
+from drrn.compiled.graph import EndingId, Face, States
 from drrn.game.contract import Observation
 from drrn.stories.authored import EXPLORE_LIMIT as LIMIT
 from drrn.stories.authored import Exploration, Position, fingerprint_of_story
@@ -207,7 +206,7 @@ class StoryGame:
 
     def face(self, scene: Scene) -> Face:
         """What a scene shows and pays."""
-        ending = EndingPlace(self._ending(scene), scene.rule) if scene.ended else None
+        ending = EndingId(self._ending(scene), scene.rule) if scene.ended else None
         actions = tuple(self.paraphrases.get(action, action) for action in scene.actions)
         return Face(scene.text, actions, scene.reward, scene.passage, ending, scene.hypertext)
 

@@ -1,0 +1,266 @@
+"""A suite's game: sorted actions, rewards as differences of the score, endings apart from stops.
+
+Environments run in separate processes, which can be killed when a step hangs, together with the
+Java machine that a suite started. A failure costs its episode only: the episode is truncated, the
+log says why, and the next one starts in another environment.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import weakref
+from typing import Any
+
+from drrn.errors import InputError
+from drrn.game.contract import Observation
+from drrn.processes import Service, ServiceError
+from drrn.suites import environments
+from drrn.suites.choice import SuiteChoice, hashes
+from drrn.suites.environments import SuitePage
+
+OPENING_SECONDS = 180  # at least, to start a process and a Java machine and to load a game
+RESET_SECONDS = 60  # at least, to start an episode
+MAX_FAILURES = 3  # in a row
+log = logging.getLogger("drrn")
+
+
+class EnvironmentFailedError(Exception):
+    """An environment hung, died or failed: its episode is lost."""
+
+
+class EnvironmentProcess:
+    """An environment in a separate process, with time limits.
+
+    Its hash seed is fixed: a suite that lists a set always lists it in the same order.
+    """
+
+    def __init__(self, choice: SuiteChoice) -> None:
+        self.seconds = float(choice.options["seconds"])
+        variables = {"PYTHONHASHSEED": "0"}
+        if choice.suite.java:
+            options = f"{os.environ.get('JAVA_TOOL_OPTIONS', '')} {choice.suite.java_options}"
+            variables["JAVA_TOOL_OPTIONS"] = options.strip()
+        create = getattr(environments, choice.suite.environment)
+        arguments = (choice.game, dict(choice.options))
+        self.service = Service(create, *arguments, environment=variables, quiet=True)
+        self._answer(0, "opening", max(self.seconds, OPENING_SECONDS))
+
+    def reset(self, seed: int) -> SuitePage:
+        question = self.service.send("reset", seed)
+        seconds = max(self.seconds, RESET_SECONDS)
+        return self._answer(question, "the start of an episode", seconds)
+
+    def step(self, action: str) -> SuitePage:
+        return self._answer(self.service.send("step", action), f'the step "{action}"', self.seconds)
+
+    def _answer(self, question: int, action: str, seconds: float) -> SuitePage:
+        try:
+            page: SuitePage = self.service.answer(question, seconds)
+            return page
+        except InputError:
+            raise
+        except ServiceError as error:
+            self.service.kill()
+            if error.reason == "timeout":
+                cure = f"allow more with seconds={2 * seconds:g} in the game's name"
+                cause = f"{action} did not finish in {seconds:g} seconds ({cure})"
+            elif error.reason == "raised":
+                cause = f"{action} failed: {error}"
+            else:
+                cause = f"{error}, at {action}"
+            raise EnvironmentFailedError(cause) from error
+        except BaseException:  # Ctrl-C: a late answer must not be read as another's
+            self.service.kill()
+            raise
+
+
+class Lease:
+    """An environment that a game plays in until it returns it or the pool reclaims it."""
+
+    def __init__(self, environment: EnvironmentProcess, holder: object) -> None:
+        self.environment: EnvironmentProcess | None = environment
+        self.holder = weakref.ref(holder)
+
+
+class EnvironmentPool:
+    """A limited number of environments, shared by a game and its copies.
+
+    If all are in use, the oldest lease is reclaimed: in a loop that truncates episodes itself, that
+    game waits for a reset that never came.
+    """
+
+    def __init__(self, choice: SuiteChoice) -> None:
+        self.choice = choice
+        self.limit = int(choice.options["copies"])
+        self.failures = 0  # in a row
+        self._idle: list[EnvironmentProcess] = []
+        self._leases: list[Lease] = []
+        self._open()
+
+    def start(self, holder: object, seed: int) -> tuple[Lease, SuitePage]:
+        """Start an episode; an environment that fails is replaced once."""
+        try:
+            return self._start(holder, seed)
+        except EnvironmentFailedError as error:
+            name = self.choice.name
+            log.warning("%s: %s; the episode starts in a new environment", name, error)
+        try:
+            return self._start(holder, seed)
+        except EnvironmentFailedError as error:
+            raise InputError(f"{self.choice.name}: {error}") from error
+
+    def release(self, lease: Lease) -> None:
+        """Take an environment back; a second call does nothing."""
+        environment = lease.environment
+        lease.environment = None
+        self._leases = [other for other in self._leases if other is not lease]
+        if environment is not None and environment.service.close.alive:
+            self._idle.append(environment)
+
+    def close(self) -> None:
+        """End all environments."""
+        for lease in list(self._leases):
+            self.release(lease)
+        for environment in self._idle:
+            environment.service.connection.close()  # all start to exit before the first wait
+        for environment in self._idle:
+            environment.service.close()
+        self._idle = []
+
+    def _open(self) -> None:
+        try:
+            self._idle.append(EnvironmentProcess(self.choice))
+        except EnvironmentFailedError as error:
+            raise InputError(f"{self.choice.name}: {error}") from error
+
+    def _start(self, holder: object, seed: int) -> tuple[Lease, SuitePage]:
+        for lease in self._leases:
+            if lease.holder() is None:
+                self.release(lease)
+        if not self._idle and len(self._leases) >= self.limit:
+            self.release(self._leases[0])
+        if not self._idle:
+            self._open()
+        environment = self._idle.pop()
+        lease = Lease(environment, holder)
+        self._leases.append(lease)
+        try:
+            return lease, environment.reset(seed)
+        except BaseException:  # also Ctrl-C
+            self.release(lease)
+            raise
+
+
+class SuiteGame:
+    """A game of a suite; each copy leases an environment at its first reset."""
+
+    def __init__(self, choice: SuiteChoice, pool: EnvironmentPool | None = None) -> None:
+        self.choice = choice
+        self._owns_pool = pool is None
+        self._pool = pool or EnvironmentPool(choice)
+        self.name = choice.short_name
+        self.title = choice.title or self._default_title()
+        self.max_steps = int(choice.options["max_steps"])
+        self.most_copies = self._pool.limit
+        self.training = choice.training
+        self.note = choice.suite.repeats
+        self.stopped = False
+        self.ending = ""
+        self._random = random.Random()
+        self._lease: Lease | None = None
+        self._page = Observation("")
+        self._score = 0.0
+
+    def _default_title(self) -> str:
+        options = ", ".join(f"{key} {value}" for key, value in sorted(self.choice.given.items()))
+        title = f"{self.choice.suite.title}: {self.name.partition('-')[2]}"
+        return f"{title} ({options})" if options else title
+
+    @property
+    def fingerprint(self) -> str:
+        return self.choice.fingerprint
+
+    @property
+    def sources(self) -> dict[str, Any]:
+        """The suite with its version, and hashes of the game's files."""
+        suite = self.choice.suite
+        sources: dict[str, Any] = {"suite": f"{suite.title} {suite.version}"}
+        return sources | ({"files": hashes(self.choice.game)} if suite.of_file else {})
+
+    def another(self) -> SuiteGame:
+        """Return a copy with its own episode and random generator, from the same pool."""
+        return SuiteGame(self.choice, self._pool)
+
+    def close(self) -> None:
+        """Return the environment; the original game also ends the pool."""
+        self._release()
+        if self._owns_pool:
+            self._pool.close()
+
+    def reset(self, seed: int | None = None) -> Observation:
+        if seed is not None:
+            self._random = random.Random(seed)
+        self._release()
+        self.stopped = False
+        self.ending = ""
+        self._lease, page = self._pool.start(self, self._random.getrandbits(31))
+        self._score = page.score
+        return self._observe(page)
+
+    def step(self, index: int) -> Observation:
+        actions = self._page.actions
+        if self.stopped or not actions:
+            state = "was stopped" if self.stopped else "has ended or has not started"
+            raise RuntimeError(f"the episode {state}; call reset()")
+        if not 0 <= index < len(actions):
+            raise IndexError(f"action {index} of {len(actions)}")
+        if self._lease is None or self._lease.environment is None:
+            limit = self._pool.limit
+            raise InputError(
+                f"{self.choice.name}: more than {limit} episodes are played at once, so another one "
+                f"took this environment; write copies={2 * limit} in the name, or play fewer at once"
+            )
+        try:
+            page = self._lease.environment.step(actions[index])
+        except EnvironmentFailedError as error:
+            return self._truncate(error)
+        self._pool.failures = 0
+        return self._observe(page)
+
+    def _observe(self, page: SuitePage) -> Observation:
+        """Return the page, with the increase of the score as its reward."""
+        reward = page.score - self._score
+        self._score = page.score
+        self.ending = page.ending or ""
+        self.stopped = page.stopped and page.ending is None
+        actions = page.actions if page.ending is None else ()
+        if page.ending is None and not actions:
+            actions = tuple(sorted(self.choice.suite.fallback))
+            text = " ".join(page.text.split())[:60]
+            message = '%s: the suite lists no action at "%s"; using %s'
+            log.warning(message, self.choice.name, text, ", ".join(actions))
+        self._page = Observation(page.text, actions, reward)
+        if not actions:
+            self._release()
+        return self._page
+
+    def _truncate(self, error: EnvironmentFailedError) -> Observation:
+        """Return the page again, as the last of a truncated episode."""
+        self._release()
+        self._pool.failures += 1
+        name = self.choice.name
+        if self._pool.failures >= MAX_FAILURES:
+            raise InputError(f"{name}: {MAX_FAILURES} times in a row: {error}") from error
+        log.warning(
+            "%s: %s; the episode is truncated, the next one gets a new environment", name, error
+        )
+        self.stopped = True
+        return Observation(self._page.text, self._page.actions, 0.0)
+
+    def _release(self) -> None:
+        lease = self._lease
+        self._lease = None
+        if lease is not None:
+            self._pool.release(lease)
