@@ -556,7 +556,7 @@ class _MarkdownWriter(_Writer):
 
     def escape(self, text: str) -> str:
         """Escape what Markdown or HTML would read as markup; `_` inside a word is none."""
-        text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        text = re.sub(r"&(?=#?\w+;)", "&amp;", text).replace("<", "&lt;").replace(">", "&gt;")
         return re.sub(r"([\\`*\[\]~]|(?<!\w)_|_(?!\w))", r"\\\1", text)
 
     def line(self, text: str) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 import drrn
 from drrn.compiled.compile import compile_game
+from drrn.document import Document, Section, Table
 from drrn.errors import InputError
 from drrn.lab.experiments.examples import examples
 from drrn.lab.experiments.folder import Results
@@ -17,11 +18,8 @@ from drrn.lab.experiments.marks import mark
 from drrn.lab.experiments.plan import BEST, GRID
 from drrn.lab.experiments.rows import EVALUATIONS, FACTS, KINDS, text_of
 from drrn.lab.experiments.variants import Variant
-from drrn.lab.reports.document import Document, Section, Table
 from drrn.lab.reports.headline import with_headline
-from drrn.lab.reports.html import page
-from drrn.lab.reports.markdown import markdown
-from drrn.lab.reports.report import differences
+from drrn.lab.reports.report import differences, results_markdown, results_page
 from drrn.lab.reports.result_set import Measured, ResultSet, predictive_r2, squared_correlation
 from drrn.lab.reports.sections import document
 from drrn.settings import PAPER
@@ -78,7 +76,9 @@ def results(tmp_path):
 
 def table_lines(results):
     return [
-        line for line in markdown(document(ResultSet(results))).splitlines() if line.startswith("|")
+        line
+        for line in results_markdown(document(ResultSet(results))).splitlines()
+        if line.startswith("|")
     ]
 
 
@@ -98,19 +98,19 @@ def test_a_tables_means_and_deviations_are_those_of_its_rows(results):
 
 def test_what_differs_by_more_than_twice_the_joint_deviation_is_marked(results):
     store(results, "saving-john", BEST, [15.0, 16.0, 17.0])  # 2.7 below 18.7; 2 √(1 + 0.16) = 2.15
-    text = markdown(document(ResultSet(results)))
+    text = results_markdown(document(ResultSet(results)))
     assert "| 16.0 (1.0) † | 18.7 (0.4) |" in text and "† differs from the paper's" in text
     store(
         results, "saving-john", BEST, [1.0]
     )  # one seed deviates by nobody knows how much: neither shown nor marked
-    assert "| 1.0 | 18.7 (0.4) |" in markdown(document(ResultSet(results)))
+    assert "| 1.0 | 18.7 (0.4) |" in results_markdown(document(ResultSet(results)))
     assert Measured(0.0, 3.0).differs(Measured(10.1, 4.0)) and not Measured(0.0, 3.0).differs(
         Measured(9.9, 4.0)
     )
 
 
 def test_the_sentences_say_who_is_ahead_and_whether_depth_helps(results):
-    text = markdown(document(ResultSet(results)))
+    text = results_markdown(document(ResultSet(results)))
     assert (
         "DRRN is ahead of every baseline with 20 units (by 13.0), 50 units (by 13.0) and 100 units (by 13.0)."
         in text
@@ -118,7 +118,7 @@ def test_the_sentences_say_who_is_ahead_and_whether_depth_helps(results):
     assert "Two layers beat one in 0 of 9 comparisons; not for PA DQN at 20," in text
     assert "(in the paper's table: 8 of 9)." in text
     store(results, "saving-john", Variant("max-action", 2, 50), [19.0, 19.0, 19.0])
-    text = markdown(document(ResultSet(results)))
+    text = results_markdown(document(ResultSet(results)))
     assert (
         "not with 50 units (MA DQN (L = 2) is, by 1.0)." in text and "in 1 of 9 comparisons" in text
     )
@@ -131,7 +131,7 @@ def test_the_gap_table_counts_from_random_to_best(results):
 
 def test_missing_rows_show_a_dash_and_the_command_that_makes_them(results):
     (results.root / "rows/saving-john/drrn-2x50.json").unlink()
-    text = markdown(document(ResultSet(results)))
+    text = results_markdown(document(ResultSet(results)))
     assert "| — | 18.5 (0.3) |" in text
     assert (
         "Rows are missing: `drrn reproduce --only scores --games saving-john` makes them, with"
@@ -141,13 +141,13 @@ def test_missing_rows_show_a_dash_and_the_command_that_makes_them(results):
 
 def test_jobs_of_a_game_that_has_no_facts_are_not_left_out_in_silence(results):
     (results.root / "rows/saving-john/game.json").unlink()
-    assert "`drrn reproduce --only statistics --games saving-john`" in markdown(
+    assert "`drrn reproduce --only statistics --games saving-john`" in results_markdown(
         document(ResultSet(results))
     )
 
 
 def test_jobs_with_other_seeds_are_told_apart(results):
-    text = markdown(document(ResultSet(results)))
+    text = results_markdown(document(ResultSet(results)))
     assert "; seeds 0 to 4; commit abc" in text
     rows = Path(results.root / "rows/saving-john/linear.csv").read_text()
     results.store(
@@ -156,8 +156,9 @@ def test_jobs_with_other_seeds_are_told_apart(results):
         {"": rows},
         {**RECORD, "wanted": {**WANTED, "replicas": 1, "seed": 7}},
     )
-    assert "; seed 7 (linear), seeds 0 to 4 (per-action, max-action, drrn); commit abc" in markdown(
-        document(ResultSet(results))
+    assert (
+        "; seed 7 (linear), seeds 0 to 4 (per-action, max-action, drrn); commit abc"
+        in results_markdown(document(ResultSet(results)))
     )
 
 
@@ -169,7 +170,7 @@ def test_a_bar_in_a_title_does_not_break_the_table(tmp_path):
 
 def test_columns_of_words_stand_to_the_left_and_figures_to_the_right():
     table = Table("Q", ["Action", "", "Q", "none"], [["good", "Turn.", "5.2 (1.3)", "—"]])
-    text = page(Document("Results", [], [Section("a", "A", [table])]), {})
+    text = results_page(Document("Results", [], [Section("A", [table], "a")]), {})
     assert '<td>good</td><td class="words">Turn.</td><td>5.2 (1.3)</td><td>—</td>' in text
 
 
@@ -209,7 +210,7 @@ def test_the_headline_stands_between_its_markers_and_nothing_else_moves(results,
     assert "| Saving John | -7.0 | 18.7 (0.4) | 18.0 (1.0) | 20.0 |" in text and "old" not in text
     assert "| Machine of Death | — | 11.2 (0.6) | — | — |" in text
     readme.write_text("no markers")
-    with pytest.raises(InputError, match="it must have one <!-- headline -->"):
+    with pytest.raises(InputError, match="must have one <!-- headline -->"):
         with_headline(readme, ResultSet(results), results.root)
 
 
@@ -296,9 +297,9 @@ def test_an_exact_score_counts_more_than_a_sampled_one(results):
 
 
 def test_a_control_that_beats_every_model_is_said_to(results):
-    assert "is ahead of every model" not in markdown(document(ResultSet(results)))
+    assert "is ahead of every model" not in results_markdown(document(ResultSet(results)))
     store(results, "saving-john", Variant("table"), [19.0, 20.0])
-    said = markdown(document(ResultSet(results)))
+    said = results_markdown(document(ResultSet(results)))
     assert "| Look-up table, a control | 19.5 (0.7) |" in said
     assert "is ahead of every model (of DRRN (L = 1) at 20 by 1.5)" in said
 

@@ -35,7 +35,6 @@ from drrn.lab.experiments.running import Work, hashes_of, is_done, run
 from drrn.lab.experiments.trace import plane
 from drrn.lab.experiments.workers import side_by_side
 from drrn.lab.reports import figures
-from drrn.lab.reports.document import Figure
 from tests.jobs_here import JobsHere
 
 ROOT = Path(drrn.__file__).parent.parent
@@ -448,7 +447,7 @@ def test_a_figure_of_someone_elses_stays(results):
 
 def test_a_title_with_dollar_signs_is_no_formula():
     data = {"title": r"Cost $5 \foo and $6", "points": [[0.0, 1.0], [1.0, 2.0]]}
-    assert "<svg" in figures.drawn(Figure("a", "b", "scatter", data))
+    assert "<svg" in figures.drawn(figures.plot("a", "b", "scatter", data))
 
 
 def test_a_folder_without_rows_says_how_to_make_them(tmp_path, capsys):

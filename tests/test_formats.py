@@ -7,17 +7,20 @@ import pytest
 
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.stories.formats import format_file, kept
-from drrn.stories.formats.archive import with_engine
-from drrn.stories.formats.format_file import StoryFormat, format_in, read_format
-from drrn.stories.formats.kept import (
+from drrn.stories.formats import file as format_file
+from drrn.stories.formats import library
+from drrn.stories.formats.file import StoryFormat, format_in, read_format
+from drrn.stories.formats.library import (
     add_formats,
     format_for,
     formats_folder,
-    kept_formats,
+    ifid,
+    library_formats,
+    publish,
+    story_data,
     wanted_format,
+    with_engine,
 )
-from drrn.stories.formats.publishing import ifid, publish, story_data
 from drrn.stories.twine.reading import read_story
 from drrn.stories.twine.rules import read_rules
 from drrn.stories.twine.twee import read_twee
@@ -134,7 +137,7 @@ def test_the_real_formats_are_read_and_kept():
     assert {addition.what for addition in additions} == {"added"} and len(additions) == len(
         REAL_FORMATS
     )
-    for one in kept_formats():
+    for one in library_formats():
         found = one.read()
         assert (
             found.source.lstrip().lower().startswith("<!doctype html>")
@@ -175,7 +178,7 @@ def test_a_folder_is_searched_and_what_is_no_format_is_left_out_by_name(tmp_path
     told = capsys.readouterr()
     assert told.out == "SugarCube 2.37.3: added\n"
     assert "left out:" in told.err and "Paperthin 1.0.0 is a proofing format" in told.err
-    assert [one.key for one in kept_formats()] == ["sugarcube"]
+    assert [one.key for one in library_formats()] == ["sugarcube"]
 
 
 @pytest.mark.parametrize("proofing", [None, True])
@@ -192,7 +195,7 @@ def test_a_folder_without_a_format_to_keep_is_an_error(tmp_path, capsys, proofin
 
 def test_a_folder_of_very_many_folders_is_not_searched_to_the_end(tmp_path, monkeypatch):
     (tmp_path / "a" / "b" / "c").mkdir(parents=True)
-    monkeypatch.setattr(kept, "MOST_FOLDERS", 2)
+    monkeypatch.setattr(library, "MAX_FOLDERS", 2)
     with pytest.raises(InputError, match="more than 2 folders"):
         add_formats(tmp_path)
 
@@ -202,13 +205,13 @@ def test_another_file_of_the_same_version_replaces_nothing_unasked(tmp_path, cap
     second = write_format(tmp_path / "two", source=f"<p>other</p>{PAGE}")
     assert [addition.what for addition in add_formats(first) + add_formats(first)] == [
         "added",
-        "already kept",
+        "already added",
     ]
     assert main(["formats", "add", str(second)]) == 2
-    assert "another file of Harlowe 3.3.9 is kept as" in capsys.readouterr().err
-    assert kept_formats()[0].read().source == PAGE
+    assert "another file of Harlowe 3.3.9 is installed as" in capsys.readouterr().err
+    assert library_formats()[0].read().source == PAGE
     assert main(["formats", "add", str(second), "--replace"]) == 0
-    assert kept_formats()[0].read().source.startswith("<p>other</p>")
+    assert library_formats()[0].read().source.startswith("<p>other</p>")
     assert [path.name for path in formats_folder().iterdir()] == ["harlowe_3.3.9.js"]
 
 
@@ -222,7 +225,7 @@ def test_a_kept_file_that_was_damaged_is_told_and_the_others_are_listed(tmp_path
     assert len(told.out.splitlines()) == 3 and "cannot be used" in told.err
     (formats_folder() / "harlowe_2.0.0.js").write_text(format_js(version="2.1.0"))
     with pytest.raises(InputError, match=r"it holds Harlowe 2\.1\.0, not what its name says"):
-        kept_formats()[0].read()
+        library_formats()[0].read()
 
 
 # --- which format a story gets
@@ -249,11 +252,13 @@ def test_a_story_gets_its_own_version_or_the_newest_of_the_same_major_version(
 def test_a_missing_format_is_named_with_those_kept_and_where_to_get_it(tmp_path):
     with pytest.raises(
         InputError,
-        match=r"tale\.twee: its story format, SugarCube 2\.30\.0, is not here: add it by drrn",
+        match=r"tale\.twee: its story format, SugarCube 2\.30\.0, is not installed; add it with drrn",
     ):
         format_for(story_in("SugarCube", "2.30.0"))
     add_formats(write_format(tmp_path, "SugarCube", "1.0.35"))
-    with pytest.raises(InputError, match=r"SugarCube 2\.30\.0, is not here \(kept: 1\.0\.35\)"):
+    with pytest.raises(
+        InputError, match=r"SugarCube 2\.30\.0, is not installed \(added: 1\.0\.35\)"
+    ):
         format_for(story_in("SugarCube", "2.30.0"))
 
 
@@ -322,7 +327,7 @@ def test_a_story_without_an_identifier_gets_the_same_one_each_time():
 def test_an_archive_is_published_and_a_page_with_an_engine_stays_as_it_is(tmp_path):
     data = story_data(read_twee(TWEE, "tale.twee"), StoryFormat("Harlowe", "3.1.0", PAGE))
     with pytest.raises(
-        InputError, match=r"archive\.html: its story format, Harlowe 3\.1\.0, is not here"
+        InputError, match=r"archive\.html: its story format, Harlowe 3\.1\.0, is not installed"
     ):
         with_engine(data, "archive.html")
     add_formats(write_format(tmp_path, version="3.3.9", source=f"{PAGE}<script>run()</script>"))

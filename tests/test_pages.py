@@ -10,10 +10,9 @@ import pytest
 
 import drrn.pages
 from drrn.cli import main
-from drrn.document import to_html
+from drrn.document import Document, Paragraph, Section, Table, to_html
 from drrn.errors import InputError
-from drrn.lab.reports.document import Document, Section, Table
-from drrn.lab.reports.html import page
+from drrn.lab.reports.report import results_page
 from drrn.pages import rendered, safe_markup
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.findings import Issue
@@ -108,23 +107,18 @@ def test_the_command_prints_the_page_and_fails_as_in_other_formats(tmp_path, cap
 
 def test_a_report_opens_with_its_headline_and_figures_before_how_to_read_it():
     table = Table("Scores, as **measured**", ["", "ours", "the paper"], [["DRRN", "1.0", "<2>"]])
-    document = Document(
-        "Results",
-        ["How to read."],
-        [Section("a", "A & B", [table])],
-        "What it is.",
-        ["A headline."],
-    )
-    text = page(document, {})
+    blocks = ["What it is.", Paragraph("A headline.", "headline"), "How to read."]
+    document = Document("Results", blocks, [Section("A & B", [table], "a")])
+    text = results_page(document, {})
     body = text[text.index("<main>") :]
     places = [
         body.index(words)
-        for words in ("What it is.", "<h1>", "A headline.", "How to read.", "A &amp; B</h2>")
+        for words in ("<h1>", "What it is.", "A headline.", "How to read.", "A &amp; B</h2>")
     ]
     assert places == sorted(places) and Tags(text).open == []
     assert (
         "<caption><span>Scores, as <b>measured</b></span></caption>" in text
-        and '<td class="paper">&lt;2&gt;</td>' in text
+        and '<td class="muted">&lt;2&gt;</td>' in text
     )
 
 

@@ -308,3 +308,14 @@ def test_a_run_reports_the_share_of_quests_done(capsys, tmp_path, home):
     assert main(["evaluate", run, "--exact", "--policy", "softmax"]) == 0
     told = capsys.readouterr().out
     assert "quest done" in told and "out of time" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "fingerprint"),
+    [
+        ("home-world", "d431bb20b20fb459fda0dea36d13c7ac6e5d564e924817c22f514683f62e9fd8"),
+        ("comet-house", "e3cb1062b2de0df897affd203d9dc1514853e70374f4e8c21350e09b8f5241e7"),
+    ],
+)
+def test_the_fingerprints_of_the_worlds_that_results_were_recorded_with(name, fingerprint):
+    assert drrn.make(name).fingerprint == fingerprint

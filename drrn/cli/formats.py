@@ -9,13 +9,13 @@ from typing import Any
 
 from drrn.cli.terminal import table
 from drrn.errors import InputError
-from drrn.stories.formats.kept import (
+from drrn.stories.formats.library import (
     HOW,
     WHERE,
-    KeptFormat,
+    LibraryFormat,
     add_formats,
     formats_folder,
-    kept_formats,
+    library_formats,
 )
 
 
@@ -47,7 +47,7 @@ def add_command(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    kept = kept_formats()
+    kept = library_formats()
     if not kept:
         print(f"no story formats in {formats_folder()} yet: add some by {HOW}")
         return
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> None:
     )
 
 
-def _name(kept: KeptFormat) -> str:
+def _name(kept: LibraryFormat) -> str:
     try:
         return kept.read().name
     except InputError as error:

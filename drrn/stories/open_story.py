@@ -14,9 +14,7 @@ from drrn.files import decode, read_bytes
 from drrn.game.contract import Game
 from drrn.game.make import BUILT_IN, ENGINES, GameSpec, check_path
 from drrn.stories import added
-from drrn.stories.formats.archive import SCRIPT, with_engine
-from drrn.stories.formats.kept import format_for
-from drrn.stories.formats.publishing import publish
+from drrn.stories.formats.library import SCRIPT, format_for, publish, with_engine
 from drrn.stories.hosted.browser import check_size, without_media
 from drrn.stories.hosted.game import HostedGame
 from drrn.stories.hosted.identity import Identity

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from drrn.document import MISSING, Block, Cell, Table, markdown_block
 from drrn.lab.experiments.beyond import (
     ABLATIONS,
     BEYOND,
@@ -17,8 +18,8 @@ from drrn.lab.experiments.beyond import (
 from drrn.lab.experiments.plan import BEST
 from drrn.lab.experiments.variants import Beyond, Variant
 from drrn.lab.reports import paper
-from drrn.lab.reports.document import MISSING, Block, Cell, Figure, Table, shown_number, spread
-from drrn.lab.reports.result_set import Measured, ResultSet, measured
+from drrn.lab.reports.figures import Plot, plot
+from drrn.lab.reports.result_set import Measured, ResultSet, decimal, measured, spread
 
 SEEDS_SAID = (
     "Reported are the seeds that the settings below name. The recipe was tuned on other seeds, from 1,000 on, on The "
@@ -82,16 +83,16 @@ def _rows(results: ResultSet, game: str) -> Iterator[list[Cell | str]]:
             )
             first = variant == STRONG_JOB and not words
             row: list[Cell | str] = [results.title(game) if first else f"… {', '.join(named)}"]
-            row.append(shown_number(results.fact(game, "random_final_reward")))
+            row.append(decimal(results.fact(game, "random_final_reward")))
             row += _papers(results, game, words) if variant == STRONG_JOB else ["", ""]
             for policy in ("softmax", "best"):
                 scores = strong_scores(results, game, variant, policy, words)
                 row += [
                     Cell(spread(measured(scores), 2), policy == "softmax"),
-                    shown_number(min(scores), 2),
+                    decimal(min(scores), 2),
                 ]
             row.append(spread(measured(strong_scores(results, game, variant, "greedy", words)), 2))
-            yield [*row, shown_number(results.fact(game, "best_final_reward"), 2)]
+            yield [*row, decimal(results.fact(game, "best_final_reward"), 2)]
 
 
 def _named(results: ResultSet, game: str, variant: Beyond) -> str:
@@ -163,10 +164,10 @@ def _ablated(
 
 
 def _scored(scores: list[float]) -> list[Cell | str]:
-    return [spread(measured(scores), 2), shown_number(min(scores), 2) if scores else MISSING]
+    return [spread(measured(scores), 2), decimal(min(scores), 2) if scores else MISSING]
 
 
-def learning_figure(results: ResultSet, games: Sequence[str]) -> list[Figure]:
+def learning_figure(results: ResultSet, games: Sequence[str]) -> list[Plot]:
     """Learning curves of the strong agent and of the paper's recipe, a panel for each game."""
     panels = [
         panel
@@ -180,7 +181,7 @@ def learning_figure(results: ResultSet, games: Sequence[str]) -> list[Figure]:
         "Learning curves of the strong agent, by softmax and by `best`, and of the paper's recipe, by softmax; "
         "bars are standard deviations."
     )
-    return [Figure("beyond", caption, "panels", {"panels": panels})]
+    return [plot("beyond", caption, "panels", {"panels": panels})]
 
 
 def _panel(results: ResultSet, game: str, job: Beyond) -> dict[str, object] | None:
@@ -216,12 +217,10 @@ def _thinned(points: list[tuple[int, float, float]]) -> list[tuple[int, float, f
 def parts_block(results: ResultSet) -> str:
     """What the agent scores and what its parts give as Markdown, for a page about them; a sentence where there are no
     rows."""
-    from drrn.lab.reports.markdown import table_lines
-
     tables = [ablation_table(results, game) for game in EXPLORED if has_ablations(results, game)]
     if not tables:
         return "No rows yet: `drrn reproduce --only beyond` makes them, and `drrn report --beyond FILE` this table."
     whole = replace(
         beyond_table(results, results.games), notes=()
     )  # the page says in its own words how it is measured
-    return "\n\n".join(table_lines(table) for table in (whole, *tables))
+    return "\n\n".join(markdown_block(table) for table in (whole, *tables))

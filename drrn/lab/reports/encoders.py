@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from drrn.document import MISSING, Block, Cell, Table
 from drrn.lab.experiments.added import BAG_VECTORS, ENCODERS, LSTM
 from drrn.lab.experiments.plan import BEST
 from drrn.lab.experiments.variants import Added, Variant
-from drrn.lab.reports.document import MISSING, Block, Cell, Figure, Table, shown_number, spread
-from drrn.lab.reports.result_set import Measured, ResultSet
+from drrn.lab.reports.figures import Plot, plot
+from drrn.lab.reports.result_set import Measured, ResultSet, decimal, spread
 
 BAG = "bag of words, the paper's"
 SAID = "DRRN of two layers of 100 units and the paper's settings; only the encoder differs, on both sides."
@@ -87,7 +88,7 @@ def minutes_of(results: ResultSet, game: str, job: Variant) -> str:
     if not record:
         return MISSING
     device = str(record.get("device", "cpu"))
-    return shown_number(record["seconds"]["whole"] / 60) + f" ({device})" * (device != "cpu")
+    return decimal(record["seconds"]["whole"] / 60) + f" ({device})" * (device != "cpu")
 
 
 def _ahead(ours: Measured, other: Measured) -> bool:
@@ -96,7 +97,7 @@ def _ahead(ours: Measured, other: Measured) -> bool:
 
 def _compared(ours: Measured, other: Measured) -> str:
     """In words, by the rule of all tables: a difference counts from twice the joint standard deviation on."""
-    by = shown_number(abs(ours.mean - other.mean))
+    by = decimal(abs(ours.mean - other.mean))
     if ours.sd is None or other.sd is None:
         return f"{'more' if ours.mean > other.mean else 'less'} by {by}, of one seed"
     if not ours.differs(other):
@@ -112,7 +113,7 @@ def _says(job: Variant) -> str:
     return job.says if isinstance(job, Added) else BAG
 
 
-def _figure(results: ResultSet, games: Sequence[str]) -> list[Figure]:
+def _figure(results: ResultSet, games: Sequence[str]) -> list[Plot]:
     """Learning curves of all encoders, a panel for each game."""
     panels = [
         {
@@ -129,7 +130,7 @@ def _figure(results: ResultSet, games: Sequence[str]) -> list[Figure]:
         for game in games
     ]
     caption = "Learning curves of DRRN with each encoder, by softmax; bars are standard deviations."
-    return [Figure("encoders", caption, "panels", {"panels": panels})]
+    return [plot("encoders", caption, "panels", {"panels": panels})]
 
 
 def curve_line(

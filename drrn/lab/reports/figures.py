@@ -1,14 +1,16 @@
-"""Figures as SVG, from what a `Figure` holds and nothing else."""
+"""Figures of the report: their data, and their drawings as SVG."""
 
 from __future__ import annotations
 
 import hashlib
 import io
+import json
 import re
+from dataclasses import dataclass, field
 from typing import Any
 
+from drrn.document import Figure
 from drrn.errors import require
-from drrn.lab.reports.document import Figure
 
 INK = "#1d1d1f"  # inside a page it becomes the page's own colour of text
 STYLE: dict[str, Any] = {
@@ -47,7 +49,31 @@ POOR = "#c0392b"
 STATE = "#2166ac"
 
 
-def drawn(figure: Figure) -> str:
+WIDE = ("plane", "panels")  # kinds of figures that take the whole width
+
+
+@dataclass(frozen=True)
+class Plot(Figure):
+    """A figure that is drawn from data."""
+
+    name: str = ""
+    kind: str = ""
+    data: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the data: equal rows give equal hashes, however they are drawn."""
+        text = json.dumps([self.kind, self.data], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def plot(name: str, caption: str, kind: str, data: dict[str, Any]) -> Plot:
+    """Return a plot whose file is `figures/NAME.svg`."""
+    path = f"figures/{name}.svg"
+    return Plot(caption, path, wide=kind in WIDE, name=name, kind=kind, data=data)
+
+
+def drawn(figure: Plot) -> str:
     """The figure as an SVG with a transparent background."""
     matplotlib = require("matplotlib", "plot")
     matplotlib.use("Agg")

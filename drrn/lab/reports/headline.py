@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from drrn.document import Block, Paragraph, Table, markdown_block
+from drrn.errors import InputError
 from drrn.lab.experiments.beyond import STRONG_JOB
 from drrn.lab.experiments.plan import BEST, FOUR_STEPS, PAPER
 from drrn.lab.reports import paper
 from drrn.lab.reports.beyond import strong_scores
-from drrn.lab.reports.document import Block, Figure, Table, shown_number, spread
-from drrn.lab.reports.marked import with_block
-from drrn.lab.reports.result_set import Measured, ResultSet, measured
+from drrn.lab.reports.figures import Plot
+from drrn.lab.reports.result_set import Measured, ResultSet, decimal, measured, spread
 
 NAME = "headline"  # of the markers
 
@@ -20,11 +23,8 @@ NAME = "headline"  # of the markers
 def headline(results: ResultSet, figures: str) -> str:
     """The block; `figures` is the way from the README to the folder of figures."""
     table = headline_table(results)
-    lines = [
-        f"| {' | '.join(table.header)} |",
-        f"| --- |{' ---: |' * (len(table.header) - 1)}",
-        *(f"| {' | '.join(map(str, row))} |" for row in table.rows),
-    ]
+    sides = "l" + "r" * (len(table.header) - 1)
+    grid = markdown_block(replace(table, caption="", align=sides))
     drawn = [game for game in PAPER if results.curve(game, BEST)]
     images = [
         f'<img src="{figures}/curves-{g}.svg" width="49%" alt="Learning curves, {PAPER[g]}">'
@@ -32,7 +32,7 @@ def headline(results: ResultSet, figures: str) -> str:
     ]
     parts = [
         f"{table.caption}; every table and figure: `drrn reproduce`.",
-        "\n".join(lines),
+        grid,
         *["\n".join(images)] * bool(images),
     ]
     return "\n\n".join(parts)
@@ -54,7 +54,7 @@ def headline_table(results: ResultSet) -> Table:
     return Table(f"Mean final reward (standard deviation{_over(results, strong)})", columns, rows)
 
 
-def headline_blocks(results: ResultSet, curves: Sequence[Figure]) -> list[Block]:
+def headline_blocks(results: ResultSet, curves: Sequence[Plot]) -> list[Block]:
     """The headline of the page: a sentence, the table, and the learning curves of the paper's games, or of others."""
     games = [game for game in PAPER if results.final(game, BEST)] or [
         g for g in results.games if results.final(g, BEST)
@@ -63,19 +63,20 @@ def headline_blocks(results: ResultSet, curves: Sequence[Figure]) -> list[Block]
         return []
     said = "; ".join(_sentence(results, game) for game in games)
     shown = [figure for figure in curves if figure.name in {f"curves-{game}" for game in games}]
-    return [f"DRRN, two layers of 100, final reward: {said}.", headline_table(results), *shown]
+    sentence = Paragraph(f"DRRN, two layers of 100, final reward: {said}.", "headline")
+    return [sentence, headline_table(results), *shown]
 
 
 def _sentence(results: ResultSet, game: str) -> str:
     ours = results.final(game, BEST)
     reported = paper.SCORES.get(game, {}).get(BEST.name)
-    beside = [f"the paper: {shown_number(reported[0])}"] if reported else []
+    beside = [f"the paper: {decimal(reported[0])}"] if reported else []
     if strong := measured(strong_scores(results, game, STRONG_JOB, "softmax")):
-        beside.append(f"the strong agent: {shown_number(strong.mean)}")
+        beside.append(f"the strong agent: {decimal(strong.mean)}")
     chance, most = (results.fact(game, f"{name}_final_reward") for name in ("random", "best"))
-    beside += [f"random play: {shown_number(chance)}"] * (chance is not None)
-    beside += [f"best possible: {shown_number(most)}"] * (most is not None)
-    told = f"**{shown_number(ours.mean if ours else None)}** on {results.title(game)}"
+    beside += [f"random play: {decimal(chance)}"] * (chance is not None)
+    beside += [f"best possible: {decimal(most)}"] * (most is not None)
+    told = f"**{decimal(ours.mean if ours else None)}** on {results.title(game)}"
     return f"{told} ({', '.join(beside)})" if beside else told
 
 
@@ -112,7 +113,7 @@ def _lines(results: ResultSet, game: str, strong: bool) -> Iterator[list[str]]:
             )
         )
     chance, most = (
-        shown_number(results.fact(game, f"{name}_final_reward")) for name in ("random", "best")
+        decimal(results.fact(game, f"{name}_final_reward")) for name in ("random", "best")
     )
     for words, theirs, ours, said in cells:
         mine = [
@@ -136,3 +137,17 @@ def with_headline(readme: Path, results: ResultSet, root: Path) -> tuple[str, st
     """The README as it is, and as it should be."""
     way = Path(os.path.relpath(root / "figures", readme.parent)).as_posix()
     return with_block(readme, NAME, headline(results, way))
+
+
+def with_block(path: Path, name: str, block: str) -> tuple[str, str]:
+    """Return a file's text, and the text with a block between `<!-- name -->` and `<!-- /name -->`."""
+    start = f"<!-- {name} -->"
+    end = f"<!-- /{name} -->"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    if text.count(start) != 1 or text.count(end) != 1 or text.index(start) > text.index(end):
+        raise InputError(f"{path}: the file must have one {start} and, after it, one {end}")
+    whole = f"{start}\n\n{block}\n\n{end}"
+    return text, re.sub(f"{start}.*{end}", lambda _: whole, text, flags=re.S)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from drrn.document import MISSING, Cell, Table
 from drrn.lab.experiments.examples import MADE_UP, Example, examples_of
 from drrn.lab.experiments.marks import mark
 from drrn.lab.experiments.plan import BEST, PAIRED, SIZES, TABLE
 from drrn.lab.experiments.variants import Variant
 from drrn.lab.reports import paper
-from drrn.lab.reports.document import MISSING, Cell, Table, shown_number, spread
-from drrn.lab.reports.findings import LABELS, ahead, label
-from drrn.lab.reports.result_set import ResultSet, measured
+from drrn.lab.reports.claims import LABELS, ahead, label
+from drrn.lab.reports.result_set import ResultSet, decimal, measured, spread
 from drrn.lab.reports.tables import size_table
 
 
@@ -46,9 +46,9 @@ def paraphrase_facts(results: ResultSet, games: Sequence[str]) -> Table:
         row: list[Cell | str] = [words]
         for game in games:
             ours = results.fact(game, name)
-            row.append(shown_number(None if ours is None else ours * scale, digits))
+            row.append(decimal(None if ours is None else ours * scale, digits))
             if game in paper.PARAPHRASES:
-                row.append(shown_number(paper.PARAPHRASES[game][name] * scale, digits))
+                row.append(decimal(paper.PARAPHRASES[game][name] * scale, digits))
         rows.append(row)
     lacking = any(
         results.fact(game, "paraphrases") and results.fact(game, "bleu") is None for game in games
@@ -64,7 +64,7 @@ def prediction_table(results: ResultSet, game: str) -> Table:
     rows: list[list[Cell | str]] = []
     for variant in PAIRED:
         found = results.predictive_r2(game, variant)
-        theirs = [shown_number(reported.get(variant.name), 2)] if reported else []
+        theirs = [decimal(reported.get(variant.name), 2)] if reported else []
         ours = [spread(one, 2) for one in found] if found else [MISSING, MISSING]
         rows.append([label(variant), ours[0], *theirs, ours[1]])
     header = ["", "pR², ours", *["pR², paper"] * bool(reported), "r²"]
@@ -112,7 +112,7 @@ def _example_table(results: ResultSet, example: Example) -> Table:
             what,
             words,
             q,
-            *[shown_number(reported.get(kind)) if kind in reported else ""] * bool(reported),
+            *[decimal(reported.get(kind)) if kind in reported else ""] * bool(reported),
         ]
 
     own = (("good", example.good), ("poor", example.poor))

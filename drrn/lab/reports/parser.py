@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from drrn.document import MISSING, Block, Cell, Table
 from drrn.lab.experiments.added import BOW_DQN, DRRN_BAG, DRRN_LSTM, LSTM_DQN, PARSERS
 from drrn.lab.experiments.rows import Row
 from drrn.lab.experiments.variants import Added
-from drrn.lab.reports.document import MISSING, Block, Cell, Figure, Table, shown_number, spread
 from drrn.lab.reports.encoders import curve_line, minutes_of
-from drrn.lab.reports.result_set import Measured, ResultSet, measured
+from drrn.lab.reports.figures import Plot, plot
+from drrn.lab.reports.result_set import Measured, ResultSet, decimal, measured, spread
 
 REMARK = (
     "The paper, of preliminary experiments with the parser game of Narasimhan et al. (2015): “the DRRN using a "
@@ -60,11 +61,7 @@ def parser_table(results: ResultSet, game: str) -> Table:
     if game in BAG_REACHES:
         reach = BAG_REACHES[game]
         lines.append(
-            (
-                "most that a bag of words can reach",
-                "",
-                [_share(reach[0]), shown_number(reach[1], 2)],
-            )
+            ("most that a bag of words can reach", "", [_share(reach[0]), decimal(reach[1], 2)])
         )
     lines.append(("best possible", "", _exact(results, game, "best")))
     rows = []
@@ -133,9 +130,7 @@ def _apart(ours: Measured | None, theirs: Measured | None) -> list[str]:
             f"{beside}: apart by more than one of the deviations, but not by twice the joint one: nearly on par."
         ]
     ahead = DRRN_BAG.says if ours.mean > theirs.mean else BOW_DQN.says
-    return [
-        f"{beside}: apart by {shown_number(apart, 2)}, so “on par” does not hold: {ahead} is ahead."
-    ]
+    return [f"{beside}: apart by {decimal(apart, 2)}, so “on par” does not hold: {ahead} is ahead."]
 
 
 def nearly_all(results: ResultSet, game: str) -> list[str]:
@@ -188,7 +183,7 @@ def _agent(results: ResultSet, game: str, job: Added) -> list[str]:
 def _exact(results: ResultSet, game: str, player: str) -> list[str]:
     done = results.fact(game, f"{player}_done")
     total = results.fact(game, f"{player}_return")
-    return [_share(done), shown_number(total, 2)]
+    return [_share(done), decimal(total, 2)]
 
 
 def _jobs(results: ResultSet, game: str) -> list[Added]:
@@ -196,17 +191,17 @@ def _jobs(results: ResultSet, game: str) -> list[Added]:
 
 
 def _share(value: float | None) -> str:
-    return MISSING if value is None else f"{shown_number(100 * value)} %"
+    return MISSING if value is None else f"{decimal(100 * value)} %"
 
 
 def _spread_share(value: Measured | None) -> str:
     """A share in per cent with its deviation."""
     if value is None:
         return MISSING
-    return _share(value.mean) + ("" if value.sd is None else f" ({shown_number(100 * value.sd)})")
+    return _share(value.mean) + ("" if value.sd is None else f" ({decimal(100 * value.sd)})")
 
 
-def _figure(results: ResultSet, games: Sequence[str]) -> list[Figure]:
+def _figure(results: ResultSet, games: Sequence[str]) -> list[Plot]:
     """Returns as they are learned, a panel for each world."""
     panels = [
         {
@@ -224,4 +219,4 @@ def _figure(results: ResultSet, games: Sequence[str]) -> list[Figure]:
         for game in games
     ]
     caption = "Learning curves of the agents in each world: the return by softmax; bars are standard deviations."
-    return [Figure("parser", caption, "panels", {"panels": panels})]
+    return [plot("parser", caption, "panels", {"panels": panels})]

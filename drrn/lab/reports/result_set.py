@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from drrn.document import MISSING
 from drrn.errors import InputError
 from drrn.lab.experiments.folder import GAME, Results, Stored
 from drrn.lab.experiments.plan import PAPER, VARIANTS, game_order
@@ -156,3 +157,21 @@ def squared_correlation(pairs: Sequence[tuple[float, float]]) -> float:
     together = sum((q - q_mean) * (p - p_mean) for q, p in pairs)
     apart = sum((q - q_mean) ** 2 for q, _ in pairs) * sum((p - p_mean) ** 2 for _, p in pairs)
     return together**2 / apart if apart else 0.0
+
+
+def decimal(value: float | None, digits: int = 1) -> str:
+    """Format a number, without a minus before 0; a dash for None."""
+    return MISSING if value is None else f"{round(value, digits) + 0.0:,.{digits}f}"
+
+
+def spread(value: Measured | None, digits: int = 1) -> str:
+    """Format a mean and its standard deviation as the paper does: mean (sd)."""
+    if value is None:
+        return MISSING
+    deviation = "" if value.sd is None else f" ({decimal(value.sd, digits)})"
+    return decimal(value.mean, digits) + deviation
+
+
+def comma_list(items: Sequence[str]) -> str:
+    """Join items as in a sentence: a, b and c."""
+    return " and ".join(filter(None, [", ".join(items[:-1]), *items[-1:]]))

@@ -7,15 +7,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from drrn.document import Block, Bullets, Cell, Code, Document, Section, Table
 from drrn.lab.experiments.added import ADDED
 from drrn.lab.experiments.beyond import ABLATIONS
 from drrn.lab.experiments.examples import examples_of
 from drrn.lab.experiments.plan import BEST, CURVES, PAPER, SHARED, VARIANTS, game_order, variants_of
 from drrn.lab.experiments.variants import Added, Named, Variant
 from drrn.lab.reports.beyond import beyond_blocks
-from drrn.lab.reports.document import Block, Cell, Document, Figure, Section, Table, shown_number
+from drrn.lab.reports.claims import label
 from drrn.lab.reports.encoders import encoder_blocks
-from drrn.lab.reports.findings import label
+from drrn.lab.reports.figures import Plot, plot
 from drrn.lab.reports.headline import headline_blocks
 from drrn.lab.reports.paraphrase_tables import (
     example_tables,
@@ -24,7 +25,7 @@ from drrn.lab.reports.paraphrase_tables import (
     prediction_table,
 )  # fmt: skip
 from drrn.lab.reports.parser import parser_blocks
-from drrn.lab.reports.result_set import ResultSet
+from drrn.lab.reports.result_set import ResultSet, decimal
 from drrn.lab.reports.suites import suite_blocks
 from drrn.lab.reports.tables import (
     gap_table,
@@ -94,8 +95,8 @@ def document(results: ResultSet) -> Document:
     curves = [
         block for section in sections if section.anchor == "curves" for block in section.blocks
     ]
-    above = headline_blocks(results, [block for block in curves if isinstance(block, Figure)])
-    return Document("Results", opening, [*sections, _time(results)], WHAT, above)
+    above = headline_blocks(results, [block for block in curves if isinstance(block, Plot)])
+    return Document("Results", [WHAT, *above, *opening], [*sections, _time(results)])
 
 
 def _blocks(results: ResultSet) -> dict[str, list[Block]]:
@@ -165,7 +166,10 @@ def _section(results: ResultSet, name: str, blocks: list[Block]) -> Section:
     lines = [
         line for game in games if (line := settings_line(results, game, told(results, game, name)))
     ]
-    return Section(name, TITLES[name], blocks, f"drrn reproduce --only {name}", lines)
+    parts = [Code(f"drrn reproduce --only {name}"), *blocks]
+    if lines:
+        parts.append(Bullets(lines, "Settings"))
+    return Section(TITLES[name], parts, name)
 
 
 def _needed(results: ResultSet, game: str, name: str) -> Sequence[Variant]:
@@ -272,7 +276,7 @@ def _given(record: dict[str, Any], name: str, usual: Any) -> str:
     return str(value)
 
 
-def _curves(results: ResultSet, game: str, name: str, variants: Sequence[Variant]) -> list[Figure]:
+def _curves(results: ResultSet, game: str, name: str, variants: Sequence[Variant]) -> list[Plot]:
     lines = [
         {
             "label": label(v),
@@ -291,7 +295,7 @@ def _curves(results: ResultSet, game: str, name: str, variants: Sequence[Variant
     }  # fmt: skip
     what = "shared and separate embeddings" if name == "shared" else "models of 100 hidden units"
     return [
-        Figure(
+        plot(
             f"{name}-{game}",
             f"{results.title(game)}: {what}; bars are standard deviations.",
             "curves",
@@ -300,7 +304,7 @@ def _curves(results: ResultSet, game: str, name: str, variants: Sequence[Variant
     ]
 
 
-def _scatter(results: ResultSet, game: str) -> list[Figure]:
+def _scatter(results: ResultSet, game: str) -> list[Plot]:
     """The scatter plot of Q-values of original and paraphrased actions: of one seed, as the paper's."""
     seeds = results.pairs(game, BEST)
     record = results.record(game, BEST)
@@ -312,12 +316,12 @@ def _scatter(results: ResultSet, game: str) -> list[Figure]:
     data = {"title": results.title(game), "points": points}
     caption = (
         f"{results.title(game)}: Q of original and of paraphrased actions, DRRN (L = 2) of 100 units, seed {seed}, "
-        f"{len(points):,} pairs; predictive R² over all seeds {shown_number(found[0].mean, 2)}."
+        f"{len(points):,} pairs; predictive R² over all seeds {decimal(found[0].mean, 2)}."
     )
-    return [Figure(f"paraphrases-{game}", caption, "scatter", data)]
+    return [plot(f"paraphrases-{game}", caption, "scatter", data)]
 
 
-def _plane(results: ResultSet, game: str) -> list[Figure]:
+def _plane(results: ResultSet, game: str) -> list[Plot]:
     rows = results.rows(game, BEST, ".embeddings")
     examples = [example for example in examples_of(game) if example.embedding]
     if not rows or not examples or rows[0]["state"] != examples[0].state.mark:
@@ -336,7 +340,7 @@ def _plane(results: ResultSet, game: str) -> list[Figure]:
         f"{results.title(game)}, DRRN (L = 2) of 100 units, seed {seed}, on the two principal axes (the origin stays). "
         f"The state: {said.state.gloss} The good action: {said.good.gloss}. The poor one: {said.poor.gloss}."
     )
-    return [Figure(f"embeddings-{game}", caption.replace("..", "."), "plane", data)]
+    return [plot(f"embeddings-{game}", caption.replace("..", "."), "plane", data)]
 
 
 def _time(results: ResultSet) -> Section:
@@ -354,24 +358,21 @@ def _time(results: ResultSet) -> Section:
             whole += total
             share = sum(learning for _, learning in times) / total if total else 0.0
             cells = [
-                shown_number(total, 0),
-                shown_number(total / len(times), 0),
-                f"{shown_number(100 * share, 0)} %",
+                decimal(total, 0),
+                decimal(total / len(times), 0),
+                f"{decimal(100 * share, 0)} %",
             ]
             rows.append([results.title(game), model, str(len(times)), *cells])
     header = ["Game", "Model", "Jobs", "Seconds", "… a job", "of it playing and learning"]
     facts = sum(record["seconds"]["whole"] for record in results.told.values())
-    minutes = shown_number((whole + facts) / 60)
-    seconds = shown_number(facts, 0)
+    minutes = decimal((whole + facts) / 60)
+    seconds = decimal(facts, 0)
     note = (
         f"Together {minutes} minutes of one core, {seconds} seconds of them for what the games themselves are; "
         "jobs run side by side."
     )
-    return Section(
-        "time",
-        "Where the time goes",
-        [Table("Seconds of computing, all seeds", header, rows, [note])],
-    )
+    table = Table("Seconds of computing, all seeds", header, rows, [note])
+    return Section("Where the time goes", [table], "time")
 
 
 FAMILIES = ("per-action", "max-action", "linear", "table", "drrn", "strong", "parser", "suite")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from drrn.document import MISSING, Block, Cell, Table
 from drrn.lab.experiments.added import SUITE_JOBS
 from drrn.lab.experiments.variants import Added
-from drrn.lab.reports.document import MISSING, Block, Cell, Table, shown_number, spread
 from drrn.lab.reports.encoders import minutes_of
 from drrn.lab.reports.parser import quest_scores
-from drrn.lab.reports.result_set import ResultSet, measured
+from drrn.lab.reports.result_set import ResultSet, decimal, measured, spread
 
 PUBLISHED = (
     "Published of these games: DRRN with a GRU scores 32.6 in Zork I (Hausknecht et al. 2020, arXiv:1909.05398), after "
@@ -40,16 +40,7 @@ def suite_table(results: ResultSet, games: Sequence[str]) -> Table:
         chance = results.fact(game, "random_return")
         won = results.fact(game, "random_done")
         rows.append(
-            [
-                results.title(game),
-                "random play",
-                shown_number(chance, 2),
-                "",
-                "",
-                _percent(won),
-                "",
-                "",
-            ]
+            [results.title(game), "random play", decimal(chance, 2), "", "", _percent(won), "", ""]
         )
         rows += [
             _agent(results, game, job) for job in SUITE_JOBS if (game, job.name) in results.jobs
@@ -97,4 +88,4 @@ def _commands(results: ResultSet, games: Sequence[str]) -> Table:
 
 
 def _percent(share: float | None) -> str:
-    return MISSING if share is None else f"{shown_number(100 * share, 0)} %"
+    return MISSING if share is None else f"{decimal(100 * share, 0)} %"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from drrn.document import MISSING, Cell, Table
 from drrn.lab.experiments.plan import INTERACTIONS, LARGEST, LAYERED, LINEAR, PAPER, SIZES, TABLE
 from drrn.lab.experiments.variants import Variant
 from drrn.lab.reports import paper
-from drrn.lab.reports.document import MISSING, Cell, Table, shown_number, spread
-from drrn.lab.reports.findings import FIXED_POINT, LABELS, ahead, control, deeper, label, off
-from drrn.lab.reports.result_set import Measured, ResultSet
+from drrn.lab.reports.claims import FIXED_POINT, LABELS, ahead, control, deeper, label, off
+from drrn.lab.reports.result_set import Measured, ResultSet, decimal, spread
 
 MARKED = "† differs from the paper's by more than twice the joint standard deviation, √(sd² + sd²)."
 
@@ -118,21 +118,21 @@ def reference_table(results: ResultSet, game: str) -> Table:
     exact = "" if results.fact(game, "best_final_reward") is None else ", exact"
     rows: list[list[Cell | str]] = [
         [f"{LABELS['table']}, a control", spread(results.final(game, TABLE)), ""],
-        [f"Random play{exact}", shown_number(results.fact(game, "random_final_reward"), 2), ""],
+        [f"Random play{exact}", decimal(results.fact(game, "random_final_reward"), 2), ""],
         [
             "Fixed point of Q-learning, exact",
-            shown_number(results.fact(game, "one_step_at_rest"), 2),
+            decimal(results.fact(game, "one_step_at_rest"), 2),
             "",
         ],
         [
             "Softmax of the true Q-values, exact",
-            shown_number(results.fact(game, "true_q_softmax"), 2),
+            decimal(results.fact(game, "true_q_softmax"), 2),
             "",
         ],
-        ["Best possible, exact", shown_number(results.fact(game, "best_final_reward"), 2), ""],
+        ["Best possible, exact", decimal(results.fact(game, "best_final_reward"), 2), ""],
     ]
     rows += [
-        [f"People, {kind}", "", shown_number(score)]
+        [f"People, {kind}", "", decimal(score)]
         for kind, score in paper.PEOPLE.get(game, {}).items()
     ]
     header = ["", "final reward", "the paper"]
@@ -181,7 +181,7 @@ def gap_table(results: ResultSet, game: str) -> Table:
         short = best - soft.mean if soft and best is not None else None
         whole = best - chance if best is not None and chance is not None else None
         row += [
-            shown_number(short),
+            decimal(short),
             _percent(1 - short / whole if short is not None and whole else None, 0),
         ]
         row.append(_percent(_mean(results.final(game, variant, "stopped"))))
@@ -208,7 +208,7 @@ def _fact(results: ResultSet, game: str, name: str) -> str:
     if value is None:
         return MISSING
     try:
-        text = shown_number(float(value), 2) if "." in value else f"{int(value):,}"
+        text = decimal(float(value), 2) if "." in value else f"{int(value):,}"
     except ValueError:
         return value
     return (
@@ -223,4 +223,4 @@ def _mean(value: Measured | None) -> float | None:
 
 
 def _percent(share: float | None, digits: int = 1) -> str:
-    return MISSING if share is None else f"{shown_number(100 * share, digits)} %"
+    return MISSING if share is None else f"{decimal(100 * share, digits)} %"

@@ -10,8 +10,8 @@ from drrn.compiled.graph import EndingId
 from drrn.errors import did_you_mean
 from drrn.game.contract import Game
 from drrn.stories.authored import INK, NATIVE
-from drrn.stories.formats.format_file import format_key
-from drrn.stories.formats.kept import HOW, TITLES
+from drrn.stories.formats.file import format_key
+from drrn.stories.formats.library import HOW, TITLES
 from drrn.stories.hosted.variables import COMPUTED_LINK, MOVES, is_shared
 from drrn.stories.playtest.evidence import MAX_VALUES, Evidence
 from drrn.stories.playtest.findings import Coverage, Issue, Values

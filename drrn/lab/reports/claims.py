@@ -5,8 +5,7 @@ from __future__ import annotations
 from drrn.lab.experiments.plan import GRID, LAYERED, LINEAR, SIZES, TABLE
 from drrn.lab.experiments.variants import Variant
 from drrn.lab.reports import paper
-from drrn.lab.reports.document import listed, shown_number
-from drrn.lab.reports.result_set import Measured, ResultSet
+from drrn.lab.reports.result_set import Measured, ResultSet, comma_list, decimal
 
 LABELS = {
     "linear": "Linear",
@@ -54,15 +53,19 @@ def ahead(results: ResultSet, game: str, *, paraphrased: bool = False) -> list[s
             mine = max((v for v in scored if v.model == "drrn"), key=scored.__getitem__)
             other = max((v for v in scored if v.model != "drrn"), key=scored.__getitem__)
             if scored[mine] > scored[other]:
-                won.append(f"{size} units (by {shown_number(scored[mine] - scored[other])})")
+                won.append(f"{size} units (by {decimal(scored[mine] - scored[other])})")
             else:
                 lost.append(
-                    f"{size} units ({label(other)} is, by {shown_number(scored[other] - scored[mine])})"
+                    f"{size} units ({label(other)} is, by {decimal(scored[other] - scored[mine])})"
                 )
     if not won and not lost:
         return []
-    said = f"DRRN is ahead of every baseline with {listed(won)}" if won else "DRRN is ahead nowhere"
-    return [f"{said}; not with {listed(lost)}." if lost else f"{said}."]
+    said = (
+        f"DRRN is ahead of every baseline with {comma_list(won)}"
+        if won
+        else "DRRN is ahead nowhere"
+    )
+    return [f"{said}; not with {comma_list(lost)}." if lost else f"{said}."]
 
 
 def deeper(results: ResultSet, game: str) -> list[str]:
@@ -75,7 +78,7 @@ def deeper(results: ResultSet, game: str) -> list[str]:
         return []
     said = f"Two layers beat one in {compared - len(not_so)} of {compared} comparisons"
     if not_so:
-        said += f"; not for {listed(not_so)}"
+        said += f"; not for {comma_list(not_so)}"
     reported = {name: mean for name, (mean, _) in paper.SCORES.get(game, {}).items()}
     theirs, theirs_not = _compared(reported)
     return [
@@ -92,7 +95,7 @@ def control(results: ResultSet, game: str) -> list[str]:
         return []
     best = max(scored, key=scored.__getitem__)
     named = label(best) + (f" at {best.hidden}" if best.hidden else "")
-    by = shown_number(table.mean - scored[best])
+    by = decimal(table.mean - scored[best])
     return [
         f"The control, a look-up table, is ahead of every model (of {named} by {by}): "
         "where all texts are known beforehand, nothing need be understood."
