@@ -194,7 +194,7 @@ def test_a_slip_in_the_name_finds_the_games(capsys):
 
 def test_games_lists_what_was_added_and_whose_rewards_it_has(capsys, imitation, known_games):
     main(["games"])
-    assert "saving-john and machine-of-death: not yet here: git clone" in capsys.readouterr().out
+    assert "saving-john and machine-of-death: not installed: git clone" in capsys.readouterr().out
     assert main(["games", "add", str(imitation), "--altered", "--as-published"]) == 0
     assert "installed: sources" in capsys.readouterr().out
     main(["games"])

@@ -34,7 +34,7 @@ def test_the_words_that_carried_a_decision_are_shown_with_their_shares(
         and len(asked["q"]) == 2
     )
     assert main(["ask", str(tmp_path / "run"), *ASK, "--attention"]) == 0
-    assert "What carried the Q of: Stay in." in capsys.readouterr().out
+    assert "Attention for: Stay in." in capsys.readouterr().out
 
 
 def test_where_one_side_alone_has_attention_the_other_has_no_weights(tale, tmp_path):

@@ -227,7 +227,7 @@ def test_a_person_plays_undoes_and_is_scored(capsys, monkeypatch, tale, home):
     say(monkeypatch, "?", "u", "9", "1", "n")
     assert main(["play", str(tale), "--seed", "0", "--player", "ada", "--no-shuffle"]) == 0
     out = capsys.readouterr().out
-    assert "nothing to take back" in out and "Choose from 1 to 2" in out and "Final reward 0" in out
+    assert "nothing to undo" in out and "Choose from 1 to 2" in out and "Final reward 0" in out
     say(monkeypatch, "up", "y", "2")
     main(["play", str(tale), "--seed", "0", "--player", "ada", "--no-shuffle"])
     rows = (home / "scores.csv").read_text().splitlines()

@@ -177,7 +177,7 @@ def test_a_folder_is_searched_and_what_is_no_format_is_left_out_by_name(tmp_path
     assert main(["formats", "add", str(tmp_path)]) == 0
     told = capsys.readouterr()
     assert told.out == "SugarCube 2.37.3: added\n"
-    assert "left out:" in told.err and "Paperthin 1.0.0 is a proofing format" in told.err
+    assert "skipped:" in told.err and "Paperthin 1.0.0 is a proofing format" in told.err
     assert [one.key for one in library_formats()] == ["sugarcube"]
 
 

@@ -113,11 +113,11 @@ def test_the_command_adds_it_once_and_lists_it(barge, capsys, known_games):
 
 def test_before_it_is_added_a_sentence_tells_how(capsys, known_games):
     with pytest.raises(
-        InputError, match=r"not yet here: git clone https://github\.com/mrkulk/text-world"
+        InputError, match=r"not installed: git clone https://github\.com/mrkulk/text-world"
     ):
         drrn.make(ORIGINAL)
     assert main(["games"]) == 0
-    assert "home-world-original: not yet here" in capsys.readouterr().out
+    assert "home-world-original: not installed" in capsys.readouterr().out
 
 
 def test_a_file_that_was_altered_is_taken_only_if_asked(barge):

@@ -191,7 +191,7 @@ def test_the_map_of_a_play_test_agrees_with_the_exact_map():
     test = StoryTest(Doors(), seconds=60)
     test.run()
     exact = test.story_map()
-    seen = seen_map("Doors", test.sightings, test.played.tally.games)
+    seen = seen_map("Doors", test.evidence, test.evidence.random.games)
     assert sorted(seen.labels) == sorted(exact.labels) and len(seen.edges) == len(exact.edges)
     assert sorted(seen.reward, key=str) == sorted(exact.reward, key=str) and not exact.partial
     often = {(seen.labels[a], seen.labels[b]): amount for (a, b), amount in seen.edges.items()}

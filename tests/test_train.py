@@ -75,14 +75,7 @@ def test_an_agent_learns_to_row_to_the_island(fork, model):
 
 
 @pytest.mark.parametrize(
-    "extra",
-    [
-        {"form": "online", "rounds": 3},
-        {"optimiser": "adam"},
-        {"target_every": 10, "double": True},
-        {"n_steps": 2},
-    ],
-    ids=str,
+    "extra", [{"form": "online", "rounds": 3}, {"optimiser": "adam"}, {"n_steps": 2}], ids=str
 )
 def test_the_options_learn_too(fork, extra):
     settings = {
@@ -98,7 +91,7 @@ def test_the_options_learn_too(fork, extra):
 
 
 def test_a_learner_that_moves_the_wrong_way_is_found_out(fork, monkeypatch):
-    monkeypatch.setattr(Settings, "eta", -0.01)
+    monkeypatch.setattr(Settings, "learning_rate", -0.01)
     settings = {"hidden": 20, "rounds": 4, "episodes_per_round": 40, "epochs": 5, "alpha": 0.5}
     _, rounds = trained(fork, batch_size=8, **settings)
     assert not mean_and_deviation(rounds[-1].evaluations, "softmax")[0] >= 5

@@ -7,8 +7,7 @@ import sys
 import pytest
 
 from drrn.cli import main
-from drrn.cli.keys import Keys
-from drrn.cli.watch import seconds_to_read
+from drrn.cli.watch import Keys, seconds_to_read
 from tests.runs import train
 from tests.small_stories import FORK, REWARDS
 

@@ -7,7 +7,7 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.cli.typed import meant, told_menu
+from drrn.cli.play import matching_actions, menu_lines
 from drrn.compiled.compile import compile_game
 from drrn.compiled.solve import best, one_slot, policy_score, random_play
 from drrn.game.contract import check_game
@@ -238,12 +238,12 @@ def test_games_lists_the_worlds(capsys, known_games):
 )
 def test_a_command_is_known_by_the_beginnings_of_its_words(typed, means):
     menu = ["go north", "go notice", "go south", "go bell", "take bell", "take notice"]
-    assert [menu[place] for place in meant(typed, menu)] == means
+    assert [menu[place] for place in matching_actions(typed, menu)] == means
 
 
 def test_articles_count_where_they_alone_tell_two_actions_apart():
     menu = ["Open the door.", "Open a door."]
-    assert [meant(typed, menu) for typed in ("open a door.", "open door", "o d")] == [
+    assert [matching_actions(typed, menu) for typed in ("open a door.", "open door", "o d")] == [
         [1],
         [0, 1],
         [0, 1],
@@ -251,11 +251,11 @@ def test_articles_count_where_they_alone_tell_two_actions_apart():
 
 
 def test_a_long_menu_is_told_as_verbs_and_objects_where_it_is_their_product():
-    assert told_menu(["go up", "take up", "take cat", "go cat"]) == [
+    assert menu_lines(["go up", "take up", "take cat", "go cat"]) == [
         "verbs: go, take",
         "objects: cat, up",
     ]
-    assert told_menu(["go up", "wait"]) == ["go up, wait"]
+    assert menu_lines(["go up", "wait"]) == ["go up, wait"]
 
 
 def test_a_person_types_commands(capsys, monkeypatch, home):
@@ -264,9 +264,9 @@ def test_a_person_types_commands(capsys, monkeypatch, home):
     assert main(["play", "home-world", "--seed", "3"]) == 0
     told = capsys.readouterr().out
     assert "verbs: eat, exercise, go, sleep, watch" in told and "  1 " not in told
-    assert '"g" may be go apple, go bed' in told and 'No such command: "fly".' in told
+    assert '"g" may be go apple, go bed' in told and 'No command "fly".' in told
     assert (
-        'No such command: "5".' in told and told.count("paid") == 1
+        'No command "5".' in told and told.count("paid") == 1
     )  # no number, no look and no help is a command
     assert (
         told.count("verbs: eat") == 4

@@ -26,11 +26,11 @@ worth, a game of a suite (twx:coin; see: drrn games --suites), or your own game 
 # The module in `drrn.cli`, and one line of help.
 COMMANDS = {
     "games": ("games", "list the games that have a name, or add the paper's"),
-    "formats": ("formats", "list the installed story formats of Twine, or add some"),
+    "formats": ("games", "list the installed story formats of Twine, or add some"),
     "play": ("play", "play a game in the terminal, or let a policy play it"),
     "train": ("train", "train an agent, and save the run to a folder"),
     "evaluate": ("evaluate", "evaluate a trained agent: scores and endings, by policy"),
-    "ask": ("ask", "print the Q-values of a trained agent for any state and actions"),
+    "ask": ("evaluate", "print the Q-values of a trained agent for any state and actions"),
     "sweep": ("sweep", "train with many settings, and compare them"),
     "runs": ("runs", "list runs: scores, rounds, state"),
     "compare": ("runs", "plot the learning curves of runs, and test how they differ"),

@@ -1,158 +1,250 @@
-"""`drrn evaluate RUN`: how a trained agent plays."""
+"""`drrn evaluate RUN` and `drrn ask RUN`: how a trained agent plays, and its Q-values."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
+import sys
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.cli.terminal import POLICIES, positive, table
+from drrn.cli.play import add_paraphrased
+from drrn.cli.terminal import POLICIES, one_line, positive, print_json, table
+from drrn.compiled.history import with_history
 from drrn.errors import InputError
-from drrn.game.contract import Game
-from drrn.game.make import GameSpec, spec_for
-from drrn.writing import counted, visible_json
+from drrn.game.contract import Game, Observation
+from drrn.game.episodes import episode, mean_and_sd
+from drrn.runs.run import Run
+from drrn.text import words
+from drrn.writing import counted
 
 if TYPE_CHECKING:
-    from drrn.runs.agent import Agent
+    from drrn.runs.agent import Agent, Attention
 
-EXACT = ("softmax", "greedy")  # what best does depends on the pages shown before, so it is sampled
-Figures = dict[str, list[dict[str, Any]]]  # by each policy, of each replica
+EVALUATE = """Play games with each replica of a run, and print means and standard deviations over
+replicas."""
+ASK = """Print the Q-value of each action in a state: the mean over replicas, and its standard deviation.
+The texts may be anything; words that the agent does not know are ignored. With --examples, the
+states are pages of the run's game, as the agent plays it."""
+POLICY = """softmax plays as in training; greedy takes the action with the highest Q; best is greedy on
+pages that are new in the episode, and softmax on repeated ones (default: all)"""
+EXACT = ("softmax", "greedy")  # best depends on earlier pages, so it is sampled
 MEASURES = ("final_reward", "return", "steps", "stopped_by_the_limit")
+MARKED = 1.5  # a word is marked from this multiple of its equal share
+MAX_WORDS = 5  # listed by --attention
+
+Figures = dict[str, list[dict[str, Any]]]  # by policy, of each replica
+QValues = dict[str, list[float]]  # by action, best first: of each replica
 
 
 def add_command(commands: Any) -> None:
-    command = commands.add_parser(
-        "evaluate",
-        help="evaluate a trained agent: scores and endings, by each policy",
-        description="Play games with each replica of a run and print means and standard deviations over replicas.",
-    )
-    command.add_argument("agent", type=Path, metavar="RUN", help="the folder of a run")
-    command.add_argument("--game", help="another game than the one it learned")
-    command.add_argument(
-        "--paraphrased", nargs="?", const=True, default=False, metavar="SET",
-        help="show the actions paraphrased: by the story's own set, or by one of its sets by name",
-    )  # fmt: skip
-    command.add_argument(
-        "--policy", choices=POLICIES, action="append",
-        help="softmax plays as in training; greedy always takes the best action; best does so on a page that is new in "
-             "the game, and on one that was shown before plays by softmax (default: each of them)",
-    )  # fmt: skip
-    command.add_argument(
-        "--workers", type=positive, default=1, help="processes that step a slow game (default: 1)"
-    )
-    command.add_argument(
-        "--episodes",
-        type=positive,
-        default=1000,
-        help="games of each replica (default: %(default)s)",
-    )
-    command.add_argument(
-        "--exact",
-        action="store_true",
-        help="exact expected scores instead of sampled games (not for the policy best)",
-    )
-    command.add_argument("--json", action="store_true", help="print each replica's figures as JSON")
+    command = commands.add_parser("evaluate", description=EVALUATE)
+    flag = command.add_argument
+    flag("agent", type=Path, metavar="RUN", help="the folder of a run")
+    flag("--game", help="another game than the one it learned")
+    add_paraphrased(command)
+    flag("--policy", choices=POLICIES, action="append", help=POLICY)
+    flag("--workers", type=positive, default=1, help="processes that step a slow game (default: 1)")
+    flag("--episodes", type=positive, default=1000, help="of each replica (default: %(default)s)")
+    flag("--exact", action="store_true", help="exact expected scores (not for the policy best)")
+    flag("--json", action="store_true", help="print each replica's scores as JSON")
     command.set_defaults(run=run)
+    command = commands.add_parser("ask", description=ASK)
+    flag = command.add_argument
+    flag("agent", type=Path, metavar="RUN", help="the folder of a run")
+    flag("--state", help="the text of the page")
+    flag("--action", action="append", help="the text of an action (give several)")
+    flag("--examples", type=positive, metavar="N", help="N Q-values along games of the agent")
+    attention = "show the attention weights of the words (encoder attention)"
+    flag("--attention", action="store_true", help=attention)
+    flag("--json", action="store_true", help="print each replica's Q-values as JSON")
+    command.set_defaults(run=run_ask)
 
 
 def run(options: argparse.Namespace) -> None:
     from drrn.runs.agent import Agent
-    from drrn.runs.config import read_config, spec_from
 
     policies = options.policy or POLICIES
     if options.exact and not set(policies) & set(EXACT):
-        raise InputError(
-            "what best scores can only be sampled, since it depends on the pages shown before: leave --exact out"
-        )
+        raise InputError("the policy best depends on earlier pages, so leave out --exact")
     agent = Agent.load(options.agent)
-    config = read_config(options.agent)
-    if options.game:
-        choices = {
-            "paraphrased": options.paraphrased,
-            "outside": config["game"].get("outside", True),
-        }
-        recipe = spec_for(options.game, lenient=config["game"]["lenient"], **choices)
-    else:
-        recipe = replace(spec_from(options.agent, config), paraphrased=options.paraphrased)
-    game = recipe.open()
-    figures = {policy: _figures(agent, game, recipe, policy, options) for policy in policies}
+    spec = Run(options.agent).game_spec(options.game, paraphrased=options.paraphrased)
+    game = spec.open()
+    figures: Figures = {}
+    for policy in policies:
+        if options.exact and policy in EXACT:
+            figures[policy] = _exact(agent, game, policy)
+        else:
+            choices = {"episodes": options.episodes, "workers": options.workers, "spec": spec}
+            figures[policy] = _sampled(agent, game, policy, choices)
     if options.json:
-        rows = [
-            {"policy": policy, "exact": options.exact and policy in EXACT, **row}
-            for policy, found in figures.items()
-            for row in found
+        exact = {policy: options.exact and policy in EXACT for policy in policies}
+        entries = [
+            {"policy": policy, "exact": exact[policy], **entry}
+            for policy, entries in figures.items()
+            for entry in entries
         ]
-        print(visible_json(json.dumps({"game": game.name, "replicas": rows}, ensure_ascii=False)))
+        print_json({"game": game.name, "replicas": entries})
         return
     how = "exact" if options.exact else f"{options.episodes} games each"
-    header = [f"{counted(len(next(iter(figures.values()))), 'replica')}, {how}"]
+    header = [f"{counted(agent.settings.run.replicas, 'replica')}, {how}"]
     for policy in figures:
-        header += [f"{policy}, sampled" if options.exact and policy not in EXACT else policy, "sd"]
-    print(table([_measured(name, figures) for name in MEASURES], header=header))
-    print("\nendings\n" + table(_endings(figures), header=[*figures, ""]))
+        sampled = options.exact and policy not in EXACT
+        header += [f"{policy}, sampled" if sampled else policy, "sd"]
+    print(table([_measure_row(name, figures) for name in MEASURES], header=header))
+    print("\nendings\n" + table(_ending_rows(figures), header=[*figures, ""]))
 
 
-def _measured(name: str, figures: Figures) -> list[object]:
-    """A measure's mean and standard deviation over replicas, by each policy."""
-    line: list[object] = [name.replace("_", " ")]
-    for rows in figures.values():
-        values = [row[name] for row in rows]
-        line += [statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0]
-    return line
+def _measure_row(name: str, figures: Figures) -> list[object]:
+    cells: list[object] = [name.replace("_", " ")]
+    for entries in figures.values():
+        cells += mean_and_sd([entry[name] for entry in entries])
+    return cells
 
 
-def _endings(figures: Figures) -> list[list[object]]:
-    """How often each ending is reached by each policy, the first policy's most frequent first."""
-    shares: list[Counter[str]] = [Counter() for _ in figures]
-    for share, rows in zip(shares, figures.values(), strict=True):
-        for row in rows:
-            share.update({name: part / len(rows) for name, part in row["endings"].items()})
-    names = sorted(
-        {name for share in shares for name in share},
-        key=lambda name: [-share[name] for share in shares],
-    )
-    return [
-        [*(f"{share[name]:.1%}" for share in shares), name]
-        for name in names
-        if max(share[name] for share in shares) > 0.0005
-    ]
-
-
-def _figures(
-    agent: Agent, game: Game, recipe: GameSpec, policy: str, options: argparse.Namespace
-) -> list[dict[str, Any]]:
-    """Each replica's, computed where that is asked for and possible, else sampled."""
-    if options.exact and policy in EXACT:
-        return _exact(agent, game, policy)
-    rows = []
-    choices = {"policies": [policy], "episodes": options.episodes, "workers": options.workers}
-    for e in agent.evaluate(game, spec=recipe, **choices):
-        s = e.summary
-        values = (s.mean_final_reward, s.mean_return, s.mean_steps, e.stopped)
-        shares = {name: count / s.episodes for name, count in s.endings.items()}
-        rows.append(
-            {"replica": e.replica, **dict(zip(MEASURES, values, strict=True)), "endings": shares}
-        )
+def _ending_rows(figures: Figures) -> list[list[object]]:
+    """Return the share of each ending by each policy, the most frequent first."""
+    shares: list[Counter[str]] = []
+    for entries in figures.values():
+        share: Counter[str] = Counter()
+        for entry in entries:
+            share.update({name: part / len(entries) for name, part in entry["endings"].items()})
+        shares.append(share)
+    names = {name for share in shares for name in share}
+    rows: list[list[object]] = []
+    for name in sorted(names, key=lambda name: [-share[name] for share in shares]):
+        if max(share[name] for share in shares) > 0.0005:
+            rows.append([*(f"{share[name]:.1%}" for share in shares), name])
     return rows
+
+
+def _sampled(
+    agent: Agent, game: Game, policy: str, choices: dict[str, Any]
+) -> list[dict[str, Any]]:
+    entries = []
+    for evaluation in agent.evaluate(game, policies=[policy], **choices):
+        summary = evaluation.summary
+        means = (summary.mean_final_reward, summary.mean_return, summary.mean_steps)
+        measures = dict(zip(MEASURES, (*means, evaluation.stopped), strict=True))
+        shares = {name: count / summary.episodes for name, count in summary.endings.items()}
+        entries.append({"replica": evaluation.replica, **measures, "endings": shares})
+    return entries
 
 
 def _exact(agent: Agent, game: Game, policy: str) -> list[dict[str, Any]]:
     compiled, scores = agent.exact(game, policy)
-    rows = []
-    for replica, s in enumerate(scores):
+    entries = []
+    for replica, score in enumerate(scores):
         shares: Counter[str] = Counter()
-        for place, share in zip(compiled.endings, s.endings.tolist(), strict=True):
-            shares[place.passage] += share
-        values = (s.final_reward, s.total, s.steps, 1 - float(s.endings.sum()))
-        rows.append(
-            {
-                "replica": replica,
-                **dict(zip(MEASURES, values, strict=True)),
-                "endings": dict(shares),
-            }
-        )
-    return rows
+        for ending, share in zip(compiled.endings, score.endings.tolist(), strict=True):
+            shares[ending.passage] += share
+        stopped = 1 - float(score.endings.sum())
+        values = (score.final_reward, score.total, score.steps, stopped)
+        measures = dict(zip(MEASURES, values, strict=True))
+        entries.append({"replica": replica, **measures, "endings": dict(shares)})
+    return entries
+
+
+# --- drrn ask
+
+
+def run_ask(options: argparse.Namespace) -> None:
+    from drrn.runs.agent import Agent
+
+    if options.examples is None and (options.state is None or not options.action):
+        raise InputError("give a --state and one or more --action, or --examples N")
+    if options.attention and options.examples is not None:
+        raise InputError("--attention needs a --state and --action texts; leave out --examples")
+    agent = Agent.load(options.agent)
+    if options.examples is not None:
+        pages = list(_examples(agent, Run(options.agent).open_game(), options.examples))
+        if options.json:
+            print_json([{"state": p.text, "reward": p.reward, "q": q} for p, q in pages])
+        else:
+            print("\n\n".join(_example_text(page, q) for page, q in pages))
+        return
+    _warn_about_unknown_texts(agent, options.state, options.action)
+    q_values = _ask(agent, options.state, options.action)
+    weights = {}
+    if options.attention:
+        actions = list(q_values)
+        weights = dict(zip(actions, agent.attention(options.state, actions), strict=True))
+    if options.json:
+        detailed = {action: {"q": q_values[action], **vars(w)} for action, w in weights.items()}
+        print_json(detailed or q_values)
+        return
+    attention = "".join(_attention_text(action, each) for action, each in weights.items())
+    print(table(_rows(q_values), header=["Q", "", "action"]) + attention)
+
+
+def _ask(agent: Agent, state: str, actions: Sequence[str]) -> QValues:
+    q = agent.ask(state, actions)
+    best_first = sorted(range(len(actions)), key=lambda i: -q[:, i].mean())
+    return {actions[i]: q[:, i].tolist() for i in best_first}
+
+
+def _rows(q_values: QValues) -> list[list[object]]:
+    return [
+        [statistics.fmean(values), f"± {statistics.pstdev(values):.2f}", action]
+        for action, values in q_values.items()
+    ]
+
+
+def _attention_text(action: str, attention: Attention) -> str:
+    """Return the words of both texts, the important ones marked, then the most important."""
+    lines = [f"\n\nAttention for: {one_line(action)}"]
+    for side, weights in (("state", attention.state), ("action", attention.action)):
+        if not weights:
+            continue
+        least = MARKED / len(weights)
+        text = " ".join(_mark(word) if weight >= least else word for word, weight in weights)
+        first = sorted(weights, key=lambda each: -each[1])[:MAX_WORDS]
+        shares = ", ".join(f"{word} {weight:.0%}" for word, weight in first)
+        lines.append(f"  {side}: {text}\n    {shares}")
+    return "\n".join(lines)
+
+
+def _mark(word: str) -> str:
+    return f"\033[1m{word}\033[0m" if sys.stdout.isatty() else f"[{word}]"
+
+
+def _examples(agent: Agent, game: Game, count: int) -> Iterator[tuple[Observation, QValues]]:
+    """Yield pages of games played by the highest mean Q, with `count` Q-values in all."""
+    game = with_history(game, agent.settings.run.history)
+    seed: int | None = 0
+
+    def best(page: Observation) -> int:
+        return page.actions.index(next(iter(_ask(agent, page.text, page.actions))))
+
+    while count > 0:
+        for step in episode(game, best, seed):
+            page = step.page
+            q_values = _ask(agent, page.text, page.actions) if page.actions else {}
+            yield page, dict(list(q_values.items())[:count])
+            count -= len(q_values)
+            if count <= 0 and page.actions:
+                return
+        seed = None
+
+
+def _example_text(page: Observation, q_values: QValues) -> str:
+    from drrn.stories.playtest.findings import last_words
+
+    text = f"… {one_line(last_words(page.text))}"
+    return (
+        f"{text}  (reward {page.reward:g})" if page.ended else f"{text}\n{table(_rows(q_values))}"
+    )
+
+
+def _warn_about_unknown_texts(agent: Agent, state: str, actions: Sequence[str]) -> None:
+    store = agent.model.store
+    sides = [(store.states, state), *((store.actions, action) for action in actions)]
+    unknown = [
+        f'"{text}"'
+        for texts, text in sides
+        if texts.vocabulary.numbers.keys().isdisjoint(words(text))
+    ]
+    if unknown:
+        print(f"the agent does not know any word of {', '.join(unknown)}", file=sys.stderr)

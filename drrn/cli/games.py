@@ -1,8 +1,9 @@
-"""`drrn games`: what can be played by name; `drrn games add`: other people's games, from their repository."""
+"""`drrn games` and `drrn formats`: list what is installed, and add more."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,114 +15,114 @@ from drrn.game.make import BUILT_IN, WORLDS, make
 from drrn.game.optional import title_of
 from drrn.lab.authors import sources, text_world
 from drrn.registry import GROUPS, registered
-from drrn.stories import added as place
+from drrn.stories import added
+from drrn.stories.formats.library import (
+    HOW,
+    WHERE,
+    LibraryFormat,
+    add_formats,
+    formats_folder,
+    library_formats,
+)
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.survey import compiled_statistics
 from drrn.suites import SUITES, has_java, suites_cure
 
+GAMES = """List the games that have a name: title, kind, transitions, pages, endings. Other stories are opened
+by their path, and games in Python as module:factory."""
+ADD = f"""Install Saving John and Machine of Death, with their paraphrases and vocabularies, from a clone
+of {sources.REPOSITORY}: {sources.HOW}. Or Home World in its authors' words, from a clone of
+{text_world.WORLD_REPOSITORY}: {text_world.WORLD_HOW}. The files are read, never executed."""
+PUBLISHED = """pay the rewards of the published code: 0 for the ending worth +10 that it never
+recognises, and no step reward in Saving John"""
+FORMATS = """List the installed story formats: name, version, file. A story format is the engine that Twine puts
+into a published page (Harlowe, SugarCube, Chapbook, Snowman). A published .html contains its own;
+Twee source is published in memory with the format that its StoryData names: the same version, or
+the newest with the same major version."""
+ADD_FORMATS = f"""Copy story formats to ~/.drrn/formats (or $DRRN_HOME/formats), several versions if you like. Give a
+format.js of Twine, or a folder to search for such files. They are read, never executed. {WHERE}."""
+
 
 def add_command(commands: Any) -> None:
-    command = commands.add_parser(
-        "games",
-        help="list the games that can be opened by name, or add the paper's",
-        description="List the games that can be played by name: title, kind, transitions, pages, endings. Any story "
-        "file can be played by its path as well, and a game made by Python code as module:factory.",
-    )
-    command.add_argument(
-        "--suites",
-        action="store_true",
-        help="list the suites of other people's games instead, whether they are installed, and how to install them",
-    )
+    command = commands.add_parser("games", description=GAMES)
+    explanation = "list suites of other people's games: versions, and how to install them"
+    command.add_argument("--suites", action="store_true", help=explanation)
     command.set_defaults(run=run)
-    actions = command.add_subparsers(title="commands", metavar="[add]", dest="action")
-    add = actions.add_parser(
-        "add",
-        help="install other people's games from a clone of their authors' repository",
-        description="Install Saving John and Machine of Death, with their paraphrases and vocabularies, from a clone "
-        f"of {sources.REPOSITORY}: {sources.HOW}. Or Home World in its authors' words, from a clone of "
-        f"{text_world.WORLD_REPOSITORY}: {text_world.WORLD_HOW}. Their files are read, never run.",
-    )
-    add.add_argument("path", type=Path, metavar="PATH", help="the clone's folder")
-    add.add_argument(
-        "--as-published",
-        action="store_true",
-        help="rewards as the published code pays them: 0 for the ending worth +10 that it never recognises, and no "
-        "step reward in Saving John",
-    )
-    add.add_argument(
-        "--altered", action="store_true", help="accept files that differ from those published"
-    )
+    add = _add_subcommand(command, "install games from a clone of their authors' repository", ADD)
+    add.add_argument("path", type=Path, metavar="PATH", help="the folder of the clone")
+    add.add_argument("--as-published", action="store_true", help=PUBLISHED)
+    changed = "accept files that differ from the published ones"
+    add.add_argument("--altered", action="store_true", help=changed)
     add.set_defaults(run=run_add)
+    command = commands.add_parser("formats", description=FORMATS)
+    command.set_defaults(run=run_formats)
+    add = _add_subcommand(command, "add a format.js, or all formats in a folder", ADD_FORMATS)
+    where = "a format.js, or a folder that contains some"
+    add.add_argument("path", type=Path, metavar="FILE_OR_FOLDER", help=where)
+    replace = "replace a different file of the same version"
+    add.add_argument("--replace", action="store_true", help=replace)
+    add.set_defaults(run=run_add_formats)
+
+
+def _add_subcommand(command: argparse.ArgumentParser, help_: str, description: str) -> Any:
+    actions = command.add_subparsers(title="commands", metavar="[add]", dest="action")
+    return actions.add_parser("add", help=help_, description=description)
 
 
 def run(options: argparse.Namespace) -> None:
     if options.suites:
-        print(told_suites())
+        print(_suites_text())
         return
-    added = place.origin()
+    papers = added.origin()
     original = text_world.added_home_world()
-    rows = []
+    names = [*BUILT_IN, *WORLDS]
+    names += [text_world.ORIGINAL] if original else []
+    names += added.NAMES if papers else []
+    rows = [[name, *_facts(make(name))] for name in names]
     notes = []
-    names = [
-        *BUILT_IN,
-        *WORLDS,
-        *([text_world.ORIGINAL] if original else []),
-        *(place.NAMES if added else []),
-    ]
-    for name in names:
-        rows.append([name, *_told(make(name))])
-    for name in sorted(set(registered("game")) - {*names, text_world.ORIGINAL, *place.NAMES}):
+    for name in sorted(set(registered("game")) - {*names, text_world.ORIGINAL, *added.NAMES}):
         try:
-            rows.append([name, *_told(make(name))])
+            rows.append([name, *_facts(make(name))])
         except InputError as error:
-            notes.append(str(error))
+            notes.append(f"registered as {GROUPS['game']}, but cannot be opened: {error}")
     print(table(rows, header=["name", "title", "kind", "transitions", "pages", "endings"]))
-    papers = " and ".join(place.NAMES)
-    print(
-        f"\n{papers}: {f'from {sources.REPOSITORY}, {added}' if added else f'not yet here: {sources.HOW}'}"
-    )
-    where = (
-        f"from {text_world.WORLD_REPOSITORY}, {_told_file(original)}"
-        if original
-        else "not yet here: "
-    )
-    print(f"{text_world.ORIGINAL}: {where}{'' if original else text_world.WORLD_HOW}")
-    for note in notes:
-        print(f"registered as {GROUPS['game']}, but cannot be opened: {note}")
+    where = f"from {sources.REPOSITORY}, {papers}" if papers else f"not installed: {sources.HOW}"
+    print(f"\n{' and '.join(added.NAMES)}: {where}")
+    where = f"not installed: {text_world.WORLD_HOW}"
+    if original:
+        changed = ", altered" if original["altered"] else ""
+        where = f"from {text_world.WORLD_REPOSITORY}, file {original['sha256'][:12]}{changed}"
+    print("\n".join([f"{text_world.ORIGINAL}: {where}", *notes]))
 
 
-def _told(game: Game) -> list[object]:
-    """Title, kind, transitions, pages and endings; a game that cannot be compiled has a title alone."""
+def _facts(game: Game) -> list[object]:
+    """Return title, kind, transitions, pages and endings; the title alone if not compilable."""
     try:
         compiled = compile_game(game, limit=MOST_STATES)
     except InputError:
         return [title_of(game), None, None, None, None]
-    statistics = compiled_statistics(game, compiled)
+    table = compiled_statistics(game, compiled)
     source = Source(game)
-    rewards = [source.reward(place) for place in compiled.endings]
-    span = f"{len(rewards)} from {min(rewards):g} to {max(rewards):g}"
-    return [title_of(game), statistics.kind, statistics.transitions, statistics.pages, span]
+    rewards = [source.reward(ending) for ending in compiled.endings]
+    endings = f"{len(rewards)} from {min(rewards):g} to {max(rewards):g}"
+    return [title_of(game), table.kind, table.transitions, table.pages, endings]
 
 
-def _told_file(added: dict[str, Any]) -> str:
-    return f"file {added['sha256'][:12]}{', altered' if added['altered'] else ''}"
-
-
-def told_suites() -> str:
-    """Each suite with its version, a game's name, and how its episodes repeat; then the command for what is missing."""
+def _suites_text() -> str:
     suites = SUITES.values()
-    rows = [
-        [suite.title, suite.version or "not installed", f"{suite.name}:{suite.example}"]
-        for suite in suites
-    ]
-    lines = [table(rows, header=["suite", "installed", "a game's name"])]
-    lines += ["", *(f"{suite.title}: {suite.repeats}." for suite in suites), ""]
-    lines.append(f"Java: {'installed' if has_java() else 'not installed'}, needed by "
-                 f"{' and '.join(suite.title for suite in suites if suite.java)}.")  # fmt: skip
-    cure = suites_cure()
-    lines.append(f"To install the rest: {cure}" if cure else "All are installed.")
+    rows = [[s.title, s.version or "not installed", f"{s.name}:{s.example}"] for s in suites]
+    users = " and ".join(suite.title for suite in suites if suite.java)
+    command = suites_cure()
     return "\n".join(
-        [*lines, "Options of their games, and what is measured of each: docs/suites.md"]
+        [
+            table(rows, header=["suite", "installed", "a game's name"]),
+            "",
+            *(f"{suite.title}: {suite.repeats}." for suite in suites),
+            "",
+            f"Java: {'installed' if has_java() else 'not installed'}, needed by {users}.",
+            f"To install the rest: {command}" if command else "All are installed.",
+            "Options of their games, and measurements of each: docs/suites.md",
+        ]
     )
 
 
@@ -130,23 +131,45 @@ def run_add(options: argparse.Namespace) -> None:
 
     if text_world.is_text_world(options.path):
         if options.as_published:
-            raise InputError("--as-published is for the paper's games: leave it out")
-        sha256, written = text_world.add_home_world(options.path, altered=options.altered)
-        print(
-            f"{text_world.ORIGINAL}: {'installed' if written else 'already installed'}: file {sha256[:12]}"
-        )
+            raise InputError("--as-published is for the paper's games; leave it out")
+        sha256, is_new = text_world.add_home_world(options.path, altered=options.altered)
+        what = "installed" if is_new else "already installed"
+        print(f"{text_world.ORIGINAL}: {what}: file {sha256[:12]}")
         return
-    before = place.origin_if_sound()
-    made, written = add_games(
-        options.path, as_published=options.as_published, altered=options.altered
-    )
-    what = (
-        "already installed"
-        if not written
-        else "installed again"
-        if before is not None
-        else "installed"
-    )
-    print(f"{' and '.join(place.NAMES)}: {what}: {made}")
-    if before is not None and before != made:
+    before = added.origin_if_sound()
+    choices = {"as_published": options.as_published, "altered": options.altered}
+    origin, is_new = add_games(options.path, **choices)
+    what = "installed" if before is None else "installed again"
+    if not is_new:
+        what = "already installed"
+    print(f"{' and '.join(added.NAMES)}: {what}: {origin}")
+    if before is not None and before != origin:
         print(f"before: {before}")
+
+
+def run_formats(options: argparse.Namespace) -> None:
+    formats = library_formats()
+    if not formats:
+        print(f"no story formats in {formats_folder()}; add some with {HOW}")
+        return
+    rows = [[_format_name(each), each.version, each.path] for each in formats]
+    print(table(rows, header=["name", "version", "file"]))
+
+
+def _format_name(story_format: LibraryFormat) -> str:
+    try:
+        return story_format.read().name
+    except InputError as error:
+        print(f"cannot be used: {error}", file=sys.stderr)
+        return story_format.key
+
+
+def run_add_formats(options: argparse.Namespace) -> None:
+    additions = add_formats(options.path, replace=options.replace)
+    for addition in additions:
+        if addition.story_format is None:
+            print(f"skipped: {addition.what}", file=sys.stderr)
+        else:
+            print(f"{addition.story_format}: {addition.what}")
+    if not any(addition.story_format for addition in additions):
+        raise InputError(f"{options.path}: none of its formats could be added")

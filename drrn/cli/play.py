@@ -1,222 +1,473 @@
-"""`drrn play GAME`: a person plays in the terminal, or a policy plays many games."""
+"""`drrn play GAME`: play in the terminal, or let a policy play many episodes."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
+import getpass
+import itertools
 import random
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn import load
-from drrn.cli.terminal import POLICIES, add_game_options, open_game, positive, table, tracked
-from drrn.cli.typed import LONG_MENU
-from drrn.compiled.history import PageHistory
+from drrn.cli.terminal import (
+    POLICIES,
+    add_game_options,
+    counted,
+    open_game,
+    positive,
+    print_json,
+    table,
+    tracked,
+)
 from drrn.errors import InputError, require
 from drrn.game.contract import Game, Observation
-from drrn.game.episodes import Episode, Policy, Summary, play_episodes, random_policy, summarise
-from drrn.game.optional import close, title_of
-from drrn.serve.scores import scores_file
-from drrn.stories.playtest.clicks import read_path, replay
-from drrn.writing import visible, visible_json
+from drrn.game.episodes import (
+    Episode,
+    Policy,
+    Summary,
+    episode,
+    outcome_of,
+    play_episodes,
+    random_policy,
+    summarise,
+)
+from drrn.game.optional import close, ending_of, is_stopped, title_of
+from drrn.serve import scores
+from drrn.writing import visible, words
 
 if TYPE_CHECKING:
     from drrn.runs.agent import Player
 
+DESCRIPTION = """Play in the terminal: type the number of an action, its words, or the beginnings of its words; u
+undoes a step, r restarts, q quits. Each finished game is added to the scores file. With --policy,
+a policy plays instead of you."""
+MAX_COLUMNS = 80  # longer lines are hard to read
+LONG_MENU = 20  # more actions than this are typed, not numbered
+ADVICE = 3  # actions of a long menu that the agent recommends
+KEYS = "[b]u[/b] undo, [b]r[/b] restart, [b]q[/b] quit"
+HELP = f"type a number; {KEYS}"
+HELP_COMMANDS = (
+    "type a command, or the beginnings of its words; [b]help[/b] lists the commands, "
+    f"[b]look[/b] repeats the page; {KEYS}"
+)
+DIRECTIONS = {"n": "north", "s": "south", "e": "east", "w": "west", "d": "down"}  # u is undo
+ARTICLES = {"a", "an", "the"}
+SYNONYMS = {"get": "take", "walk": "go"}  # if the game has no such verb
+
 
 def add_command(commands: Any) -> None:
-    command = commands.add_parser(
-        "play",
-        help="play a game in the terminal, or let a policy play it",
-        description="Play in the terminal: type the number of an action, or its words or their beginnings; u takes the "
-        "last step back, r starts again, q leaves. Each finished game is added to the scores file. With --policy, no "
-        "person is asked.",
-    )
+    command = commands.add_parser("play", description=DESCRIPTION)
     add_game_options(command)
-    command.add_argument(
-        "--seed",
-        type=int,
-        help="random seed of the game and of the actions' order (default: random)",
-    )
-    command.add_argument(
-        "--paraphrased", nargs="?", const=True, default=False, metavar="SET",
-        help="show the actions paraphrased: by the story's own set, or by one of its sets by name",
-    )  # fmt: skip
-    command.add_argument(
-        "--no-shuffle", action="store_true", help="keep the actions in the story's order"
-    )
-    person = command.add_argument_group("a person plays")
-    person.add_argument(
-        "--player", metavar="NAME", help="your name in the scores file (default: your login name)"
-    )
-    person.add_argument(
-        "--agent", type=Path, metavar="RUN",
-        help="show a trained agent's Q and probability of each action; with --policy, the agent plays",
-    )  # fmt: skip
-    person.add_argument(
-        "--scores", type=Path, metavar="FILE", help="the scores file (default: ~/.drrn/scores.csv)"
-    )
-    command.add_argument(
-        "--path", type=Path, metavar="FILE",
-        help="play the clicks in a file that drrn test --paths wrote (or one action on each line), and print each page",
-    )  # fmt: skip
-    policy = command.add_argument_group("a policy plays")
-    policy.add_argument(
-        "--policy", choices=["random", *POLICIES],
-        help="who plays instead of you: random, or the agent by one of its policies (with --json or --show: best)",
-    )  # fmt: skip
-    policy.add_argument(
-        "--episodes",
-        type=positive,
-        default=1000,
-        metavar="N",
-        help="how many games (default: 1000)",
-    )
-    policy.add_argument("--json", action="store_true", help="print the summary as JSON")
-    policy.add_argument("--show", action="store_true", help="print each page and each choice")
+    flag = command.add_argument
+    flag("--seed", type=int, help="random seed of the game (default: random)")
+    add_paraphrased(command)
+    flag("--no-shuffle", action="store_true", help="keep the story's order of the actions")
+    path = "replay the clicks in a file (of drrn test --paths, or one action per line)"
+    flag("--path", type=Path, metavar="FILE", help=path)
+    person = command.add_argument_group("you play").add_argument
+    person("--player", metavar="NAME", help="your name in the scores file (default: your login)")
+    agent = "show a trained agent's Q and probability of each action; with --policy, it plays"
+    person("--agent", type=Path, metavar="RUN", help=agent)
+    person("--scores", type=Path, metavar="FILE", help="scores file (default: ~/.drrn/scores.csv)")
+    policy = command.add_argument_group("a policy plays").add_argument
+    choices = ("random", *POLICIES)
+    policy("--policy", choices=choices, help="random, or a policy of the agent (default: best)")
+    policy("--episodes", type=positive, default=1000, metavar="N", help="default: 1000")
+    policy("--json", action="store_true", help="print the summary as JSON")
+    policy("--show", action="store_true", help="print each page and each action")
     command.set_defaults(run=run)
+
+
+def add_paraphrased(command: argparse.ArgumentParser) -> None:
+    """Add --paraphrased."""
+    explanation = "paraphrase the actions, by the story's own set or a set by name"
+    options: dict[str, Any] = {"nargs": "?", "const": True, "default": False, "metavar": "SET"}
+    command.add_argument("--paraphrased", help=explanation, **options)
 
 
 def run(options: argparse.Namespace) -> None:
     if options.path:
-        _play_path(options)
+        _replay_path(options)
         return
-    name = options.policy or ("best" if options.agent and (options.json or options.show) else None)
+    name = options.policy
     if name is None and (options.json or options.show):
-        raise InputError(
-            "--json and --show go with --policy or with --agent: a person sees the pages anyway"
-        )
+        if not options.agent:
+            raise InputError("--json and --show need --policy or --agent")
+        name = "best"
     if name in POLICIES and not options.agent:
-        raise InputError(f"--policy {name} is an agent's: name its run by --agent RUN")
+        raise InputError(f"--policy {name} belongs to an agent; name its run with --agent RUN")
     game = open_game(options, paraphrased=options.paraphrased, shuffle=not options.no_shuffle)
-    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(2**31)
+    seed = random.SystemRandom().randrange(2**31) if options.seed is None else options.seed
     if name is None:
         require("rich", "cli")
-        from drrn.cli.person import Sitting
-
-        player = _player(options.agent, game, "best", seed) if options.agent else None
-        played = _Told(game, player.history) if player and player.history.length else game
-        adviser = player.thinks if player else None
-        Sitting(played, seed, options.player, options.scores or scores_file(), adviser).begin()
+        agent = _load_player(options.agent, game, "best", seed) if options.agent else None
+        path = options.scores or scores.scores_file()
+        Session(game, seed, options.player or _login(), path, agent).play()
         return
-    policy = random_policy(seed) if name == "random" else _player(options.agent, game, name, seed)
-    if options.show:
-        shown = _Remembering(game)
-        episodes = _endings_aloud(
-            shown, play_episodes(shown, _Aloud(policy), options.episodes, seed)
-        )
+    policy: Policy = random_policy(seed)
+    if name != "random":
+        policy = _load_player(options.agent, game, name, seed)
+    play = _show_episodes if options.show else play_episodes
+    outcomes = play(game, policy, options.episodes, seed)
+    summary = summarise(tracked(outcomes, options.episodes, "playing"))
+    if options.json:
+        print_json(dataclasses.asdict(summary))
     else:
-        episodes = play_episodes(game, policy, options.episodes, seed)
-    summary = summarise(tracked(episodes, options.episodes, "playing"))
-    print(
-        visible_json(json.dumps(dataclasses.asdict(summary)))
-        if options.json
-        else told_summary(summary)
-    )
+        print(_summary_text(summary))
 
 
-def _play_path(options: argparse.Namespace) -> None:
-    """Print the pages of a kept path, with the action taken on each."""
+def _replay_path(options: argparse.Namespace) -> None:
+    from drrn.stories.playtest.clicks import read_path, replay
+
     if options.policy or options.agent:
-        raise InputError("--path plays the clicks of a file: leave out --policy and --agent")
+        raise InputError("--path replays the clicks of a file; leave out --policy and --agent")
     path = read_path(options.path)
     game = open_game(options, lenient=True, shuffle=False)
-    for shown, chosen in replay(game, path):
-        _say_page(shown, chosen)
+    for page, index in replay(game, path):
+        _print_page(page, index)
     close(game)
 
 
-def _player(run: Path, game: Game, policy: str, seed: int) -> Player:
-    """A trained agent that plays or advises, by the mean of its replicas' Q-values."""
-    from drrn.runs.config import read_config
+def _load_player(folder: Path, game: Game, policy: str, seed: int) -> Player:
+    require("torch", "torch")
+    from drrn.runs.agent import Agent
+    from drrn.runs.run import Run
 
-    agent = load(run)
-    learned = read_config(run)["game"]["title"]
+    learned = Run(folder).config["game"]["title"]
     if learned != (title := title_of(game)):
-        told = visible(f'the agent learned "{learned}", and this is "{title}"')
-        print(f"{told}: its advice is a guess", file=sys.stderr)
-    return agent.policy(policy, seed=seed)
+        note = f'the agent learned "{learned}", but this is "{title}"; its advice is a guess'
+        print(visible(note), file=sys.stderr)
+    return Agent.load(folder).policy(policy, seed=seed)
 
 
-def told_summary(summary: Summary) -> str:
+def _show_episodes(game: Game, policy: Policy, episodes: int, seed: int) -> Iterator[Episode]:
+    """Play episodes like `play_episodes`, and print their pages."""
+    begin = getattr(policy, "begin", None)
+    for number in range(episodes):
+        if begin is not None:
+            begin()
+        steps = list(episode(game, policy, seed if number == 0 else None))
+        for step, following in itertools.pairwise(steps):
+            _print_page(step.page, following.index)
+        last = steps[-1].page
+        print(f"\n{visible(last.text)}\n\n  reward {last.reward:g}\n")
+        yield outcome_of(game, steps)
+
+
+def _print_page(page: Observation, index: int | None) -> None:
+    """Print a page, with an arrow at the action taken; of a long menu, that action alone."""
+    print(f"\n{visible(page.text)}\n")
+    for number, action in enumerate(page.actions):
+        if number == index or len(page.actions) <= LONG_MENU:
+            print(f"  {'→' if number == index else ' '} {visible(action)}")
+
+
+def _summary_text(summary: Summary) -> str:
     rows = [
         ["games", summary.episodes],
         ["mean final reward", summary.mean_final_reward],
         ["mean return", summary.mean_return],
         ["mean steps", summary.mean_steps],
     ]
-    stopped = summary.episodes - sum(summary.endings.values())
-    shares = [[f"{count / summary.episodes:.1%}", name] for name, count in summary.endings.items()]
-    if stopped:
-        shares.append([f"{stopped / summary.episodes:.1%}", "(stopped by the step limit)"])
+    counts = dict(summary.endings)
+    if truncated := summary.episodes - sum(counts.values()):
+        counts["(stopped by the step limit)"] = truncated
+    shares = [[f"{count / summary.episodes:.1%}", name] for name, count in counts.items()]
     return f"{table(rows)}\n\nendings\n{table(shares)}"
 
 
-class _Aloud:
-    """The policy, printing what it sees and takes."""
-
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy
-        self.begin: Callable[[], None] | None = getattr(policy, "begin", None)
-
-    def __call__(self, observation: Observation) -> int:
-        chosen = self.policy(observation)
-        _say_page(observation, chosen)
-        return chosen
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "player"
 
 
-def _say_page(observation: Observation, chosen: int | None) -> None:
-    """Print a page, with an arrow at the action that is taken; of a long menu that action alone."""
-    print(f"\n{visible(observation.text)}\n")
-    long = len(observation.actions) > LONG_MENU
-    for index, action in enumerate(observation.actions):
-        if index == chosen or not long:
-            print(f"  {'→' if index == chosen else ' '} {visible(action)}")
+# --- typed actions
 
 
-class _Remembering:
-    """A game that keeps the page it stands on; all else it may say is the game's own."""
+def matching_actions(answer: str, actions: Sequence[str]) -> list[int]:
+    """Return the indices of the actions that an answer may mean.
 
-    def __init__(self, game: Game) -> None:
+    An equal action comes first, then those whose words begin with the typed ones in order, then
+    those that contain them. Articles and punctuation are ignored; a direction alone means to go.
+    """
+    for index, action in enumerate(actions):
+        if action.lower().split() == answer.lower().split():
+            return [index]
+    known = [_content_words(action) for action in actions]
+    typed = _content_words(answer)
+    if not typed:
+        return []
+    if not any(_begins(action, typed[:1]) for action in known):
+        typed = [SYNONYMS.get(typed[0], typed[0]), *typed[1:]]
+    candidates = [typed]
+    direction = DIRECTIONS.get(typed[-1], typed[-1])
+    if direction in (*DIRECTIONS.values(), "up") and typed[:-1] in ([], ["go"]):
+        candidates.append(["go", direction])
+    for candidate in candidates:
+        if candidate in known:
+            return [index for index, action in enumerate(known) if action == candidate]
+    beginning = [index for index, action in enumerate(known) if _begins(action, typed)]
+    return beginning or [i for i, action in enumerate(known) if _contains(action, typed)]
+
+
+def menu_lines(actions: Sequence[str]) -> list[str]:
+    """Return a long menu in few lines: verbs and objects if they combine freely, else all."""
+    pairs = [action.partition(" ")[::2] for action in actions]
+    verbs = sorted({verb for verb, _ in pairs})
+    objects = sorted({thing for _, thing in pairs})
+    if len(verbs) * len(objects) == len(set(pairs)) and all(objects):
+        return [f"verbs: {', '.join(verbs)}", f"objects: {', '.join(objects)}"]
+    return [", ".join(sorted(actions))]
+
+
+def _content_words(text: str) -> list[str]:
+    return [word for word in words(text) if word not in ARTICLES] or text.lower().split()
+
+
+def _begins(action: Sequence[str], typed: Sequence[str]) -> bool:
+    pairs = zip(action, typed, strict=False)
+    return len(action) >= len(typed) and all(word.startswith(start) for word, start in pairs)
+
+
+def _contains(action: Sequence[str], typed: Sequence[str]) -> bool:
+    return all(any(word.startswith(start) for word in action) for start in typed)
+
+
+# --- pages in a terminal
+
+
+class PageView:
+    """Prints pages; text of others reaches the terminal without control characters."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self.console = Console(highlight=False)
+        self.width = min(self.console.width, MAX_COLUMNS)
+
+    def note(self, text: str, style: str = "dim", **options: Any) -> None:
+        """Print a remark in rich's markup."""
+        self.console.print(text, style=style, **options)
+
+    def title(self, game: Game) -> None:
+        from rich.panel import Panel
+        from rich.text import Text
+
+        text = Text(visible(title_of(game)), justify="center", style="bold")
+        self.console.print(Panel(text, width=self.width))
+
+    def text(self, page: Observation) -> None:
+        """Print the text of a page, with its links underlined."""
+        from rich.text import Text
+
+        text = Text(visible(page.text))
+        text.highlight_words(list(map(visible, page.actions)), style="underline")
+        self.console.print()
+        self.console.print(text, width=self.width)
+        self.console.print()
+
+    def action(self, number: int, action: str, remark: str = "") -> None:
+        """Print a numbered action; the remark is rich's markup."""
+        self.console.print(f"  [bold cyan]{number}[/] {escaped(action)}{remark}", width=self.width)
+
+    def ending(self, page: Observation, total: float, steps: int) -> None:
+        from rich.panel import Panel
+        from rich.text import Text
+
+        self.console.print()
+        self.console.print(Panel(Text(visible(page.text)), title="The end", width=self.width))
+        reward = f"Final reward [b]{page.reward:g}[/b], return {total:.1f}"
+        self.console.print(f"{reward}, in {counted(steps, 'step')}.")
+
+
+def escaped(text: str) -> str:
+    """Return text of others for rich's markup."""
+    from rich.markup import escape
+
+    return escape(visible(text))
+
+
+class Session:
+    """A person plays game after game, each with its own seed."""
+
+    def __init__(
+        self, game: Game, seed: int, player: str, path: Path, agent: Player | None = None
+    ) -> None:
         self.game = game
-        self.name = game.name
-        self.page = Observation("")
+        self.seed = seed
+        self.player = player
+        self.path = path  # of the scores
+        self.agent = agent
+        self.view = PageView()
+        self.actions: list[int] = []
+        self.undone = 0
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.game, name)
+    def play(self) -> None:
+        """Play until the person quits."""
+        self.view.title(self.game)
+        if len(self.game.reset(self.seed).actions) <= LONG_MENU:
+            self.view.note(f"{HELP}; after each action the agent's Q" if self.agent else HELP)
+        while self._play_game():
+            self.seed += 1
 
-    def reset(self, seed: int | None = None) -> Observation:
-        self.page = self.game.reset(seed)
-        return self.page
+    def _play_game(self) -> bool:
+        """Play one game; return whether another one follows."""
+        self.actions = []
+        self.undone = 0
+        page, total = self._replay()
+        while not page.ended:
+            self._show(page)
+            if is_stopped(self.game):
+                self.view.note("The game stopped before an ending; nothing is recorded.")
+                return self._plays_again()
+            answer = self._ask(page)
+            if answer is None:
+                self.view.note("You quit before an ending; nothing is recorded.")
+                return False
+            if answer == "r":
+                self.view.console.rule("restart")
+                return True
+            if answer == "u":
+                self.view.note("One step back.")
+                self.undone += bool(self.actions)
+                self.actions.pop()
+            else:
+                self.actions.append(int(answer))
+            page, total = self._replay()
+        self._record(page, total)
+        return self._plays_again()
 
-    def step(self, index: int) -> Observation:
-        self.page = self.game.step(index)
-        return self.page
+    def _replay(self) -> tuple[Observation, float]:
+        """Return the current page and the return so far; the seed makes each replay equal."""
+        page = self.game.reset(self.seed)
+        total = 0.0
+        if self.agent:
+            self.agent.begin()
+        for index in self.actions:
+            if self.agent:
+                self.agent.take(page, index)
+            page = self.game.step(index)
+            total += page.reward
+        return page, total
+
+    def _show(self, page: Observation) -> None:
+        self.view.text(page)
+        if len(page.actions) > LONG_MENU:
+            self._show_commands(page)
+            return
+        remarks = self._advice(page)
+        for number, (action, remark) in enumerate(zip(page.actions, remarks, strict=True), 1):
+            self.view.action(number, action, remark)
+        if self.agent and self.agent.has_seen(page):
+            self.view.note("The page repeats, so the agent draws by these probabilities.")
+
+    def _show_commands(self, page: Observation) -> None:
+        """Print what the last command paid, since such games often say nothing."""
+        if self.actions:
+            self.view.note(f"Your last command paid {page.reward:g}.")
+        else:
+            self._show_help(page)
+        if self.agent:
+            q, _ = self.agent.thinks(page)
+            best = sorted(range(len(q)), key=lambda index: -q[index])[:ADVICE]
+            text = ", ".join(f"{page.actions[index]} {q[index]:.2f}" for index in best)
+            self.view.note(f"the agent: {escaped(text)}", "bold yellow")
+
+    def _show_help(self, page: Observation) -> None:
+        lines = [HELP_COMMANDS, *map(escaped, menu_lines(page.actions))]
+        self.view.note("\n".join(lines), width=self.view.width)
+
+    def _advice(self, page: Observation) -> list[str]:
+        """Return Q of each action and the agent's choice, in markup."""
+        if self.agent is None:
+            return [""] * len(page.actions)
+        q, probabilities = self.agent.thinks(page)
+        advice = []
+        for value, probability in zip(q, probabilities, strict=True):
+            choice = ""
+            if probability == 1:
+                choice = " ← the agent's choice"
+            elif self.agent.has_seen(page):
+                choice = f" ← {probability:.0%}"
+            advice.append(f" [dim]{value:.2f}[/][bold yellow]{choice}[/]")
+        return advice
+
+    def _ask(self, page: Observation) -> str | None:
+        """Return an index as a string, "u", "r", or None to quit."""
+        is_long = len(page.actions) > LONG_MENU
+        while True:
+            answer = self._input("\n[bold cyan]>[/] ")
+            matches = matching_actions(answer or "", page.actions)
+            if answer is None or answer in ("q", "quit", "exit"):
+                return None
+            if answer in ("u", "undo") and not self.actions:
+                self.view.note("This is the first page; there is nothing to undo.")
+            elif answer in ("u", "undo", "r", "restart"):
+                return answer[0]
+            elif not is_long and _is_number(answer, len(page.actions)):
+                return str(int(answer) - 1)
+            elif len(matches) == 1:
+                return str(matches[0])
+            elif answer in ("l", "look"):
+                self._show(page)
+            elif answer in ("", "?", "help") and is_long:
+                self._show_help(page)
+            else:
+                self._refuse(answer, page, matches)
+
+    def _input(self, prompt: str) -> str | None:
+        try:
+            return self.view.console.input(prompt).strip().lower()
+        except (EOFError, RuntimeError):  # the terminal is closed
+            self.view.console.print()
+            return None
+
+    def _refuse(self, answer: str, page: Observation, matches: list[int]) -> None:
+        if len(page.actions) <= LONG_MENU:
+            self.view.note(f"Choose from 1 to {len(page.actions)}: {HELP}")
+        elif matches:
+            names = sorted(page.actions[index] for index in matches)
+            more = ", …" if len(names) > 6 else ""
+            some = escaped(", ".join(names[:6]))
+            self.view.note(f'"{escaped(answer)}" may be {some}{more}; type more of it.')
+        else:
+            self.view.note(f'No command "{escaped(answer)}". Type [b]help[/b] for the commands.')
+
+    def _record(self, page: Observation, total: float) -> None:
+        self.view.ending(page, total, len(self.actions))
+        score = scores.FinishedGame(
+            when=scores.now(),
+            game=self.game.name,
+            player=self.player,
+            seed=self.seed,
+            undone=self.undone,
+            steps=len(self.actions),
+            final_reward=page.reward,
+            total=round(total, 6),
+            ending=ending_of(self.game, page) or "",
+        )
+        try:
+            scores.append(self.path, score)
+        except OSError as error:
+            self.view.note(f"{self.path}: the score cannot be saved: {error.strerror}", "red")
+            return
+        practice = " as practice, because of the undo" if self.undone else ""
+        text = f"Saved for {escaped(self.player)} in {escaped(str(self.path))}{practice}."
+        self.view.note(text, soft_wrap=True)
+
+    def _plays_again(self) -> bool:
+        answer = self._input("\nPlay again? [dim](y/n)[/] ")
+        if answer in ("y", "yes", "r", "restart"):
+            return True
+        if answer is not None:
+            self.view.console.print()
+        return False
 
 
-class _Told(_Remembering):
-    """A game whose pages and the actions taken on them an adviser is told of."""
-
-    def __init__(self, game: Game, history: PageHistory) -> None:
-        super().__init__(game)
-        self.history = history
-
-    def reset(self, seed: int | None = None) -> Observation:
-        self.history.begin()
-        return super().reset(seed)
-
-    def step(self, index: int) -> Observation:
-        before = self.page
-        arrived = super().step(index)
-        self.history.add(before.text, before.actions[index])
-        return arrived
-
-
-def _endings_aloud(game: _Remembering, episodes: Iterable[Episode]) -> Iterator[Episode]:
-    """The episodes, printing the page that each comes to."""
-    for episode in episodes:
-        print(f"\n{visible(game.page.text)}\n\n  reward {game.page.reward:g}\n")
-        yield episode
+def _is_number(answer: str, count: int) -> bool:
+    return answer.isdecimal() and len(answer) < 6 and 1 <= int(answer) <= count

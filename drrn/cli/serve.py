@@ -1,4 +1,4 @@
-"""`drrn serve`: a local page in the browser where stories are played, tested, learned and explained."""
+"""`drrn serve`: a local web page to play, test, train and explain."""
 
 from __future__ import annotations
 
@@ -8,61 +8,40 @@ from typing import Any
 
 from drrn.errors import require
 
+DESCRIPTION = """Serve a web page to this machine's browser: play games, drop a story file to add one, see what an
+agent thinks of each action, play-test a story and walk on its map, train agents and watch them
+learn. Nothing is loaded from the internet. Training continues when the page or the server is
+closed. Ctrl-C stops the server."""
+HOST = """also admit other machines, through this address (0.0.0.0: any); the printed link contains a
+token, which they need"""
+
 
 def add_command(commands: Any) -> None:
-    command = commands.add_parser(
-        "serve",
-        help="open a local page where stories are played, tested, learned and explained",
-        description="Serve a page to this machine's browser: play the games that are there, drop a story file to add "
-        "one, see what an agent thinks of each action, play-test a story and walk on its map, train agents and watch "
-        "them learn. Nothing is loaded from elsewhere. Training goes on when the page or the server is closed. Ctrl-C "
-        "ends the server.",
-    )
-    command.add_argument(
-        "games", metavar="GAME", nargs="*", help="games to show first, beside those that are there"
-    )
-    command.add_argument(
-        "--port", type=_port, help="the port (default: the first that is free from 8642 on)"
-    )
-    command.add_argument(
-        "--no-browser", action="store_true", help="print the link, and leave the browser alone"
-    )
-    command.add_argument(
-        "--host", metavar="ADDRESS",
-        help="also let others on the network in, by this address of the machine (0.0.0.0: all of them); the link that "
-        "is printed has a token, without which nobody gets in",
-    )  # fmt: skip
-    command.add_argument(
-        "--runs",
-        type=Path,
-        default=Path("runs"),
-        metavar="FOLDER",
-        help="the folder of runs (default: %(default)s)",
-    )
+    command = commands.add_parser("serve", description=DESCRIPTION)
+    flag = command.add_argument
+    flag("games", metavar="GAME", nargs="*", help="games to list first")
+    flag("--port", type=_port, help="port (default: the first free one from 8642)")
+    flag("--no-browser", action="store_true", help="print the link, and open no browser")
+    flag("--host", metavar="ADDRESS", help=HOST)
+    runs = {"type": Path, "default": Path("runs"), "metavar": "FOLDER"}
+    flag("--runs", help="the folder of runs (default: %(default)s)", **runs)
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
     for module in ("starlette", "uvicorn", "python_multipart", "jinja2"):
         require(module, "serve")
-    from drrn.serve.server import serve
+    from drrn.serve.app import serve
 
     def say(link: str) -> None:
-        print(f"{link}\nCtrl-C ends the server; training goes on.", flush=True)
+        print(f"{link}\nCtrl-C stops the server; training continues.", flush=True)
 
-    serve(
-        options.games,
-        options.runs,
-        host=options.host,
-        port=options.port,
-        browser=not options.no_browser,
-        say=say,
-    )
+    browser = not options.no_browser
+    choices = {"host": options.host, "port": options.port, "browser": browser, "say": say}
+    serve(options.games, options.runs, **choices)
 
 
 def _port(text: str) -> int:
     if not (text.isascii() and text.isdecimal()) or len(text) > 5 or int(text) > 65_535:
-        raise argparse.ArgumentTypeError(
-            f"{text[:20]} is not a port: a whole number from 0 to 65535"
-        )
+        raise argparse.ArgumentTypeError(f"{text[:20]} is not a port from 0 to 65535")
     return int(text)

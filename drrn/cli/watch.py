@@ -1,164 +1,164 @@
-"""`drrn watch RUN`: a trained agent plays in the terminal, at a speed that one can read."""
+"""`drrn watch RUN`: a trained agent plays in the terminal, at reading speed."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
+import select
 import sys
-from dataclasses import replace
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drrn.cli.keys import Keys
+from drrn.cli.play import LONG_MENU, PageView, escaped
 from drrn.cli.terminal import POLICIES, positive
-from drrn.cli.typed import LONG_MENU
 from drrn.errors import require
 from drrn.game.contract import Game, Observation
-from drrn.game.make import spec_for
-from drrn.game.optional import close, fingerprint_of, is_stopped, step_limit_of
+from drrn.game.episodes import episode
+from drrn.game.optional import close, fingerprint_of
+from drrn.runs.run import Run
 from drrn.writing import visible
 
 if TYPE_CHECKING:
     from drrn.runs.agent import Player
 
-DESCRIPTION = """A trained agent plays its game in the terminal: each page, what the agent thinks each action is worth
-(Q, the mean over its replicas) and with what chance it takes it, then what it took. q or Ctrl-C leaves, p waits until a
-key is pressed, any other key goes on at once."""
-# as people read; seconds of a page with few words
-WORDS_A_SECOND = 4.0
-SHORTEST = 2.0
-BEST_SHOWN = 5  # of a long menu, the actions that it thinks best
+DESCRIPTION = """Watch a trained agent play: each page, the Q of each action (the mean over replicas) and its
+probability, then the action that the agent takes. q or Ctrl-C quits, p pauses until a key is
+pressed, any other key continues at once."""
+WORDS_PER_SECOND = 4.0
+SHORTEST = 2.0  # seconds of a page with few words
+BEST_SHOWN = 5  # actions of a long menu
+
+
+class Quit(Exception):  # noqa: N818
+    """The person pressed q."""
 
 
 def add_command(commands: Any) -> None:
-    command = commands.add_parser(
-        "watch", help="watch a trained agent play", description=DESCRIPTION
-    )
-    command.add_argument("agent", type=Path, metavar="RUN", help="the folder of a run")
-    command.add_argument(
-        "--game", help="another game than the one it learned, or where it lies now"
-    )
-    command.add_argument(
-        "--policy", choices=POLICIES, default="best", help="how it chooses (default: best)"
-    )
-    command.add_argument(
-        "--seconds",
-        type=_seconds,
-        metavar="X",
-        help="for each page (default: as long as reading it takes)",
-    )
-    command.add_argument(
-        "--episodes",
-        type=positive,
-        metavar="N",
-        help="how many games (default: until you leave; 1 without a terminal)",
-    )
-    command.add_argument(
-        "--seed", type=int, help="of chance and of the agent's draws (default: by chance)"
-    )
+    command = commands.add_parser("watch", description=DESCRIPTION)
+    flag = command.add_argument
+    flag("agent", type=Path, metavar="RUN", help="the folder of a run")
+    flag("--game", help="another game, or the new path of its own")
+    flag("--policy", choices=POLICIES, default="best", help="how it chooses (default: best)")
+    flag("--seconds", type=_seconds, metavar="X", help="per page (default: the time to read it)")
+    episodes = "number of games (default: until you quit; 1 without a terminal)"
+    flag("--episodes", type=positive, metavar="N", help=episodes)
+    flag("--seed", type=int, help="random seed of the game and the agent (default: random)")
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
     require("rich", "cli")
     from drrn.runs.agent import Agent
-    from drrn.runs.config import read_config, spec_from
 
+    run = Run(options.agent)
     agent = Agent.load(options.agent)
-    config = read_config(options.agent)
-    if options.game:
-        recipe = spec_for(
-            options.game,
-            lenient=config["game"]["lenient"],
-            outside=config["game"].get("outside", True),
-        )
-    else:
-        recipe = replace(
-            spec_from(options.agent, config), history=0
-        )  # the player remembers for itself
-    game = recipe.open()
-    if fingerprint_of(game) != config["game"]["sha256"]:
-        learned = visible(
-            f'the agent learned "{config["game"]["title"]}", and not this version of this game'
-        )
-        print(f"{learned}: its play is a guess", file=sys.stderr)
-    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(2**31)
-    games = options.episodes or (None if sys.stdin is not None and sys.stdin.isatty() else 1)
+    game = run.open_game(options.game, history=0)  # the player remembers the pages itself
+    entry = run.config["game"]
+    if fingerprint_of(game) != entry["sha256"]:
+        note = f'the agent learned another game or version, "{entry["title"]}"; its play is a guess'
+        print(visible(note), file=sys.stderr)
+    seed = random.SystemRandom().randrange(2**31) if options.seed is None else options.seed
+    is_terminal = sys.stdin is not None and sys.stdin.isatty()
+    games = options.episodes or (None if is_terminal else 1)
+    player = agent.policy(options.policy, seed=seed)
     with Keys() as keys:
-        Watching(game, agent.policy(options.policy, seed=seed), keys, options.seconds).begin(
-            seed, games
-        )
+        Watching(game, player, keys, options.seconds).play(seed, games)
     close(game)
 
 
 class Watching:
-    """Game after game, until the last or until the person leaves."""
+    """Shows game after game, until the last or until the person quits."""
 
     def __init__(self, game: Game, player: Player, keys: Keys, seconds: float | None) -> None:
-        from drrn.cli.page_view import PageView
-
         self.game = game
         self.player = player
         self.keys = keys
         self.seconds = seconds
         self.view = PageView()
 
-    def begin(self, seed: int, games: int | None) -> None:
+    def play(self, seed: int, games: int | None) -> None:
+        """Show a number of games; None: until the person quits."""
         self.view.title(self.game)
         number = 0
-        while (games is None or number < games) and self._one_game(seed + number):
-            number += 1
+        try:
+            while games is None or number < games:
+                self._play_game(seed + number)
+                number += 1
+        except Quit:
+            return
 
-    def _one_game(self, seed: int) -> bool:
-        """Play to the end; whether the person stays."""
+    def _play_game(self, seed: int) -> None:
         self.player.begin()
-        observation = self.game.reset(seed)
-        total = 0.0
-        steps = 0
-        while (
-            observation.actions
-            and steps < step_limit_of(self.game)
-            and not (steps and is_stopped(self.game))
-        ):
-            self._page(observation)
-            chosen = self.player(observation)
-            if not self._stays(observation.text):
-                return False
-            self.view.console.print(f"[bold yellow]→ {_escaped(observation.actions[chosen])}[/]")
-            observation = self.game.step(chosen)
-            total = total + observation.reward
-            steps = steps + 1
-        if observation.ended:
-            self.view.ending(observation, total, steps)
+        pages = [step.page for step in episode(self.game, self._choose, seed)]
+        last = pages[-1]
+        if last.ended:
+            self.view.ending(last, sum(page.reward for page in pages[1:]), len(pages) - 1)
         else:
-            self.view.console.print("The game stops here, before an end.", style="dim")
-        return self._stays(observation.text)
+            self.view.note("The game stopped before an ending.")
+        self._wait(last.text)
 
-    def _page(self, observation: Observation) -> None:
-        """The page, and what the agent thinks of each action before it takes one."""
-        self.view.text(observation)
-        seen = self.player.has_seen(observation)
-        q, shares = self.player.thinks(observation, seen=seen)
-        places = list(range(len(q)))
-        if len(places) > LONG_MENU:
-            places = sorted(places, key=lambda place: -q[place])[:BEST_SHOWN]
-            self.view.console.print(f"the best of {len(q)} actions:", style="dim")
-        for place in places:
-            self.view.action(
-                place + 1,
-                observation.actions[place],
-                f" [dim]{q[place]:.2f}, {shares[place]:.0%}[/]",
-            )
+    def _choose(self, page: Observation) -> int:
+        """Show a page, wait, and return the agent's choice."""
+        self.view.text(page)
+        q, probabilities = self.player.thinks(page)
+        indices = list(range(len(q)))
+        if len(indices) > LONG_MENU:
+            indices = sorted(indices, key=lambda index: -q[index])[:BEST_SHOWN]
+            self.view.note(f"the best of {len(q)} actions:")
+        for index in indices:
+            remark = f" [dim]{q[index]:.2f}, {probabilities[index]:.0%}[/]"
+            self.view.action(index + 1, page.actions[index], remark)
+        choice = self.player(page)
+        self._wait(page.text)
+        self.view.console.print(f"[bold yellow]→ {escaped(page.actions[choice])}[/]")
+        return choice
 
-    def _stays(self, text: str) -> bool:
-        """Wait as long as the page takes to read; whether the person stays."""
-        key = self.keys.wait(self.seconds if self.seconds is not None else seconds_to_read(text))
-        return (self.keys.wait(None) if key == "p" else key) != "q"
+    def _wait(self, text: str) -> None:
+        key = self.keys.wait(seconds_to_read(text) if self.seconds is None else self.seconds)
+        if key == "p":
+            key = self.keys.wait(None)
+        if key == "q":
+            raise Quit
+
+
+class Keys:
+    """Reads single keys without Enter; restores the terminal afterwards."""
+
+    def __init__(self) -> None:
+        self.before: list[Any] | None = None
+
+    def __enter__(self) -> Keys:
+        if sys.stdin is not None and sys.stdin.isatty():
+            try:
+                import termios
+                import tty
+            except ImportError:  # not on this system
+                return self
+            self.before = termios.tcgetattr(sys.stdin)
+            tty.setcbreak(sys.stdin, termios.TCSADRAIN)  # keeps what was typed already
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.before is not None:
+            import termios
+
+            termios.tcsetattr(sys.stdin, termios.TCSADRAIN, self.before)
+
+    def wait(self, seconds: float | None) -> str:
+        """Return the key pressed within these seconds, or ""; None waits for a key."""
+        if self.before is None:
+            time.sleep(seconds or 0.0)
+            return ""
+        ready, _, _ = select.select([sys.stdin], [], [], seconds)
+        data = os.read(sys.stdin.fileno(), 64) if ready else b""  # an arrow is several bytes
+        return data.decode(errors="replace")[:1].lower()
 
 
 def seconds_to_read(text: str) -> float:
-    """How long a person takes for a page."""
-    return max(SHORTEST, len(text.split()) / WORDS_A_SECOND)
+    """Return how long a person reads a page."""
+    return max(SHORTEST, len(text.split()) / WORDS_PER_SECOND)
 
 
 def _seconds(text: str) -> float:
@@ -169,9 +169,3 @@ def _seconds(text: str) -> float:
     if not 0 <= seconds <= 3600:
         raise argparse.ArgumentTypeError(f"{text[:20]} is not a number of seconds from 0 to 3600")
     return seconds
-
-
-def _escaped(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(visible(text))

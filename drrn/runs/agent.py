@@ -287,12 +287,15 @@ class Player:
 
     def __call__(self, observation: Observation) -> int:
         """Return the index of the action that it chooses."""
-        text = self.history.prepend_to(observation.text)
-        _, probabilities = self.thinks(observation, seen=self.has_seen(observation))
-        self.pages.add(text)
+        _, probabilities = self.thinks(observation)
         index = int(draw_actions(probabilities[None], self.generator.random(1))[0])
-        self.history.add(observation.text, observation.actions[index])
+        self.take(observation, index)
         return index
+
+    def take(self, observation: Observation, index: int) -> None:
+        """Remember a page and the action taken on it."""
+        self.pages.add(self.history.prepend_to(observation.text))
+        self.history.add(observation.text, observation.actions[index])
 
     def has_seen(self, observation: Observation) -> bool:
         """Whether the episode has shown this page before."""
@@ -308,12 +311,12 @@ class Player:
             )
         return str(menu[self(Observation(text, menu))])
 
-    def thinks(self, observation: Observation, *, seen: bool) -> tuple[Q, Probabilities]:
+    def thinks(
+        self, observation: Observation, *, seen: bool | None = None
+    ) -> tuple[Q, Probabilities]:
         """Return Q and the probability of each action.
 
-        Args:
-            observation: The page.
-            seen: Whether this episode has shown the page before.
+        `seen` says whether the episode has shown the page before, if the player did not play it.
         """
         q = self.agent.ask(self.history.prepend_to(observation.text), observation.actions)
         scaled = q * self.agent.scales  # α belongs to the units of learning
@@ -324,7 +327,7 @@ class Player:
             q = q[self.replica]
             scaled = scaled[self.replica]
         page = Pages(np.zeros(1, np.int64), np.arange(len(q))[None])
-        seen_pages = np.array([seen])
+        seen_pages = np.array([self.has_seen(observation) if seen is None else seen])
         return q, chances(self.policy, self.replica or 0, scaled[None], page, seen_pages)[0]
 
 

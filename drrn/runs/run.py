@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from drrn.errors import InputError
 from drrn.files import remove_leftovers, write_atomically
 from drrn.game.contract import Game
-from drrn.game.make import GameSpec
+from drrn.game.make import GameSpec, spec_for
 from drrn.processes import is_locked, locked
 from drrn.runs import storage
 from drrn.runs.card import model_card
@@ -180,11 +180,6 @@ class Run:
         return Settings.from_flat(self.config["settings"])
 
     @property
-    def spec(self) -> GameSpec:
-        """The spec that opens its game."""
-        return spec_from(self.folder, self.config)
-
-    @property
     def is_running(self) -> bool:
         """Whether a process is training it."""
         return is_locked(self.folder / LOCK)
@@ -193,9 +188,18 @@ class Run:
         """Whether the run has a file."""
         return (self.folder / name).exists()
 
-    def open_game(self, **options: Any) -> Game:
-        """Open the game that the run learned; the options are those of `make`."""
-        return replace(self.spec, **options).open()
+    def game_spec(self, name: str | None = None, **options: Any) -> GameSpec:
+        """Return the spec of its game, or of another by name, with other options of `make`."""
+        config = self.config
+        if name is None:
+            return replace(spec_from(self.folder, config), **options)
+        entry = config["game"]
+        spec = spec_for(name, lenient=entry["lenient"], outside=entry.get("outside", False))
+        return replace(spec, **options)
+
+    def open_game(self, name: str | None = None, **options: Any) -> Game:
+        """Open its game, or another by name, with other options of `make`."""
+        return self.game_spec(name, **options).open()
 
     def rows(self) -> list[Row]:
         """Return the rows of evaluations.csv."""
