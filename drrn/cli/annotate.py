@@ -14,7 +14,7 @@ from drrn.game.optional import title_of
 from drrn.stories.authored import Explorable, explorable
 from drrn.stories.playtest.findings import Ending, Findings
 from drrn.stories.playtest.playtest import explore_endings
-from drrn.stories.twine.beginnings import Beginnings
+from drrn.stories.twine.layout import RestartLinks
 from drrn.stories.twine.script import DEFAULT_ANSWER
 from drrn.writing import visible_json
 
@@ -96,8 +96,8 @@ def annotation(game: Explorable, findings: Findings, story: str) -> str:
 
 def _restart_links(game: Explorable, findings: Findings) -> str:
     """Return the links on endings that are no actions, because they restart the story."""
-    beginnings = Beginnings(game.story)
-    labels = {label for ending in findings.endings for label in beginnings.links_in(ending.name)}
+    restarts = RestartLinks(game.story)
+    labels = {label for ending in findings.endings for label in restarts.links_in(ending.name)}
     return ", ".join(_quoted(one_line(_printable(label))) for label in sorted(labels))
 
 

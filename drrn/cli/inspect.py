@@ -25,7 +25,7 @@ from drrn.stories.playtest.findings import Estimate, Findings, Play, Statistics
 from drrn.stories.playtest.play import RANDOM_SECONDS
 from drrn.stories.playtest.playtest import inspect_game
 from drrn.stories.playtest.solve import walkthrough
-from drrn.stories.twine.paraphrases import DEFAULT_SET
+from drrn.stories.twine.rules import DEFAULT_SET
 from drrn.writing import one_line, percent, visible, visible_json
 
 MAX_LAST_WORDS = 60  # characters

@@ -22,7 +22,7 @@ from drrn.stories.authored import paraphrases_of
 from drrn.stories.playtest.evidence import Evidence
 from drrn.stories.playtest.playtest import gather, inspect_game
 from drrn.stories.playtest.survey import explore
-from drrn.stories.twine.paraphrases import DEFAULT_SET
+from drrn.stories.twine.rules import DEFAULT_SET
 
 RANDOM_EPISODES = 2_000  # of a game that cannot be compiled
 SUITE_EPISODES = {"twx": 100, "textworld": 20}  # of random play in a suite's game

@@ -17,7 +17,7 @@ from drrn.stories.playtest.coverage import LOOP
 from drrn.stories.playtest.evidence import Evidence
 from drrn.stories.playtest.findings import FAILED, PASSED, UNSURE, Check, Findings, share_of
 from drrn.stories.playtest.solve import Solution, deciding_step, longer_than
-from drrn.stories.twine.expectations import Bound, Expectation
+from drrn.stories.twine.rules import Bound, Expectation
 from drrn.writing import counted, one_line, percent
 
 CLICKS = "Clicks"
@@ -41,7 +41,7 @@ def check_expectation(
     """Check one expectation against the findings, and the evidence that they were made from."""
     verdict = _Checker(findings, evidence, solution).rule_for(expected)(expected)
     return Check(
-        expected.said, verdict.status, verdict.found, expected.line, verdict.path, verdict.shows
+        expected.text, verdict.status, verdict.found, expected.line, verdict.path, verdict.shows
     )
 
 

@@ -15,11 +15,10 @@ from drrn.stories.formats.library import HOW, TITLES
 from drrn.stories.hosted.variables import COMPUTED_LINK, MOVES, is_shared
 from drrn.stories.playtest.evidence import MAX_VALUES, Evidence
 from drrn.stories.playtest.findings import Coverage, Issue, Values
-from drrn.stories.twine.beginnings import ENDING_NAME, ENDING_TEXT
-from drrn.stories.twine.layout import split_link
+from drrn.stories.twine.layout import ENDING_NAME, ENDING_TEXT
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Problem
-from drrn.stories.twine.story import Passage, Story
+from drrn.stories.twine.story import Passage, Story, split_link
 from drrn.stories.twine.values import Value
 from drrn.writing import percent
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.twine.paraphrases import Distance
+from drrn.stories.twine.rules import Distance
 from drrn.text import words
 from drrn.writing import percent
 

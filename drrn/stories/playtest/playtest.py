@@ -41,7 +41,7 @@ from drrn.stories.playtest.play import (
 from drrn.stories.playtest.search import search_states
 from drrn.stories.playtest.solve import ShortestPaths, Solution, link_pairs, solve
 from drrn.stories.playtest.survey import PageStatistics, compiled_statistics, explore
-from drrn.stories.twine.script import grouped
+from drrn.stories.twine.script import summarise
 
 # Parts of the time after which a pass must be over.
 FIRST_GAMES = 0.1  # random games before all other passes
@@ -347,7 +347,7 @@ def gather(
         broken_links=coverage.broken_links(source),
         errors=_errors(source, evidence),
         problems=[str(problem) for problem in source.problems],
-        left_out=grouped(source.unsupported),
+        left_out=summarise(source.unsupported),
         notes=_notes(game, source),
         statistics=statistics,
         memoryless=solution.memoryless if solution else None,

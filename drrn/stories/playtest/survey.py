@@ -15,7 +15,7 @@ from drrn.stories.authored import Explorable, explorable, paraphrases_of
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.evidence import EndingRecord, Evidence
 from drrn.stories.playtest.findings import Statistics, last_words
-from drrn.stories.twine.paraphrases import distance
+from drrn.stories.twine.rules import distance
 from drrn.text import words
 
 
