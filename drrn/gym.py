@@ -18,7 +18,7 @@ from drrn.game.contract import Game, Observation
 from drrn.game.make import BUILT_IN, as_game, make
 from drrn.game.optional import fingerprint_of, is_stopped, step_limit_of
 from drrn.stories.authored import Explorable
-from drrn.stories.twine.story import decoded
+from drrn.stories.twine.story import unescape_html
 from drrn.stories.twine.values import MOST_CHARACTERS
 
 require("gymnasium", "gym")
@@ -142,7 +142,7 @@ def charset(game: Explorable) -> frozenset[str]:
     )
     shown = (
         source
-        + decoded(source)
+        + unescape_html(source)
         + written
         + "".join(game.rules.inputs.values())
         + string.printable

@@ -357,9 +357,7 @@ def test_a_place_of_the_menu_that_no_page_of_the_batches_fills_is_learned_from_t
 def test_q_values_that_grow_beyond_all_bounds_are_no_result(name):
     built = model(name)
     learn = learner(built, 1e9)
-    with pytest.raises(
-        InputError, match="beyond all bounds at η = 1e\\+09: give a smaller learning rate"
-    ):
+    with pytest.raises(InputError, match="1e\\+09"):
         for _ in range(5):
             learn.update(random_batches(built, 8))
 

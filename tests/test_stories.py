@@ -8,8 +8,8 @@ from drrn.game.episodes import play_episodes, random_policy, summarise
 from drrn.game.make import BUILT_IN
 from drrn.stories.authored import paraphrases_of
 from drrn.stories.playtest.survey import survey
-from drrn.stories.twine.explore import explore
-from drrn.stories.twine.journey import Journey
+from drrn.stories.twine.renderer import Journey
+from drrn.stories.twine.states import explore
 from drrn.text import words
 
 
@@ -62,7 +62,7 @@ def ways(game):
 
     def arrive(move, cells):
         after = []
-        for _, scene in game.teller.outcomes(move, cells):
+        for _, scene in game.renderer.outcomes(move, cells):
             written = {**cells, **scene.writes}
             state = state_of(scene, written)
             after.append(state)
@@ -73,7 +73,7 @@ def ways(game):
                     endings.setdefault(scene.rule, []).append(state)
         return after
 
-    arrive(game.teller.opening, {})
+    arrive(game.renderer.opening, {})
     while pending:
         state, scene, cells = pending.pop()
         found[state] = [arrive(move, cells) for move in scene.moves]
@@ -142,10 +142,10 @@ def test_the_paraphrases_stand_as_far_from_the_originals_as_the_papers(surveys):
 
 def graph(game):
     """Deterministic pages: text → (reward, {action: text})."""
-    pages, pending = {}, [(game.teller.opening, Journey())]
+    pages, pending = {}, [(game.renderer.opening, Journey())]
     while pending:
         move, journey = pending.pop()
-        ((_, scene),) = game.teller.outcomes(move, journey.cells)
+        ((_, scene),) = game.renderer.outcomes(move, journey.cells)
         if scene.text in pages:
             continue
         pages[scene.text] = (scene.reward if scene.ended else 0.0, {}, scene)
@@ -153,7 +153,7 @@ def graph(game):
     by_move = {}
     for text, (_, _, scene) in pages.items():
         for action, move in zip(scene.actions, scene.moves, strict=True):
-            ((_, after),) = game.teller.outcomes(move, {})
+            ((_, after),) = game.renderer.outcomes(move, {})
             by_move.setdefault(text, {})[action] = after.text
     return {text: (reward, by_move.get(text, {})) for text, (reward, _, _) in pages.items()}
 
@@ -219,3 +219,15 @@ def test_a_fixed_place_in_the_storys_own_order_does_not_help(name, place):
     game = drrn.make(name, shuffle=False)
     summary = summarise(play_episodes(game, lambda o: place % len(o.actions), 300, 0))
     assert summary.mean_final_reward < 5
+
+
+@pytest.mark.parametrize(
+    ("name", "fingerprint"),
+    [
+        ("long-watch", "67c67ae5016fd2a4a9bf1cbbe5e44619464616d4e66e90b87793aa353b1c02ce"),
+        ("night-market", "6400cef299728cdff45812f15d457837f2000a4c9ebedd03f9e37c513b8f2048"),
+    ],
+)
+def test_the_fingerprints_of_the_built_in_stories_stay_the_same(name, fingerprint):
+    """Recorded results belong to these hashes, which include the field names of the rules."""
+    assert drrn.make(name).fingerprint == fingerprint

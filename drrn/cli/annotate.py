@@ -14,7 +14,7 @@ from drrn.game.optional import title_of
 from drrn.stories.authored import Explorable, explorable
 from drrn.stories.playtest.sampled_games import GAMES, sampled_play
 from drrn.stories.playtest.survey import Ending, Survey, endings_played, survey
-from drrn.stories.twine.beginnings import Beginnings
+from drrn.stories.twine.layout import RestartLinks
 from drrn.stories.twine.script import DEFAULT_ANSWER
 from drrn.writing import visible_json
 
@@ -110,7 +110,7 @@ def annotation(game: Explorable, found: Survey, story: str) -> str:
 
 def _begin_again(game: Explorable, found: Survey) -> str:
     """The links on endings that are no actions, since they were taken for those that begin the story again."""
-    beginnings = Beginnings(game.story)
+    beginnings = RestartLinks(game.story)
     words = {words for ending in found.endings for words in beginnings.links_in(ending.passage)}
     return ", ".join(_quoted(one_line(_printable(label))) for label in sorted(words))
 

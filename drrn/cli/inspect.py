@@ -35,7 +35,7 @@ from drrn.stories.playtest.sampled_games import GAMES, SampledPlay
 from drrn.stories.playtest.shares import share
 from drrn.stories.playtest.survey import Survey, full_survey, sampled_survey, survey
 from drrn.stories.playtest.told import estimated
-from drrn.stories.twine.paraphrases import DEFAULT_SET
+from drrn.stories.twine.rules import DEFAULT_SET
 from drrn.writing import visible, visible_json
 
 WIDEST = 120

@@ -31,7 +31,7 @@ def add_command(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     for module in ("starlette", "uvicorn", "python_multipart", "jinja2"):
         require(module, "serve")
-    from drrn.serve.server import serve
+    from drrn.serve.app import serve
 
     def say(link: str) -> None:
         print(f"{link}\nCtrl-C stops the server; training continues.", flush=True)

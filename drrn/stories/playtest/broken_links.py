@@ -11,8 +11,7 @@ from drrn.game.contract import Game
 from drrn.stories.formats.file import format_key
 from drrn.stories.formats.library import TITLES
 from drrn.stories.playtest.coverage import NOWHERE, is_parsed, left_out, story_behind
-from drrn.stories.twine.layout import split_link
-from drrn.stories.twine.story import Passage, Story
+from drrn.stories.twine.story import Passage, Story, split_link
 
 # What is not shown as it stands: comments, text without markup, scripts, and the code in macros.
 UNSHOWN = re.compile(

@@ -19,7 +19,7 @@ from drrn.stories.playtest.exact_play import ExactPlay, longer_than, states_of_e
 from drrn.stories.playtest.sampled_games import RandomTally
 from drrn.stories.playtest.shares import share, share_error
 from drrn.stories.playtest.sightings import EndingKey, Sightings
-from drrn.stories.twine.expectations import Bound, Expectation
+from drrn.stories.twine.rules import Bound, Expectation
 from drrn.writing import counted, one_line
 
 PASSED = "passed"
@@ -59,7 +59,7 @@ class Evidence:
 def check_expectation(expected: Expectation, evidence: Evidence) -> Checked:
     """The verdict on one expectation."""
     status, found, path, *shows = _check(expected)(expected, evidence)
-    return Checked(expected.said, status, found, expected.line, path, *shows)
+    return Checked(expected.text, status, found, expected.line, path, *shows)
 
 
 Finding = tuple[str, str, ClickPath | None] | tuple[str, str, ClickPath | None, str]

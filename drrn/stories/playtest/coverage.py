@@ -12,9 +12,8 @@ from drrn.stories.formats.library import HOW, TITLES
 from drrn.stories.hosted.variables import COMPUTED_LINK, MOVES, is_shared
 from drrn.stories.playtest.shares import share
 from drrn.stories.playtest.sightings import Sightings, rules_of
-from drrn.stories.twine.layout import split_link
-from drrn.stories.twine.script import grouped
-from drrn.stories.twine.story import Story
+from drrn.stories.twine.script import summarise
+from drrn.stories.twine.story import Story, split_link
 
 LINK = re.compile(r"\[\[([^\[\]\n]+)\]")
 QUOTED = re.compile(r"\"([^\"\n]{1,500})\"|'([^'\n]{1,500})'")
@@ -210,7 +209,7 @@ def _seldom(games: int) -> str:
 def left_out(game: Game) -> list[str]:
     """What our own reading of a story does not know, so that it was played without; an engine leaves nothing out."""
     problems = getattr(game, "problems", ()) if is_parsed(game) else ()
-    return grouped(problem for problem in problems if NOWHERE not in problem.what)
+    return summarise(problem for problem in problems if NOWHERE not in problem.what)
 
 
 def rules_without_effect(game: Game) -> list[str]:

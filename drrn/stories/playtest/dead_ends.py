@@ -11,7 +11,7 @@ from drrn.game.contract import Game
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.coverage import story_behind
 from drrn.stories.playtest.sightings import EndingKey, PageSeen, Sightings, rules_of
-from drrn.stories.twine.beginnings import ENDING_NAME, ENDING_TEXT
+from drrn.stories.twine.layout import ENDING_NAME, ENDING_TEXT
 
 USED_UP = "choices used up"
 ERROR = "error"

@@ -18,7 +18,7 @@ from drrn.stories.playtest.coverage import rules_without_effect
 from drrn.stories.playtest.playtest import EndingOdds, PlayTest, play_test
 from drrn.stories.playtest.sampled import SampledValue
 from drrn.stories.playtest.sampled_games import SampledPlay, sampled_play
-from drrn.stories.twine.paraphrases import DEFAULT_SET, Distance, distance
+from drrn.stories.twine.rules import DEFAULT_SET, Distance, distance
 from drrn.text import words
 
 # Between two sentences: quotes close with the first; "Dr. Who" and "“Why?” he asks" are one.
