@@ -21,7 +21,7 @@ from drrn.errors import InputError
 from drrn.game.contract import Observation
 from drrn.game.make import GameSpec, as_game, open_game
 from drrn.game.optional import step_limit_of
-from drrn.learning.exploration import Probabilities, draw_actions
+from drrn.learning.equations import Probabilities, draw_actions
 from drrn.models import Model, Pages, SentenceTexts, Shape, TextVectors, build_model, encoder_of
 from drrn.models.pairs import attention_of
 from drrn.playing.compiled_rollouts import CompiledRollouts
