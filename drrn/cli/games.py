@@ -28,19 +28,20 @@ from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.survey import compiled_statistics
 from drrn.suites import SUITES, has_java, suites_cure
 
-GAMES = """List the games that have a name: title, kind, transitions, pages, endings. Other stories are opened
-by their path, and games in Python as module:factory."""
-ADD = f"""Install Saving John and Machine of Death, with their paraphrases and vocabularies, from a clone
-of {sources.REPOSITORY}: {sources.HOW}. Or Home World in its authors' words, from a clone of
-{text_world.WORLD_REPOSITORY}: {text_world.WORLD_HOW}. The files are read, never executed."""
+GAMES = """List the games that have a name: title, kind, transitions, pages, endings. Other
+stories are opened by their path, and games in Python as module:factory."""
+ADD = f"""Install Saving John and Machine of Death, with their paraphrases and vocabularies, from
+a clone of {sources.REPOSITORY}: {sources.HOW}. Or Home World in its authors' words, from a clone
+of {text_world.WORLD_REPOSITORY}: {text_world.WORLD_HOW}. The files are read, never executed."""
 PUBLISHED = """pay the rewards of the published code: 0 for the ending worth +10 that it never
 recognises, and no step reward in Saving John"""
-FORMATS = """List the installed story formats: name, version, file. A story format is the engine that Twine puts
-into a published page (Harlowe, SugarCube, Chapbook, Snowman). A published .html contains its own;
-Twee source is published in memory with the format that its StoryData names: the same version, or
-the newest with the same major version."""
-ADD_FORMATS = f"""Copy story formats to ~/.drrn/formats (or $DRRN_HOME/formats), several versions if you like. Give a
-format.js of Twine, or a folder to search for such files. They are read, never executed. {WHERE}."""
+FORMATS = """List the installed story formats: name, version, file. A story format is the engine
+that Twine puts into a published page (Harlowe, SugarCube, Chapbook, Snowman). A published .html
+contains its own; Twee source is published in memory with the format that its StoryData names: the
+same version, or the newest with the same major version."""
+ADD_FORMATS = f"""Copy story formats to ~/.drrn/formats (or $DRRN_HOME/formats), several versions
+if you like. Give a format.js of Twine, or a folder to search for such files. They are read, never
+executed. {WHERE}."""
 
 
 def add_command(commands: Any) -> None:

@@ -41,9 +41,9 @@ from drrn.writing import visible, words
 if TYPE_CHECKING:
     from drrn.runs.agent import Player
 
-DESCRIPTION = """Play in the terminal: type the number of an action, its words, or the beginnings of its words; u
-undoes a step, r restarts, q quits. Each finished game is added to the scores file. With --policy,
-a policy plays instead of you."""
+DESCRIPTION = """Play in the terminal: type the number of an action, its words, or the beginnings
+of its words; u undoes a step, r restarts, q quits. Each finished game is added to the scores
+file. With --policy, a policy plays instead of you."""
 MAX_COLUMNS = 80  # longer lines are hard to read
 LONG_MENU = 20  # more actions than this are typed, not numbered
 ADVICE = 3  # actions of a long menu that the agent recommends
