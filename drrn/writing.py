@@ -1,9 +1,9 @@
-"""How texts are written: the words of a text, and the characters that must not reach a terminal.
+"""Words of a text, and characters that must not reach a terminal.
 
-A word is a lower-cased run of letters and digits, each with the marks that combine with it (vowel signs of Hindi, say);
-an apostrophe inside a word stays with it. Scripts that put no spaces between words are cut into characters: Chinese,
-Japanese, Thai, Lao, Khmer and Burmese. A letter and its accent are one character however they were typed (NFC).
-"""
+A word is a lower-cased run of letters and digits, each with its combining marks (such as vowel
+signs of Hindi); an apostrophe inside a word belongs to it. Scripts without spaces between words are
+split into characters: Chinese, Japanese, Thai, Lao, Khmer and Burmese. A letter and its accent are
+one character however they are typed (NFC)."""
 
 from __future__ import annotations
 
@@ -12,74 +12,82 @@ import re
 import unicodedata
 
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
-# Latin, Greek, Cyrillic, Armenian letters and common signs: whatever has nothing else has no marks and no need of more
+# Latin, Greek, Cyrillic and Armenian letters and common signs: a text of these has no marks
 PLAIN = re.compile(
     "[\x00-\u02ff\u0370-\u0482\u048a-\u0590\u2010-\u2027\u2030-\u205e\u20a0-\u20cf\u2100-\u2bff]*"
 )
 UNSPACED = (
     "\u0e01-\u0e4f\u0e81-\u0ecf"  # Thai, Lao
     "\u1000-\u109f\u1780-\u17d3"  # Burmese, Khmer
-    "\u3005\u3007\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Hiragana, Katakana, and the signs of repetition
+    "\u3005\u3007\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9f"  # Hiragana, Katakana, repetition signs
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"  # Han
 )
-LENGTHENED = "\u30fc\uff70"  # the sign of a long vowel, which stays with its syllable
-JOINERS = "\u200c\u200d"  # inside a word of Persian or Hindi, they say how letters join
-LAST_MARK = 0x1E94A  # no mark but variation selectors comes after it
+LENGTHENED = "\u30fc\uff70"  # the sign of a long vowel, which belongs to its syllable
+JOINERS = "\u200c\u200d"  # define how letters join, inside a word of Persian or Hindi
+LAST_MARK = 0x1E94A  # the last mark before the variation selectors
 
-# C0 but for tabs and line ends, C1, and what turns the direction of writing: they steer a terminal, or deceive a reader
+# C0 except tabs and line ends, C1, and direction marks: they steer a terminal or deceive a reader
 STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def visible(text: str) -> str:
-    """Text that others wrote, without the characters that steer a terminal."""
+    """Return text without the characters that steer a terminal."""
     return STEERING.sub("", text)
 
 
 def visible_json(text: str) -> str:
-    """JSON with those characters escaped, so that it says the same."""
-    return STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    """Return the same JSON with those characters escaped."""
+    return STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def one_line(text: str) -> str:
-    """Text that others wrote, on one line."""
+    """Return text on one line, without the characters that steer a terminal."""
     return " ".join(visible(text).split())
 
 
 def counted(number: int, noun: str) -> str:
-    """A number and its noun: 1 page, 2 pages."""
+    """Return a number and its noun: 1 page, 2 pages."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
+def percent(share: float) -> str:
+    """Format a share in per cent; a tiny one is not rounded to 0 %, a large one not to 100 %."""
+    if share <= 0:
+        return "0 %"
+    if share < 0.0005:
+        return "< 0.1 %"
+    if 0.9995 <= share < 1 - 1e-12:
+        return "> 99.9 %"
+    return f"{100 * share:.1f} %" if share < 1 - 1e-12 else "100 %"
+
+
 def words(text: str) -> list[str]:
-    """The words of a text, in its order."""
+    """Return the words of a text, in order."""
     if not text.isascii():
-        text = unicodedata.normalize("NFC", text).replace(
-            "İ", "i"
-        )  # in lower case it has two characters
+        # in lower case, İ has two characters
+        text = unicodedata.normalize("NFC", text).replace("İ", "i")
     text = text.lower().replace("’", "'")
     return WORD.findall(text) if PLAIN.fullmatch(text) else _words_of_any_script(text)
 
 
 def _words_of_any_script(text: str) -> list[str]:
     unspaced, word = _patterns_of_scripts()
-    found = word.findall(unspaced.sub(r" \g<0> ", text.replace("_", " ")))
-    return [one.rstrip(JOINERS) for one in found]
+    matches = word.findall(unspaced.sub(r" \g<0> ", text.replace("_", " ")))
+    return [match.rstrip(JOINERS) for match in matches]
 
 
 @functools.cache
 def _patterns_of_scripts() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """A character of a script without spaces, and a word of any other; each with marks."""
+    """Patterns of a character of a script without spaces, and of a word of others, with marks."""
     marks = _marks()
     run = rf"\w[\w{marks}{JOINERS}]*"
     return re.compile(rf"[{UNSPACED}][{marks}{LENGTHENED}]*"), re.compile(rf"{run}(?:'{run})*")
 
 
 def _marks() -> str:
-    """The characters that combine with the letter before them, as ranges; what only selects a glyph is none."""
-    codes = [
-        code for code in range(0x300, LAST_MARK + 1) if unicodedata.category(chr(code))[0] == "M"
-    ]
-    codes = [code for code in codes if not 0xFE00 <= code <= 0xFE0F]
+    """The characters that combine with the letter before, as ranges, without glyph selectors."""
+    candidates = (code for code in range(0x300, LAST_MARK + 1) if not 0xFE00 <= code <= 0xFE0F)
+    codes = [code for code in candidates if unicodedata.category(chr(code))[0] == "M"]
     firsts = [code for before, code in zip([0, *codes], codes, strict=False) if code != before + 1]
     lasts = [code for code, after in zip(codes, [*codes[1:], 0], strict=True) if after != code + 1]
     return "".join(f"{chr(first)}-{chr(last)}" for first, last in zip(firsts, lasts, strict=True))

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from starlette.testclient import TestClient
 
 from drrn.serve.app import application
-from drrn.serve.guard import Access, local_access
+from drrn.serve.http import Access, local_access
 from drrn.serve.library import Library
 from drrn.serve.services import Services
 

@@ -82,7 +82,7 @@ def learned(browser, server, game):
     page.goto(f"{server.link}#/game/{game}/learn")
     for label, value in TINY.items():
         page.get_by_label(label, exact=True).fill(str(value))
-    page.get_by_role("button", name="Start to learn").click()
+    page.get_by_role("button", name="Start training").click()
     page.locator(".curve circle").first.wait_for(timeout=60_000)
     if (stop := page.get_by_role("button", name="Stop")).count():  # else it was quick
         stop.click()
@@ -92,7 +92,7 @@ def learned(browser, server, game):
     over = page.locator(".run .tag", has_text=re.compile("stopped|finished"))
     over.wait_for(timeout=60_000)
     if over.inner_text() == "stopped":
-        page.get_by_role("button", name="Go on").click()
+        page.get_by_role("button", name="Resume").click()
     page.locator(".run .tag", has_text="finished").wait_for(timeout=60_000)
     assert "3 of 3 rounds" in page.locator(".run").inner_text()
     assert page.locator(".curve circle").count() == 3
@@ -137,14 +137,14 @@ def test_beside_each_action_stands_what_the_agent_thinks_and_it_plays_the_rest(o
     actions = page.locator("button.action")
     assert actions.count() == 2 and page.locator(".thought .dot").count() == 2 * TINY["Replicas"]
     assert all(text.endswith(" %") for text in page.locator(".thought .share").all_inner_texts())
-    page.get_by_label("Mark the words that matter").check()
+    page.get_by_label("Mark important words").check()
     page.locator(".story-text mark").first.wait_for()
-    assert "speaks" in page.locator(".story-text mark").first.get_attribute("title")
-    page.get_by_label("Show what it thinks").uncheck()
+    assert "this action" in page.locator(".story-text mark").first.get_attribute("title")
+    page.get_by_label("Show Q-values").uncheck()
     page.locator(".story-text mark").first.wait_for(state="detached")
     assert not page.locator(".thought").first.is_visible()
-    page.get_by_label("How fast").select_option("very quickly")
-    page.get_by_role("button", name="It plays the rest").click()
+    page.get_by_label("Speed").select_option("very fast")
+    page.get_by_role("button", name="Agent plays to the end").click()
     page.locator(".the-end").wait_for()
     assert "The agent:" in page.locator(".past").text_content()
 
@@ -156,16 +156,16 @@ def test_a_play_test_tells_what_fails_and_its_map_can_be_searched_and_clicked(op
     assert "1 of 2 expectations failed." in page.locator(".headline").inner_text()
     page.locator(".map-view svg").wait_for()
     page.locator("[data-page=Grey]").click()
-    page.locator(".place-told h3", has_text="Grey").wait_for()
-    told = page.locator(".place-told").inner_text()
+    page.locator(".page-details h3", has_text="Grey").wait_for()
+    told = page.locator(".page-details").inner_text()
     assert "You are out on the water." in told and "agent" in told and "Island" in told
     page.get_by_label("Find a passage").fill("with figs")  # words of a page
-    assert "Island" in page.locator(".map-found").inner_text()
+    assert "Island" in page.locator(".map-results").inner_text()
     page.get_by_label("Find a passage").fill("isl")
     page.keyboard.press("Enter")
-    page.locator(".place-told h3", has_text="Island").wait_for()
+    page.locator(".page-details h3", has_text="Island").wait_for()
     before = page.locator(".map-view svg").get_attribute("viewBox")
-    page.get_by_role("button", name="Nearer").click()
+    page.get_by_role("button", name="Zoom in").click()
     assert page.locator(".map-view svg").get_attribute("viewBox") != before
 
 
@@ -183,13 +183,13 @@ def test_by_keyboard_alone_a_game_is_found_named_and_kept_among_the_scores(open_
     tab_to(page, "Play: The Grey Sea")
     page.keyboard.press("Enter")
     page.locator("button.action").first.wait_for()
-    tab_to(page, "Your name, if the score shall be kept")
+    tab_to(page, "Your name, to save your score")
     page.keyboard.type("Ann")
     page.keyboard.press("Enter")
-    page.get_by_text("Ann plays: the score counts.").wait_for()
+    page.get_by_text("Playing as Ann: finished games are saved.").wait_for()
     tab_to(page, re.compile(r"^\dStay in\."))
     page.keyboard.press("Enter")
-    page.get_by_text("Kept among the scores of Ann.").wait_for()
+    page.get_by_text("Saved to the scores of Ann.").wait_for()
     tab_to(page, "People")
     page.keyboard.press("Enter")
     page.get_by_role("rowheader", name="Ann").wait_for()

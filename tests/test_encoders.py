@@ -1,12 +1,14 @@
 """Any encoder can read for any model: a small one, which weighs each word by a learned gate, proves it."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 import drrn
+from drrn.cli import main
 from drrn.learning.fast import FastQLearning
 from drrn.learning.q_learning import QLearning
 from drrn.models import Encoder, Pages, Shape, TextVectors, build_model, encoder_of
@@ -14,6 +16,7 @@ from drrn.runs.agent import Agent
 from drrn.settings import Settings
 from drrn.text import Store
 from drrn.vectors import open_vectors
+from tests.runs import train
 from tests.small_models import ACTIONS, CPU, STATES, falls, random_batches
 from tests.small_trainings import SMALL
 from tests.vector_files import vector_file
@@ -178,3 +181,11 @@ def test_a_word_that_another_replica_alone_has_met_counts_for_nothing(tmp_path, 
         assert both.attention("light lamp", ["go"])[0].state[1][1] == pytest.approx(
             0.5, abs=0.2
         )  # of one replica alone
+
+
+def test_the_encoder_of_the_docs_trains_by_the_command(tale, own_modules):
+    text = (Path(__file__).parents[1] / "docs/encoders.md").read_text(encoding="utf-8")
+    code = text.split("## Add an encoder")[1].split("```python\n")[1].split("```")[0]
+    (own_modules / "mine.py").write_text(code, encoding="utf-8")
+    assert train(tale, own_modules / "run", "--encoder", "mine:GatedMean") == 0
+    assert main(["ask", str(own_modules / "run"), "--state", "The sea.", "--action", "Go."]) == 0

@@ -349,11 +349,8 @@ def test_what_a_kill_left_half_written_is_swept_out(results):
 
 
 def test_a_setting_younger_than_the_rows_had_its_default_then():
-    assert difference({"epochs": 2}, {"epochs": 2, "keep": False}) is None
-    assert (
-        difference({"epochs": 2}, {"epochs": 2, "keep": True})
-        == "keep is False there, and True in the plan"
-    )
+    assert difference({"epochs": 2}, {"epochs": 2, "shared": False}) is None
+    assert "shared is False" in difference({"epochs": 2}, {"epochs": 2, "shared": True})
 
 
 def test_rows_count_whatever_number_of_workers_made_them():

@@ -2,8 +2,8 @@
 
 import pytest
 
-from drrn.serve import guard, sessions, uploads
-from drrn.serve.guard import shared_access
+from drrn.serve import http, library, services
+from drrn.serve.http import shared_access
 from drrn.serve.library import uploads_folder
 from drrn.serve.scores import read, scores_file
 from tests.small_server import PORT, begun, client_of, stepped, uploaded
@@ -116,7 +116,7 @@ def test_from_the_network_only_the_whole_link_opens_the_page(home, tmp_path):
         (b'{"game": "long-watch", "seed": true}', "application/json", 400),
         (b'{"game": "long-watch", "player": {"a": 1}}', "application/json", 400),
         (b'{"game": "../../etc/passwd"}', "application/json", 404),
-        (b"x" * (guard.MOST_JSON + 1), "application/json", 413),
+        (b"x" * (http.MAX_JSON + 1), "application/json", 413),
     ],
 )
 def test_a_malformed_request_is_a_sentence(client, body, kind, status):
@@ -195,7 +195,7 @@ def test_a_toml_reaches_nothing_outside_its_folder(client, tmp_path):
     "name", ["../../../evil.twee", "..\\..\\evil.twee", "/etc/evil.twee", ".\x00evil.twee"]
 )
 def test_a_files_name_stays_in_its_folder(name):
-    safe = uploads.safe_name(name)
+    safe = library.safe_name(name)
     assert (
         safe.endswith("evil.twee")
         and not {"/", "\\", "\0"} & set(safe)
@@ -205,15 +205,15 @@ def test_a_files_name_stays_in_its_folder(name):
 
 def test_a_story_that_is_named_like_what_is_kept_beside_it_gets_another_name():
     assert (
-        uploads.safe_name("about.json")
-        == uploads.safe_name("../About.json").lower()
+        library.safe_name("about.json")
+        == library.safe_name("../About.json").lower()
         == "story-about.json"
     )
 
 
 def test_too_large_an_upload_is_refused(client, monkeypatch):
-    monkeypatch.setattr(guard, "MOST_UPLOAD", 1000)
-    monkeypatch.setattr(guard, "FORM", 500)
+    monkeypatch.setattr(http, "MAX_UPLOAD", 1000)
+    monkeypatch.setattr(http, "FORM_BYTES", 500)
     assert uploaded(client, "large.twee", FORK + "x" * 5000).status_code == 413
 
 
@@ -259,7 +259,7 @@ def test_a_game_is_played_undone_and_begun_again(client, fork_id):
     assert (people["games"][0]["novice"], people["games"][0]["game"]) == (10.0, fork_id)
     back = client.post(f"/api/sessions/{page['session']}/undo").json()
     assert (back["steps"], back["undone"], back["text"]) == (1, 1, "You are out on the water.")
-    assert [(one["text"], one["actions"][one["chosen"]]) for one in back["history"]] == [
+    assert [(one["text"], one["actions"][one["choice"]]) for one in back["history"]] == [
         ("The sea is grey and the wind is north.", "Go out.")
     ]
     again = client.post(f"/api/sessions/{page['session']}/restart").json()
@@ -287,24 +287,24 @@ def test_two_browsers_do_not_disturb_each_other(client, fork_id):
 
 def test_a_game_goes_on_where_its_process_was_killed(client, fork_id):
     page = stepped(client, begun(client, fork_id), "Go out.")
-    process = client.services.playing(client.services.library[fork_id])
-    process.worker.process.kill()
-    process.worker.process.join()
+    process = client.services.game_process(client.services.library[fork_id])
+    process._service.process.kill()
+    process._service.process.wait()
     assert stepped(client, page, "Row on.")["ending"] == "Island"
 
 
 def test_there_are_never_more_sessions_than_the_limit(client, fork_id, monkeypatch):
-    monkeypatch.setattr(sessions, "MOST_SESSIONS", len(client.services.sessions.sessions) + 1)
+    monkeypatch.setattr(services, "MAX_SESSIONS", len(client.services.sessions.by_id) + 1)
     page = begun(client, fork_id)
     assert client.post("/api/sessions", json={"game": fork_id}).status_code == 429
-    monkeypatch.setattr(sessions, "GIVES_WAY", -1)  # all have been idle for longer
+    monkeypatch.setattr(services, "FULL_IDLE_SECONDS", -1)  # all have been idle for longer
     assert client.post("/api/sessions", json={"game": fork_id}).status_code == 201
     assert client.get(f"/api/sessions/{page['session']}").status_code == 404
     assert client.delete(f"/api/sessions/{page['session']}").status_code == 404
 
 
 def test_a_long_game_keeps_its_last_pages_only(client, fork_id, monkeypatch):
-    monkeypatch.setattr(sessions, "MOST_KEPT", 150)
+    monkeypatch.setattr(services, "MAX_HISTORY", 150)
     page = begun(client, fork_id)
     for _ in range(3):
         page = stepped(client, stepped(client, page, "Go out."), "Turn back.")

@@ -11,14 +11,12 @@ import pytest
 
 from drrn.errors import InputError
 from drrn.game.make import make
-from drrn.serve.advice_process import Advisers
-from drrn.serve.answers import Refusal
-from drrn.serve.embeddings import told_embeddings
-from drrn.serve.left_out import word_importance
+from drrn.serve.advice_worker import AdviceWorker, word_importance
+from drrn.serve.embeddings import read_embeddings
+from drrn.serve.forms import settings_form, settings_from
+from drrn.serve.http import RequestError
 from drrn.serve.library import Library
-from drrn.serve.run_starting import Trainings
-from drrn.serve.runs import RunShelf
-from drrn.serve.setting_form import settings_of_form, told_form
+from drrn.serve.runs import RunFolder
 from drrn.settings import all_settings
 
 pytest.importorskip("starlette")
@@ -34,7 +32,7 @@ SMALL = {
 
 
 def test_the_form_has_every_setting_but_those_that_name_files():
-    form = {field["name"]: field for field in told_form(make("long-watch"), paper=False)}
+    form = {field["name"]: field for field in settings_form(make("long-watch"), paper=False)}
     assert set(all_settings()) - set(form) == {"vectors", "sentences"}
     assert form["learner"]["default"] == "returns"  # the strong recipe's
     assert form["rounds"]["kind"] == "int" and form["rounds"]["help"]
@@ -57,7 +55,7 @@ def test_the_form_has_every_setting_but_those_that_name_files():
 )
 def test_a_form_cannot_ask_for_files_code_or_more_than_there_is(given):
     with pytest.raises(InputError):
-        settings_of_form(make("long-watch"), given, paper=False)
+        settings_from(make("long-watch"), given, paper=False)
 
 
 def until(holds):
@@ -87,41 +85,40 @@ def test_training_goes_on_when_the_server_is_killed_and_can_be_stopped_and_resum
     finally:
         os.kill(server.pid, signal.SIGKILL)
         server.communicate()
-    shelf = RunShelf(tmp_path, Library())
-    trainings = Trainings(shelf)  # of another server
+    runs = RunFolder(tmp_path, Library())  # of another server
     id_ = run["id"]
-    until(lambda: len(shelf[id_].curve) >= 2)
-    assert trainings.told(shelf[id_])["status"] == "running"
-    trainings.stop(shelf[id_])
-    until(lambda: trainings.told(shelf[id_])["status"] == "stopped")
-    rounds = len(shelf[id_].curve)
+    until(lambda: len(runs[id_].rounds) >= 2)
+    assert runs.as_json(runs[id_])["status"] == "running"
+    runs.stop(runs[id_])
+    until(lambda: runs.as_json(runs[id_])["status"] == "stopped")
+    rounds = len(runs[id_].rounds)
     for too_few in (rounds, 0, "9", True):
-        with pytest.raises(Refusal, match=f"a whole number from {rounds + 1} to 10000"):
-            trainings.resume(shelf[id_], too_few)
-    trainings.resume(shelf[id_], rounds + 1)
-    assert trainings.told(shelf[id_])["status"] in ("starting", "running")
-    until(lambda: trainings.told(shelf[id_])["status"] == "finished")
-    assert len(shelf[id_].curve) == shelf[id_].settings["rounds"] == rounds + 1
-    assert f"After round {rounds + 1} (" in (shelf[id_].folder / "README.md").read_text()
-    with pytest.raises(Refusal, match="only with more rounds"):
-        trainings.resume(shelf[id_])
-    whole = trainings.told(shelf[id_], whole=True)
+        with pytest.raises(RequestError, match=f"an integer from {rounds + 1} to 10000"):
+            runs.resume(runs[id_], too_few)
+    runs.resume(runs[id_], rounds + 1)
+    assert runs.as_json(runs[id_])["status"] in ("starting", "running")
+    until(lambda: runs.as_json(runs[id_])["status"] == "finished")
+    assert len(runs[id_].rounds) == runs[id_].settings["rounds"] == rounds + 1
+    assert f"After round {rounds + 1} (" in (runs[id_].folder / "README.md").read_text()
+    with pytest.raises(RequestError, match="only with more rounds"):
+        runs.resume(runs[id_])
+    whole = runs.details(runs[id_])
     assert (whole["game"], whole["ready"], whole["reference"]["best"]) == ("long-watch", True, 20.0)
-    check_embeddings(shelf[id_])
-    check_advice(str(shelf[id_].folder))
-    trainings.remove(shelf[id_])
-    assert shelf.ids() == set()
+    check_embeddings(runs[id_])
+    check_advice(str(runs[id_].folder))
+    runs.remove(runs[id_])
+    assert runs.ids() == set()
 
 
 def check_embeddings(run):
-    told = told_embeddings(run.files, 0)
+    told = read_embeddings(run.files.side, 0)
     assert [one["round"] for one in told["rounds"][:2]] == [1, 2]
     assert len(told["rounds"][0]["actions"]) == len(told["actions"]) >= 2
 
 
 def check_advice(folder):
     page = make("long-watch", shuffle=False).reset(0)
-    thought = Advisers().advice(folder, "best", [], page.text, page.actions, False, True)
+    thought = AdviceWorker().advise(folder, "best", [], page.text, page.actions, False, True)
     assert thought["choice"] == max(
         range(len(page.actions)), key=lambda i: thought["actions"][i]["q"]
     )

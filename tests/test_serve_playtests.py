@@ -12,13 +12,11 @@ from drrn.compiled.solve import best, random_play
 from drrn.errors import InputError
 from drrn.game.episodes import random_policy
 from drrn.game.make import make
-from drrn.serve.answers import Refusal
-from drrn.serve.facts import ASKED_AGAIN, TOO_LONG, FactsTable
-from drrn.serve.places import CompiledPlaces, seen_places, told_map
-from drrn.serve.playtests import PlayTestJob
-from drrn.serve.sampled_odds import sampled_odds
+from drrn.serve.http import RequestError
+from drrn.serve.playtest_worker import SolvedMap, map_payload, sampled_odds, seen_pages
+from drrn.serve.playtests import RETRY_SECONDS, TOO_LONG, FactsTable, PlayTest
 from drrn.stories.map.story_map import story_map
-from drrn.stories.playtest.testing import StoryTest
+from drrn.stories.playtest.playtest import StoryTest
 from tests.small_server import client_of, uploaded
 from tests.small_stories import FORK, REWARDS
 
@@ -27,52 +25,51 @@ pytest.importorskip("starlette")
 
 def test_the_odds_from_the_first_place_are_those_of_the_story(fork):
     compiled = compile_game(fork)
-    places = CompiledPlaces(fork, compiled)
-    start = places.told_place(0, None)
+    places = SolvedMap(compiled)
+    start = places.page(0)
     assert start["label"] == "Start"
     assert start["odds"]["random"]["score"] == pytest.approx(random_play(compiled).final_reward)
     assert start["odds"]["best"]["score"] == pytest.approx(best(compiled).score)
-    assert [(one["label"], one["words"]) for one in start["to"]] == [
+    assert [(one["label"], one["actions"]) for one in start["after"]] == [
         ("Grey", ["Go out."]),
         ("Home", ["Stay in."]),
     ]
-    assert [one["label"] for one in start["from"]] == ["Grey"]
-    assert start["way"]["actions"] == ()
+    assert [one["label"] for one in start["before"]] == ["Grey"]
+    assert start["path"]["actions"] == ()
 
 
 def test_from_the_water_half_of_random_play_finds_the_island_at_once(fork):
-    places = CompiledPlaces(fork, compile_game(fork))
-    number = places.drawn.labels.index("Grey")
-    grey = places.told_place(number, None)
+    places = SolvedMap(compile_game(fork))
+    number = places.drawing.labels.index("Grey")
+    grey = places.page(number)
     odds = {ending["name"]: ending["odds"] for ending in grey["odds"]["random"]["endings"]}
     assert odds == {
         "Island": pytest.approx(2 / 3),
         "Home": pytest.approx(1 / 3),
     }  # x = 1/2 + 1/2 · (1/2 x)
-    assert (grey["way"]["actions"], grey["texts"]) == (("Go out.",), ["You are out on the water."])
+    assert (grey["path"]["actions"], grey["texts"]) == (("Go out.",), ["You are out on the water."])
 
 
 @pytest.mark.parametrize("name", ["long-watch", "home-world"])
 def test_places_are_numbered_as_the_map_numbers_them(name):
-    game = make(name)
-    compiled = compile_game(game)
-    places, drawn = CompiledPlaces(game, compiled), story_map(compiled)
+    compiled = compile_game(make(name))
+    drawing = story_map(compiled)
     for state in range(0, len(compiled), 7):
         if not compiled.ended[state]:
-            assert drawn.labels[places.place[state]] == compiled.label(state)
-    assert len(set(places.place.tolist())) == len(drawn.labels)
+            assert drawing.labels[drawing.node_of_state[state]] == compiled.label(state)
+    assert len(set(drawing.node_of_state.tolist())) == len(drawing.labels)
 
 
 def test_a_map_of_what_was_seen_has_places_too(fork):
     test = StoryTest(fork, 1.0)
     test.run()
-    test.compiled = test.exact = None
+    test.solution = None
     drawn = test.story_map()
-    seen = seen_places(drawn, test.sightings)
-    assert [one["label"] for one in seen] == [place["label"] for place in told_map(drawn)["places"]]
+    seen = seen_pages(drawn, test.evidence)
+    assert [one["label"] for one in seen] == [page["label"] for page in map_payload(drawn)["pages"]]
     island = next(one for one in seen if one["label"] == "Island")
-    assert (tuple(island["way"]["actions"]), island["exact"]) == (("Go out.", "Row on."), False)
-    assert (island["texts"], island["from"][0]["label"]) == (["An island, with figs."], "Grey")
+    assert (tuple(island["path"]["actions"]), island["exact"]) == (("Go out.", "Row on."), False)
+    assert (island["texts"], island["before"][0]["label"]) == (["An island, with figs."], "Grey")
 
 
 def test_odds_by_games_are_near_the_exact_ones(fork):
@@ -110,13 +107,13 @@ def check_report(client, test):
         "fork.twee",
     )
     assert report["expectations"][0]["status"] == "passed"
-    places = client.get(f"/api/tests/{test}/map").json()["places"]
-    island = next(place["place"] for place in places if place["label"] == "Island")
-    assert client.get(f"/api/tests/{test}/places/{island}").json()["texts"] == [
+    places = client.get(f"/api/tests/{test}/map").json()["pages"]
+    island = next(page["page"] for page in places if page["label"] == "Island")
+    assert client.get(f"/api/tests/{test}/pages/{island}").json()["texts"] == [
         "An island, with figs."
     ]
-    assert client.get(f"/api/tests/{test}/places/99").status_code == 404
-    assert client.get(f"/api/tests/{test}/places/-1").status_code == 404
+    assert client.get(f"/api/tests/{test}/pages/99").status_code == 404
+    assert client.get(f"/api/tests/{test}/pages/-1").status_code == 404
     svg = client.get(f"/api/tests/{test}/map.svg")
     assert svg.headers["content-type"].startswith("image/svg+xml") and "<style" not in svg.text
     assert "figs" in client.get(f"/api/tests/{test}/report.html").text
@@ -142,15 +139,15 @@ def test_a_play_test_that_is_stopped_tells_what_it_found(tmp_path, monkeypatch):
 
 def test_a_time_out_is_asked_again_after_a_while_and_a_reason_in_the_story_is_kept(monkeypatch):
     said = [
-        Refusal(503, "This took longer."),
+        RequestError(503, "This took longer."),
         {"pages": 3},
         InputError("too many states"),
         {"pages": 4},
     ]
     told, clock = [], [100.0]
 
-    def ask(job, question, seconds):
-        told.append(job.entry.id)
+    def ask(test, method, timeout):
+        told.append(test.entry.id)
         found = said.pop(0)
         if isinstance(found, Exception):
             raise found
@@ -160,7 +157,7 @@ def test_a_time_out_is_asked_again_after_a_while_and_a_reason_in_the_story_is_ke
         table, slow, large = FactsTable(), SimpleNamespace(id="slow"), SimpleNamespace(id="large")
         first = await asyncio.gather(table.of(slow), table.of(slow))
         soon = await table.of(slow)
-        clock[0] += ASKED_AGAIN + 1
+        clock[0] += RETRY_SECONDS + 1
         return (
             first,
             soon,
@@ -170,10 +167,10 @@ def test_a_time_out_is_asked_again_after_a_while_and_a_reason_in_the_story_is_ke
             await table.of(slow),
         )
 
-    monkeypatch.setattr(PlayTestJob, "ask", ask)
-    monkeypatch.setattr("drrn.serve.facts.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(PlayTest, "ask", ask)
+    monkeypatch.setattr("drrn.serve.playtests.time", SimpleNamespace(monotonic=lambda: clock[0]))
     first, soon, later, large, still_large, kept = asyncio.run(looked())
     assert first == [(None, TOO_LONG)] * 2 and soon == first[0]  # one process for all who ask
     assert later == kept == ({"pages": 3}, None)
-    assert large == still_large == (None, "Not all of its states are known. too many states")
+    assert large == still_large == (None, "Its states cannot all be counted. too many states")
     assert told == ["slow", "slow", "large"]

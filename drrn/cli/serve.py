@@ -8,12 +8,12 @@ from typing import Any
 
 from drrn.errors import require
 
-DESCRIPTION = """Serve a web page to this machine's browser: play games, drop a story file to add one, see what an
-agent thinks of each action, play-test a story and walk on its map, train agents and watch them
-learn. Nothing is loaded from the internet. Training continues when the page or the server is
-closed. Ctrl-C stops the server."""
-HOST = """also admit other machines, through this address (0.0.0.0: any); the printed link contains a
-token, which they need"""
+DESCRIPTION = """Serve a web page to this machine's browser: play games, drop a story file to add
+one, see what an agent thinks of each action, play-test a story and walk on its map, train agents
+and watch them learn. Nothing is loaded from the internet. Training continues when the page or the
+server is closed. Ctrl-C stops the server."""
+HOST = """also admit other machines, through this address (0.0.0.0: any); the printed link
+contains a token, which they need"""
 
 
 def add_command(commands: Any) -> None:
@@ -31,7 +31,7 @@ def add_command(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     for module in ("starlette", "uvicorn", "python_multipart", "jinja2"):
         require(module, "serve")
-    from drrn.serve.server import serve
+    from drrn.serve.app import serve
 
     def say(link: str) -> None:
         print(f"{link}\nCtrl-C stops the server; training continues.", flush=True)

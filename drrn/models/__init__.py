@@ -1,4 +1,4 @@
-"""Models compute Q-values: the built-in ones, by name, and classes of the user's, as `module:name`."""
+"""Models, which compute Q-values: built-in ones by name, a user's as `module:name`."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def build_model(
 
 
 def encoder_of(name: str, *, trained: bool = False) -> type[Encoder]:
-    """Return an encoder's class by its name; with `trained`, the one that trains given word vectors, if it has them."""
+    """Return an encoder's class; with `trained`, the one that trains its given word vectors."""
     kind = registry.resolve("encoder", name, ENCODERS)
     if not (isinstance(kind, type) and issubclass(kind, Encoder)):
         raise InputError(f'encoder "{name}": it must be a subclass of drrn.models.Encoder')

@@ -1,4 +1,4 @@
-"""The base class of models: encoders, weights with a leading replica axis, and the Q-values of pages."""
+"""The base class of models: encoders, weights of all replicas, and the Q-values of pages."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Shape(EncoderOptions):
 
 @dataclass(frozen=True)
 class Pages:
-    """B pages for each replica, as ids: states [R, B], actions in menu order [R, B, A], -1 where there is none."""
+    """B pages for each replica, as ids: states [R, B], actions [R, B, A], -1 for no action."""
 
     states: Ids
     actions: Ids
@@ -70,7 +70,7 @@ Gather = Callable[[str, Ids, Store], Sequence[TextBatch]]  # see `Model.gather`
 
 
 class Model(Weights):
-    """A model computes the Q-values of the actions of a page. A subclass defines `build`, `reads` and `forward`.
+    """Computes the Q-values of a page. A subclass defines `build`, `reads` and `forward`.
 
     Example:
         class Additive(Model):
@@ -106,11 +106,11 @@ class Model(Weights):
         raise NotImplementedError
 
     def reads(self, pages: Pages) -> dict[str, Ids]:
-        """Return the ids of the texts that each encoder reads, [..., N]; pages may have leading axes."""
+        """Return the ids that each encoder reads, [..., N]; pages may have leading axes."""
         raise NotImplementedError
 
     def forward(self, reading: Reading, leaves: Leaves | None) -> Tensor:
-        """Return Q-values [R, B, A], any number where a page has no action. Pass `leaves` on to `encode`."""
+        """Return Q-values [R, B, A], anything for missing actions; pass `leaves` to `encode`."""
         raise NotImplementedError
 
     def q(self, pages: Pages, store: Store | None = None, gather: Gather | None = None) -> Tensor:
@@ -130,7 +130,7 @@ class Model(Weights):
     def q_of_pairs(
         self, states: Ids, actions: Ids, store: Store | None = None, gather: Gather | None = None
     ) -> Tensor:
-        """Return Q of pairs of a state and an action, [R, N], without gradients, in pieces of bounded size."""
+        """Return Q of states and actions [R, N], without gradients, in pieces of bounded size."""
         size = max(1, MOST_PAIRS // len(states))
         parts = []
         for start in range(0, states.shape[1], size):
@@ -174,8 +174,8 @@ class Model(Weights):
     def encode(
         self, reading: Reading, encoder: str, leaves: Leaves | None
     ) -> tuple[Tensor, Tensor | None]:
-        """Return the vectors of the batch's distinct texts [R, U, H], and the index [R, N] of each requested text
-        among the R · U of them (None: they are in the requested order); `pick` combines the two."""
+        """Return the vectors of distinct texts [R, U, H], and the index of each text of the batch
+        among them [R, N] (None: they are in that order); `pick` combines the two."""
         batch = reading.texts[encoder]
         return batch.encode(self, leaves), batch.index
 
@@ -204,7 +204,7 @@ class Model(Weights):
     # --- saving and restoring
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return all learned values by name: weights, word tables, and the words that each replica knows."""
+        """Return all learned values: weights, word tables, and the words of each replica."""
         arrays: dict[str, NDArray[Any]] = {
             f"weight {name}": weight.cpu().numpy() for name, weight in self.weights.items()
         }
@@ -238,14 +238,14 @@ class Model(Weights):
     # --- for subclasses
 
     def add_encoder(self, name: str, side: str, width: int) -> None:
-        """Add an encoder of the texts of "states" or "actions", of the kind that the settings name."""
+        """Add the encoder that the settings name, for the texts of "states" or "actions"."""
         kind = (side == "actions" and self.shape.action_encoder) or self.shape.encoder
         if kind.reads_unknown:
             self.store.side(side).keeps_unknown = True
         self.encoders[name] = kind(self, name, side, width)
 
     def pair_up(self, states: str, actions: str) -> None:
-        """Let two encoders, or one that both sides share, read the texts of a pair together, if they can."""
+        """Let two encoders (or a shared one) read the texts of a pair together, if they can."""
         self.pairs = (states, actions)
         for one, other in dict.fromkeys([self.pairs, self.pairs[::-1]]):
             self.encoders[one].pair_with(self, self.encoders[other].summary_width)
@@ -253,14 +253,14 @@ class Model(Weights):
 
 
 def _fits(array: NDArray[Any], own: NDArray[Any]) -> bool:
-    """Whether the array can replace the model's own; an axis of length 0 is one that grows later."""
+    """Whether the array can replace the model's own; an axis of length 0 grows later."""
     if (array.ndim, array.dtype) != (own.ndim, own.dtype):
         return False
     return all(have in (0, size) for size, have in zip(array.shape, own.shape, strict=True))
 
 
 def pick(vectors: Tensor, index: Tensor | None) -> Tensor:
-    """Return rows of the vectors of all replicas end to end: [R, U, H] at [R, N] → [R, N, H]; all, if index is None."""
+    """Return vectors [R, U, H] at the indices [R, N]: [R, N, H]; if there are none, all."""
     if index is None:
         return vectors
     replicas, count, width = vectors.shape

@@ -1,4 +1,4 @@
-"""Baselines: linear, max-action and per-action DQN (the paper's), LSTM-DQN, and a look-up table as a control."""
+"""Baselines: the paper's linear, max-action and per-action DQN; LSTM-DQN; a look-up table."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from drrn.models.pairs import PairVectors, q_by_pairs
 from drrn.text import Ids, Lexicon
 
 MOST_CELLS = 2**28  # of a look-up table
-# menus: if a batch has more distinct actions than this many menus, products of all states and all actions cost more
-# than those of each page
+# With more distinct actions than this many menus, products of all states and all actions cost
+# more than those of each page.
 MANY_MENUS = 4
 
 
@@ -46,7 +46,7 @@ class PerActionDQN(Model):
 
 
 class MaxActionDQN(Model):
-    """From the bags of a state and of all its actions, in menu order, to a Q-value for each position of the menu."""
+    """From the bags of a state and of all its actions, in menu order, to a Q-value of each."""
 
     sees_menu = True
 
@@ -78,8 +78,8 @@ class MaxActionDQN(Model):
 
 
 class Linear(MaxActionDQN):
-    """The max-action model without a hidden layer: Q is linear in the counts of words. If an encoder is not linear
-    itself, Q is linear in its output, by a further matrix."""
+    """The max-action model without a hidden layer: Q is linear in the counts of words. If an
+    encoder is not linear itself, Q is linear in its output, by a further matrix."""
 
     def build(self) -> None:
         outputs = self.shape.most_actions
@@ -104,7 +104,7 @@ def add_layers(model: Model, width: int, outputs: int) -> None:
 
 
 def layers(model: Model, x: Tensor) -> Tensor:
-    """From the first layer's product to the outputs: [R, N, H] → [R, N, O]; linear if there are no hidden layers."""
+    """From the first layer's product to the outputs: [R, N, H] → [R, N, O]."""
     w = model.weights
     if "W out" not in w:
         return x + w["b1"]
@@ -120,12 +120,12 @@ def layers(model: Model, x: Tensor) -> Tensor:
 
 
 class VerbObjectDQN(Model):
-    """The DQN of Narasimhan et al. (2015) for commands of two words: Q(s, verb) and Q(s, object), averaged.
+    """The DQN of Narasimhan et al. (2015) for commands of two words.
 
-    With the encoder `bag` and two layers it is BOW-DQN, with `lstm` and two layers LSTM-DQN.
-    Q(s, a) = (w_verb · [h; 1] + w_object · [h; 1]) / 2; h_l = relu(W_l h_{l-1} + b_l), the first from the encoder.
-    An action's first word is its verb, the rest its object. Each word has an output of either head; an object of
-    several words has the sum of theirs.
+    Q(s, a) = (w_verb · [h; 1] + w_object · [h; 1]) / 2; h_l = relu(W_l h_{l-1} + b_l).
+
+    With two layers and the encoder `bag` it is BOW-DQN, with `lstm` LSTM-DQN. An action's first
+    word is its verb, the rest its object; an object of several words has the sum of their outputs.
     """
 
     def build(self) -> None:
@@ -161,7 +161,7 @@ class VerbObjectDQN(Model):
 
 
 class VerbHead(Encoder):
-    """The outputs of one head: a row [H + 1] for an action's first word; the last number is the bias."""
+    """The outputs of one head: a row [H + 1] for an action's first word, the last is the bias."""
 
     def encode(self, model: Weights, words: Tensor, mask: Tensor) -> Tensor:
         return words[:, :, 0]
@@ -224,7 +224,7 @@ class LookUpTable(Model):
         columns = max(actions, 2 * old.shape[2], 1)
         if rows * columns * len(self.seeds) > MOST_CELLS:
             raise InputError(
-                f"a table of {states:,} states by {actions:,} actions is too large: use another model"
+                f"{states:,} states by {actions:,} actions are too many: use another model"
             )
         table = torch.zeros(len(self.seeds), rows, columns, device=self.device)
         table[:, : old.shape[1], : old.shape[2]] = old
@@ -232,6 +232,6 @@ class LookUpTable(Model):
 
 
 def _parent_ids(texts: Lexicon, ids: Ids) -> Ids:
-    """From ids of a scratch store to those of its parent; -1 for a text that the parent does not have."""
+    """From ids of a scratch store to those of its parent, -1 for texts that it lacks."""
     parents: Ids = np.append(texts.parent_ids, -1)[ids]
     return parents

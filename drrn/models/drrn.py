@@ -1,4 +1,4 @@
-"""The deep reinforcement relevance network: two towers, and an interaction of their outputs (the paper's equation 7)."""
+"""The deep reinforcement relevance network: two towers, and an interaction (equation 7)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from drrn.text import Ids
 
 
 class DRRN(Model):
-    """Q(s, a) = g(h_s, h_a); h₁ = tanh(W₁ x + b₁), h_l = tanh(W_l h_{l-1} + b_l), with separate weights on each side."""
+    """Q(s, a) = g(h_s, h_a); h₁ = tanh(W₁ x + b₁), h_l = tanh(W_l h_{l-1} + b_l) on each side."""
 
     def build(self) -> None:
         shape = self.shape
@@ -46,7 +46,7 @@ class DRRN(Model):
         return self.interaction.interact(self, *self.embeddings(reading, leaves))
 
     def of_pairs(self, pair: PairVectors) -> Tensor:
-        """Return Q [R, B, A] of texts that were read in pairs: for the interaction, a pair is a page of one action."""
+        """Return Q [R, B, A] of texts that were read in pairs; a pair is a page of one action."""
         assert self.pairs is not None
         s = self.tower(self.pairs[0], pair.states.flatten(1, 2))  # [R, B · A, H]
         a = self.tower(self.pairs[1], pair.actions.flatten(1, 2)).unsqueeze(2)
@@ -79,8 +79,8 @@ class DRRN(Model):
 
 @dataclass(frozen=True)
 class Interaction:
-    """A function of (model, s, a), and one that adds its weights to the model. To add an interaction, write the function
-    and a line in `INTERACTIONS`, or name it `module:function`."""
+    """A function of (model, s, a), and one that adds its weights to the model. To add an
+    interaction, write the function and a line in `INTERACTIONS`, or name it `module:function`."""
 
     interact: Callable[[Model, Tensor, Tensor], Tensor]
     prepare: Callable[[Model], None] = lambda model: None
@@ -133,7 +133,7 @@ INTERACTIONS: dict[str, Interaction] = {
 
 
 def interaction_of(name: str) -> Interaction:
-    """Return an interaction by name; a user's, as module:name, may be a plain function of (model, s, a)."""
+    """Return an interaction by name; a user's may be a plain function of (model, s, a)."""
     value = registry.resolve("interaction", name, INTERACTIONS)
     if isinstance(value, Interaction):
         return value

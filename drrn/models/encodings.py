@@ -1,4 +1,5 @@
-"""Text encodings that are computed once and used twice: a cache, and one pass over pages and next pages.
+"""Text encodings that are computed once and used twice: a cache, and one pass over pages and next
+pages.
 
 Both save time with encoders that read word by word.
 """
@@ -40,8 +41,8 @@ class EncodedBatch:
 class EncodingCache:
     """Cache of text encodings, for one store, valid while the weights are unchanged.
 
-    A stepped game shows the same pages again and again: each replica encodes a page once in a round of play.
-    """
+    A stepped game shows the same pages again and again: each replica encodes a page once in a round
+    of play."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -53,7 +54,8 @@ class EncodingCache:
 
     @staticmethod
     def helps(model: Model) -> bool:
-        """Whether the cache saves time: encoding is slow, and a text's vector depends on no other text."""
+        """Whether the cache saves time: encoding is slow, and a text's vector depends on no other
+        text."""
         slow = any(encoder.reads_at_once for encoder in model.encoders.values())
         return slow and not model.reads_pairs
 
@@ -95,8 +97,8 @@ class VectorCache:
         return EncodedBatch(functional.embedding(rows, self._vectors))
 
     def _encode(self, ids: Ids, store: Store) -> None:
-        """Encode texts for all replicas. The vectors are valid for those that request them and for those that know
-        all their words: these will soon request them."""
+        """Encode texts for all replicas. The vectors are valid for those that request them and for
+        those that know all their words: these will soon request them."""
         unique = np.unique(ids)
         everywhere = np.broadcast_to(unique, (len(ids), len(unique)))
         batch = self.model.gather(self.name, everywhere[None], store)[0]
@@ -113,7 +115,8 @@ class VectorCache:
         self._rows[replicas, unique[at] + 1] = rows[replicas, at]
 
     def _all_known(self, ids: Ids, store: Store) -> NDArray[np.bool_]:
-        """Whether each replica knows all words of each text, [R, U], so that its vector will not change."""
+        """Whether each replica knows all words of each text, [R, U], so that its vector will not
+        change."""
         texts = store.side(self.model.encoders[self.name].side)
         table = self.model.tables[self.name]
         columns = [
@@ -138,8 +141,8 @@ class SharedEncoding:
 
 @dataclass(frozen=True)
 class SharedBatch:
-    """The texts of pages, or of next pages. The side that is differentiated must be encoded first; the other one gets
-    the same vectors, as constants."""
+    """The texts of pages, or of next pages. The side that is differentiated must be encoded first;
+    the other one gets the same vectors, as constants."""
 
     shared: SharedEncoding
     span: slice  # of this side among the texts of both
@@ -159,8 +162,8 @@ class SharedBatch:
 def read_together(
     model: Model, pages: Pages, after: Pages, gather: Gather
 ) -> Iterator[tuple[Reading, Reading]]:
-    """Yield the readings of several batches of pages and of the pages after them, [K, R, B] each; a text that is on
-    both sides is encoded once."""
+    """Yield the readings of several batches of pages and of the pages after them, [K, R, B] each; a
+    text that is on both sides is encoded once."""
     now = model.reads(pages)
     then = model.reads(after)
     batches = {

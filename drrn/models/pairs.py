@@ -1,4 +1,5 @@
-"""Texts that are read in pairs: a state's vector that depends on the action, and an action's that depends on the state."""
+"""Texts that are read in pairs: a state's vector that depends on the action, and an action's that
+depends on the state."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ WORDS_AT_ONCE = 2**21
 
 @dataclass(frozen=True)
 class PairVectors:
-    """Vectors of both texts of each pair, and the weights of their words if an encoder gives them."""
+    """Vectors of both texts of each pair, and the weights of their words if an encoder gives
+    them."""
 
     states: Tensor  # [R, B, A, H]
     actions: Tensor  # [R, B, A, H']
@@ -47,7 +49,8 @@ class Side:
     def pair_with(
         self, model: Model, index: Tensor | None, others: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        """Return the vectors of the texts at [R, N], each paired with K others [R, N, K, S], and the words' weights."""
+        """Return the vectors of the texts at [R, N], each paired with K others [R, N, K, S], and
+        the words' weights."""
         if self.encoder is None or self.mask is None or index is None:
             vectors = pick(self.vectors, index).unsqueeze(2)
             return vectors.expand(-1, -1, others.shape[2], -1), None
@@ -144,7 +147,8 @@ def attention_of(model: Model, pages: Pages, store: Store) -> tuple[Tensor | Non
 
 
 def _weights_alone(model: Model, reading: Reading, name: str) -> Tensor | None:
-    """The weights of texts that are read alone, [R, B, 1, L]; None if the model does not read them so."""
+    """The weights of texts that are read alone, [R, B, 1, L]; None if the model does not read them
+    so."""
     if name not in reading.texts:
         return None
     side = _side(model, reading, name, None)
@@ -157,7 +161,8 @@ def _weights_alone(model: Model, reading: Reading, name: str) -> Tensor | None:
 
 
 def _side_by_side(weights: list[Tensor]) -> Tensor:
-    """Join the weights of each action of the menu, [R, B, 1, L], to [R, B, A, L], padded to the longest."""
+    """Join the weights of each action of the menu, [R, B, 1, L], to [R, B, A, L], padded to the
+    longest."""
     longest = max(each.shape[3] for each in weights)
     padded = [torch.nn.functional.pad(each, (0, longest - each.shape[3])) for each in weights]
     return torch.cat(padded, dim=2)

@@ -1,8 +1,9 @@
-"""Word vectors of all replicas, in tables that grow with the vocabulary; their initial values; sums of rows.
+"""Word vectors of all replicas, in tables that grow with the vocabulary; their initial values; sums
+of rows.
 
-Initial weights depend on a name and a seed alone. So a word starts from the same numbers whether it is loaded in
-advance or met late, and a replica starts from the same numbers alone as in a batch of five.
-"""
+Initial weights depend on a name and a seed alone. So a word starts from the same numbers whether it
+is loaded in advance or met late, and a replica starts from the same numbers alone as in a batch of
+five."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from torch.nn import functional
 
 from drrn.text import Ids, Lexicon, Vocabulary
 
-# Uniform in ±0.1: the sum over a bag of 75 words then has a spread of about 0.6, where tanh is still nearly linear,
+# Uniform in ±0.1: the sum over a bag of 75 words then has a spread of about 0.6, where tanh is
+# still nearly linear,
 # and initial Q-values differ by less than 1, so that softmax starts by exploring.
 SCALE = 0.1
 
@@ -34,7 +36,8 @@ InitialRows = Callable[[list[str]], tuple[NDArray[np.float32], Any]]
 def small_random(
     names: Sequence[str], width: int, seed: int, scale: float = SCALE
 ) -> NDArray[np.float32]:
-    """Return numbers that are uniform in ±scale and follow from the names and the seed: [names, width]."""
+    """Return numbers that are uniform in ±scale and follow from the names and the seed: [names,
+    width]."""
     keys = np.array([_key(name, seed) for name in names], np.uint64).reshape(-1, 1)
     with np.errstate(over="ignore"):
         z = keys + STEP * np.arange(1, width + 1, dtype=np.uint64)  # one stream for each name
@@ -52,7 +55,8 @@ def _key(name: str, seed: int) -> int:
 
 
 def distinct(ids: Ids) -> tuple[Ids, Ids]:
-    """Return the distinct ids of each row, padded with -1, and the index of each id among them: [G, U], [G, N]."""
+    """Return the distinct ids of each row, padded with -1, and the index of each id among them: [G,
+    U], [G, N]."""
     groups, count = ids.shape
     order = np.argsort(ids, axis=1, kind="stable")
     row = np.arange(groups)[:, None]
@@ -80,7 +84,8 @@ def replace_replicas(old: Tensor, new: Tensor, replicas: Tensor) -> Tensor:
 
 
 def bag_sums(rows: Tensor, members: Ids, starts: Ids, counts: NDArray[np.float32]) -> Tensor:
-    """Return sums of rows [N, H], each times its count; bag i has the members from `starts[i]` to `starts[i + 1]`."""
+    """Return sums of rows [N, H], each times its count; bag i has the members from `starts[i]` to
+    `starts[i + 1]`."""
     return functional.embedding_bag(
         torch.from_numpy(members).to(rows.device),
         rows,
@@ -93,8 +98,8 @@ def bag_sums(rows: Tensor, members: Ids, starts: Ids, counts: NDArray[np.float32
 class WordTable:
     """Word vectors of all replicas, [R, V, H]; V grows with the vocabulary.
 
-    A replica's row is zero until that replica has met the word, so that an unknown word has no effect.
-    """
+    A replica's row is zero until that replica has met the word, so that an unknown word has no
+    effect."""
 
     def __init__(
         self, name: str, vocabulary: Vocabulary, width: int, seeds: list[int], device: torch.device
@@ -132,8 +137,9 @@ class WordTable:
             self.meet(replica, word_ids)
 
     def known_words(self, texts: Lexicon, ids: Ids) -> tuple[Ids, Ids]:
-        """Return the words of texts [R, U] (-1: no text) that each replica has met, end to end, and their number in
-        each text [R, U]. A word that only another replica has met is left out, as if this replica trained alone."""
+        """Return the words of texts [R, U] (-1: no text) that each replica has met, end to end, and
+        their number in each text [R, U]. A word that only another replica has met is left out, as
+        if this replica trained alone."""
         lengths = np.where(ids < 0, 0, texts.starts[ids + 1] - texts.starts[ids])
         words = texts.words_of(ids[lengths > 0])
         text = np.repeat(np.arange(ids.size), lengths.ravel())
@@ -149,7 +155,8 @@ class WordTable:
         return self.weight[:, :room].reshape(-1, self.width)  # a frozen copy may have more room
 
     def state(self) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Return the vectors of all words [R, V, H], and whether each replica has met them [R, V]."""
+        """Return the vectors of all words [R, V, H], and whether each replica has met them [R,
+        V]."""
         self.make_room()
         words = len(self.vocabulary)
         return self.weight[:, :words].cpu().numpy(), self.known[:, :words]
@@ -170,7 +177,8 @@ class WordTable:
         self.known = table.known.copy()  # as long as the weight; a frozen copy meets no words
 
     def make_room(self, room: int = 0) -> None:
-        """Grow to a row for every word of the vocabulary, or to `room` rows; by doubling, to keep growth cheap."""
+        """Grow to a row for every word of the vocabulary, or to `room` rows; by doubling, to keep
+        growth cheap."""
         need = room or len(self.vocabulary)
         have = self.weight.shape[1]
         if need <= have:

@@ -1,5 +1,5 @@
-"""`drrn serve`: a local page where stories are played, tested, learned and explained. This is its server.
+"""`drrn serve`: a local page to play, test and explain stories, and to train agents.
 
-The process that answers requests plays no story and loads no weights: games, agents and play-tests live in worker
-processes that can be ended, and training in processes of their own, which outlive the server.
+The process that answers requests plays no story and loads no weights. Games, agents and play-tests
+run in worker processes that can be killed; training runs in processes that outlive the server.
 """

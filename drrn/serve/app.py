@@ -1,11 +1,21 @@
-"""The application: all routes behind the guard, the page, and its files."""
+"""The application, and the server that runs it: its socket, its link, the browser."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import errno
+import ipaddress
+import logging
+import os
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import FrameType
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -15,26 +25,31 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from drrn.errors import InputError
+from drrn.game.make import spec_for
+from drrn.game.optional import close
 from drrn.pages import STATIC, rendered
-from drrn.serve.answers import Refusal, told_refusal
-from drrn.serve.games_shown import game_routes
-from drrn.serve.guard import Access, Guard
-from drrn.serve.learn import learn_routes
-from drrn.serve.people import people_routes
-from drrn.serve.play import play_routes
-from drrn.serve.playtest_routes import playtest_routes
+from drrn.serve.http import Access, Guard, RequestError, error_response, local_access, shared_access
+from drrn.serve.library import GameEntry, Library, given_entry
+from drrn.serve.routes import ROUTES
 from drrn.serve.services import Services, services_of
 from drrn.version import __version__
 
+# Faults of a form are part of the response.
+logging.getLogger("python_multipart").setLevel(logging.CRITICAL)
+
 FILES = Path(str(STATIC))
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+FIRST_PORT = 8642
+PORTS = 20  # that are tried if none is named
+MAX_CONNECTIONS = 1_000
 
 
 def application(services: Services, access: Access) -> Starlette:
-    """The server as an ASGI application."""
+    """Return the server as an ASGI application."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        services.prepare()
+        services.start()
         try:
             yield
         finally:
@@ -44,13 +59,13 @@ def application(services: Services, access: Access) -> Starlette:
         Route("/", front_page, methods=["GET"]),
         Route("/favicon.ico", favicon, methods=["GET"]),
         Mount("/static", StaticFiles(directory=FILES)),
-        *game_routes(), *play_routes(), *playtest_routes(), *learn_routes(), *people_routes(),
-    ]  # fmt: skip
-    handlers = dict.fromkeys((Refusal, InputError, HTTPException, OSError, Exception), told_refusal)
+        *ROUTES,
+    ]
+    errors = (RequestError, InputError, HTTPException, OSError, Exception)
     app = Starlette(
         routes=routes,
         middleware=[Middleware(Guard, access=access)],
-        exception_handlers=handlers,
+        exception_handlers=dict.fromkeys(errors, error_response),
         lifespan=lifespan,
     )
     app.state.services = services
@@ -64,3 +79,145 @@ async def front_page(request: Request) -> Response:
 
 async def favicon(_: Request) -> Response:
     return FileResponse(FILES / "favicon.svg", media_type="image/svg+xml")
+
+
+class Server(uvicorn.Server):
+    """A server that announces its start, and ends event streams so that it stops at once."""
+
+    def __init__(
+        self, config: uvicorn.Config, services: Services, announce: Callable[[], None]
+    ) -> None:
+        super().__init__(config)
+        self.services = services
+        self.announce = announce
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        self.announce()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.services.closing = True
+        super().handle_exit(sig, frame)
+
+
+def serve(
+    games: Sequence[str],
+    runs: Path,
+    *,
+    host: str | None,
+    port: int | None,
+    browser: bool,
+    say: Callable[[str], None],
+) -> None:
+    """Serve the page until Ctrl-C.
+
+    Args:
+        games: Names and files of more games.
+        runs: The folder of training runs.
+        host: The address to listen on (default: this machine only). Others need a token.
+        port: The port; by default, the first free one from 8642.
+        browser: Whether to open a browser.
+        say: Called with the link once the server has started.
+    """
+    library = Library(_open_games(games))
+    address = host or LOOPBACK[0]
+    bound = _socket(address, port)
+    port = int(bound.getsockname()[1])
+    access = local_access(port, address) if is_loopback(host) else shared_access(port)
+    services = Services(library, runs, shared=access.token is not None)
+    link = link_of(host, port, access)
+
+    def announce() -> None:
+        say(link)
+        if browser and has_screen():
+            threading.Thread(target=webbrowser.open, args=[link], daemon=True).start()
+
+    config = uvicorn.Config(
+        application(services, access),
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        timeout_graceful_shutdown=2,
+        timeout_keep_alive=30,
+        limit_concurrency=MAX_CONNECTIONS,
+        ws="none",
+    )
+    try:
+        Server(config, services, announce).run(sockets=[bound])
+    finally:
+        services.close()
+        bound.close()
+
+
+def is_loopback(host: str | None) -> bool:
+    """Return whether an address is reachable from this machine only."""
+    if host is None or host in LOOPBACK:
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def has_screen() -> bool:
+    """Return whether a browser can open a window; a text browser would take over the terminal."""
+    has_display = bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    return sys.platform in ("darwin", "win32") or has_display
+
+
+def link_of(host: str | None, port: int, access: Access) -> str:
+    """Return the link to the page, with an address that others can reach."""
+    name = host or LOOPBACK[0]
+    if name in ("0.0.0.0", "::"):
+        name = _own_address()
+    name = f"[{name}]" if ":" in name else name
+    return f"http://{name}:{port}/" + (f"?token={access.token}" if access.token else "")
+
+
+def _own_address() -> str:
+    """Return the address of this machine in its network; nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # reserved for documentation
+            return str(probe.getsockname()[0])
+        except OSError:
+            return socket.gethostname()
+
+
+def _socket(host: str, port: int | None) -> socket.socket:
+    """Return a listening socket, on the first free port if none is named."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    ports = range(FIRST_PORT, FIRST_PORT + PORTS) if port is None else (port,)
+    for number in ports:
+        # If the protocol is named, asyncio sets TCP_NODELAY, which saves 40 ms for each answer.
+        bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            bound.bind((host, number))
+            bound.listen(2048)
+            bound.set_inheritable(False)
+            return bound
+        except OSError as error:
+            bound.close()
+            if error.errno != errno.EADDRINUSE:
+                raise InputError(f"{host}:{number}: cannot listen: {error.strerror}") from error
+        except OverflowError as error:
+            bound.close()
+            raise InputError(f"port {number}: must be between 0 and 65535") from error
+    used = f"port {port} is" if port is not None else f"ports {ports[0]} to {ports[-1]} are all"
+    raise InputError(f"{used} in use: name another with --port, or 0 for any free one")
+
+
+def _open_games(names: Sequence[str]) -> list[GameEntry]:
+    """Return the games of the command line; one that cannot be opened is an error."""
+    entries: dict[str, GameEntry] = {}
+    for name in names:
+        spec = spec_for(name, lenient=True)
+        game = spec.open()
+        entry = given_entry(name, game, spec)
+        close(game)
+        if entry.id in entries:
+            raise InputError(f"{name}: two games have the id {entry.id}: rename one of the files")
+        entries[entry.id] = entry
+    return list(entries.values())

@@ -1,4 +1,4 @@
-"""Embeddings in the course of training: some pages and their actions as vectors after each round, and on a plane."""
+"""Embeddings of some pages and actions after each round: saved by the run, drawn by the page."""
 
 from __future__ import annotations
 
@@ -7,57 +7,94 @@ import random
 import re
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
+from drrn.compiled.chain import Chain, uniform
 from drrn.compiled.game import Compiled
 from drrn.errors import InputError
 from drrn.files import write_atomically
 from drrn.game.contract import Game
-from drrn.game.optional import another, close, is_stopped
-from drrn.serve.run_files import RunFiles
+from drrn.game.episodes import episode
+from drrn.game.optional import another, close
+from drrn.serve.runs import read_json, write_json
 
 if TYPE_CHECKING:
     from drrn.runs.trainer import Trainer
 
-MOST_PAGES = 8
-MOST_ACTIONS = 12
-# to find pages of a game that is not compiled
-GAMES_PLAYED = 5
-STEPS_PLAYED = 50
-KEPT = re.compile(r"round-(\d{5})\.npz")
+MAX_PAGES = 8
+MAX_ACTIONS = 12
+# Random games that find pages of a game that is not compiled.
+GAMES = 5
+STEPS = 50
+PAGES = "pages.json"
+ROUND = re.compile(r"round-(\d{5})\.npz")
 
 Page = tuple[str, tuple[str, ...]]
 Vectors = NDArray[np.float64]
 
 
+class ActionPoint(TypedDict):
+    """An action on the plane."""
+
+    x: float
+    y: float
+    q: float
+
+
+class RoundPoints(TypedDict):
+    """The embeddings after one round."""
+
+    round: int
+    state: list[float]  # x, y
+    actions: list[ActionPoint]
+
+
+class PageName(TypedDict):
+    """A page that can be chosen."""
+
+    page: int
+    text: str  # its first words
+
+
+class EmbeddingsPayload(TypedDict):
+    """The embeddings of one page over all rounds."""
+
+    pages: list[PageName]
+    page: int
+    text: str
+    actions: list[str]
+    rounds: list[RoundPoints]
+
+
 class EmbeddingLog:
-    """Keeps the vectors of a few pages after each round; of models that have no vectors of actions, nothing."""
+    """Saves the embeddings of a few pages after each round, if the model has two towers."""
 
-    def __init__(self, files: RunFiles, trainer: Trainer) -> None:
-        self.files = files
+    def __init__(self, folder: Path, trainer: Trainer) -> None:
+        self.folder = folder
         self.trainer = trainer
-        kept = files.read_json(files.beside / "pages.json")  # of a run that goes on: the same pages
-        self.pages = [(text, tuple(actions)) for text, actions in kept] if kept else _pages(trainer)
-        if self.pages and not kept:
-            files.write_json(files.beside / "pages.json", self.pages)
+        saved = read_json(folder / PAGES)  # a resumed run continues with the same pages
+        if saved:
+            self.pages = [(text, tuple(actions)) for text, actions in saved]
+        else:
+            self.pages = _choose_pages(trainer)
+        if self.pages and not saved:
+            write_json(folder / PAGES, self.pages)
 
-    def keep(self, number: int) -> None:
-        """Keep the vectors of now, of the first replica."""
-        kept = {}
-        for at, (text, actions) in enumerate(self.pages):
-            kept[f"vectors_{at}"], kept[f"q_{at}"] = self._look(text, actions)
-        if kept:
-            packed = io.BytesIO()
-            np.savez(packed, **kept)
-            write_atomically(
-                self.files.beside / f"round-{number:05}.npz", [packed.getvalue()]
-            )  # a stop may come meanwhile
+    def save(self, number: int) -> None:
+        """Save the embeddings of the first replica."""
+        arrays = {}
+        for i, (text, actions) in enumerate(self.pages):
+            arrays[f"vectors_{i}"], arrays[f"q_{i}"] = self._embed(text, actions)
+        if arrays:
+            buffer = io.BytesIO()
+            np.savez(buffer, **arrays)
+            write_atomically(self.folder / f"round-{number:05}.npz", [buffer.getvalue()])
 
-    def _look(self, text: str, actions: tuple[str, ...]) -> tuple[Any, Any]:
-        """The state's vector and those of its actions [1 + A, H], and Q of the actions [A]."""
+    def _embed(self, text: str, actions: tuple[str, ...]) -> tuple[Any, Any]:
+        """Return the vectors of the state and its actions [1 + A, H], and Q [A]."""
         import torch
 
         from drrn.models import Pages
@@ -66,9 +103,8 @@ class EmbeddingLog:
         store = model.store.scratch()
         replicas = len(model.seeds)
         state, menu = store.page(text, actions)
-        pages = Pages(
-            np.full((replicas, 1), state, np.int64), np.array([[menu]] * replicas, np.int64)
-        )
+        states = np.full((replicas, 1), state, np.int64)
+        pages = Pages(states, np.array([[menu]] * replicas, np.int64))
         with torch.no_grad():
             reading = model.read(Pages(pages.states[None], pages.actions[None]), store)[0]
             s, a = model.embeddings(reading)
@@ -77,92 +113,93 @@ class EmbeddingLog:
         return vectors, q
 
 
-def _pages(trainer: Trainer) -> list[Page]:
-    """The pages with a choice that random play comes to most often; none where the model has no two vectors to show."""
+def _choose_pages(trainer: Trainer) -> list[Page]:
+    """Return the pages with a choice that random play visits most; none for other models."""
     from drrn.models.drrn import DRRN
 
     if not isinstance(trainer.model, DRRN) or trainer.settings.model.action_hidden is not None:
         return []
-    often = _often(trainer.compiled) if trainer.compiled is not None else _met(trainer.game)
-    shown = [page for page, _ in often.most_common() if 2 <= len(page[1]) <= MOST_ACTIONS]
-    return shown[:MOST_PAGES]
+    if trainer.compiled is not None:
+        visits = _compiled_visits(trainer.compiled)
+    else:
+        visits = _sampled_visits(trainer.game)
+    pages = [page for page, _ in visits.most_common() if 2 <= len(page[1]) <= MAX_ACTIONS]
+    return pages[:MAX_PAGES]
 
 
-def _often(compiled: Compiled) -> Counter[Page]:
-    """How often random play comes to each page of a compiled game."""
-    from drrn.compiled.chain import Chain, uniform
-
-    visits = np.bincount(
-        compiled.page, Chain(compiled, uniform(compiled)).visits(), len(compiled.page_text)
-    )
-    found: Counter[Page] = Counter()
-    for page, often in enumerate(visits.tolist()):
+def _compiled_visits(compiled: Compiled) -> Counter[Page]:
+    state_visits = Chain(compiled, uniform(compiled)).visits()
+    visits = np.bincount(compiled.page, state_visits, len(compiled.page_text))
+    counter: Counter[Page] = Counter()
+    for page, expected in enumerate(visits.tolist()):
         actions = compiled.page_action[compiled.page_first[page] : compiled.page_first[page + 1]]
-        found[
-            compiled.texts[compiled.page_text[page]], tuple(compiled.actions[a] for a in actions)
-        ] = often
-    return found
+        text = compiled.texts[compiled.page_text[page]]
+        counter[text, tuple(compiled.actions[action] for action in actions)] = expected
+    return counter
 
 
-def _met(game: Game) -> Counter[Page]:
-    """How often a few random games of a copy come to each page; of a game that has no copies, nothing."""
-    found: Counter[Page] = Counter()
-    copied = another(game)
-    choose = random.Random(0)
-    if copied is None:
-        return found
-    for seed in range(GAMES_PLAYED):
-        shown = copied.reset(seed)
-        for _ in range(STEPS_PLAYED):
-            if shown.ended or is_stopped(copied):
-                break
-            found[shown.text, tuple(sorted(shown.actions))] += 1
-            shown = copied.step(choose.randrange(len(shown.actions)))
-    close(copied)
-    return found
+def _sampled_visits(game: Game) -> Counter[Page]:
+    """Count the pages of a few random games; none if the game cannot be copied."""
+    counter: Counter[Page] = Counter()
+    copy = another(game)
+    if copy is None:
+        return counter
+    draw = random.Random(0)
+    for seed in range(GAMES):
+        steps = episode(copy, lambda page: draw.randrange(len(page.actions)), seed, max_steps=STEPS)
+        for step in steps:
+            if step.page.actions:
+                counter[step.page.text, tuple(sorted(step.page.actions))] += 1
+    close(copy)
+    return counter
 
 
-def told_embeddings(files: RunFiles, page: int) -> dict[str, Any]:
-    """Where the vectors of a page stood after each round, on the two principal axes of all of them."""
-    pages = files.read_json(files.beside / "pages.json")
-    rounds = sorted(path for path in files.beside.glob("round-*.npz") if KEPT.fullmatch(path.name))
+def read_embeddings(folder: Path, page: int) -> EmbeddingsPayload:
+    """Return the embeddings of a page after each round, on the two principal axes of all."""
+    pages = read_json(folder / PAGES)
+    rounds = {}
+    for path in sorted(folder.glob("round-*.npz")):
+        if match := ROUND.fullmatch(path.name):
+            rounds[int(match[1])] = path
     if not pages or not rounds:
         raise InputError(
-            "No embeddings were kept of this run: they are of the model drrn, in runs begun on this page."
+            "This run has no embeddings; only runs of the model drrn that start here save them."
         )
     if not 0 <= page < len(pages):
-        raise InputError(f"Pages are numbered from 0 to {len(pages) - 1}.")
-    looks = [(path, *_read(path, page)) for path in rounds]
-    vectors = np.stack([one for _, one, _ in looks])  # [rounds, 1 + A, H]
-    points = _plane(vectors)
+        raise InputError(f"The page must be a number from 0 to {len(pages) - 1}.")
+    vectors = []
+    q = []
+    for path in rounds.values():
+        with np.load(path, allow_pickle=False) as file:
+            vectors.append(file[f"vectors_{page}"].astype(np.float64))
+            q.append(file[f"q_{page}"].tolist())
+    points = _plane(np.stack(vectors)).tolist()
     text, actions = pages[page]
-    told = []
-    for (path, _, q), places in zip(looks, points.tolist(), strict=True):
-        moved = [
-            {"x": x, "y": y, "q": float(value)} for (x, y), value in zip(places[1:], q, strict=True)
-        ]
-        told.append({"round": _round_of(path), "state": places[0], "actions": moved})
-    shown = [{"page": number, "text": one[0][:80]} for number, one in enumerate(pages)]
-    return {"pages": shown, "page": page, "text": text, "actions": actions, "rounds": told}
+    return {
+        "pages": [{"page": i, "text": each[0][:80]} for i, each in enumerate(pages)],
+        "page": page,
+        "text": text,
+        "actions": actions,
+        "rounds": [
+            {"round": number, "state": points[i][0], "actions": _action_points(points[i][1:], q[i])}
+            for i, number in enumerate(rounds)
+        ],
+    }
 
 
-def _read(path: Path, page: int) -> tuple[Vectors, Vectors]:
-    with np.load(path, allow_pickle=False) as file:
-        return file[f"vectors_{page}"].astype(np.float64), file[f"q_{page}"].astype(np.float64)
+def _action_points(points: list[list[float]], q: list[float]) -> list[ActionPoint]:
+    return [{"x": x, "y": y, "q": value} for (x, y), value in zip(points, q, strict=True)]
 
 
 def _plane(vectors: Vectors) -> Vectors:
-    """Vectors [rounds, n, H] on their two principal axes [rounds, n, 2]; the origin stays, so that a right angle
-    between the state and an action means a Q near 0. At the last round the state points right."""
+    """Project vectors [rounds, n, H] on their two principal axes, [rounds, n, 2].
+
+    The origin stays, so that a right angle between the state and an action means a Q near 0. After
+    the last round the state points to the right.
+    """
     flat = vectors.reshape(-1, vectors.shape[-1])
     axes = np.linalg.svd(flat, full_matrices=False)[2][:2]
     points: Vectors = (flat @ axes.T).reshape(*vectors.shape[:2], -1)
     if points.shape[-1] < 2:
         points = np.concatenate([points, np.zeros_like(points)], axis=-1)
     return points * np.where([points[-1, 0, 0] < 0, False], -1.0, 1.0)
-
-
-def _round_of(path: Path) -> int:
-    match = KEPT.fullmatch(path.name)
-    assert match is not None
-    return int(match[1])

@@ -1,17 +1,22 @@
-"""The games that the page shows, each under an id: built in, added, named on the command line, uploaded.
+"""The games of the page, each with an id: built in, added, given on the command line, uploaded.
 
-A request names a game by its id, and an id is looked up in this table: nothing of a request becomes part of a path.
+A request names a game by its id, which is looked up here; no part of it becomes part of a path.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any, TypedDict
+
+from starlette.datastructures import FormData, UploadFile
+from starlette.requests import Request
 
 from drrn.errors import InputError
 from drrn.files import home
@@ -20,98 +25,147 @@ from drrn.game.make import BUILT_IN, WORLDS, GameSpec, spec_for
 from drrn.game.optional import title_of
 from drrn.lab.authors import text_world
 from drrn.registry import registered
-from drrn.serve.answers import Refusal
-from drrn.stories import added as place
+from drrn.serve.game_worker import OpenedGame
+from drrn.serve.http import MAX_UPLOAD, RequestError, content_type
+from drrn.stories import added
+from drrn.suites import is_suite_toml
 
-ABOUT = "about.json"  # beside an uploaded story: what it is, written last
+ABOUT = "about.json"  # written last into the folder of an uploaded story
+STORY_TYPES = (".html", ".htm", ".twee", ".tw", ".json", ".ink")
+RULES_TYPE = ".toml"
+TYPES = (*STORY_TYPES, RULES_TYPE)
+MAX_FILES = 4  # of an upload
+MAX_UPLOADS = 200
+MAX_UPLOADS_BYTES = 2**30
+
+Files = Mapping[str, bytes]  # by name
+Opener = Callable[[GameSpec], Awaitable[OpenedGame]]
+
+
+class GamePayload(TypedDict):
+    """A game as the page gets it."""
+
+    id: str
+    title: str
+    kind: str
+    format: str
+    file: str | None
+    removable: bool
+    notes: tuple[str, ...]
+    runs: int
 
 
 @dataclass(frozen=True)
 class GameEntry:
-    """A game of the table: what it is called, and how it is opened."""
+    """A game of the library."""
 
     id: str
     title: str
     kind: str  # built in, added, given or uploaded
-    recipe: GameSpec
-    file: str | None = None  # the name of its file, without a folder
-    folder: Path | None = None  # of an uploaded one
+    spec: GameSpec
+    file: str | None = None  # name of its file, without the folder
+    folder: Path | None = None  # of an uploaded story
     format: str = "story"  # story, world, suite or other
-    name: str = ""  # under which scores are kept
-    notes: tuple[str, ...] = field(default=())  # what was left out to play it
+    name: str = ""  # in the table of scores
+    notes: tuple[str, ...] = ()  # what is left out to play it
 
-    @property
-    def removable(self) -> bool:
-        return self.folder is not None
-
-    def told(self, runs: int = 0) -> dict[str, Any]:
-        """As the page gets it."""
-        shown = {
-            name: getattr(self, name)
-            for name in ("id", "title", "kind", "format", "file", "removable", "notes")
+    def as_json(self, runs: int = 0) -> GamePayload:
+        return {
+            "id": self.id,
+            "title": self.title,
+            "kind": self.kind,
+            "format": self.format,
+            "file": self.file,
+            "removable": self.folder is not None,
+            "notes": self.notes,
+            "runs": runs,
         }
-        return {**shown, "runs": runs}
 
 
 def uploads_folder() -> Path:
-    """Where uploaded stories are kept."""
+    """Return the folder of uploaded stories."""
     return home() / "serve" / "games"
 
 
 class Library:
-    """The table of games. Uploaded ones are found again when a server begins."""
+    """All games by id. Uploaded stories are found again when a server starts."""
 
     def __init__(self, given: Sequence[GameEntry] = ()) -> None:
         self.entries: dict[str, GameEntry] = {}
-        for entry in (*given, *_built_in(), *_added(), *_kept_uploads()):
+        for entry in (*given, *_built_in(), *_added(), *_uploaded()):
             self.entries.setdefault(entry.id, entry)
 
     def __iter__(self) -> Iterator[GameEntry]:
         return iter(list(self.entries.values()))
 
     def __getitem__(self, id: str) -> GameEntry:  # noqa: A002
-        found = self.entries.get(id)
-        if found is None:
-            raise Refusal(404, "There is no such game here any more.")
-        return found
-
-    def add(self, entry: GameEntry) -> None:
-        self.entries[entry.id] = entry
+        entry = self.entries.get(id)
+        if entry is None:
+            raise RequestError(404, "There is no such game.")
+        return entry
 
     def rename(self, entry: GameEntry, title: str) -> None:
-        """Keep the title that a game said of itself when it was opened."""
+        """Set the title that a game had when it was opened."""
         if self.entries.get(entry.id) is entry and title != entry.title:
             self.entries[entry.id] = replace(entry, title=title)
 
     def remove(self, entry: GameEntry) -> None:
-        """Forget an uploaded story, and remove its folder."""
+        """Remove an uploaded story and its files."""
         if entry.folder is None:
-            raise Refusal(409, "Only a story that was uploaded can be removed.")
+            raise RequestError(409, "Only uploaded stories can be removed.")
         del self.entries[entry.id]
         shutil.rmtree(entry.folder, ignore_errors=True)
 
-    def played_by(self, source: str | None, title: str) -> GameEntry | None:
-        """The game that a run was learned on, by what opened it or by its title."""
-        by_source = (
-            entry for entry in self if source is not None and entry.recipe.source == source
-        )
-        return next(by_source, None) or next(
-            (entry for entry in self if entry.title == title), None
-        )
+    def find(self, source: str | None, title: str) -> GameEntry | None:
+        """Return the game with this source, or else with this title."""
+        by_source = (entry for entry in self if source and entry.spec.source == source)
+        by_title = (entry for entry in self if entry.title == title)
+        return next(by_source, None) or next(by_title, None)
+
+    async def upload(self, request: Request, open_game: Opener) -> tuple[GameEntry, bool]:
+        """Add the story in a request.
+
+        Args:
+            request: A form with files. If it names a game, a TOML is added to that game's story.
+            open_game: Opens a game in another process.
+
+        Returns:
+            The game, and whether it is new.
+        """
+        if content_type(request) != "multipart/form-data":
+            raise RequestError(415, "Send the files as a form (multipart/form-data).")
+        async with request.form(max_files=MAX_FILES, max_fields=4) as form:
+            files = await _files(form)
+            game = form.get("game")
+        if isinstance(game, str) and game:
+            files = {**_story_files(self[game]), **files}
+        story = _story_name(files)
+        id_ = f"{_id_part(PurePosixPath(story).stem)}-{_hash(files)[:10]}"
+        if id_ in self.entries:
+            return self.entries[id_], False
+        folders = [entry.folder for entry in self if entry.folder is not None]
+        if len(folders) >= MAX_UPLOADS or sum(map(_size, folders)) > MAX_UPLOADS_BYTES:
+            raise RequestError(429, "There are too many uploaded stories: remove some first.")
+        entry = await _save(id_, story, files, open_game)
+        self.entries[id_] = entry
+        return entry, True
 
 
-def slug(text: str) -> str:
-    """A text as part of an id."""
+def _id_part(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40] or "game"
 
 
-def given_entry(name: str, game: Game, recipe: GameSpec) -> GameEntry:
-    """A game that the command line named."""
+def given_entry(name: str, game: Game, spec: GameSpec) -> GameEntry:
+    """Return the entry of a game on the command line."""
     path = Path(name)
     file = path.name if path.exists() else None
-    kind = "suite" if ":" in name and file is None else "story" if file else "other"
-    id_ = name if re.fullmatch(r"[\w-]{1,60}", name) else slug(path.stem if file else name)
-    return GameEntry(id_, title_of(game), "given", recipe, file, format=kind, name=game.name)
+    id_ = name
+    if not re.fullmatch(r"[\w-]{1,60}", name):
+        id_ = _id_part(path.stem if file else name)
+    kind = "story" if file else "other"
+    if ":" in name and file is None:
+        kind = "suite"
+    return GameEntry(id_, title_of(game), "given", spec, file, format=kind, name=game.name)
 
 
 def _built_in() -> Iterator[GameEntry]:
@@ -122,8 +176,8 @@ def _built_in() -> Iterator[GameEntry]:
 
 
 def _added() -> Iterator[GameEntry]:
-    if place.origin_if_sound() is not None:
-        for name in place.NAMES:
+    if added.origin_if_sound() is not None:
+        for name in added.NAMES:
             yield _named(name, "added", "story")
     try:
         if text_world.added_home_world():
@@ -135,34 +189,113 @@ def _added() -> Iterator[GameEntry]:
 
 
 def _named(name: str, kind: str, form: str) -> GameEntry:
-    recipe = spec_for(name)
-    title = (
-        title_of(recipe.open()) if kind == "built in" else name.replace("-", " ").title()
-    )  # until it is opened
-    return GameEntry(slug(name), title, kind, recipe, format=form, name=name)
+    spec = spec_for(name)
+    title = name.replace("-", " ").title()  # until it is opened
+    if kind == "built in":
+        title = title_of(spec.open())
+    return GameEntry(_id_part(name), title, kind, spec, format=form, name=name)
 
 
-def _kept_uploads() -> Iterator[GameEntry]:
+def _uploaded() -> Iterator[GameEntry]:
     folder = uploads_folder()
     for about in sorted(folder.glob(f"*/{ABOUT}")) if folder.is_dir() else ():
         try:
-            yield upload_entry(about.parent, json.loads(about.read_text(encoding="utf-8")))
+            yield _upload_entry(about.parent, json.loads(about.read_text(encoding="utf-8")))
         except (OSError, ValueError, KeyError, TypeError, InputError):
-            continue  # a folder that is not whole is no game
+            continue  # an incomplete folder
 
 
-def upload_entry(folder: Path, about: dict[str, Any]) -> GameEntry:
-    """An uploaded story by what is kept beside it."""
+def _upload_entry(folder: Path, about: dict[str, Any]) -> GameEntry:
     file = Path(str(about["file"])).name
-    recipe = spec_for(folder / file, lenient=bool(about["lenient"]))
+    spec = spec_for(folder / file, lenient=bool(about["lenient"]))
     notes = tuple(map(str, about.get("notes", ())))
+    title = str(about["title"])
     return GameEntry(
-        folder.name,
-        str(about["title"]),
-        "uploaded",
-        recipe,
-        file,
-        folder,
-        name=folder.name,
-        notes=notes,
+        folder.name, title, "uploaded", spec, file, folder, name=folder.name, notes=notes
     )
+
+
+async def _files(form: FormData) -> dict[str, bytes]:
+    """Return the files of a form, with safe names."""
+    files: dict[str, bytes] = {}
+    for part in form.getlist("file"):
+        if not isinstance(part, UploadFile):
+            raise RequestError(400, 'Each part named "file" must be a file.')
+        name = safe_name(part.filename or "")
+        if PurePosixPath(name).suffix.lower() not in TYPES:
+            kinds = ", ".join(TYPES)
+            raise RequestError(415, f"{name}: not a supported file type; supported are {kinds}.")
+        files[name] = await part.read()
+    if not files:
+        raise RequestError(400, 'There is no file: the parts of the form must be named "file".')
+    if sum(map(len, files.values())) > MAX_UPLOAD:
+        raise RequestError(413, f"The files are too large; the limit is {MAX_UPLOAD // 2**20} MB.")
+    return files
+
+
+def safe_name(name: str) -> str:
+    """Return the last part of a file name, without special characters."""
+    last = re.split(r"[/\\]", name)[-1]
+    plain = PurePosixPath(re.sub(r"[^\w .,'()!&+-]+", "-", last).lstrip(".- "))
+    safe = f"{plain.stem[:80] or 'story'}{plain.suffix.lower()[:8]}"
+    return f"story-{safe}" if safe.lower() == ABOUT else safe
+
+
+def _story_name(files: Files) -> str:
+    """Return the name of the file that is the story."""
+    stories = [name for name in files if PurePosixPath(name).suffix.lower() in STORY_TYPES]
+    if len(stories) != 1:
+        count = "no story" if not stories else "more than one story"
+        raise RequestError(
+            400, f"There is {count} among the files: drop one story, with its TOML if it has one."
+        )
+    return stories[0]
+
+
+def _story_files(entry: GameEntry) -> dict[str, bytes]:
+    """Return the files of a story that was uploaded before, without its TOML."""
+    if entry.folder is None:
+        raise RequestError(409, "A TOML can be added only to an uploaded story.")
+    paths = (path for path in entry.folder.iterdir() if path.suffix.lower() in STORY_TYPES)
+    return {path.name: path.read_bytes() for path in paths}
+
+
+def _hash(files: Files) -> str:
+    parts = (name.encode() + b"\0" + data for name, data in sorted(files.items()))
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.glob("*") if path.is_file())
+
+
+async def _save(id_: str, story: str, files: Files, open_game: Opener) -> GameEntry:
+    """Write the files, open the story in another process, and move the folder if that works."""
+    uploads_folder().mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=uploads_folder()))
+    try:
+        for name, data in files.items():
+            (temporary / name).write_bytes(data)
+        main_file = next((name for name in files if name.endswith(RULES_TYPE)), story)
+        about = await _about(temporary, main_file, open_game)
+        (temporary / ABOUT).write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
+        folder = uploads_folder() / id_
+        shutil.rmtree(folder, ignore_errors=True)  # not in the library, so it is incomplete
+        temporary.rename(folder)
+        return _upload_entry(folder, about)
+    except InputError as error:
+        raise RequestError(400, str(error).replace(f"{temporary}/", "")) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+async def _about(folder: Path, file: str, open_game: Opener) -> dict[str, Any]:
+    """Open a story, without its unsupported macros if necessary, and return the facts to save."""
+    if is_suite_toml(str(folder / file)):
+        raise InputError(f"{file}: names the game of a suite; only stories can be uploaded")
+    spec = spec_for(folder / file, lenient=False)
+    try:
+        opened = await open_game(spec)
+    except InputError:
+        opened = await open_game(replace(spec, lenient=True))
+    return {"file": file, **opened}

@@ -1,41 +1,61 @@
-"""Play-tests under way and done: each in a process of its own; the newest report of each game outlives the server."""
+"""Play-tests of the page: started, watched, stopped; the last result of each game is saved.
+
+Also the facts of a game: a few numbers that a process computes, if that is quick.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import secrets
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from drrn.errors import InputError
 from drrn.files import home
-from drrn.processes import Worker
-from drrn.serve.answers import Refusal, log
-from drrn.serve.asking import quiet_worker
+from drrn.processes import Service, ServiceError
+from drrn.serve.game_worker import MAX_MEMORY
+from drrn.serve.http import FAILURE, RequestError, log
 from drrn.serve.library import GameEntry
-from drrn.serve.playtest_process import STOP, serve_playtest
+from drrn.serve.playtest_worker import Facts, PlayTestWorker, TestResult
+from drrn.serve.runs import read_json, write_json
 
-MOST_RUNNING = 2
-MOST_ALIVE = 3  # processes that are kept for questions about maps
-MOST_KEPT = 20  # reports in memory
-MARGIN = 60  # seconds that a test may take beyond its own, to open the story and to solve it
+MAX_RUNNING = 2
+MAX_ALIVE = 3  # idle processes that can be asked about maps
+MAX_RESULTS = 20  # in memory
+EXTRA_SECONDS = 60  # for opening and solving the story, beyond the time of the test
 QUESTION_SECONDS = 60
-FOUND = ("report", "map", "svg", "page", "seen")  # what a process finds, and what is kept of it
+FACTS_SECONDS = 15
+RETRY_SECONDS = 60.0  # after which facts that took too long are tried again
+MAX_FACTS = 2  # processes at once
+TOO_LONG = f"Counting its pages takes more than {FACTS_SECONDS} seconds; the play-test has longer."
 
 
-def reports_folder() -> Path:
-    """Where the newest report of each game is kept."""
+def results_folder() -> Path:
+    """Return the folder with the last result of each game."""
     return home() / "serve" / "tests"
 
 
+class PlayTestPayload(TypedDict):
+    """A play-test as the page gets it."""
+
+    id: str
+    game: str
+    status: str
+    seconds: float | None
+    elapsed: float
+    progress: str
+    error: str | None
+    report: dict[str, Any] | None
+    map: bool
+    svg: bool
+
+
 @dataclass
-class PlayTestJob:
-    """A play-test: under way, done, or read from where it was kept."""
+class PlayTest:
+    """A play-test: running, done, or read from its file. One thread talks to its process."""
 
     id: str
     entry: GameEntry
@@ -43,215 +63,251 @@ class PlayTestJob:
     status: str = "running"  # running, done or failed
     progress: str = "opening the story"
     error: str | None = None
-    report: dict[str, Any] | None = None
-    map: dict[str, Any] | None = None
-    svg: str | None = None
-    page: str | None = None  # the report in HTML
-    seen: list[dict[str, Any]] | None = None  # the places of a map of what was seen
-    elapsed: float | None = None  # of one that is over
-    begun: float = field(default_factory=time.monotonic)
-    worker: Worker | None = None
-    ready: bool = False  # whether the process can be told to stop
+    result: TestResult | None = None
+    elapsed: float | None = None  # None while it runs
+    start: float = field(default_factory=time.monotonic)
+    service: Service | None = None
+    is_interruptible: bool = False
     stopping: bool = False
     thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
 
-    def told(self, *, report: bool) -> dict[str, Any]:
-        """As the page gets it."""
-        elapsed = time.monotonic() - self.begun if self.elapsed is None else self.elapsed
+    def as_json(self, *, report: bool = False) -> PlayTestPayload:
+        elapsed = time.monotonic() - self.start if self.elapsed is None else self.elapsed
         return {
-            "id": self.id, "game": self.entry.id, "status": self.status, "seconds": self.seconds,
-            "elapsed": round(elapsed, 2), "progress": self.progress, "error": self.error,
-            "report": self.report if report else None, "map": self.map is not None, "svg": self.svg is not None,
-        }  # fmt: skip
+            "id": self.id,
+            "game": self.entry.id,
+            "status": self.status,
+            "seconds": self.seconds,
+            "elapsed": round(elapsed, 2),
+            "progress": self.progress,
+            "error": self.error,
+            "report": self.result["report"] if report and self.result else None,
+            "map": self.result is not None,
+            "svg": self.result is not None,
+        }
 
     def run(self) -> None:
-        """Follow the process until it has told what it found. In a thread."""
+        """Run the test; called in the thread."""
         assert self.seconds is not None
         try:
-            self.worker = quiet_worker(serve_playtest, self.entry.recipe, self.seconds)
-            self._follow(self.begun + self.seconds + MARGIN)
-        except (EOFError, OSError):
-            self._fail("The process of the play-test died: it may have needed too much memory.")
+            service = self._start()
+            service.answer(0)
+            self.is_interruptible = True
+            if self.stopping:
+                service.interrupt()
+            timeout = self.seconds + EXTRA_SECONDS
+            question = service.send("test", self.seconds)
+            self.result = service.answer(question, timeout, self._report)
+            self.status = "done"
+        except InputError as error:
+            self._fail(str(error))
+        except ServiceError as error:
+            self._fail(_explain(error, "play-test"))
         except Exception as error:
             log.error("a play-test failed", exc_info=error)
-            self._fail("The play-test failed; what it was stands in the terminal.")
-
-    def _follow(self, until: float) -> None:
-        assert self.worker is not None
-        while self.worker.connection.poll(max(0.0, until - time.monotonic())):
-            kind, told = self.worker.connection.recv()
-            if kind == "ready":
-                self.ready = True
-                if self.stopping:
-                    self.stop()
-                continue
-            if kind == "progress":
-                self.progress = told
-                continue
-            self.elapsed = time.monotonic() - self.begun
-            if kind == "failed":
-                self._fail(told)
-                return
-            self._found(told)
-            self.progress = ""
-            self.status = "done"
-            self._keep()
-            return
-        self._fail("The play-test took too long and was given up.")
-
-    def _found(self, told: dict[str, Any]) -> None:
-        for name in FOUND:
-            setattr(self, name, told[name])
-
-    def _fail(self, why: str) -> None:
-        self.elapsed = time.monotonic() - self.begun
-        self.status = "failed"
+            self._fail(FAILURE)
+        self.elapsed = time.monotonic() - self.start
         self.progress = ""
-        self.error = why
+        if self.status == "done":
+            self._save()
+
+    def _report(self, progress: str) -> None:
+        self.progress = progress
+        if self.stopping and self.service is not None:
+            self.service.interrupt()
+
+    def _fail(self, sentence: str) -> None:
+        self.error = sentence
+        self.status = "failed"
         self.end()
 
-    def _keep(self) -> None:
-        path = reports_folder() / f"{self.entry.id}.json"
-        kept: dict[str, Any] = {"id": self.id}
-        kept |= {
-            "source": self.entry.recipe.source,
+    def _start(self) -> Service:
+        if self.service is None:
+            self.service = Service(PlayTestWorker, self.entry.spec, memory=MAX_MEMORY)
+        return self.service
+
+    def _save(self) -> None:
+        path = results_folder() / f"{self.entry.id}.json"
+        data = {
+            "id": self.id,
+            "source": self.entry.spec.source,
             "seconds": self.seconds,
             "elapsed": self.elapsed,
+            "result": self.result,
         }
-        kept |= {name: getattr(self, name) for name in FOUND}
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            unfinished = path.with_suffix(f".{self.id}.tmp")
-            unfinished.write_text(json.dumps(kept, ensure_ascii=False), encoding="utf-8")
-            unfinished.replace(path)
-        except OSError as error:
-            log.error("%s: the report could not be kept: %s", path, error.strerror)
+            write_json(path, data)
+        except (OSError, InputError) as error:
+            log.error("%s: the result was not saved: %s", path, error)
 
-    def ask(self, question: tuple[Any, ...], seconds: float) -> Any:
-        """Ask the process about the map; one that is gone is begun anew. In the thread."""
-        if self.worker is None:
-            self.worker = quiet_worker(serve_playtest, self.entry.recipe, None)
+    def ask(self, method: str, *arguments: Any, timeout: float) -> Any:
+        """Ask the process about the story; start it if necessary. Called in the thread."""
         try:
-            self.worker.connection.send(question)
-            if self.worker.connection.poll(seconds):
-                kind, told = self.worker.connection.recv()
-                if kind == "refused":
-                    raise InputError(told)
-                if kind == "failed":
-                    log.error("a worker process failed:\n%s", told)
-                    raise Refusal(500, "This failed; what it was stands in the terminal.")
-                return told
-        except (EOFError, OSError):
-            pass
-        self.end()
-        raise Refusal(503, f"This took longer than {seconds:g} seconds, or its process died.")
+            return self._start().ask(method, *arguments, timeout=timeout)
+        except ServiceError as error:
+            if error.reason != "raised":
+                self.end()
+            sentence = _explain(error, "question")
+            raise RequestError(500 if sentence == FAILURE else 503, sentence) from error
 
     def stop(self) -> None:
-        """Have the report of what was found so far."""
+        """Interrupt the test, which then returns what it has found."""
         self.stopping = True
-        if (
-            self.status == "running"
-            and self.ready
-            and self.worker is not None
-            and self.worker.process.pid
-        ):
-            os.kill(self.worker.process.pid, STOP)
+        if self.status == "running" and self.is_interruptible and self.service is not None:
+            self.service.interrupt()
 
     def end(self) -> None:
-        """End the process."""
-        worker = self.worker
-        self.worker = None
-        if worker is not None:
-            worker.process.kill()
-            worker.stop()
+        """End the process; called in the thread."""
+        service = self.service
+        self.service = None
+        if service is not None:
+            service.kill()
+
+    def close(self) -> None:
+        """End the process and the thread."""
+        if self.service is not None:
+            self.service.process.kill()
+        self.thread.submit(self.end)
+        self.thread.shutdown(wait=False)
+
+
+def _explain(error: ServiceError, what: str) -> str:
+    """Return a sentence for users; log the details of exceptions."""
+    if error.reason == "timeout":
+        return f"The {what} took too long and was stopped."
+    if error.reason == "died":
+        return f"The process of the {what} died; it may have run out of memory."
+    log.error("a worker process failed:\n%s", error.details)
+    return FAILURE
 
 
 class PlayTests:
-    """All play-tests: the newest of each game."""
+    """The last play-test of each game."""
 
     def __init__(self) -> None:
-        self.jobs: dict[str, PlayTestJob] = {}  # by id, the newest last
+        self.by_id: dict[str, PlayTest] = {}  # last used last
 
-    def __getitem__(self, id: str) -> PlayTestJob:  # noqa: A002
-        found = self.jobs.get(id)
-        if found is None:
-            raise Refusal(404, "This play-test is not there any more: run it again.")
-        return found
+    def __getitem__(self, id: str) -> PlayTest:  # noqa: A002
+        test = self.by_id.get(id)
+        if test is None:
+            raise RequestError(404, "This play-test no longer exists: run it again.")
+        return test
 
-    def begin(self, entry: GameEntry, seconds: float) -> PlayTestJob:
-        """Begin a test; those of the same game that are over give way."""
-        running = [job for job in self.jobs.values() if job.status == "running"]
-        if any(job.entry.id == entry.id for job in running):
-            raise Refusal(409, "This story is being tested already.")
-        if len(running) >= MOST_RUNNING:
-            raise Refusal(
-                429, f"{MOST_RUNNING} play-tests are running already: try again when one is done."
-            )
+    def start(self, entry: GameEntry, seconds: float) -> PlayTest:
+        """Start a test; it replaces earlier tests of the game."""
+        running = [test for test in self.by_id.values() if test.status == "running"]
+        if any(test.entry.id == entry.id for test in running):
+            raise RequestError(409, "This story is being tested.")
+        if len(running) >= MAX_RUNNING:
+            raise RequestError(429, f"{MAX_RUNNING} play-tests are running: try again later.")
         self.forget(entry)
-        self._drop_old()
-        job = PlayTestJob(secrets.token_urlsafe(9), entry, seconds)
-        self.jobs[job.id] = job
-        job.thread.submit(job.run)
-        return job
+        test = PlayTest(secrets.token_urlsafe(9), entry, seconds)
+        self._add(test)
+        test.thread.submit(test.run)
+        return test
 
-    def of(self, entry: GameEntry) -> list[PlayTestJob]:
-        """The tests of a game, the newest first; that which was kept, where there is none."""
-        found = [job for job in self.jobs.values() if job.entry.id == entry.id]
-        if not found and (kept := _kept(entry)):
-            self._drop_old()
-            self.jobs[kept.id] = kept
-            found = [kept]
-        return found[::-1]
+    def of(self, entry: GameEntry) -> list[PlayTest]:
+        """Return the tests of a game, the newest first; the saved one if there is no other."""
+        tests = [test for test in self.by_id.values() if test.entry.id == entry.id]
+        if not tests and (saved := _read_result(entry)):
+            self._add(saved)
+            tests = [saved]
+        return tests[::-1]
 
-    async def ask(self, job: PlayTestJob, *question: Any, seconds: float = QUESTION_SECONDS) -> Any:
-        """Ask the process of a test that is over; of those kept for questions, the longest unused is ended."""
-        if job.status == "running":
-            raise Refusal(409, "The play-test is still running.")
-        self.jobs[job.id] = self.jobs.pop(job.id, job)  # the last used one last
-        alive = [
-            other for other in self.jobs.values() if other.worker and other.status != "running"
-        ]
-        for other in alive[: max(0, len(alive) - MOST_ALIVE)]:
+    async def ask(self, test: PlayTest, method: str, *arguments: Any) -> Any:
+        """Ask the process of a finished test; end those that were not used for long."""
+        if test.status == "running":
+            raise RequestError(409, "The play-test is running.")
+        self.by_id[test.id] = self.by_id.pop(test.id, test)
+        alive = [each for each in self.by_id.values() if each.service and each.status != "running"]
+        for other in alive[: max(0, len(alive) - MAX_ALIVE)]:
             other.thread.submit(other.end)
-        return await asyncio.get_running_loop().run_in_executor(
-            job.thread, job.ask, question, seconds
-        )
+        return await _in_thread(test, method, *arguments, timeout=QUESTION_SECONDS)
 
-    def _drop_old(self) -> None:
-        """Of tests that are over, only the last used stay in memory; what was kept is read again when asked for."""
-        over = [job for job in self.jobs.values() if job.status != "running"]
-        for job in over[: max(0, len(over) - MOST_KEPT)]:
-            del self.jobs[job.id]
-            close_job(job)
+    def _add(self, test: PlayTest) -> None:
+        """Add a test; drop the oldest results, which are read again from their files."""
+        ended = [each for each in self.by_id.values() if each.status != "running"]
+        for each in ended[: max(0, len(ended) - MAX_RESULTS)]:
+            self.by_id.pop(each.id).close()
+        self.by_id[test.id] = test
 
     def forget(self, entry: GameEntry) -> None:
-        """Drop a game's tests that are in memory, and end their processes."""
-        for job in [job for job in self.jobs.values() if job.entry.id == entry.id]:
-            del self.jobs[job.id]
-            close_job(job)
+        """Drop the tests of a game."""
+        for test in [test for test in self.by_id.values() if test.entry.id == entry.id]:
+            self.by_id.pop(test.id).close()
 
     def close(self) -> None:
-        for job in self.jobs.values():
-            close_job(job)
+        for test in self.by_id.values():
+            test.close()
 
 
-def close_job(job: PlayTestJob) -> None:
-    """End a test's process at once, and its thread with it."""
-    if job.worker is not None:
-        job.worker.process.kill()
-    job.thread.submit(job.end)
-    job.thread.shutdown(wait=False)
+async def _in_thread(test: PlayTest, method: str, *arguments: Any, timeout: float) -> Any:
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(
+        test.thread, lambda: test.ask(method, *arguments, timeout=timeout)
+    )
 
 
-def _kept(entry: GameEntry) -> PlayTestJob | None:
-    """The report that was kept of a game; None where there is none, or that of another story."""
+def _read_result(entry: GameEntry) -> PlayTest | None:
+    """Return the saved test of a game; None if there is none, or it belongs to another story."""
+    data = read_json(results_folder() / f"{entry.id}.json")
     try:
-        kept = json.loads((reports_folder() / f"{entry.id}.json").read_text(encoding="utf-8"))
-        if kept["source"] != entry.recipe.source:
+        if data is None or data["source"] != entry.spec.source:
             return None
-        job = PlayTestJob(str(kept["id"]), entry, kept["seconds"], "done", "")
-        job._found(kept)
-        job.elapsed = kept["elapsed"]
-        return job
-    except (OSError, ValueError, KeyError, TypeError):
+        test = PlayTest(str(data["id"]), entry, data["seconds"], "done", "")
+        test.result = data["result"]
+        test.elapsed = data["elapsed"]
+        return test
+    except (KeyError, TypeError):
         return None
+
+
+GameFacts = tuple[Facts | None, str | None]  # the facts, or why there are none
+
+
+class FactsTable:
+    """The facts of games. A timeout is tried again later, an error of the story is not."""
+
+    def __init__(self) -> None:
+        self._cache: dict[str, tuple[GameFacts, float]] = {}  # with the time until they are valid
+        self._tasks: dict[str, asyncio.Task[GameFacts]] = {}
+        self._tests: dict[str, PlayTest] = {}
+        self._turn = asyncio.Semaphore(MAX_FACTS)
+
+    async def of(self, entry: GameEntry) -> GameFacts:
+        """Return the facts of a game; simultaneous requests share one process."""
+        facts, until = self._cache.get(entry.id, ((None, None), 0.0))
+        if time.monotonic() < until:
+            return facts
+        if entry.id not in self._tasks:
+            task = self._tasks[entry.id] = asyncio.create_task(self._compute(entry))
+            task.add_done_callback(lambda _: self._tasks.pop(entry.id, None))
+        return await asyncio.shield(self._tasks[entry.id])  # the first client may disconnect
+
+    async def _compute(self, entry: GameEntry) -> GameFacts:
+        async with self._turn:
+            test = self._tests[entry.id] = PlayTest("", entry, None, "done", "")
+            until = float("inf")
+            facts: GameFacts
+            try:
+                facts = (await _in_thread(test, "facts", timeout=FACTS_SECONDS), None)
+            except InputError as error:
+                facts = (None, f"Its states cannot all be counted. {error}")
+            except RequestError:
+                facts = (None, TOO_LONG)
+                until = time.monotonic() + RETRY_SECONDS
+            finally:
+                self._tests.pop(entry.id).close()
+        self._cache[entry.id] = (facts, until)
+        return facts
+
+    def forget(self, entry: GameEntry) -> None:
+        """Drop the facts of a removed game."""
+        if task := self._tasks.pop(entry.id, None):
+            task.cancel()
+        self._cache.pop(entry.id, None)
+
+    def close(self) -> None:
+        """End all processes."""
+        for test in list(self._tests.values()):
+            test.close()

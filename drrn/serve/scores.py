@@ -1,4 +1,4 @@
-"""People's scores: one row for each finished game, in a CSV that only grows."""
+"""Scores of people: a CSV with one row for each finished game."""
 
 from __future__ import annotations
 
@@ -15,33 +15,35 @@ from drrn.files import home, read_text
 
 @dataclass(frozen=True, slots=True)
 class FinishedGame:
-    """A game that a person played to its end."""
+    """A game that a person finished."""
 
     when: str
     game: str
     player: str
     seed: int
-    undone: int  # steps taken back; a game with any is practice and counts in no average
+    undone: int  # steps taken back; such games are practice and not part of any average
     steps: int
     final_reward: float
     total: float
     ending: str
 
 
-KINDS: dict[str, Any] = {
+NUMBERS: dict[str, Any] = {
     "seed": int,
     "undone": int,
     "steps": int,
     "final_reward": float,
     "total": float,
 }
-KINDS = {f.name: KINDS.get(f.name, str) for f in fields(FinishedGame)}
-COLUMNS = list(KINDS)
+COLUMNS = [field.name for field in fields(FinishedGame)]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """The paper's two kinds of people: novices (a player's first game) and experienced (all later ones)."""
+class Averages:
+    """Mean final rewards of novices (a player's first game) and experienced players (later games).
+
+    These are the paper's two groups of people.
+    """
 
     players: int
     novice_games: int
@@ -51,17 +53,18 @@ class Standing:
 
 
 def scores_file() -> Path:
-    """`scores.csv` in the folder DRRN_HOME names, or in ~/.drrn."""
+    """Return the path of scores.csv, in DRRN_HOME or ~/.drrn."""
     return home() / "scores.csv"
 
 
 def now() -> str:
+    """Return the time for a new row."""
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
 
 
 def append(path: Path, score: FinishedGame) -> None:
-    """Add a row; the header too where the file is new."""
-    read(path)  # a file that is something else is left as it is
+    """Add a row, and the header if the file is new."""
+    read(path)  # raises an error instead of changing a file of another format
     path.parent.mkdir(parents=True, exist_ok=True)
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
@@ -73,37 +76,42 @@ def append(path: Path, score: FinishedGame) -> None:
 
 
 def read(path: Path) -> list[FinishedGame]:
-    """All rows, in the order they were played; a broken one is named by its line."""
+    """Return all rows, the oldest first.
+
+    Raises:
+        InputError: The file is damaged; the message names the line.
+    """
     if not path.exists():
         return []
     reader = csv.reader(io.StringIO(read_text(path), newline=""))
-    found = []
+    rows = []
     try:
         if next(reader, None) != COLUMNS:
             raise InputError(f"{path}, line 1: the header must be {','.join(COLUMNS)}")
         for row in reader:
-            values = zip(KINDS.items(), row, strict=True)
-            found.append(FinishedGame(**{name: kind(value) for (name, kind), value in values}))
+            cells = zip(COLUMNS, row, strict=True)
+            values = {name: NUMBERS.get(name, str)(cell) for name, cell in cells}
+            rows.append(FinishedGame(**values))
     except (ValueError, csv.Error) as error:
         raise InputError(
-            f"{path}, line {reader.line_num}: not a row of scores: mend or remove it"
+            f"{path}, line {reader.line_num}: not a row of scores; correct or remove it"
         ) from error
-    return found
+    return rows
 
 
-def standing(scores: list[FinishedGame], game: str) -> Standing:
-    """First games apart from later ones, as the paper reports its eight people."""
+def averages(rows: list[FinishedGame], game: str) -> Averages:
+    """Return the averages of a game, first games separate from later ones."""
     novice: list[float] = []
     experienced: list[float] = []
-    known: set[str] = set()
-    for score in scores:
-        if score.game != game:
+    players: set[str] = set()
+    for row in rows:
+        if row.game != game:
             continue
-        first = score.player not in known
-        known.add(score.player)
-        if not score.undone:
-            (novice if first else experienced).append(score.final_reward)
-    return Standing(len(known), len(novice), _mean(novice), len(experienced), _mean(experienced))
+        is_first = row.player not in players
+        players.add(row.player)
+        if not row.undone:
+            (novice if is_first else experienced).append(row.final_reward)
+    return Averages(len(players), len(novice), _mean(novice), len(experienced), _mean(experienced))
 
 
 def _mean(values: list[float]) -> float | None:

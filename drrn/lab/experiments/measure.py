@@ -38,7 +38,10 @@ from drrn.runs.scores import compiled_or_none, reference_scores
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 from drrn.stories.authored import paraphrases_of
-from drrn.stories.playtest.survey import full_survey, survey
+from drrn.stories.playtest.evidence import Evidence
+from drrn.stories.playtest.playtest import gather, inspect_game
+from drrn.stories.playtest.survey import explore
+from drrn.stories.twine.rules import DEFAULT_SET
 
 Scores = list[tuple[Evaluation, Score | None]]  # sampled, and exact if it can be computed
 
@@ -343,40 +346,43 @@ def plane(vectors: Points) -> Points:
 RANDOM_EPISODES = 2_000  # of a game that cannot be compiled
 SUITE_EPISODES = {"twx": 100, "textworld": 20}  # of random play in a suite's game
 SLOW_EPISODES = 10  # in other suites, whose steps are slow
-SURVEYED = "kind state_vocabulary action_vocabulary words_per_description most_actions".split()
-SURVEYED += "transitions pages actions states".split()
+STATISTICS = "kind state_vocabulary action_vocabulary words_per_description most_actions".split()
+STATISTICS += "transitions pages actions".split()
 
 
 def facts(game: Game, settings: Settings) -> dict[str, Any]:
     """Return a game's facts by name; None: unknown. The settings give α and γ of softmax play."""
     try:
         compiled = compile_game(game, limit=MOST_STATES)
-        counts = full_survey(game, compiled)
+        findings = inspect_game(game, compiled)
     except InputError:
         compiled = None
-        counts = survey(game)
+        evidence = Evidence()
+        findings = gather(game, evidence, statistics=explore(game, evidence))
+    statistics = findings.statistics
+    assert statistics is not None
     scores = reference_scores(game, compiled, RANDOM_EPISODES)
     limit = step_limit_of(game)
-    complete = counts.play_test.raw_complete if counts.play_test else counts.complete
     values: dict[str, Any] = {
         "title": title_of(game),
-        **{name: getattr(counts, name) for name in SURVEYED},
-        "endings": len(counts.endings),
-        "states_are_all": complete,
+        **{name: getattr(statistics, name) for name in STATISTICS},
+        "states": findings.states,
+        "endings": sum(len(ending.variants) or 1 for ending in findings.endings),
+        "states_are_all": findings.states_complete,
         "states_that_differ": len(compiled) if compiled else None,
         "random_final_reward": scores.random,
         "best_final_reward": scores.best,
         **(softmax_scores(compiled, settings, limit) if compiled else {}),
     }
-    if scores.random_return is not None and counts.kind == "parser":
+    if scores.random_return is not None and statistics.kind == "parser":
         values |= {"random_return": scores.random_return, "best_return": scores.best_return}
         values |= _quest_facts(compiled, limit) if compiled else {}
-    if counts.paraphrases:
+    if paraphrases := statistics.paraphrases.get(DEFAULT_SET):
         values |= {
-            "paraphrases": counts.paraphrases.pairs,
+            "paraphrases": paraphrases.pairs,
             "paraphrased_pairs": len(paraphrased_pairs(game, compiled)) if compiled else None,
-            "oov_rate": counts.paraphrases.oov_rate,
-            "bleu": counts.paraphrases.bleu,
+            "oov_rate": paraphrases.oov_rate,
+            "bleu": paraphrases.bleu,
         }
     return values
 

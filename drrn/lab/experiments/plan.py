@@ -16,7 +16,7 @@ from drrn.game.contract import Game
 from drrn.runs.config import recommended_settings
 from drrn.settings import PAPER as PAPER_SETTINGS
 from drrn.settings import STRONG, Settings, recipe, settings_for
-from drrn.stories.twine.paraphrases import DEFAULT_SET
+from drrn.stories.twine.rules import DEFAULT_SET
 
 REWORDED = "reworded"  # the set of paraphrases that share no word with the original
 

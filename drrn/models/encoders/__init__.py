@@ -1,4 +1,4 @@
-"""Encoders turn texts into vectors. A built-in one is a class, a line here, and its name in the settings."""
+"""Encoders, which turn texts into vectors. The names are also in the settings."""
 
 from drrn.models.encoders.attention import AttentionEncoder
 from drrn.models.encoders.bag import BagOfWords

@@ -1,8 +1,8 @@
-"""Attention: a text's vector is a mean of its words' vectors, with learned weights that depend on the other text.
+"""Attention: the mean of a text's word vectors, with weights that depend on the other text.
 
-The weight of a word of the state depends on the action, and that of a word of the action on the state; so a text has a
-vector for each text it is paired with. Where a model reads a text alone, a learned query replaces the other text.
-"""
+The weight of a word of the state depends on the action, and that of a word of the action on the
+state; so a text has a vector for each text it is paired with. Where a model reads a text alone, a
+learned query replaces the other text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ POSITION_WIDTH = 16  # sines and cosines of wavelengths from 6 to 20,000 words
 
 
 class AttentionEncoder(Encoder):
-    """x = (Σ α_w v_w) W, α = softmax(v_w · q / √E + s_w · p), q = m Q + q₀, p = m P + p₀; m: mean of the other text."""
+    """x = (Σ α_w v_w) W, α = softmax(v_w · q / √E + s_w · p), q = m Q + q₀, p = m P + p₀.
+
+    m is the mean of the other text's word vectors.
+    """
 
     linear = False
     reads_pairs = True
@@ -49,8 +52,7 @@ class AttentionEncoder(Encoder):
             model: has the weights.
             words: word vectors of texts, [R, N, L, E].
             mask: true where there is a word, [R, N, L].
-            others: summaries of the K texts that each text is paired with, [R, N, K, S]; None: K = 1, read alone.
-        """
+            others: summaries of the K texts paired with each, [R, N, K, S]; None: read alone."""
         query = self._query(model, "query", others)
         position_query = self._query(model, "place", others)
         scores = query @ words.transpose(2, 3) / self.word_width**0.5

@@ -1,8 +1,7 @@
 """The paper's encoder: a text's bag of words times a matrix, the first layer of every model.
 
-The matrix takes no part in automatic differentiation: the gradient of the encoded texts is carried to the words that
-occur in them, δW₁ = δ₁ sᵀ, and to no others.
-"""
+The matrix takes no part in automatic differentiation: the gradient of the encoded texts is carried
+to the words that occur in them, δW₁ = δ₁ sᵀ, and to no others."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ class BagOfWords(Encoder):
 
 @dataclass(frozen=True)
 class BagBatch:
-    """Bags to sum in a word table, as rows of the flat table; the vectors of another encoder may be added to them."""
+    """Bags as rows of a flat word table; vectors of another encoder may be added to their sums."""
 
     table: str
     room: int  # rows of one replica in the flat table
@@ -61,7 +60,7 @@ class BagBatch:
 def bag_batches(
     model: Weights, name: str, bags: Bags, ids: Ids, addends: list[TextBatch] | None = None
 ) -> list[BagBatch]:
-    """Gather the bags of several batches, [K, R, N] ids (-1: no text), for the table of that name."""
+    """Gather the bags of several batches of ids [K, R, N] (-1: no text) for a table."""
     table = model.tables[name]
     table.make_room()
     room = table.weight.shape[1]

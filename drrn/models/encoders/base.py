@@ -1,8 +1,7 @@
-"""The base class of encoders, which turn texts into vectors, and what they share: weights and gathered batches.
+"""The base class of encoders, which turn texts into vectors; weights and batches of texts.
 
-Shapes: R replicas, N requested texts, U distinct texts, L words of the longest text, E numbers of a word's vector, H of
-a text's vector. Each distinct text of a replica is encoded once in a batch.
-"""
+Shapes: R replicas, N requested texts, U distinct texts, L words of the longest text, E numbers of a
+word's vector, H of a text's vector. Each distinct text of a replica is encoded once in a batch."""
 
 from __future__ import annotations
 
@@ -33,8 +32,9 @@ class EncoderOptions:
 
 
 class Weights:
-    """Word tables and weights of all replicas, by name. They have a leading replica axis: replica r starts from
-    `seeds[r]` and is independent of the others. `Model` is a subclass, so an encoder uses it through its model."""
+    """Word tables and weights of all replicas, by name. They have a leading replica axis: replica r
+    starts from `seeds[r]` and is independent of the others. `Model` is a subclass, so an encoder
+    uses it through its model."""
 
     def __init__(
         self, shape: EncoderOptions, store: Store, seeds: list[int], device: torch.device
@@ -68,22 +68,22 @@ class TextBatch(Protocol):
 
     @property
     def index(self) -> Tensor | None:
-        """Index of each requested text among the R · U encoded ones, [R, N]; None: they are encoded as requested."""
+        """Index of each text of the batch among the R · U encoded ones, [R, N]; None: in order."""
 
     def encode(self, model: Weights, leaves: Leaves | None) -> Tensor:
-        """Return the vectors of the distinct texts, [R, U, H]; with `leaves`, ready for differentiation."""
+        """Return the vectors of distinct texts [R, U, H]; with `leaves`, differentiable."""
 
 
 class TableBatch(Protocol):
     """A batch that reads a word table, outside automatic differentiation."""
 
     def gradient(self, model: Weights, back: Tensor) -> Gradient:
-        """Return the gradient of the table, from that of the tensor that the batch added to the leaves."""
+        """Return the gradient of the table, from that of the leaf that the batch added."""
 
 
 @dataclass
 class Leaves:
-    """Tensors that one forward pass read from word tables, with the batches that carry their gradients to the words."""
+    """Tensors that a forward pass read from word tables, and the batches that read them."""
 
     entries: list[tuple[TableBatch, Tensor]] = field(default_factory=list)
 
@@ -96,8 +96,8 @@ class Leaves:
 
 
 class Encoder:
-    """Turns texts into vectors. To add an encoder, write `encode`; add its weights in `__init__`. The model saves,
-    restores and trains them.
+    """Turns texts into vectors. To add an encoder, write `encode`, and add weights in `__init__`;
+    the model trains, saves and restores them.
 
     Example:
         class GatedMean(Encoder):
@@ -123,7 +123,7 @@ class Encoder:
         """Add the weights of the encoder to the model.
 
         Args:
-            model: holds all weights; it is passed to `encode`, since a copy of the model may encode as well.
+            model: has the weights; do not store it, since a copy of it may call `encode`.
             name: prefix of the names of its weights.
             side: "states" or "actions": whose texts it reads.
             width: numbers in a text's vector.
@@ -152,7 +152,7 @@ class Encoder:
         return self.width
 
     def pair_with(self, model: Weights, other: int) -> None:
-        """Add the weights for reading texts together with those of an encoder whose summaries are `other` wide."""
+        """Add weights for reading pairs with an encoder whose summaries are `other` wide."""
 
     def gather(self, model: Weights, texts: Lexicon, ids: Ids) -> list[TextBatch]:
         """Gather several batches of texts: ids [K, R, N], -1 where there is no text."""
@@ -177,20 +177,20 @@ class Encoder:
         )
 
     def compose(self, model: Weights, vectors: Tensor, layout: Any) -> Tensor:
-        """Return the vectors of a batch's texts from those of its distinct words [W, E], in the layout of `gather`."""
+        """Return the vectors of texts from those of their distinct words [W, E]."""
         return self.encode(model, *in_sequence(vectors, layout))
 
 
 @dataclass(frozen=True)
 class WordBatch:
-    """Texts as arrangements of their distinct words: a text's vector is computed from the vectors of the words."""
+    """Texts whose vectors are computed from those of their distinct words."""
 
     encoder: Encoder
     table: str
     room: int  # rows of one replica in the flat table
     rows: Tensor  # [W], each distinct word once, as a row of the flat table
     index: Tensor  # [R, N]
-    layout: Any  # which words a text has, and in which order, in the form that the encoder's `compose` expects
+    layout: Any  # the words of each text, for `Encoder.compose`
 
     def word_vectors(self, model: Weights, leaves: Leaves | None) -> Tensor:
         vectors = model.tables[self.table].rows(self.room).index_select(0, self.rows)  # [W, E]
@@ -206,7 +206,7 @@ class WordBatch:
 
 
 def in_sequence(vectors: Tensor, layout: Tensor) -> tuple[Tensor, Tensor]:
-    """Return word vectors in the order of texts [R, U, L, E], 0 after a text's end, and the mask of words [R, U, L].
+    """Return word vectors in the order of texts [R, U, L, E], and the mask of words [R, U, L].
 
     Args:
         vectors: of distinct words, [W, E].
@@ -217,7 +217,7 @@ def in_sequence(vectors: Tensor, layout: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def distinct_texts(ids: Ids, device: torch.device) -> tuple[Ids, Tensor]:
-    """Plan which texts to encode for batches of ids [K, R, N], so that each replica encodes a text once a batch.
+    """Plan batches of ids [K, R, N], so that each replica encodes a text once in a batch.
 
     Returns:
         the distinct ids of each replica, padded with -1, [K · R, U];

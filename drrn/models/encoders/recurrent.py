@@ -1,11 +1,11 @@
-"""Recurrent encoders: a GRU or an LSTM reads the distinct texts of a batch word by word, for all replicas at once.
+"""Recurrent encoders: a GRU or an LSTM reads the distinct texts of a batch word by word.
 
-Texts are sorted by length, the longest first, so that a step computes only those that still have a word. The product of
-a word's vector and the input matrix is computed once for each distinct word of a batch. Where replicas differ in the
-number of texts at a step, the shorter ones get an idle word that leaves the state unchanged, so a text's vector never
-depends on the rest of the batch. The backward passes are written by hand and visit only texts that have a gradient.
-Memory is reused from update to update, since new pages of memory cost as much time as the arithmetic.
-"""
+Texts are sorted by length, the longest first, so that a step computes only those that still have a
+word. The product of a word's vector and the input matrix is computed once for each distinct word of
+a batch. Where replicas differ in the number of texts at a step, the shorter ones get an idle word
+that leaves the state unchanged, so a text's vector never depends on the rest of the batch. The
+backward passes are written by hand and visit only texts that have a gradient. Memory is reused from
+update to update, since new pages of memory cost as much time as the arithmetic."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
 @dataclass(frozen=True)
 class WordSteps:
-    """The words of texts in reading order: the first words of all texts, the second words of those that have one, …"""
+    """Words in reading order: the first words of all texts, the second of those that have one …"""
 
     words: Ids  # [R, T], rows among the R · (W + 1) projected words of all replicas
     starts: list[int]  # [L + 1], where the words of each step begin
@@ -104,7 +104,8 @@ def _plan_steps(words: Ids, lengths: Ids, room: int, group: int) -> tuple[Ids, W
     Args:
         words: of all texts end to end.
         lengths: of texts, the longest first, [R, U].
-        room: rows of one replica in the flat table; a replica with fewer words than W repeats its first row.
+        room: rows of one replica in the flat table; a replica with fewer words than W repeats its
+            first row.
         group: a step reads a multiple of so many texts; those that have ended read the idle word W.
     """
     replicas, across = lengths.shape
@@ -130,12 +131,11 @@ _spare: list[Tensor] = []
 
 
 class PassMemory:
-    """Arrays that the steps of a pass write: states, which start from zero, and other values, such as gates.
+    """Arrays that steps write: states, which start from zero, and other values, such as gates.
 
-    With `keep`, every step has separate rows, for the backward pass, which calls `release` in the end; without, two
-    blocks alternate. With `flat`, arrays of a single replica have no replica axis: PyTorch multiplies two matrices
-    faster than two stacks of one.
-    """
+    With `keep`, every step has separate rows, for the backward pass, which calls `release` in the
+    end; without, two blocks alternate. With `flat`, arrays of a single replica have no replica
+    axis: PyTorch multiplies two matrices faster than two stacks of one."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class PassMemory:
         keep: bool,
         flat: bool,
     ) -> None:
-        """Make `states` arrays [rows, H], and others of the widths, in multiples of H; H is `like.shape[1]`."""
+        """Make arrays of `states` [rows, H], and others of the widths, in multiples of H."""
         self.replicas, width = like.shape[:2]
         self.flat = flat and self.replicas == 1
         self.keep = keep
@@ -174,7 +174,7 @@ class PassMemory:
         return list(map(self.shape, self.split(self.states[state][self.before :])))
 
     def value_steps(self, value: int = 0, columns: slice = slice(None)) -> list[Tensor]:
-        """Return the rows of a value that each step writes, or some columns of them, [R, count, …]."""
+        """Return the rows of a value that each step writes, or some columns, [R, count, …]."""
         return list(map(self.shape, self.split(self.values[value][:, columns])))
 
     def split(self, rows: Tensor) -> list[Tensor]:
@@ -191,7 +191,7 @@ class PassMemory:
         return rows if self.flat else rows.view(self.replicas, -1, rows.shape[1])
 
     def select(self, piece: Piece) -> tuple[list[Tensor], list[Tensor]]:
-        """Return copies of the states before the words of a piece, and of their values, [R, N, …]."""
+        """Copy the states before the words of a piece, and their values, [R, N, …]."""
         if self.memory is None:
             raise RuntimeError("backward() ran already; a pass can be differentiated only once")
         states = [self.shape(state.index_select(0, piece.before)) for state in self.states]
@@ -217,7 +217,7 @@ def _take_memory(size: int, like: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Piece:
-    """Consecutive steps, and those of their words whose texts have a gradient: N for each replica."""
+    """Consecutive steps, and the words whose texts have a gradient, N for each replica."""
 
     counts: list[int]  # words of each step, in the order of the words below
     before: Tensor  # [R · N], row of the state before each word
@@ -226,8 +226,8 @@ class Piece:
 
 
 class BackwardPlan:
-    """The texts that a gradient [R, U, H] reaches, and their words in pieces, the last steps first. Texts that were
-    read for targets alone have no gradient."""
+    """The texts that a gradient [R, U, H] reaches, and their words in pieces, the last steps first.
+    Texts that were read for targets alone have no gradient."""
 
     def __init__(self, steps: WordSteps, back: Tensor) -> None:
         self.steps = steps
@@ -245,8 +245,8 @@ class BackwardPlan:
         return back.index_select(1, self._tensor(self.texts))
 
     def pieces(self, most: int, *, latest_first: bool = False) -> Iterator[Piece]:
-        """Yield pieces of up to `most` words, or of one step; their words from the first step to the last, or by
-        `latest_first` the other way round."""
+        """Yield pieces of up to `most` words, or of one step; their words from the first step to
+        the last, or by `latest_first` the other way round."""
         arrays = self._rows(latest_first)  # [R, T] each
         total = sum(self.counts)
         done = 0
@@ -297,9 +297,10 @@ class BackwardPlan:
 
 
 class GRUEncoder(RecurrentEncoder):
-    """A gated recurrent unit (Cho et al. 2014); the text is its last state, as in the Jericho agents.
+    """A gated recurrent unit (Cho et al. 2014); the text is its last state.
 
-    r = σ(x_r + h U_r), z = σ(x_z + h U_z), n = tanh(x_n + r (h U_n + b_n)), h ← (1 - z) n + z h; x = v W + b.
+    r = σ(x_r + h U_r), z = σ(x_z + h U_z), n = tanh(x_n + r (h U_n + b_n)), x = v W + b,
+    h ← (1 - z) n + z h.
     """
 
     gates = 3  # r, z, n
@@ -320,8 +321,8 @@ class GRUEncoder(RecurrentEncoder):
 
 
 def gru_inputs(vectors: Tensor, w: Tensor, b: Tensor, on: Tensor, b_n: Tensor) -> Tensor:
-    """Return x_r, x_z, b_n and x_n of each distinct word, side by side: [R, W, E] → [R, W + 1, 4 H]. Word W is the idle
-    word, which leaves the state unchanged (z = 1)."""
+    """Return x_r, x_z, b_n and x_n of each distinct word, side by side: [R, W, E] → [R, W + 1, 4
+    H]. Word W is the idle word, which leaves the state unchanged (z = 1)."""
     replicas, count, _ = vectors.shape
     width = on.shape[1]
     two = 2 * width
@@ -369,10 +370,9 @@ def gru_last_states(words: Tensor, on: Tensor, steps: WordSteps, memory: PassMem
 class GRUPass(torch.autograd.Function):
     """`gru_last_states` of `gru_inputs`, differentiated by hand.
 
-    The gradient of a step's gates is d_h, the gradient of the state after it, times factors that do not depend on d_h.
-    The factors are computed for many words at once, and so are sums over words; a step is then two element-wise
-    products and a matrix product.
-    """
+    The gradient of a step's gates is d_h, the gradient of the state after it, times factors that do
+    not depend on d_h. The factors are computed for many words at once, and so are sums over words;
+    a step is then two element-wise products and a matrix product."""
 
     @staticmethod
     def forward(
@@ -427,7 +427,8 @@ def gru_factors(h: Tensor, gates: Tensor) -> Tensor:
 def _gru_steps_back(
     d_h: Tensor, transposed: Tensor, counts: list[int], values: tuple[Tensor, ...]
 ) -> None:
-    """Turn factors into the gradients of a piece's gates, and d_h into that of the states before the piece.
+    """Turn factors into the gradients of a piece's gates, and d_h into that of the states before
+    the piece.
 
     Args:
         d_h: gradient of the states after the piece.
@@ -472,7 +473,8 @@ def _matrices(stack: Tensor) -> Tensor:
 
 
 def _add_product(like: Tensor) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-    """Return the operation that adds the product of two matrices, or of two stacks of several, to a third."""
+    """Return the operation that adds the product of two matrices, or of two stacks of several, to a
+    third."""
     return Tensor.addmm_ if len(like) == 1 else Tensor.baddbmm_
 
 
@@ -480,7 +482,8 @@ def _add_product(like: Tensor) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
 
 
 class LSTMEncoder(RecurrentEncoder):
-    """A long short-term memory; the text is the mean of its states, as in Narasimhan et al. (2015), times a gain.
+    """A long short-term memory; the text is the mean of its states, as in Narasimhan et al. (2015),
+    times a gain.
 
     i, f, o = σ(x + h U), g = tanh(x + h U), c ← f c + i g, h ← o tanh c; x = v W + b.
     """
@@ -499,7 +502,8 @@ class LSTMEncoder(RecurrentEncoder):
         return model.shape.lstm_gain * total / lengths.clamp(min=1).unsqueeze(2)
 
     def project(self, model: Weights, vectors: Tensor) -> Tensor:
-        """Return the input of each distinct word, and that of the idle word: [R, W, E] → [R, W + 1, 4 H]."""
+        """Return the input of each distinct word, and that of the idle word: [R, W, E] → [R, W + 1,
+        4 H]."""
         bias = model.weights[f"{self.name} in b"]
         inputs = torch.baddbmm(bias, vectors, model.weights[f"{self.name} in"])
         idle = inputs.new_tensor(self.idle).repeat_interleave(self.width).expand(len(inputs), 1, -1)
@@ -507,8 +511,8 @@ class LSTMEncoder(RecurrentEncoder):
 
 
 def _lstm_memory(steps: WordSteps, on: Tensor, *, keep: bool) -> PassMemory:
-    """States h and c; gates i, f, o, g side by side, and tanh c. Published results depend on the rounding of stacked
-    products, so a single replica keeps its axis."""
+    """States h and c; gates i, f, o, g side by side, and tanh c. Published results depend on the
+    rounding of stacked products, so a single replica keeps its axis."""
     return PassMemory(steps, on, 2, [4, 1], keep=keep, flat=False)
 
 
@@ -578,7 +582,8 @@ class LSTMPass(torch.autograd.Function):
 def _lstm_step_back(
     d_h: Tensor, d_c: Tensor, c: Tensor, gates: Tensor, tanh_c: Tensor, d_x: Tensor
 ) -> None:
-    """Write the gradient of a step's inputs into d_x, and turn d_c into that of the cell c before the step."""
+    """Write the gradient of a step's inputs into d_x, and turn d_c into that of the cell c before
+    the step."""
     i, f, o, g = gates.chunk(4, dim=2)
     d_i, d_f, d_o, d_g = d_x.chunk(4, dim=2)
     sigmoid_backward(d_h * tanh_c, o, grad_input=d_o)

@@ -1,7 +1,8 @@
-"""Fixed vectors of texts: the SIF-weighted mean of given word vectors, or the output of a function of the text.
+"""Fixed vectors of texts: the SIF-weighted mean of given word vectors, or the output of a function
+of the text.
 
-Nothing here is learned. All vectors are scaled to one length; a text without any known word has a zero vector.
-"""
+Nothing here is learned. All vectors are scaled to one length; a text without any known word has a
+zero vector."""
 
 from __future__ import annotations
 
@@ -66,8 +67,9 @@ class TextVectors:
         return self._all_rows(texts)[1 : len(texts) + 1]
 
     def rows_of(self, texts: Lexicon, ids: Ids) -> tuple[Tensor, Ids]:
-        """Return a table of vectors, and the row of each text in it; id -1 has a zero vector. A text that lacks words
-        because of noise is read with all of its words, since its vector does not rest on any single word."""
+        """Return a table of vectors, and the row of each text in it; id -1 has a zero vector. A
+        text that lacks words because of noise is read with all of its words, since its vector does
+        not rest on any single word."""
         if texts.whole is not None:
             whole, whole_ids = texts.whole
             table, rows = self.rows_of(whole, np.append(whole_ids, -1))
@@ -95,8 +97,8 @@ class TextVectors:
             )
 
     def sums_of_unknown(self, texts: Lexicon, ids: Ids) -> NDArray[np.float32] | None:
-        """Return the sums over words outside the vocabulary [N, D], which a scratch store records by their spelling;
-        None if the lexicon has no such words."""
+        """Return the sums over words outside the vocabulary [N, D], which a scratch store records
+        by their spelling; None if the lexicon has no such words."""
         if not texts.unknown:
             return None
         sums = np.zeros((len(ids), self.dimensions), np.float32)
@@ -162,8 +164,8 @@ class SentenceTexts:
         return self.function.dimensions
 
     def rows_of(self, texts: Lexicon, ids: Ids) -> tuple[Tensor, Ids]:
-        """Return a table of vectors, and the row of each text in it; id -1 has row 0, which is zero. A text that lacks
-        words because of noise is read whole."""
+        """Return a table of vectors, and the row of each text in it; id -1 has row 0, which is
+        zero. A text that lacks words because of noise is read whole."""
         if texts.whole is not None:
             whole, whole_ids = texts.whole
             table, rows = self.rows_of(whole, np.append(whole_ids, -1))
@@ -203,7 +205,8 @@ class SentenceTexts:
 
 
 def grow(table: Tensor, used: int, rows: int) -> Tensor:
-    """Return the table, or if `rows` do not fit, a copy of its used rows with at least twice the room."""
+    """Return the table, or if `rows` do not fit, a copy of its used rows with at least twice the
+    room."""
     if rows <= len(table):
         return table
     larger = torch.zeros(max(rows, 2 * len(table)), table.shape[1])
@@ -218,5 +221,6 @@ def scaled(vectors: Tensor, length: float) -> Tensor:
 
 
 def add_noise(vectors: Tensor, noise: Tensor, length: float, has_words: Tensor) -> Tensor:
-    """Return vectors [N, D] with noise, relative to their length and scaled back to it; 0 for texts without words."""
+    """Return vectors [N, D] with noise, relative to their length and scaled back to it; 0 for texts
+    without words."""
     return torch.where(has_words, scaled(vectors / length + noise, length), 0.0)

@@ -1,7 +1,8 @@
-"""Encoders of given vectors: of words (alone, with a bag of words, or trained on) and of whole texts.
+"""Encoders of given vectors: of words (alone, with a bag of words, or trained on) and of whole
+texts.
 
-The vectors are fixed unless they are trained; one learned matrix [D, H] maps them to the first layer.
-"""
+The vectors are fixed unless they are trained; one learned matrix [D, H] maps them to the first
+layer."""
 
 from __future__ import annotations
 
@@ -55,8 +56,8 @@ def vector_batches(
 
 
 class MeanOfVectors(Encoder):
-    """The weighted mean of the given vectors of a text's words, times a matrix. It reads words that training never
-    showed, too."""
+    """The weighted mean of the given vectors of a text's words, times a matrix. It reads words that
+    training never showed, too."""
 
     reads_unknown = True
 
@@ -82,7 +83,8 @@ class MeanLayout:
 
 
 class TrainedVectors(MeanOfVectors):
-    """As `MeanOfVectors`, with the words' vectors in a word table: they start as in the file and are trained."""
+    """As `MeanOfVectors`, with the words' vectors in a word table: they start as in the file and
+    are trained."""
 
     def __init__(self, model: Weights, name: str, side: str, width: int) -> None:
         super().__init__(model, name, side, width)
@@ -97,7 +99,8 @@ class TrainedVectors(MeanOfVectors):
     def _gather_words(
         self, vectors: TextVectors, table: WordTable, texts: Lexicon, ids: Ids
     ) -> WordBatch:
-        """Gather ids [R, N]. A text that lacks words because of noise is read with all of its words."""
+        """Gather ids [R, N]. A text that lacks words because of noise is read with all of its
+        words."""
         unique, index = distinct_texts(ids[None], table.device)
         replicas, across = unique.shape
         whole, whole_ids = texts.whole or (texts, np.arange(len(texts)))
@@ -180,6 +183,6 @@ def _vectors_of(model: Weights) -> TextVectors:
 def _sentences_of(model: Weights) -> SentenceTexts:
     if model.shape.sentences is None:
         raise InputError(
-            "the encoder sentence needs vectors of texts: give a function with the setting sentences"
+            "the encoder sentence needs vectors of texts: give a function with sentences"
         )
     return model.shape.sentences

@@ -1,6 +1,6 @@
-// The server's interface: JSON over fetch, and events.
+// The server's API: JSON over fetch, and server-sent events.
 
-/** What the server said in its own words; `code` and `page` are as it sent them. */
+/** An error of the server; `code` and `page` are those of its answer. */
 export class ServerError extends Error {
   constructor(message, code = "", page = null) {
     super(message);
@@ -9,46 +9,46 @@ export class ServerError extends Error {
   }
 }
 
-async function answered(path, options = {}) {
+async function request(path, options = {}) {
   let response;
   try {
     response = await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ServerError("The server does not answer: is drrn serve still running?", "unreachable");
+    throw new ServerError("The server does not answer. Is drrn serve still running?", "unreachable");
   }
   if (response.ok) return response;
-  let told = {};
+  let data = {};
   try {
-    told = await response.json();
+    data = await response.json();
   } catch {
-    /* no JSON: said below */
+    /* not JSON */
   }
-  throw new ServerError(told.error || `The server answered ${response.status}.`, told.code || "", told.page || null);
+  throw new ServerError(data.error || `The server answered ${response.status}.`, data.code || "", data.page || null);
 }
 
 export async function get(path, signal) {
-  return (await answered(path, { signal })).json();
+  return (await request(path, { signal })).json();
 }
 
 export async function text(path, signal) {
-  return (await answered(path, { signal })).text();
+  return (await request(path, { signal })).text();
 }
 
 export async function post(path, body = {}, signal = undefined) {
   const headers = { "Content-Type": "application/json" };
-  return (await answered(path, { method: "POST", headers, body: JSON.stringify(body), signal })).json();
+  return (await request(path, { method: "POST", headers, body: JSON.stringify(body), signal })).json();
 }
 
 export async function remove(path) {
-  return (await answered(path, { method: "DELETE" })).json();
+  return (await request(path, { method: "DELETE" })).json();
 }
 
 export async function upload(path, form) {
-  return (await answered(path, { method: "POST", body: form })).json();
+  return (await request(path, { method: "POST", body: form })).json();
 }
 
-/** Listen to events until the signal says that nobody looks any more, or one handler returns true. */
+/** Listen to events until the signal is aborted or a handler returns true. */
 export function listen(path, handlers, signal) {
   const source = new EventSource(path);
   for (const [name, handler] of Object.entries(handlers)) {
@@ -62,8 +62,8 @@ export function listen(path, handlers, signal) {
   return source;
 }
 
-/** Nobody looks any more: not an error to be told. */
-export function left(error) {
+/** Whether a request was cancelled because the user left the view. */
+export function isAborted(error) {
   return error.name === "AbortError";
 }
 

@@ -1,6 +1,6 @@
-// The page as a whole: which view the address asks for, and what stands around it.
+// The page: which view the address names, the head of a game, the theme.
 
-import { get, left, part } from "./api.js";
+import { get, isAborted, part } from "./api.js";
 import { announce, failure, h, remember, remembered, show, waiting } from "./dom.js";
 import { counted, number } from "./format.js";
 import { gamesView } from "./games.js";
@@ -15,18 +15,18 @@ const TABS = [
   ["learn", "Learn", learnView],
   ["people", "People", peopleView],
 ];
-const place = document.getElementById("view");
-let looking = new AbortController();
-let shown = { game: null, body: null };
+const main = document.getElementById("view");
+let view = new AbortController();
+let current = { game: null, body: null };
 
 function parts() {
   return location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
 }
 
 async function route(event) {
-  looking.abort();
-  looking = new AbortController();
-  const { signal } = looking;
+  view.abort();
+  view = new AbortController();
+  const { signal } = view;
   const [first, id, tab = "play", ...rest] = parts();
   mark(first === "people" ? "people" : "games");
   try {
@@ -34,9 +34,9 @@ async function route(event) {
     else if (first === "people") plainPage("People", (body) => peopleView(body, null, signal));
     else plainPage("Games", (body) => gamesView(body, signal));
   } catch (error) {
-    if (!left(error))
+    if (!isAborted(error))
       show(
-        place,
+        main,
         failure(error, () => route()),
       );
   }
@@ -44,40 +44,40 @@ async function route(event) {
     document.querySelector("h1")?.focus({ preventScroll: true });
 }
 
-function plainPage(title, view) {
-  shown = { game: null, body: null };
+function plainPage(title, fill) {
+  current = { game: null, body: null };
   document.title = `${title} · drrn`;
   const body = h("div", { class: "body" });
-  show(place, h("h1", { tabindex: "-1", class: title === "Games" ? "unseen" : "" }, title), body);
-  view(body);
+  show(main, h("h1", { tabindex: "-1", class: title === "Games" ? "unseen" : "" }, title), body);
+  fill(body);
 }
 
-/** A game's head stays while one goes from tab to tab, so that nothing jumps. */
+/** The page of a game; its head stays when the tab changes. */
 async function gamePage(id, tab, rest, signal) {
   const known = TABS.find(([name]) => name === tab) || TABS[0];
-  if (shown.game?.id !== id) {
-    show(place, waiting("Opening the game …"));
+  if (current.game?.id !== id) {
+    show(main, waiting("Opening the game …"));
     const game = await gameOf(id, signal);
     const body = h("div", { class: "body" });
-    shown = { game, body };
-    show(place, head(game), body);
+    current = { game, body };
+    show(main, head(game), body);
   }
-  document.title = `${shown.game.title} · ${known[1]} · drrn`;
-  for (const link of place.querySelectorAll("nav.tabs a")) {
+  document.title = `${current.game.title} · ${known[1]} · drrn`;
+  for (const link of main.querySelectorAll("nav.tabs a")) {
     if (link.dataset.tab === known[0]) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  announce(`${shown.game.title}, ${known[1]}`);
-  shown.body.className = `body ${known[0]}-body`;
-  show(shown.body);
-  known[2](shown.body, shown.game, signal, rest);
+  announce(`${current.game.title}, ${known[1]}`);
+  current.body.className = `body ${known[0]}-body`;
+  show(current.body);
+  known[2](current.body, current.game, signal, rest);
 }
 
 async function gameOf(id, signal) {
   const { games } = await get("/api/games", signal);
-  const found = games.find((game) => game.id === id);
-  if (!found) throw new Error("There is no such game here: it may have been removed. All games stand under Games.");
-  return found;
+  const game = games.find((each) => each.id === id);
+  if (!game) throw new Error("There is no such game; it may have been removed. All games are under Games.");
+  return game;
 }
 
 function head(game) {
@@ -87,17 +87,17 @@ function head(game) {
   return h(
     "header",
     { class: "game-head" },
-    h("div", {}, h("h1", { tabindex: "-1" }, game.title), factsOf(game), leftOut(game.notes)),
-    h("nav", { class: "tabs", "aria-label": "What to do with this game" }, links),
+    h("div", {}, h("h1", { tabindex: "-1" }, game.title), factsOf(game), skipped(game.notes)),
+    h("nav", { class: "tabs", "aria-label": "Views of this game" }, links),
   );
 }
 
-/** A line on what the game is; it has its place before its words are there. */
+/** A line of facts about the game, filled when they arrive. */
 function factsOf(game) {
-  const line = h("p", { class: "small soft facts" }, "Looking at the whole game …");
+  const line = h("p", { class: "small soft facts" }, "Counting pages and endings …");
   get(`/api/games/${part(game.id)}`)
-    .then(({ facts, why_not: why }) => {
-      line.textContent = facts ? factWords(facts) : why || "";
+    .then(({ facts, reason }) => {
+      line.textContent = facts ? factWords(facts) : reason || "";
       line.title = line.textContent;
     })
     .catch(() => (line.textContent = ""));
@@ -105,20 +105,20 @@ function factsOf(game) {
 }
 
 function factWords({ pages, endings, random, best }) {
-  const known = [pages && counted(pages, "page"), endings?.length && counted(endings.length, "ending")];
-  if (typeof random === "number") known.push(`random play gets ${number(random, 1)}`);
-  if (typeof best === "number") known.push(`the best possible is ${number(best, 1)}`);
-  return known.filter(Boolean).join(" · ");
+  const facts = [pages && counted(pages, "page"), endings?.length && counted(endings.length, "ending")];
+  if (typeof random === "number") facts.push(`random play scores ${number(random, 1)}`);
+  if (typeof best === "number") facts.push(`best possible ${number(best, 1)}`);
+  return facts.filter(Boolean).join(" · ");
 }
 
-/** What had to be left out to play a story. */
-function leftOut(notes) {
+/** Unsupported parts of a story that are skipped. */
+function skipped(notes) {
   if (!notes?.length) return null;
   const lines = notes.map((note) => h("li", {}, note));
   return h(
     "details",
     { class: "small" },
-    h("summary", {}, `Played without ${counted(notes.length, "thing")}`),
+    h("summary", {}, `Played without ${counted(notes.length, "unsupported feature")}`),
     h("ul", {}, lines),
   );
 }
@@ -151,7 +151,7 @@ function themes() {
 }
 
 document.querySelector(".skip").addEventListener("click", (event) => {
-  event.preventDefault(); // the address after # is the view's
+  event.preventDefault(); // the part after # names the view
   document.querySelector("h1")?.focus();
 });
 themes();

@@ -1,4 +1,4 @@
-// Learning curves as a drawing: a line for each run, random play and the best possible beside them.
+// Learning curves: a line for each run, with random play and the best possible score.
 
 import { h, s, show } from "./dom.js";
 import { number } from "./format.js";
@@ -7,9 +7,9 @@ const HEIGHT = 330;
 const MARGIN = { left: 52, right: 26, top: 16, bottom: 40 };
 export const COLOURS = 6; // classes line-0 … line-5
 
-/** Draw runs ([{id, colour, curve, reference}]) by one policy, as wide as its place is. */
-export function drawCurves(place, runs, policy) {
-  const WIDTH = Math.max(300, place.clientWidth - 20);
+/** Draw runs ([{id, colour, curve, reference}]) by one policy, as wide as the element. */
+export function drawCurves(element, runs, policy) {
+  const WIDTH = Math.max(300, element.clientWidth - 20);
   const lines = runs.map((run) => ({
     ...run,
     points: run.curve
@@ -34,23 +34,23 @@ export function drawCurves(place, runs, policy) {
   const [low, high] = values.length ? widened(Math.min(...values), Math.max(...values)) : [-1, 1];
   const x = (value) => MARGIN.left + (value / longest) * (WIDTH - MARGIN.left - MARGIN.right);
   const y = (value) => HEIGHT - MARGIN.bottom - ((value - low) / (high - low)) * (HEIGHT - MARGIN.top - MARGIN.bottom);
-  const told = lines
+  const summary = lines
     .filter((line) => line.points.length)
     .map((line) => `${line.id}: ${number(line.points.at(-1)[1])} after ${line.points.at(-1)[0]} episodes`)
     .join("; ");
   show(
-    place,
+    element,
     s(
       "svg",
       {
         viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
         class: "curve",
         role: "img",
-        "aria-label": `Learning curves. ${told || "No round is finished yet."}`,
+        "aria-label": `Learning curves. ${summary || "No round is finished yet."}`,
       },
       axes(low, high, longest, x, y, WIDTH),
       marks.map((mark) => reference(mark, x(0), x(longest), y(mark.value))),
-      lines.map((line) => drawn(line, x, y)),
+      lines.map((line) => lineOf(line, x, y)),
       lines.some((line) => line.points.length)
         ? null
         : s(
@@ -68,13 +68,13 @@ function widened(low, high) {
 }
 
 function references(runs) {
-  const found = runs.map((run) => run.reference).find((reference) => reference) || {};
+  const scores = runs.map((run) => run.reference).find((reference) => reference) || {};
   return [
     ["best", "best possible"],
     ["random", "random play"],
   ]
-    .filter(([name]) => typeof found[name] === "number")
-    .map(([name, words]) => ({ name, words, value: found[name] }));
+    .filter(([name]) => typeof scores[name] === "number")
+    .map(([name, words]) => ({ name, words, value: scores[name] }));
 }
 
 function reference(mark, from, to, at) {
@@ -90,7 +90,7 @@ function reference(mark, from, to, at) {
   );
 }
 
-function drawn(line, x, y) {
+function lineOf(line, x, y) {
   if (!line.points.length) return null;
   const path = line.points
     .map(([at, mean], index) => `${index ? "L" : "M"}${x(at).toFixed(1)} ${y(mean).toFixed(1)}`)
@@ -143,22 +143,22 @@ function axes(low, high, longest, x, y, width) {
   return s("g", { class: "axes" }, marks);
 }
 
-/** About so many round numbers between two. */
-export function ticks(low, high, about) {
-  const rough = (high - low) / about;
+/** Round numbers between two, about `count` of them. */
+export function ticks(low, high, count) {
+  const rough = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough) || 10 * power;
-  const found = [];
-  for (let value = Math.ceil(low / step) * step; value <= high + 1e-9; value += step) found.push(value);
-  return found;
+  const values = [];
+  for (let value = Math.ceil(low / step) * step; value <= high + 1e-9; value += step) values.push(value);
+  return values;
 }
 
-/** The same numbers as a table, for those who do not see the drawing or want them exactly. */
-export function numbersOf(runs, policy) {
+/** The numbers of the curves as a table. */
+export function tableOf(runs, policy) {
   const rounds = [...new Set(runs.flatMap((run) => run.curve.map((point) => point.round)))].sort((a, b) => a - b);
   const cell = (run, round) => {
-    const found = run.curve.find((point) => point.round === round)?.policies[policy];
-    return h("td", {}, found ? `${number(found.mean)} ± ${number(found.deviation ?? 0)}` : "—");
+    const scores = run.curve.find((point) => point.round === round)?.policies[policy];
+    return h("td", {}, scores ? `${number(scores.mean)} ± ${number(scores.deviation ?? 0)}` : "—");
   };
   return h(
     "div",

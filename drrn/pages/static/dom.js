@@ -1,4 +1,4 @@
-// Elements made from data: texts of stories come in as text nodes and never as markup.
+// Elements from data. Texts of stories become text nodes, never markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -7,7 +7,7 @@ export function h(tag, props = {}, ...children) {
   return filled(document.createElement(tag), props, children);
 }
 
-/** The same for a drawing. */
+/** An SVG element. */
 export function s(tag, props = {}, ...children) {
   return filled(document.createElementNS(SVG, tag), props, children);
 }
@@ -24,7 +24,7 @@ function filled(element, props, children) {
   return element;
 }
 
-/** Put these in place of what an element holds. */
+/** Replace the children of an element. */
 export function show(element, ...children) {
   element.replaceChildren(
     ...children.flat(3).filter((child) => child !== null && child !== undefined && child !== false),
@@ -32,39 +32,39 @@ export function show(element, ...children) {
   return element;
 }
 
-/** Words while something is awaited. */
+/** A message while something loads. */
 export function waiting(words) {
   return h("p", { class: "state", role: "status" }, h("span", { class: "spinner", "aria-hidden": "true" }), words);
 }
 
-/** Words where there is nothing yet, and what to do about it. */
+/** A message if there is nothing to show, and what to do about it. */
 export function nothing(words, ...more) {
   return h("div", { class: "state empty" }, h("p", {}, words), ...more);
 }
 
-/** Words where something went wrong, and a button to try again. */
+/** An error message with a button to try again. */
 export function failure(error, again = null) {
   const button = again && h("button", { type: "button", onclick: again }, "Try again");
   return h("div", { class: "state wrong", role: "alert" }, h("p", {}, error.message || String(error)), button);
 }
 
-/** Say something to those who listen to the page. */
+/** Announce something to screen readers. */
 export function announce(words) {
-  const place = document.getElementById("announcements");
-  place.textContent = "";
+  const region = document.getElementById("announcements");
+  region.textContent = "";
   setTimeout(() => {
-    place.textContent = words;
+    region.textContent = words;
   }, 50);
 }
 
-/** A short message at the foot of the page; it goes by itself. */
+/** A short message that disappears after a few seconds. */
 export function toast(words, kind = "") {
   const message = h("div", { class: `toast ${kind}`, role: kind === "bad" ? "alert" : "status" }, words);
   document.getElementById("toasts").append(message);
   setTimeout(() => message.remove(), kind === "bad" ? 9000 : 5000);
 }
 
-/** A labelled field of a form. */
+/** A form field with its label and help text. */
 export function field(label, control, help = "", extra = {}) {
   const id = control.id || (control.id = `field-${Math.random().toString(36).slice(2)}`);
   const described = help ? `${id}-help` : null;
@@ -73,7 +73,7 @@ export function field(label, control, help = "", extra = {}) {
   return h("div", { class: `field ${extra.class || ""}` }, h("label", { for: id }, label), control, words);
 }
 
-/** A switch that is remembered in this browser. */
+/** A checkbox whose state is saved in this browser. */
 export function toggle(label, key, changed, standard = false) {
   const box = h("input", { type: "checkbox", checked: remembered(key, String(standard)) === "true" });
   box.addEventListener("change", () => {
@@ -104,7 +104,7 @@ export function remember(key, value) {
   try {
     localStorage.setItem(`drrn.${key}`, value);
   } catch {
-    /* a browser that keeps nothing */
+    /* storage is disabled */
   }
 }
 

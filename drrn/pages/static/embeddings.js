@@ -1,12 +1,12 @@
-// The embeddings of a page's actions as they move while an agent learns: on the two principal axes.
+// The embeddings of a page and its actions after each round, on their two principal axes.
 
-import { get, left, part } from "./api.js";
+import { get, isAborted, part } from "./api.js";
 import { failure, field, h, nothing, pause, s, select, show, waiting } from "./dom.js";
 import { number } from "./format.js";
 
 const SIZE = 420;
 
-/** The section for one run; it is asked for again when a round is finished. */
+/** The section for one run; it is loaded again after each round. */
 export class Embeddings {
   constructor(signal) {
     Object.assign(this, { signal, run: null, page: 0, at: -1, playing: null });
@@ -18,7 +18,7 @@ export class Embeddings {
       h(
         "p",
         { class: "soft" },
-        "The text of a page and its actions, as the agent's first replica places them after each round. Q is the inner product: what points the way of the page is taken for good.",
+        "The embeddings of a page and its actions in the agent's first replica, after each round. Q is the inner product: an action that points in the direction of the page has a high Q.",
       ),
       this.body,
     );
@@ -30,17 +30,17 @@ export class Embeddings {
       return;
     }
     if (this.run !== run) Object.assign(this, { run, page: 0, at: -1 });
-    if (!this.body.children.length) show(this.body, waiting("Looking at the embeddings …"));
+    if (!this.body.children.length) show(this.body, waiting("Loading the embeddings …"));
     try {
       const data = await get(`/api/runs/${part(run)}/embeddings?page=${this.page}`, this.signal);
-      if (this.run === run) this.drawn(data);
+      if (this.run === run) this.draw(data);
     } catch (error) {
-      if (left(error)) return;
+      if (isAborted(error)) return;
       show(this.body, error.code === "not_found" ? nothing(error.message) : failure(error, () => this.show(run)));
     }
   }
 
-  drawn(data) {
+  draw(data) {
     this.data = data;
     if (!data.rounds.length) {
       show(this.body, nothing("The first round is not finished yet."));
@@ -59,8 +59,8 @@ export class Embeddings {
         this.frame();
       },
     });
-    this.said = h("span", { class: "number small" });
-    this.button = h("button", { type: "button", onclick: () => this.play() }, "Watch it move");
+    this.caption = h("span", { class: "number small" });
+    this.button = h("button", { type: "button", onclick: () => this.play() }, "Animate");
     this.picture = h("div", { class: "plane" });
     this.legend = h("ol", { class: "plane-actions" });
     const pages = select(
@@ -78,7 +78,7 @@ export class Embeddings {
         "div",
         { class: "plane-and-legend" },
         this.picture,
-        h("div", {}, h("div", { class: "row" }, this.button, this.slider, this.said), this.legend),
+        h("div", {}, h("div", { class: "row" }, this.button, this.slider, this.caption), this.legend),
       ),
     );
     this.frame();
@@ -139,7 +139,7 @@ export class Embeddings {
         ),
       ),
     );
-    this.said.textContent = `round ${round.round}`;
+    this.caption.textContent = `round ${round.round}`;
     show(
       this.legend,
       data.actions.map((words, index) =>
@@ -168,7 +168,7 @@ export class Embeddings {
       await pause(Math.min(700, 6000 / this.data.rounds.length), playing.signal);
     }
     this.playing = null;
-    show(this.button, "Watch it move");
+    show(this.button, "Animate");
   }
 }
 

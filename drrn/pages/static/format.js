@@ -1,4 +1,4 @@
-// Numbers as people read them.
+// Formatting of numbers, dates and names.
 
 export function number(value, digits = 2) {
   if (value === null || value === undefined || Number.isNaN(value)) return "—";
@@ -6,13 +6,13 @@ export function number(value, digits = 2) {
   return (Number(rounded) === 0 ? (0).toFixed(digits) : rounded).replace("-", "−");
 }
 
-/** A reward: without needless zeros. */
+/** A reward, without trailing zeros. */
 export function reward(value) {
   if (value === null || value === undefined) return "—";
   return String(Math.round(value * 100) / 100).replace("-", "−");
 }
 
-/** A share in per cent; what is tiny is never rounded to nothing. */
+/** A share in percent; tiny values are not rounded to 0. */
 export function share(value) {
   if (value === null || value === undefined) return "—";
   if (value <= 0) return "0 %";
@@ -42,11 +42,11 @@ export function megabytes(bytes) {
   return `${Math.round(bytes / 1048576)} MB`;
 }
 
-/** A run in few words: its model, what it scores, when it began. */
+/** A short name of a run: model, score, start. */
 export function runName(run) {
   const score =
     run.score === null || run.score === undefined
       ? `${run.round} of ${run.rounds} rounds`
       : `scores ${number(run.score, 1)}`;
-  return `${run.model}, ${score}, ${when(run.began)}`;
+  return `${run.model}, ${score}, ${when(run.started)}`;
 }

@@ -1,34 +1,34 @@
-// The games that are there, and a place to drop a story.
+// The list of games, and the area to drop a story.
 
-import { get, left, part, remove, upload } from "./api.js";
+import { get, isAborted, part, remove, upload } from "./api.js";
 import { announce, failure, h, nothing, show, toast, waiting } from "./dom.js";
 import { counted, megabytes } from "./format.js";
 
-const KINDS = { "built in": "built in", added: "added", given: "given at the start", uploaded: "dropped here" };
+const KINDS = { "built in": "built in", added: "added", given: "command line", uploaded: "uploaded" };
 
 export async function gamesView(body, signal) {
   const list = h("ul", { class: "cards", "aria-label": "Games" });
-  const zone = dropZone((answer) => added(answer, () => fill(list, signal)), signal);
+  const zone = dropZone((answer) => onUpload(answer, () => fill(list, signal)), signal);
   const opening = h(
     "p",
     { class: "lead" },
-    "Play a story, see every way through it, let an agent learn it, and look at what the agent thinks.",
+    "Play a story, test it and see its map, train an agent on it, and see what the agent thinks.",
   );
   show(body, opening, zone, list);
   await fill(list, signal);
 }
 
 async function fill(list, signal) {
-  if (!list.children.length) show(list, h("li", { class: "plain" }, waiting("Looking for games …")));
+  if (!list.children.length) show(list, h("li", { class: "plain" }, waiting("Loading games …")));
   try {
     const { games } = await get("/api/games", signal);
     const cards = games.map((game) => card(game, () => fill(list, signal)));
     show(
       list,
-      cards.length ? cards : h("li", { class: "plain" }, nothing("There is no game yet: drop a story above.")),
+      cards.length ? cards : h("li", { class: "plain" }, nothing("There are no games yet: drop a story above.")),
     );
   } catch (error) {
-    if (!left(error))
+    if (!isAborted(error))
       show(
         list,
         h(
@@ -53,14 +53,14 @@ function card(game, changed) {
       words,
     ),
   );
-  const away =
+  const removal =
     game.removable &&
     h(
       "button",
-      { type: "button", class: "quiet", "aria-label": `Remove ${game.title}`, onclick: () => takeAway(game, changed) },
+      { type: "button", class: "quiet", "aria-label": `Remove ${game.title}`, onclick: () => removeGame(game, changed) },
       "Remove",
     );
-  const runs = game.runs ? counted(game.runs, "run") : "nobody has learned it yet";
+  const runs = game.runs ? counted(game.runs, "run") : "no runs yet";
   return h(
     "li",
     { class: "card", dataset: { game: game.id } },
@@ -71,28 +71,28 @@ function card(game, changed) {
       h("span", { class: "tag" }, KINDS[game.kind] || game.kind),
       ` ${game.file || game.id} · ${runs}`,
     ),
-    h("div", { class: "row" }, links, away),
+    h("div", { class: "row" }, links, removal),
   );
 }
 
-async function takeAway(game, changed) {
-  if (!confirm(`Remove “${game.title}” from this list? Its file here is deleted; its runs stay.`)) return;
+async function removeGame(game, changed) {
+  if (!confirm(`Remove “${game.title}”? The uploaded file is deleted; its runs are kept.`)) return;
   try {
     await remove(`/api/games/${part(game.id)}`);
-    toast(`${game.title} is removed.`);
+    toast(`${game.title} was removed.`);
     changed();
   } catch (error) {
     toast(error.message, "bad");
   }
 }
 
-/** Drop files here, or choose them; the whole window takes what is dropped. */
+/** The upload area; files can be dropped anywhere in the window. */
 function dropZone(done, signal) {
   const input = h("input", { type: "file", multiple: true, id: "story-file", class: "unseen" });
   const words = h(
     "p",
     { class: "small soft", id: "drop-words" },
-    "A published Twine story, Twee source or compiled Ink; with its .toml, if it has one.",
+    "A published Twine story, Twee source or compiled Ink, with its .toml if it has one.",
   );
   const state = h("div", { class: "drop-state", "aria-live": "polite" });
   const zone = h(
@@ -104,7 +104,7 @@ function dropZone(done, signal) {
     words,
     state,
   );
-  const send = (files) => files.length && sent([...files], state, done);
+  const send = (files) => files.length && sendFiles([...files], state, done);
   input.addEventListener("change", async () => {
     await send(input.files);
     input.value = "";
@@ -135,27 +135,27 @@ function dropZone(done, signal) {
     },
     { signal },
   );
-  limits(input, words);
+  showLimits(input, words);
   return zone;
 }
 
-async function limits(input, words) {
+async function showLimits(input, words) {
   try {
-    const { limits: told } = await get("/api/status");
-    input.accept = told.upload_types.join(",");
-    words.textContent += ` At most ${megabytes(told.upload_bytes)}.`;
+    const { limits } = await get("/api/status");
+    input.accept = limits.upload_types.join(",");
+    words.textContent += ` At most ${megabytes(limits.upload_bytes)}.`;
   } catch {
-    /* the list of games says that the server does not answer */
+    /* the list of games shows the error */
   }
 }
 
-async function sent(files, state, done) {
+async function sendFiles(files, state, done) {
   const form = new FormData();
   for (const file of files) form.append("file", file, file.name);
   show(state, waiting(`Opening ${files.map((file) => file.name).join(", ")} …`));
   try {
     const answer = await upload("/api/games", form);
-    show(state, added_words(answer));
+    show(state, uploadMessage(answer));
     announce(`${answer.game.title} was added.`);
     done(answer);
   } catch (error) {
@@ -163,7 +163,7 @@ async function sent(files, state, done) {
   }
 }
 
-function added_words(answer) {
+function uploadMessage(answer) {
   const notes = answer.notes?.length
     ? h(
         "ul",
@@ -178,7 +178,7 @@ function added_words(answer) {
       "p",
       {},
       h("b", {}, answer.game.title),
-      " is here. ",
+      " was added. ",
       h("a", { href: `#/game/${part(answer.game.id)}/play` }, "Play it"),
       " or ",
       h("a", { href: `#/game/${part(answer.game.id)}/test` }, "test it"),
@@ -188,7 +188,7 @@ function added_words(answer) {
   );
 }
 
-function added(answer, refresh) {
+function onUpload(answer, refresh) {
   refresh();
   toast(`${answer.game.title} was added.`);
 }

@@ -1,15 +1,15 @@
-// Learn: runs are begun, watched, stopped, taken up again and compared.
+// Learn: start, watch, stop, resume and compare training runs.
 
-import { get, left, listen, part, post, remove } from "./api.js";
+import { get, isAborted, listen, part, post, remove } from "./api.js";
 import { announce, failure, field, h, nothing, select, show, toast, waiting } from "./dom.js";
-import { COLOURS, drawCurves, numbersOf } from "./curve.js";
+import { COLOURS, drawCurves, tableOf } from "./curve.js";
 import { Embeddings } from "./embeddings.js";
 import { STATES, runRow } from "./run_row.js";
 import { settingsForm } from "./settings_form.js";
 
 const RECIPES = [
-  ["strong", "strong: what wins"],
-  ["paper", "paper: as He et al. had it"],
+  ["strong", "strong: best scores"],
+  ["paper", "paper: as in He et al."],
 ];
 const POLICIES = [
   ["best", "best"],
@@ -28,12 +28,12 @@ class Learn {
     this.formBox = h(
       "details",
       { class: "panel learn-form", open: true },
-      h("summary", {}, "Let an agent learn it"),
+      h("summary", {}, "Train an agent"),
       this.form,
     );
     this.picture = h("div", { class: "curve-box" });
     this.list = h("div", {});
-    this.numbers = h("details", { ontoggle: () => this.draw() }, h("summary", {}, "The numbers"), h("div", {}));
+    this.numbers = h("details", { ontoggle: () => this.draw() }, h("summary", {}, "Table"), h("div", {}));
     this.embeddings = new Embeddings(signal);
   }
 
@@ -70,20 +70,20 @@ class Learn {
     );
     this.draw();
     new ResizeObserver(() => this.draw()).observe(this.body);
-    show(this.list, waiting("Looking for runs …"));
+    show(this.list, waiting("Loading runs …"));
     await Promise.all([this.showForm("strong"), this.load()]);
   }
 
   async load() {
     try {
       const { runs } = await get(`/api/runs?game=${part(this.game.id)}`, this.signal);
-      for (const run of runs) this.keep(run);
-      if (runs.length && matchMedia("(max-width: 66rem)").matches) this.formBox.open = false; // what there is comes first
+      for (const run of runs) this.update(run);
+      if (runs.length && matchMedia("(max-width: 66rem)").matches) this.formBox.open = false; // runs come first
       if (runs.length) await this.choose(runs[0].id, true);
       this.showList();
       this.embeddings.show(runs[0]?.id);
     } catch (error) {
-      if (!left(error))
+      if (!isAborted(error))
         show(
           this.list,
           failure(error, () => this.load()),
@@ -92,11 +92,11 @@ class Learn {
   }
 
   async showForm(recipe) {
-    show(this.form, waiting("Looking up the settings …"));
+    show(this.form, waiting("Loading the settings …"));
     try {
       const { settings } = await get(`/api/settings?game=${part(this.game.id)}&recipe=${recipe}`, this.signal);
       const fields = settingsForm(settings);
-      const start = h("button", { type: "submit", class: "main" }, "Start to learn");
+      const start = h("button", { type: "submit", class: "main" }, "Start training");
       show(
         this.form,
         h(
@@ -116,7 +116,7 @@ class Learn {
         ),
       );
     } catch (error) {
-      if (!left(error))
+      if (!isAborted(error))
         show(
           this.form,
           failure(error, () => this.showForm(recipe)),
@@ -128,8 +128,8 @@ class Learn {
     button.disabled = true;
     try {
       const run = await post("/api/runs", { game: this.game.id, recipe, settings: fields.changed() });
-      this.keep(run);
-      announce("A run has begun.");
+      this.update(run);
+      announce("A run has started.");
       await this.choose(run.id, true);
       this.embeddings.show(run.id);
     } catch (error) {
@@ -139,20 +139,20 @@ class Learn {
     }
   }
 
-  /** What is known of a run; what was known before and is not told now stays. */
-  keep(run) {
+  /** Merge new data of a run into the old data. */
+  update(run) {
     const known = this.runs.get(run.id) || { curve: [], reference: null };
     this.runs.set(run.id, { ...known, ...run });
     if (["starting", "running"].includes(run.status) && !known.source) this.follow(run.id);
   }
 
   follow(id) {
-    const told = (run) => {
-      this.keep(run);
+    const changed = (run) => {
+      this.update(run);
       this.changed();
     };
     const done = (run) => {
-      told(run);
+      changed(run);
       this.runs.get(id).source = null;
       announce(`${id}: ${STATES[run.status]}.`);
       if (this.embeddings.run === id) this.embeddings.show(id);
@@ -166,7 +166,7 @@ class Learn {
     const lost = (closed) => {
       if (closed && this.runs.has(id)) this.runs.get(id).source = null;
     };
-    const handlers = { run: told, status: told, point: (point) => this.point(id, point), done, gone, error: lost };
+    const handlers = { run: changed, status: changed, point: (point) => this.point(id, point), done, gone, error: lost };
     this.runs.get(id).source = listen(`/api/runs/${part(id)}/events`, handlers, this.signal);
   }
 
@@ -189,7 +189,7 @@ class Learn {
     this.draw();
   }
 
-  /** Whether a run's line is drawn. */
+  /** Draw the curve of a run, or stop drawing it. */
   async choose(id, on) {
     if (on) this.chosen.add(id);
     else this.chosen.delete(id);
@@ -197,34 +197,34 @@ class Learn {
     this.changed();
     if (!on) return;
     try {
-      this.keep(await get(`/api/runs/${part(id)}`, this.signal));
+      this.update(await get(`/api/runs/${part(id)}`, this.signal));
       this.changed();
     } catch (error) {
-      if (!left(error)) toast(error.message, "bad");
+      if (!isAborted(error)) toast(error.message, "bad");
     }
   }
 
   draw() {
-    const shown = [...this.chosen].map((id) => ({ ...this.runs.get(id), colour: this.colours.get(id) }));
-    if (!shown.length)
+    const runs = [...this.chosen].map((id) => ({ ...this.runs.get(id), colour: this.colours.get(id) }));
+    if (!runs.length)
       show(
         this.picture,
-        nothing("No run is chosen. Start one, or choose one below: its curve grows here while it learns."),
+        nothing("No run is selected. Start one, or select one below: its curve grows here during training."),
       );
-    else drawCurves(this.picture, shown, this.policy);
-    if (this.numbers.open) show(this.numbers.lastElementChild, shown.length ? numbersOf(shown, this.policy) : "");
+    else drawCurves(this.picture, runs, this.policy);
+    if (this.numbers.open) show(this.numbers.lastElementChild, runs.length ? tableOf(runs, this.policy) : "");
   }
 
   showList() {
     if (!this.runs.size) {
       show(
         this.list,
-        nothing("Nobody has learned this game yet. Start a run with the settings on this page; the defaults are good."),
+        nothing("There are no runs of this game yet. Start one with the form on this page; the defaults are good."),
       );
       return;
     }
-    const focused = document.activeElement?.dataset?.key; // the list is made anew while one may stand on a button
-    const runs = [...this.runs.values()].sort((a, b) => (a.began < b.began ? 1 : -1));
+    const focused = document.activeElement?.dataset?.key; // the list is replaced, possibly while a button in it has the focus
+    const runs = [...this.runs.values()].sort((a, b) => (a.started < b.started ? 1 : -1));
     show(
       this.list,
       h(
@@ -241,24 +241,24 @@ class Learn {
     this.embeddings.element.scrollIntoView({ behavior: "smooth" });
   }
 
-  /** A finished run goes on. */
+  /** Continue a finished run with more rounds. */
   async more(run) {
-    const asked = `${run.id} has finished its ${run.rounds} rounds. How many should it have in all?`;
-    const rounds = prompt(asked, String(2 * run.rounds));
-    if (rounds) await this.tell(run, "resume", { rounds: Number(rounds) });
+    const question = `${run.id} has finished its ${run.rounds} rounds. How many rounds should it have in total?`;
+    const rounds = prompt(question, String(2 * run.rounds));
+    if (rounds) await this.send(run, "resume", { rounds: Number(rounds) });
   }
 
-  async tell(run, what, more = {}) {
+  async send(run, action, body = {}) {
     try {
-      this.keep(await post(`/api/runs/${part(run.id)}/${what}`, more));
+      this.update(await post(`/api/runs/${part(run.id)}/${action}`, body));
       this.changed();
     } catch (error) {
       toast(error.message, "bad");
     }
   }
 
-  async away(run) {
-    if (!confirm(`Delete the run ${run.id} and all it has learned?`)) return;
+  async removeRun(run) {
+    if (!confirm(`Delete the run ${run.id} and its agent?`)) return;
     try {
       await remove(`/api/runs/${part(run.id)}`);
       this.forget(run.id);

@@ -2,18 +2,18 @@
 
 import { h, show } from "./dom.js";
 
-const NEAREST = 90; // units of the drawing that are shown at the least
-const STEP = 1.35; // of one zoom
-const MOST_FOUND = 40;
-const AROUND = 30; // letters shown before and after a word that was found
-const FAR = 0.35; // the scale below which the words of links cannot be read
+const MIN_WIDTH = 90; // of the visible part, in units of the drawing
+const STEP = 1.35; // factor of one zoom step
+const MAX_RESULTS = 40;
+const CONTEXT = 30; // characters before and after a match
+const FAR = 0.35; // below this scale the texts of links are unreadable
 
-/** The drawing in a box of its own; `chosen(number)` is called for the page that was clicked. */
+/** The map in a scrollable box; `chosen(number)` is called for a page that is clicked. */
 export class StoryMapView {
-  constructor(svgText, places, noun, chosen) {
+  constructor(svgText, pages, noun, chosen) {
     const parsed = new DOMParser().parseFromString(svgText, "image/svg+xml");
     this.svg = document.importNode(parsed.documentElement, true);
-    Object.assign(this, { places, noun, chosen, pointers: new Map(), moved: 0 });
+    Object.assign(this, { pages, noun, chosen, pointers: new Map(), moved: 0 });
     const [x, y, width, height] = this.svg
       .getAttribute("viewBox")
       .split(/[\s,]+/)
@@ -22,7 +22,7 @@ export class StoryMapView {
     this.view = { ...this.whole };
     for (const name of ["width", "height"]) this.svg.removeAttribute(name);
     this.groups = new Map([...this.svg.querySelectorAll(".place")].map((group) => [group.dataset.place, group]));
-    this.words = new Map(places.map((place) => [place, oneLine(place.text).toLowerCase()]));
+    this.texts = new Map(pages.map((page) => [page, oneLine(page.text).toLowerCase()]));
     for (const link of this.svg.querySelectorAll("a, .place")) link.setAttribute("tabindex", "-1");
     this.box = h(
       "div",
@@ -30,14 +30,14 @@ export class StoryMapView {
         class: "map-view",
         tabindex: "0",
         role: "application",
-        "aria-label": `Map. Arrow keys move it, plus and minus zoom, 0 shows all of it. To choose a ${noun}, use the search above.`,
+        "aria-label": `Map. Arrow keys move it, plus and minus zoom, 0 shows the whole map. To choose a ${noun}, use the search above.`,
       },
       this.svg,
     );
     this.element = h("div", { class: "map" }, this.tools(), this.box);
     this.listen();
     this.watch = new ResizeObserver(() => {
-      if (!this.placed && this.box.clientWidth) this.begin();
+      if (!this.isPlaced && this.box.clientWidth) this.begin();
       else this.draw();
     });
     this.watch.observe(this.box);
@@ -46,18 +46,18 @@ export class StoryMapView {
   tools() {
     this.search = h("input", {
       type: "search",
-      placeholder: `Find a ${this.noun}, or words on it …`,
+      placeholder: `Find a ${this.noun} by name or text …`,
       "aria-label": `Find a ${this.noun}`,
       autocomplete: "off",
       oninput: () => this.find(),
       onkeydown: (event) => {
         if (event.key === "Enter") {
           event.preventDefault();
-          this.take(this.found[0]);
+          this.take(this.matches[0]);
         }
       },
     });
-    this.results = h("ul", { class: "map-found", "aria-label": "Found" });
+    this.results = h("ul", { class: "map-results", "aria-label": "Search results" });
     const button = (words, label, act) =>
       h("button", { type: "button", "aria-label": label, title: label, onclick: act }, words);
     return h(
@@ -67,61 +67,62 @@ export class StoryMapView {
       h(
         "div",
         { class: "row" },
-        button("+", "Nearer", () => this.zoom(1 / STEP)),
-        button("−", "Farther", () => this.zoom(STEP)),
+        button("+", "Zoom in", () => this.zoom(1 / STEP)),
+        button("−", "Zoom out", () => this.zoom(STEP)),
         button("Whole map", "Show the whole map", () => this.fit()),
       ),
     );
   }
 
-  /** Pages by their names, then by their words. */
+  /** Search pages by name, then by text. */
   find() {
-    const asked = oneLine(this.search.value).toLowerCase();
-    const isNamed = (place) => place.label.toLowerCase().includes(asked);
-    const named = asked ? this.places.filter(isNamed) : [];
-    const told = asked ? this.places.filter((place) => !isNamed(place) && this.words.get(place).includes(asked)) : [];
-    this.found = [...named, ...told];
+    const query = oneLine(this.search.value).toLowerCase();
+    const inName = (page) => page.label.toLowerCase().includes(query);
+    const byName = query ? this.pages.filter(inName) : [];
+    const byText = query ? this.pages.filter((page) => !inName(page) && this.texts.get(page).includes(query)) : [];
+    this.matches = [...byName, ...byText];
     for (const group of this.svg.querySelectorAll(".place.match")) group.classList.remove("match");
-    this.svg.classList.toggle("searching", this.found.length > 0);
-    for (const place of this.found) this.group(place.place)?.classList.add("match");
-    const rows = this.found.slice(0, MOST_FOUND).map((place, index) => this.row(place, index < named.length ? "" : asked));
-    const more = this.found.length - rows.length;
+    this.svg.classList.toggle("searching", this.matches.length > 0);
+    for (const page of this.matches) this.group(page.page)?.classList.add("match");
+    const rows = this.matches.slice(0, MAX_RESULTS).map((page, index) => this.row(page, index < byName.length ? "" : query));
+    const more = this.matches.length - rows.length;
     if (more > 0) rows.push(h("li", { class: "small soft" }, `… and ${more} more`));
-    if (asked && !rows.length) rows.push(h("li", { class: "small soft" }, `No ${this.noun} has this name or these words.`));
+    if (query && !rows.length) rows.push(h("li", { class: "small soft" }, `No ${this.noun} has this name or text.`));
     show(this.results, rows);
   }
 
-  /** A page that was found; by its words: with them. */
-  row(place, asked) {
-    const at = asked ? this.words.get(place).indexOf(asked) : 0;
-    const [from, to] = [Math.max(0, at - AROUND), at + asked.length + AROUND];
-    const text = oneLine(place.text);
-    const around = `${from > 0 ? "… " : ""}${text.slice(from, to)}${to < text.length ? " …" : ""}`;
+  /** A search result; a match in the text is shown with its context. */
+  row(page, query) {
+    const at = query ? this.texts.get(page).indexOf(query) : 0;
+    const from = Math.max(0, at - CONTEXT);
+    const to = at + query.length + CONTEXT;
+    const text = oneLine(page.text);
+    const context = `${from > 0 ? "… " : ""}${text.slice(from, to)}${to < text.length ? " …" : ""}`;
     return h(
       "li",
       {},
       h(
         "button",
-        { type: "button", class: "quiet", onclick: () => this.take(place) },
-        h("span", {}, place.label, asked ? h("span", { class: "small soft" }, around) : null),
-        place.ending ? h("span", { class: "tag" }, "ending") : null,
+        { type: "button", class: "quiet", onclick: () => this.take(page) },
+        h("span", {}, page.label, query ? h("span", { class: "small soft" }, context) : null),
+        page.ending ? h("span", { class: "tag" }, "ending") : null,
       ),
     );
   }
 
-  take(place) {
-    if (!place) return;
+  take(page) {
+    if (!page) return;
     this.search.value = "";
     this.find();
-    this.go(place.place);
-    this.chosen(place.place);
+    this.go(page.page);
+    this.chosen(page.page);
   }
 
   group(number) {
     return this.groups.get(String(number));
   }
 
-  /** Bring a page into the middle and mark it. */
+  /** Centre a page and highlight it. */
   go(number) {
     this.mark(number);
     const group = this.group(number);
@@ -138,7 +139,7 @@ export class StoryMapView {
       way.classList.add("chosen");
   }
 
-  /** Where an element stands, in units of the drawing. */
+  /** The bounding box of an element, in units of the drawing. */
   inDrawing(element) {
     const box = element.getBBox();
     const matrix = this.svg.getScreenCTM().inverse().multiply(element.getScreenCTM());
@@ -147,7 +148,7 @@ export class StoryMapView {
   }
 
   begin() {
-    this.placed = true;
+    this.isPlaced = true;
     this.fit();
     const scale = this.box.clientWidth / this.view.width;
     const start = this.svg.querySelector(".place.start") || this.svg.querySelector(".place");
@@ -162,7 +163,7 @@ export class StoryMapView {
     this.draw();
   }
 
-  /** Show a part of the drawing so wide, around a point. */
+  /** Show a part of the drawing of this width, around a point. */
   look(x, y, width) {
     const ratio = this.box.clientHeight / Math.max(1, this.box.clientWidth);
     this.view = { x: x - width / 2, y: y - (width * ratio) / 2, width, height: width * ratio };
@@ -171,7 +172,7 @@ export class StoryMapView {
 
   zoom(factor, at = null) {
     const { x, y, width, height } = this.view;
-    const wide = Math.min(Math.max(width * factor, NEAREST), Math.max(this.whole.width, this.whole.height) * 2.5);
+    const wide = Math.min(Math.max(width * factor, MIN_WIDTH), Math.max(this.whole.width, this.whole.height) * 2.5);
     const scale = wide / width;
     const middle = at || { x: x + width / 2, y: y + height / 2 };
     this.view = {
@@ -216,7 +217,7 @@ export class StoryMapView {
     this.box.addEventListener(
       "wheel",
       (event) => {
-        if (!event.ctrlKey && document.activeElement !== this.box) return; // else the page scrolls
+        if (!event.ctrlKey && document.activeElement !== this.box) return; // the wheel scrolls the page
         event.preventDefault();
         this.zoom(event.deltaY > 0 ? STEP : 1 / STEP, this.point(event));
       },
@@ -229,7 +230,7 @@ export class StoryMapView {
     if (this.pointers.size === 1) this.moved = 0;
   }
 
-  /** One finger moves the map, two zoom it. */
+  /** One finger moves the map, two fingers zoom. */
   dragged(event) {
     const before = this.pointers.get(event.pointerId);
     if (!before) return;
@@ -256,7 +257,7 @@ export class StoryMapView {
 
   clicked(event) {
     const link = event.target.closest("a");
-    if (link) event.preventDefault(); // the address after # is the view's
+    if (link) event.preventDefault(); // the part after # names the view
     if (this.moved > 6) return;
     const target = link?.getAttribute("href")?.match(/^#place-(.+)$/)?.[1];
     const number = target ?? event.target.closest(".place")?.dataset.place;

@@ -1,16 +1,17 @@
-// The scores of who played, novice and experienced, as in the paper.
+// Scores of people: averages of novices and experienced players, as in the paper, and all games.
 
-import { get, left, part } from "./api.js";
+import { get, isAborted, part } from "./api.js";
 import { failure, h, nothing, show, waiting } from "./dom.js";
 import { number, reward, when } from "./format.js";
 
 export async function peopleView(body, game, signal) {
-  show(body, waiting("Looking for scores …"));
+  show(body, waiting("Loading scores …"));
   try {
-    const found = await get(`/api/scores${game ? `?game=${part(game.id)}` : ""}`, signal);
-    show(body, found.rows.length || found.games.length ? [averages(found.games), rows(found.rows, !game)] : none(game));
+    const scores = await get(`/api/scores${game ? `?game=${part(game.id)}` : ""}`, signal);
+    const isEmpty = !scores.rows.length && !scores.games.length;
+    show(body, isEmpty ? none(game) : [averages(scores.games), rows(scores.rows, !game)]);
   } catch (error) {
-    if (!left(error))
+    if (!isAborted(error))
       show(
         body,
         failure(error, () => peopleView(body, game, signal)),
@@ -20,10 +21,10 @@ export async function peopleView(body, game, signal) {
 
 function none(game) {
   const link = game
-    ? h("a", { class: "button main", href: `#/game/${part(game.id)}/play` }, "Play it")
+    ? h("a", { class: "button main", href: `#/game/${part(game.id)}/play` }, "Play")
     : h("a", { class: "button main", href: "#/" }, "Choose a game");
   return nothing(
-    "Nobody has a score yet. Write your name beside a game while you play it to its end, without undo, and you stand here.",
+    "There are no scores yet. Enter your name while you play, and your finished games are saved here.",
     link,
   );
 }
@@ -49,11 +50,11 @@ function averages(games) {
   return h(
     "section",
     {},
-    h("h2", {}, "Final rewards of people"),
+    h("h2", {}, "Average final rewards"),
     h(
       "p",
       { class: "soft" },
-      "A person's first game of a story counts as a novice's, each later one as an experienced player's. Games with an undo are practice and count in no average.",
+      "A person's first game of a story counts as novice, later games count as experienced. Games with an undo are practice and are not averaged.",
     ),
     h(
       "div",
@@ -67,7 +68,7 @@ function averages(games) {
           h(
             "tr",
             {},
-            ["Game", "People", "Novice, mean", "games", "Experienced, mean", "games"].map((words) =>
+            ["Game", "People", "Novice mean", "Games", "Experienced mean", "Games"].map((words) =>
               h("th", { scope: "col" }, words),
             ),
           ),
@@ -78,9 +79,9 @@ function averages(games) {
   );
 }
 
-function rows(found, withGame) {
-  if (!found.length) return null;
-  const lines = found.map((row) =>
+function rows(games, withGame) {
+  if (!games.length) return null;
+  const lines = games.map((row) =>
     h(
       "tr",
       {},
@@ -93,15 +94,15 @@ function rows(found, withGame) {
       h("td", { class: "words" }, when(row.when)),
     ),
   );
-  const head = ["Who", ...(withGame ? ["Game"] : []), "Final reward", "Steps", "Ending", "Undone", "When"];
+  const head = ["Player", ...(withGame ? ["Game"] : []), "Final reward", "Steps", "Ending", "Undone", "When"];
   const words = new Set(["Game", "Ending", "When"]);
   return h(
     "section",
     {},
-    h("h2", {}, "Games played"),
+    h("h2", {}, "Finished games"),
     h(
       "div",
-      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Games played" },
+      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Finished games" },
       h(
         "table",
         {},

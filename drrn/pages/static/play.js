@@ -1,25 +1,25 @@
-// Play: the story's text, its actions, undo, and beside them what an agent thinks.
+// Play: the text of the page, its actions, undo, and what an agent thinks of them.
 
-import { get, left, part, post } from "./api.js";
+import { get, isAborted, part, post } from "./api.js";
 import { announce, failure, field, h, remember, remembered, show, toast, waiting } from "./dom.js";
 import { counted, reward } from "./format.js";
 import { agentPanel } from "./play_agent.js";
 import { storyText } from "./story_text.js";
 
-const WRITTEN_IN = "input:not([type=checkbox]), select, textarea"; // where keys are letters
+const TEXT_FIELDS = "input:not([type=checkbox]), select, textarea"; // keys are letters there
 
 export async function playView(body, game, signal) {
   const view = new Play(body, game, signal);
   await view.begin();
 }
 
-/** One game under way in this tab. */
+/** A game in this tab. */
 class Play {
   constructor(body, game, signal) {
     Object.assign(this, { body, game, signal, page: null, history: [], busy: false });
     this.key = `drrn.session.${game.id}`;
     this.text = h("div", { class: "story-text", tabindex: "-1" });
-    this.actions = h("ol", { class: "actions", "aria-label": "What you can do" });
+    this.actions = h("ol", { class: "actions", "aria-label": "Actions" });
     this.past = h("details", { class: "past" }, h("summary", {}, "The story so far"));
     this.bar = h("div", { class: "row play-bar" });
     this.agent = agentPanel(this);
@@ -29,20 +29,20 @@ class Play {
   async begin() {
     show(this.body, waiting("Opening the story …"));
     try {
-      const page = (await this.kept()) || (await this.created());
+      const page = (await this.saved()) || (await this.create());
       show(
         this.body,
         h(
           "div",
           { class: "play" },
           h("article", { class: "sheet", "aria-label": "The story" }, this.past, this.text, this.actions, this.bar),
-          h("aside", { class: "side", "aria-label": "The agent, and who plays" }, this.agent.element, this.person()),
+          h("aside", { class: "side", "aria-label": "Agent and player" }, this.agent.element, this.person()),
         ),
       );
       this.turn(page, page.history);
       this.agent.begin();
     } catch (error) {
-      if (!left(error))
+      if (!isAborted(error))
         show(
           this.body,
           failure(error, () => this.begin()),
@@ -51,7 +51,7 @@ class Play {
   }
 
   /** The session of this tab, if the server still has it. */
-  async kept() {
+  async saved() {
     const id = sessionStorage.getItem(this.key);
     if (!id) return null;
     try {
@@ -62,7 +62,7 @@ class Play {
     }
   }
 
-  async created() {
+  async create() {
     const player = remembered("player") || undefined;
     const page = await post("/api/sessions", { game: this.game.id, player }, this.signal);
     sessionStorage.setItem(this.key, page.session);
@@ -73,7 +73,7 @@ class Play {
     return `/api/sessions/${part(this.page.session)}`;
   }
 
-  /** Another page: shown, told, and thought about. */
+  /** Show another page. */
   turn(page, history = null) {
     this.page = page;
     if (history) this.history = history;
@@ -81,7 +81,7 @@ class Play {
     this.showPast();
     this.showActions();
     this.showBar();
-    if (document.activeElement === document.body) this.text.focus({ preventScroll: true }); // what was pressed is gone
+    if (document.activeElement === document.body) this.text.focus({ preventScroll: true }); // the pressed button is gone
     this.agent.think();
   }
 
@@ -95,7 +95,7 @@ class Play {
           "p",
           { class: "past-choice" },
           step.by === "agent" ? "The agent: " : "You: ",
-          step.actions[step.chosen] ?? "…",
+          step.actions[step.choice] ?? "…",
         ),
       ),
     );
@@ -141,13 +141,13 @@ class Play {
       "p",
       { class: "pays" },
       `Final reward ${reward(page.reward)}`,
-      page.total !== page.reward ? `, ${reward(page.total)} in all` : "",
+      page.total !== page.reward ? `, ${reward(page.total)} in total` : "",
       ` after ${counted(page.steps, "step")}.`,
     );
-    const kept = page.recorded ? h("p", { class: "small" }, `Kept among the scores of ${page.player}.`) : null;
+    const recorded = page.recorded ? h("p", { class: "small" }, `Saved to the scores of ${page.player}.`) : null;
     const why =
       page.stopped && !page.ended
-        ? "Stopped here: nothing more can be chosen."
+        ? "The game stopped here."
         : page.ending
           ? `The end: ${page.ending}`
           : "The end";
@@ -156,7 +156,7 @@ class Play {
       {},
       h("h2", {}, why),
       pays,
-      kept,
+      recorded,
       h("button", { type: "button", class: "main", onclick: () => this.restart() }, "Play again"),
     );
   }
@@ -171,7 +171,7 @@ class Play {
         "Undo ",
         h("kbd", {}, "u"),
       ),
-      h("button", { type: "button", onclick: () => this.restart() }, "Begin again ", h("kbd", {}, "r")),
+      h("button", { type: "button", onclick: () => this.restart() }, "Start again ", h("kbd", {}, "r")),
       h(
         "span",
         { class: "soft small steps" },
@@ -185,23 +185,23 @@ class Play {
   async choose(index) {
     this.agent.rest();
     const before = this.page;
-    await this.asked(
+    await this.ask(
       () => post(`${this.address}/step`, { action: index, steps: before.steps }),
       (page) => this.stepped(before, index, page, "person"),
     );
   }
 
-  /** A page came of a page: by a person or by the agent. */
+  /** Go to the page that an action of a person or the agent led to. */
   stepped(before, index, page, by) {
-    this.history.push({ text: before.text, actions: before.actions, chosen: index, by });
+    this.history.push({ text: before.text, actions: before.actions, choice: index, by });
     this.turn(page);
-    this.seen();
+    this.scrollToText();
     if (by === "person") this.text.focus({ preventScroll: true });
     else announce(page.ended ? `${page.text} The end.` : page.text);
   }
 
-  /** What is new stands in sight. */
-  seen() {
+  /** Scroll to the text if it is out of sight. */
+  scrollToText() {
     const top = this.text.getBoundingClientRect().top;
     if (top < 0 || top > innerHeight * 0.6) this.text.scrollIntoView({ block: "start", behavior: "smooth" });
   }
@@ -209,7 +209,7 @@ class Play {
   async undo() {
     if (!this.page || this.page.steps === 0) return;
     this.agent.rest();
-    await this.asked(
+    await this.ask(
       () => post(`${this.address}/undo`),
       (page) => {
         this.turn(page, page.history);
@@ -220,17 +220,17 @@ class Play {
 
   async restart() {
     this.agent.rest();
-    await this.asked(
+    await this.ask(
       () => post(`${this.address}/restart`),
       (page) => {
         this.turn(page, page.history ?? []);
-        announce(`From the beginning. ${page.text}`);
+        announce(`New game. ${page.text}`);
       },
     );
   }
 
-  /** One question at a time; a session that is over begins anew, a page that went on elsewhere is shown. */
-  async asked(question, then) {
+  /** Send one request at a time; start a new session if this one is over. */
+  async ask(question, then) {
     if (this.busy) return;
     this.busy = true;
     this.actions.classList.add("busy");
@@ -248,13 +248,13 @@ class Play {
 
   async lost() {
     sessionStorage.removeItem(this.key);
-    toast("That game is over: the server no longer has it. A new one has begun.");
-    const page = await this.created();
+    toast("The server no longer has this game; a new one was started.");
+    const page = await this.create();
     this.turn(page, page.history ?? []);
   }
 
   pressed(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.(WRITTEN_IN)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.(TEXT_FIELDS)) return;
     const index = "123456789".indexOf(event.key);
     if (index >= 0 && this.page && index < this.page.actions.length) this.choose(index);
     else if (event.key === "u") this.undo();
@@ -264,24 +264,24 @@ class Play {
     event.preventDefault();
   }
 
-  /** Whose scores count. */
+  /** The form for the player's name. */
   person() {
     const name = h("input", {
       type: "text",
       maxlength: "40",
       autocomplete: "nickname",
       value: remembered("player"),
-      placeholder: "nobody's",
+      placeholder: "anonymous",
     });
     const begin = async () => {
       remember("player", name.value.trim());
       sessionStorage.removeItem(this.key);
-      await this.asked(
-        () => this.created(),
+      await this.ask(
+        () => this.create(),
         (page) => this.turn(page, page.history ?? []),
       );
       this.text.focus();
-      toast(name.value.trim() ? `${name.value.trim()} plays: the score counts.` : "Nobody's score is kept.");
+      toast(name.value.trim() ? `Playing as ${name.value.trim()}: finished games are saved.` : "Playing anonymously: scores are not saved.");
     };
     return h(
       "form",
@@ -292,9 +292,9 @@ class Play {
           begin();
         },
       },
-      h("h2", {}, "Who plays"),
-      field("Your name, if the score shall be kept", name),
-      h("button", { type: "submit" }, "Begin a game under this name"),
+      h("h2", {}, "Player"),
+      field("Your name, to save your score", name),
+      h("button", { type: "submit" }, "Start a game with this name"),
     );
   }
 }

@@ -1,25 +1,25 @@
-// What an agent thinks of a page: Q of each replica, softmax shares, the words that matter; and the agent's own play.
+// What an agent thinks of a page: Q of each replica, softmax shares, important words; and its play.
 
-import { get, left, part, post } from "./api.js";
+import { get, isAborted, part, post } from "./api.js";
 import { field, h, pause, remember, remembered, select, show, toast, toggle } from "./dom.js";
 import { number, runName, share } from "./format.js";
 import { marked, storyText } from "./story_text.js";
 
 const POLICIES = [
   ["best", "best: highest Q, no loops"],
-  ["softmax", "softmax: by the shares"],
+  ["softmax", "softmax: draws by share"],
   ["greedy", "greedy: highest Q"],
 ];
 const PACES = [
-  ["7000", "slowly"],
-  ["4000", "at reading pace"],
-  ["1500", "quickly"],
-  ["300", "very quickly"],
+  ["7000", "slow"],
+  ["4000", "reading speed"],
+  ["1500", "fast"],
+  ["300", "very fast"],
 ];
 
-const WHAT_IS_SHOWN =
-  "Q is the reward it expects from there to the end: a dot for each replica (copies that learned with other seeds), " +
-  "their mean in numbers. The bar is the share by which softmax would draw the action.";
+const EXPLANATION =
+  "Q is the return that the agent expects after the action: the number is the mean over replicas (copies trained with " +
+  "different seeds), with a dot for each. The bar is the probability of the action under softmax.";
 
 export function agentPanel(play) {
   return new AgentPanel(play);
@@ -33,44 +33,44 @@ class AgentPanel {
       this.think();
     });
     this.pace = select(PACES, remembered("pace", "4000"), (value) => remember("pace", value));
-    this.on = toggle("Show what it thinks", "thoughts", () => this.think(), true);
-    this.words = toggle("Mark the words that matter", "words", () => this.think());
-    this.state = h("p", { class: "small soft agent-state", role: "status" }, "Looking for agents …");
+    this.on = toggle("Show Q-values", "thoughts", () => this.think(), true);
+    this.words = toggle("Mark important words", "words", () => this.think());
+    this.state = h("p", { class: "small soft agent-state", role: "status" }, "Loading agents …");
     this.chooser = h("div", {});
     this.stepButton = h(
       "button",
       { type: "button", onclick: () => this.step() },
-      "It plays one step ",
+      "Agent plays one step ",
       h("kbd", {}, "a"),
     );
     this.restButton = h(
       "button",
       { type: "button", "aria-pressed": "false", onclick: () => (this.playing ? this.rest() : this.playRest()) },
-      "It plays the rest",
+      "Agent plays to the end",
     );
     this.controls = h(
       "div",
       { hidden: true },
       this.chooser,
       this.on.element,
-      h("p", { class: "help" }, WHAT_IS_SHOWN),
+      h("p", { class: "help" }, EXPLANATION),
       this.words.element,
       this.legend(),
-      field("How it chooses", this.policy),
+      field("Policy", this.policy),
       h("div", { class: "row" }, this.stepButton, this.restButton),
-      field("How fast", this.pace),
+      field("Speed", this.pace),
     );
-    this.element = h("section", { class: "panel agent" }, h("h2", {}, "The agent"), this.controls, this.state);
+    this.element = h("section", { class: "panel agent" }, h("h2", {}, "Agent"), this.controls, this.state);
   }
 
   legend() {
     this.key = h(
       "p",
       { class: "small soft words-key" },
-      h("mark", { class: "for" }, "speaks for"),
+      h("mark", { class: "for" }, "for"),
       " / ",
-      h("mark", { class: "against" }, "speaks against"),
-      " the action you point at: how Q changes when the word is left out.",
+      h("mark", { class: "against" }, "against"),
+      " the action under the pointer: the change of Q if the word is left out.",
     );
     for (const mark of this.key.querySelectorAll("mark")) mark.style.setProperty("--strength", "30%");
     return this.key;
@@ -81,7 +81,7 @@ class AgentPanel {
       const { runs } = await get(`/api/runs?game=${part(this.play.game.id)}`, this.play.signal);
       this.offer(runs.filter((run) => run.ready));
     } catch (error) {
-      if (!left(error)) this.state.textContent = error.message;
+      if (!isAborted(error)) this.state.textContent = error.message;
     }
   }
 
@@ -91,25 +91,25 @@ class AgentPanel {
     if (!runs.length) {
       show(
         this.state,
-        "No agent has learned this game yet. ",
-        h("a", { href: `#/game/${part(this.play.game.id)}/learn` }, "Let one learn it"),
+        "No agent has been trained on this game yet. ",
+        h("a", { href: `#/game/${part(this.play.game.id)}/learn` }, "Train one"),
         ".",
       );
       return;
     }
-    const kept = remembered(`run.${this.play.game.id}`);
-    this.run = runs.some((run) => run.id === kept) ? kept : runs[0].id;
+    const saved = remembered(`run.${this.play.game.id}`);
+    this.run = runs.some((run) => run.id === saved) ? saved : runs[0].id;
     const names = runs.map((run) => [run.id, runName(run)]);
     const choice = select(names, this.run, (value) => {
       this.run = value;
       remember(`run.${this.play.game.id}`, value);
       this.think();
     });
-    show(this.chooser, field("Which one", choice));
+    show(this.chooser, field("Run", choice));
     this.think();
   }
 
-  /** Ask about the page that is shown; what comes late, for another page, is dropped. */
+  /** Ask the agent about the current page; late answers for other pages are dropped. */
   async think() {
     const { page } = this.play;
     this.thought = this.looked = null;
@@ -119,29 +119,29 @@ class AgentPanel {
     this.stepButton.disabled = this.restButton.disabled = page.ended || page.stopped;
     if (!this.on.box.checked || page.ended || page.stopped) {
       this.state.textContent = this.on.box.checked
-        ? "The story is over; it has nothing to weigh."
-        : "Its thoughts are hidden.";
+        ? "The story is over."
+        : "Q-values are hidden.";
       storyText(this.play.text, page.text);
       this.plain();
       return;
     }
-    this.state.textContent = "It reads the page …";
+    this.state.textContent = "Computing Q-values …";
     await this.ask(page);
   }
 
   async ask(page) {
-    const asked = `run=${part(this.run)}&policy=${part(this.policy.value)}&words=${this.words.box.checked ? 1 : 0}`;
+    const query = `run=${part(this.run)}&policy=${part(this.policy.value)}&words=${this.words.box.checked ? 1 : 0}`;
     try {
-      const thought = await get(`/api/sessions/${part(page.session)}/agent?${asked}`, this.play.signal);
+      const thought = await get(`/api/sessions/${part(page.session)}/agent?${query}`, this.play.signal);
       if (this.play.page !== page || thought.run !== this.run || thought.steps !== page.steps) return;
       this.thought = thought;
-      this.told(page);
+      this.showThought(page);
     } catch (error) {
-      if (!left(error) && this.play.page === page) this.state.textContent = error.message;
+      if (!isAborted(error) && this.play.page === page) this.state.textContent = error.message;
     }
   }
 
-  told(page) {
+  showThought(page) {
     const { thought } = this;
     const q = thought.actions.map((action) => action.q);
     const favourite = thought.choice ?? q.indexOf(Math.max(...q));
@@ -153,9 +153,9 @@ class AgentPanel {
       button.classList.toggle("favourite", index === favourite);
       show(button.querySelector(".thought"), opinion(thought.actions[index], span));
     });
-    const other = thought.other_game ? `It learned ${thought.other_game}, not this game. ` : "";
-    const seen = thought.seen ? "It has seen this page before in this game, so it draws. " : "";
-    this.state.textContent = `${other}${seen}It would take ${favourite + 1}.`;
+    const other = thought.other_game ? `It was trained on ${thought.other_game}. ` : "";
+    const seen = thought.seen ? "It has seen this page before, so it draws an action at random. " : "";
+    this.state.textContent = `${other}${seen}It would choose ${favourite + 1}.`;
     this.look(favourite, true);
     if (!thought.words) {
       storyText(this.play.text, page.text);
@@ -173,7 +173,7 @@ class AgentPanel {
     );
   }
 
-  /** Mark the words that speak for or against this action. */
+  /** Mark the words for and against this action. */
   look(index, again = false) {
     const words = this.thought?.words;
     if (!words || (this.looked === index && !again)) return;
@@ -201,16 +201,16 @@ class AgentPanel {
     if (!this.run || !play.page || play.page.ended || play.page.stopped || play.busy) return;
     const before = play.page;
     const body = { run: this.run, policy: this.policy.value, steps: before.steps };
-    await play.asked(
-      () => this.taken(`${play.address}/agent/step`, body),
-      (page) => play.stepped(before, page.took, page, "agent"),
+    await play.ask(
+      () => this.takeStep(`${play.address}/agent/step`, body),
+      (page) => play.stepped(before, page.choice, page, "agent"),
     );
   }
 
-  /** The agent's choice is seen for a moment before the page turns. */
-  async taken(address, body) {
+  /** Let the agent choose, and highlight its choice for a moment. */
+  async takeStep(address, body) {
     const page = await post(address, body);
-    this.buttons()[page.took]?.classList.add("taken");
+    this.buttons()[page.choice]?.classList.add("taken");
     await pause(this.playing ? Number(this.pace.value) / 4 : 450, this.play.signal);
     return page;
   }
@@ -220,12 +220,12 @@ class AgentPanel {
     const playing = (this.playing = new AbortController());
     play.signal.addEventListener("abort", () => this.rest(), { once: true });
     this.restButton.setAttribute("aria-pressed", "true");
-    show(this.restButton, "Stop here");
+    show(this.restButton, "Stop");
     while (!playing.signal.aborted && !play.page.ended && !play.page.stopped) {
       const { steps } = play.page;
       await this.step();
       if (play.page.steps === steps) {
-        if (!playing.signal.aborted) toast("The agent could not go on.", "bad");
+        if (!playing.signal.aborted) toast("The agent could not continue.", "bad");
         break;
       }
       await pause(Number(this.pace.value), playing.signal);
@@ -237,7 +237,7 @@ class AgentPanel {
     this.playing?.abort();
     this.playing = null;
     this.restButton.setAttribute("aria-pressed", "false");
-    show(this.restButton, "It plays the rest");
+    show(this.restButton, "Agent plays to the end");
   }
 }
 
@@ -257,7 +257,7 @@ function opinion(action, [low, high]) {
     dots.append(dot);
   }
   return [
-    h("span", { class: "q" }, h("span", { class: "unseen" }, "the agent gives it "), `Q ${number(action.q)}`),
+    h("span", { class: "q" }, h("span", { class: "unseen" }, "the agent expects "), `Q ${number(action.q)}`),
     dots,
     rail,
     h("span", { class: "share" }, share(action.share)),

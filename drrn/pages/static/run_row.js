@@ -1,18 +1,18 @@
-// A run in the list of runs: whether it is drawn, how far it is, and what can be done with it.
+// A run in the list of runs: its progress, its score, and its buttons.
 
 import { h } from "./dom.js";
 import { number, when } from "./format.js";
 
 export const STATES = {
-  starting: "begins",
-  running: "learns",
+  starting: "starting",
+  running: "training",
   finished: "finished",
   stopped: "stopped",
   failed: "failed",
 };
 const KINDS = { running: "good", starting: "good", failed: "bad", stopped: "warn" };
 
-/** The row; `view` is told what was pressed: choose, tell, more, showEmbeddings, away. */
+/** The row of a run; its buttons call methods of `view`. */
 export function runRow(run, colour, drawn, view) {
   const box = h("input", {
     type: "checkbox",
@@ -33,8 +33,8 @@ export function runRow(run, colour, drawn, view) {
 }
 
 function words(run) {
-  const state = run.stopping ? "stops after this round" : STATES[run.status] || run.status;
-  const made = [run.model, run.recipe, `${run.replicas} replicas`, `begun ${when(run.began)}`]
+  const state = run.stopping ? "stopping" : STATES[run.status] || run.status;
+  const facts = [run.model, run.recipe, `${run.replicas} replicas`, `started ${when(run.started)}`]
     .filter(Boolean)
     .join(", ");
   return h(
@@ -43,7 +43,7 @@ function words(run) {
     h("b", {}, run.id),
     " ",
     h("span", { class: `tag ${KINDS[run.status] || ""}` }, state),
-    h("p", { class: "small soft" }, made),
+    h("p", { class: "small soft" }, facts),
     run.error ? h("p", { class: "small bad" }, run.error) : null,
   );
 }
@@ -55,23 +55,23 @@ function numbers(run) {
     { class: "run-numbers" },
     h("progress", { max: String(run.rounds), value: run.round, "aria-label": "Rounds" }),
     h("span", { class: "small number" }, `${run.round} of ${run.rounds} rounds`),
-    h("span", { class: "score number", title: "Mean final reward of the last round" }, known ? number(run.score) : ""),
+    h("span", { class: "score number", title: "Mean final reward after the last round" }, known ? number(run.score) : ""),
   );
 }
 
 function buttons(run, view) {
-  const button = (said, key, act) =>
+  const button = (text, key, act) =>
     h(
       "button",
-      { type: "button", dataset: { key: `${key}-${run.id}` }, "aria-label": `${said}: ${run.id}`, onclick: act },
-      said,
+      { type: "button", dataset: { key: `${key}-${run.id}` }, "aria-label": `${text}: ${run.id}`, onclick: act },
+      text,
     );
   const busy = ["starting", "running"].includes(run.status);
   return [
-    busy && !run.stopping ? button("Stop", "stop", () => view.tell(run, "stop")) : null,
-    ["stopped", "failed"].includes(run.status) ? button("Go on", "resume", () => view.tell(run, "resume")) : null,
+    busy && !run.stopping ? button("Stop", "stop", () => view.send(run, "stop")) : null,
+    ["stopped", "failed"].includes(run.status) ? button("Resume", "resume", () => view.send(run, "resume")) : null,
     run.status === "finished" ? button("More rounds", "more", () => view.more(run)) : null,
     run.ready ? button("Embeddings", "embeddings", () => view.showEmbeddings(run)) : null,
-    !busy && run.removable ? button("Delete", "delete", () => view.away(run)) : null,
+    !busy && run.removable ? button("Delete", "delete", () => view.removeRun(run)) : null,
   ];
 }

@@ -1,8 +1,8 @@
-// The settings of a run as a form: defaults filled in, each with its sentence; only what differs is sent.
+// The settings of a run as a form with defaults; only changed values are sent.
 
 import { field, h } from "./dom.js";
 
-/** The fields of these settings; `changed()` gives what differs from the defaults. */
+/** The fields of the settings; `changed()` returns the values that differ from the defaults. */
 export function settingsForm(settings) {
   const controls = settings.map((setting) => [setting, control(setting)]);
   const of = (group) =>

@@ -1,18 +1,18 @@
-// A story's text in paragraphs, with words marked where an agent says which matter.
+// The text of a page in paragraphs, with the words marked that matter to an agent.
 
 import { h, show } from "./dom.js";
 import { number } from "./format.js";
 
-const MOST_MARKED = 14; // different words of a page: more would say nothing
+const MAX_MARKED = 14; // distinct words of a page
 
-/** Put a text into an element; `every` are [{start, end, weight}], by their places in the text. */
-export function storyText(element, text, every = []) {
+/** Show a text in an element; `words` is a list of {start, end, weight}. */
+export function storyText(element, text, words = []) {
   const paragraphs = [];
-  const marks = strongest(text, every);
+  const marks = strongest(text, words);
   const lines = /[^\n]+/g;
-  for (let found = lines.exec(text); found; found = lines.exec(text)) {
-    const begin = found.index;
-    const end = begin + found[0].length;
+  for (const line of text.matchAll(lines)) {
+    const begin = line.index;
+    const end = begin + line[0].length;
     const inside = marks.filter((mark) => mark.start >= begin && mark.end <= end);
     paragraphs.push(
       h(
@@ -25,21 +25,21 @@ export function storyText(element, text, every = []) {
       ),
     );
   }
-  show(element, paragraphs.length ? paragraphs : h("p", { class: "soft" }, "(This page has no words.)"));
+  show(element, paragraphs.length ? paragraphs : h("p", { class: "soft" }, "(This page has no text.)"));
 }
 
-/** The words that matter most, each wherever it stands. */
+/** The words that matter most, with all of their occurrences. */
 function strongest(text, marks) {
   const weights = new Map();
-  const said = (mark) => text.slice(mark.start, mark.end).toLowerCase();
-  for (const mark of marks) weights.set(said(mark), Math.max(Math.abs(mark.weight), weights.get(said(mark)) || 0));
-  const kept = [...weights].sort((a, b) => b[1] - a[1]).slice(0, MOST_MARKED);
-  const most = Math.max(1e-9, ...kept.map(([, weight]) => weight));
-  const words = new Set(kept.map(([word]) => word));
-  return marks.filter((mark) => words.has(said(mark))).map((mark) => ({ ...mark, most }));
+  const wordOf = (mark) => text.slice(mark.start, mark.end).toLowerCase();
+  for (const mark of marks) weights.set(wordOf(mark), Math.max(Math.abs(mark.weight), weights.get(wordOf(mark)) || 0));
+  const top = [...weights].sort((a, b) => b[1] - a[1]).slice(0, MAX_MARKED);
+  const most = Math.max(1e-9, ...top.map(([, weight]) => weight));
+  const words = new Set(top.map(([word]) => word));
+  return marks.filter((mark) => words.has(wordOf(mark))).map((mark) => ({ ...mark, most }));
 }
 
-/** A text cut at its marks. */
+/** A text split at its marks. */
 export function marked(text, marks) {
   const parts = [];
   let at = 0;
@@ -58,7 +58,7 @@ function word(words, weight, most) {
     "mark",
     {
       class: weight > 0 ? "for" : "against",
-      title: `${weight > 0 ? "speaks for it" : "speaks against it"}: Q ${weight > 0 ? "+" : "−"}${number(Math.abs(weight))}`,
+      title: `${weight > 0 ? "for this action" : "against this action"}: Q ${weight > 0 ? "+" : "−"}${number(Math.abs(weight))}`,
     },
     words,
   );

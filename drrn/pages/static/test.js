@@ -1,10 +1,10 @@
-// Test: a play-test is run, watched and read, with the map of the story.
+// Test: run a play-test, watch it, read its report and the map of the story.
 
-import { get, left, listen, part, post, text } from "./api.js";
+import { get, isAborted, listen, part, post, text } from "./api.js";
 import { announce, failure, field, h, nothing, remember, remembered, select, show, toast, waiting } from "./dom.js";
 import { runName } from "./format.js";
 import { StoryMapView } from "./map.js";
-import { noPlace, showPlace } from "./place.js";
+import { noPage, showPage } from "./map_page.js";
 
 const SECONDS = [
   ["10", "10 seconds"],
@@ -23,7 +23,7 @@ class TestView {
     Object.assign(this, { body, game, signal, run: "" });
     this.seconds = select(SECONDS, remembered("seconds", "30"), (value) => remember("seconds", value));
     this.start = h("button", { type: "button", class: "main", onclick: () => this.launch() }, "Run the play-test");
-    this.stop = h("button", { type: "button", hidden: true, onclick: () => this.halt() }, "Stop, and report now");
+    this.stop = h("button", { type: "button", hidden: true, onclick: () => this.halt() }, "Stop and show the report");
     this.state = h("div", { class: "test-state" });
     this.above = h("div", {});
     this.map = h("div", {});
@@ -39,7 +39,7 @@ class TestView {
         h(
           "p",
           { class: "soft" },
-          "The story is played and searched through: what can be reached, how it ends and how likely, where it breaks, and whether what its TOML expects holds.",
+          "The play-test plays and searches the story: what can be reached, how likely each ending is, where it breaks, and whether the expectations in its TOML hold.",
         ),
         h("div", { class: "row" }, field("For at most", this.seconds), this.start, this.stop),
       ),
@@ -55,12 +55,12 @@ class TestView {
       if (!newest)
         show(
           this.state,
-          nothing("This story has not been tested yet. Press the button above; most stories are done in seconds."),
+          nothing("This story has not been tested yet. Press the button above; most stories take seconds."),
         );
       else if (newest.status === "running") this.watch(newest);
       else await this.read(newest);
     } catch (error) {
-      if (!left(error))
+      if (!isAborted(error))
         show(
           this.state,
           failure(error, () => this.begin()),
@@ -71,7 +71,7 @@ class TestView {
   async launch() {
     this.start.disabled = true;
     for (const part of [this.above, this.map, this.report]) show(part);
-    show(this.state, waiting("Beginning …"));
+    show(this.state, waiting("Starting …"));
     try {
       this.watch(await post("/api/tests", { game: this.game.id, seconds: Number(this.seconds.value) }));
     } catch (error) {
@@ -101,20 +101,20 @@ class TestView {
         words,
       ),
     );
-    announce("The play-test runs.");
-    const progress = (told) => {
-      words.textContent = told.progress;
-      clock.textContent = `${Math.round(told.elapsed)} s`;
+    announce("The play-test is running.");
+    const progress = (data) => {
+      words.textContent = data.progress;
+      clock.textContent = `${Math.round(data.elapsed)} s`;
     };
-    const done = (told) => {
-      this.read(told);
+    const done = (data) => {
+      this.read(data);
       return true;
     };
     const gone = ({ error }) => {
       this.lost(error);
       return true;
     };
-    const error = (closed) => closed && this.lost("The play-test was lost: the server was started again meanwhile.");
+    const error = (closed) => closed && this.lost("The play-test was lost because the server was restarted.");
     listen(`/api/tests/${part(test.id)}/events`, { progress, done, gone, error }, this.signal);
   }
 
@@ -148,15 +148,15 @@ class TestView {
       );
       return;
     }
-    show(this.state, waiting("Reading the report …"));
+    show(this.state, waiting("Loading the report …"));
     try {
       const report = await text(`/api/tests/${part(test.id)}/report.html`, this.signal);
       this.insert(report);
       show(this.state);
-      announce("The report is there.");
+      announce("The report is ready.");
       if (test.map) await this.drawMap();
     } catch (error) {
-      if (!left(error))
+      if (!isAborted(error))
         show(
           this.state,
           failure(error, () => this.read(test)),
@@ -164,14 +164,14 @@ class TestView {
     }
   }
 
-  /** The report is the server's own template, where all that a story says is escaped. */
+  /** Insert the report; the server's template escapes everything that a story says. */
   insert(markup) {
     const parsed = new DOMParser().parseFromString(markup, "text/html");
     show(
       this.report,
       [...parsed.body.childNodes].map((node) => document.importNode(node, true)),
     );
-    show(this.above, this.report.querySelector(".report-head")); // then the map, then the rest
+    show(this.above, this.report.querySelector(".report-head")); // followed by the map and the rest
   }
 
   async drawMap() {
@@ -183,20 +183,20 @@ class TestView {
         get(`${address}/map`, this.signal),
         get(`/api/runs?game=${part(this.game.id)}`, this.signal),
       ]);
-      this.panel = h("div", { class: "place", "aria-live": "polite" }, noPlace(data.noun));
-      this.view = new StoryMapView(drawing, data.places, data.noun, (place) => this.look(place));
+      this.panel = h("div", { class: "map-page", "aria-live": "polite" }, noPage(data.noun));
+      this.view = new StoryMapView(drawing, data.pages, data.noun, (number) => this.look(number));
       show(
         this.map,
         h(
           "section",
           { class: "map-section" },
           h("div", { class: "map-head" }, h("h2", {}, "Map"), this.agents(runs.filter((run) => run.ready))),
-          h("div", { class: "map-and-place" }, this.view.element, this.panel),
+          h("div", { class: "map-and-page" }, this.view.element, this.panel),
         ),
       );
-      this.link(data.places);
+      this.link(data.pages);
     } catch (error) {
-      if (!left(error))
+      if (!isAborted(error))
         show(
           this.map,
           failure(error, () => this.drawMap()),
@@ -204,10 +204,10 @@ class TestView {
     }
   }
 
-  /** Whose odds stand beside those of random and best play. */
+  /** The choice of the agent whose odds are compared with random and best play. */
   agents(runs) {
     if (!runs.length)
-      return h("p", { class: "small soft" }, "Once an agent has learned this game, its odds stand here, too.");
+      return h("p", { class: "small soft" }, "Train an agent to compare its odds as well.");
     this.run = runs[0].id;
     const choose = select([...runs.map((run) => [run.id, runName(run)]), ["", "no agent"]], this.run, (value) => {
       this.run = value;
@@ -216,9 +216,9 @@ class TestView {
     return h("label", { class: "map-agent" }, "Agent ", choose);
   }
 
-  /** Read a page; another that is still being read is let go. */
-  look(place) {
-    this.at = place;
+  /** Show a page; cancel one that is still loading. */
+  look(number) {
+    this.at = number;
     this.reading?.abort();
     this.reading = new AbortController();
     this.signal.addEventListener("abort", () => this.reading.abort(), { once: true });
@@ -226,26 +226,26 @@ class TestView {
       this.view.go(other);
       this.look(other);
     };
-    showPlace(this.panel, this.test.id, place, this.run, go, this.reading.signal);
+    showPage(this.panel, this.test.id, number, this.run, go, this.reading.signal);
     if (matchMedia("(max-width: 60rem)").matches) this.panel.scrollIntoView({ block: "nearest", behavior: "smooth" });
   }
 
-  /** Names of passages in the report lead to the map. */
-  link(places) {
-    const known = new Map(places.map((place) => [place.label, place.place]));
+  /** Link the names of passages in the report to the map. */
+  link(pages) {
+    const numbers = new Map(pages.map((page) => [page.label, page.page]));
     for (const name of this.report.querySelectorAll("[data-passage]")) {
-      const place = known.get(name.dataset.passage);
-      if (place === undefined) continue;
+      const number = numbers.get(name.dataset.passage);
+      if (number === undefined) continue;
       const button = h(
         "button",
         {
           type: "button",
           class: "as-link",
-          title: "Show it on the map",
+          title: "Show on the map",
           onclick: () => {
             this.map.scrollIntoView({ block: "start", behavior: "smooth" });
-            this.view.go(place);
-            this.look(place);
+            this.view.go(number);
+            this.look(number);
           },
         },
         name.textContent,
