@@ -247,7 +247,7 @@ def test_a_page_that_never_begins_is_refused(opened, page, said):
 
 def test_a_page_that_ends_within_its_passages_is_refused(opened):
     page = tiny_story(WALK)
-    with pytest.raises(InputError, match=r"tale\.html: truncated"):
+    with pytest.raises(InputError, match=r"tale\.html: the file is truncated"):
         opened(page[: page.index("A cave") + 3])
 
 

@@ -26,19 +26,22 @@ from drrn.stories.twine.dialects import (
     DEFAULT,
     ForeignError,
     complaint,
-    known_by_macros,
+    engine_difference,
+    format_by_macros,
     knows_format,
     read_script,
 )
-from drrn.stories.twine.emptied import note_an_empty_opening
-from drrn.stories.twine.paraphrases import paraphrase_file, read_paraphrases
-from drrn.stories.twine.reading import HTML, read_story
-from drrn.stories.twine.rules import Rules, check_rules, read_rules
+from drrn.stories.twine.reading import HTML, TWINE_2, TWINE_2_END, read_story, read_twine_html
+from drrn.stories.twine.rules import (
+    Rules,
+    check_rules,
+    paraphrase_file,
+    read_paraphrases,
+    read_rules,
+)
 from drrn.stories.twine.script import Facts, Script
 from drrn.stories.twine.story import LONGEST_PASSAGE, Story
 from drrn.stories.twine.story_game import StoryGame
-from drrn.stories.twine.twine_html import TWINE_2, TWINE_2_END, read_twine_html
-from drrn.stories.twine.whole import beyond_our_reading
 
 INK = (".json", ".ink")
 INSTALL = "pip install 'drrn[twine]'"
@@ -96,7 +99,7 @@ class _Opening:
                 raise InputError(f"{error}: {INSTALL}") from error
             return self._hosted(story)
         whole = not script.problems and not _has_scripts(story) and self._is_our_format(story)
-        whole = whole and not beyond_our_reading(story, script)
+        whole = whole and not engine_difference(story, script)
         if engine != NATIVE and not whole and self._has_engine(story, script):
             return self._hosted(story)
         if script.problems and not self.spec.lenient:
@@ -140,7 +143,7 @@ class _Opening:
         if self._is_page and SCRIPT.search(self._text):
             return True
         try:
-            return bool(story.format or known_by_macros(script)) and format_for(story) is not None
+            return bool(story.format or format_by_macros(script)) and format_for(story) is not None
         except InputError:
             return False
 
@@ -167,7 +170,7 @@ class _Opening:
             sources=added.story_sources(self.rules.story) if self.rules.story else None,
         )
         if self.spec.lenient:
-            note_an_empty_opening(game)
+            game.note_empty_opening()
         return game
 
     def _hosted(self, story: Story) -> HostedGame:
