@@ -80,5 +80,5 @@ def test_an_own_learner_needs_whole_episodes_unless_it_learns_online(folder):
 
 
 def test_what_is_no_learner_is_refused(folder):
-    with pytest.raises(InputError, match="toy:not_a_learner.*drrn.learning.learner.Learner"):
+    with pytest.raises(InputError, match=r"toy:not_a_learner.*Learner"):
         drrn.trainer(folder / "doors.twee", paper=True, learner="toy:not_a_learner")

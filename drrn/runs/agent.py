@@ -137,7 +137,7 @@ class Agent:
     def act(self, text: str, actions: Sequence[str], *, policy: str = "greedy") -> str:
         """Return the action that the agent chooses.
 
-        Each call stands alone; use `policy` for an agent that remembers the episode.
+        Each call is independent; use `policy` for an agent that remembers the episode.
         """
         if policy not in self._players:
             self._players[policy] = self.policy(policy)
@@ -313,7 +313,7 @@ class Player:
     ) -> tuple[Q, Probabilities]:
         """Return Q and the probability of each action.
 
-        `seen` says whether the episode has shown the page before, if the player did not play it.
+        `seen`: whether the episode has shown the page before (default: as this player played).
         """
         q = self.agent.ask(self.history.prepend_to(observation.text), observation.actions)
         scaled = q * self.agent.scales  # α belongs to the units of learning

@@ -351,9 +351,9 @@ class Trainer:
         return [np.random.default_rng([seed, purpose, number]) for seed in self.settings.run.seeds]
 
     def _drop_texts(self) -> None:
-        """Drop texts that nothing is learned from, so that memory stays bounded.
+        """Drop texts that the learner no longer needs, so that memory stays bounded.
 
-        All texts of a compiled game whose vocabulary does not grow are kept.
+        A compiled game with a fixed vocabulary keeps all texts.
         """
         count = max(len(self.store.states), len(self.store.actions))
         if not self.grows or self.model.indexes_texts or count <= FEW_TEXTS:
