@@ -86,8 +86,7 @@ def test_a_game_without_words_is_said_to_be_one(model, caplog):
     sides = ["pages", "actions"] if model == "drrn" else []
     assert len(said) == len(sides)
     assert all(
-        f"signs is a game without words: its {side} hold" in said[at]
-        for at, side in enumerate(sides)
+        f"signs: its {side} have no letters or digits" in said[at] for at, side in enumerate(sides)
     )
 
 
