@@ -37,9 +37,9 @@ import torch
 from learner import Case, batches_of, fill, matrix_speed
 
 import drrn
+from drrn.learning.experience import Transitions
 from drrn.learning.menus import Menus
 from drrn.learning.q_learning import QLearning
-from drrn.learning.replay import Transitions
 from drrn.models import Shape, build_model, encoder_of
 from drrn.settings import Settings
 from drrn.text import Lexicon, Store

@@ -22,8 +22,7 @@ import numpy as np
 import torch
 
 from drrn.learning.fast import FastQLearning
-from drrn.learning.q_learning import PREPARED, QLearning
-from drrn.learning.replay import Batches
+from drrn.learning.q_learning import PREPARED, Batches, QLearning
 from drrn.models import Pages, Shape, build_model
 from drrn.settings import Settings
 from drrn.text import Ids, Lexicon, Store

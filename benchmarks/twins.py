@@ -20,9 +20,8 @@ import drrn
 from drrn.errors import InputError
 from drrn.stories.hosted.game import HostedGame
 from drrn.stories.hosted.stage import UnlistedError
-from drrn.stories.twine.journey import Journey
+from drrn.stories.twine.renderer import Journey, Move
 from drrn.stories.twine.story_game import StoryGame, StoryState
-from drrn.stories.twine.teller import Move
 
 MOST_STATES = 500  # that may stand behind one page; past that a walk ends
 MOST_WAYS = (
@@ -78,7 +77,7 @@ def _by_lots(
     theirs, before, move = (
         hosted.opening_by(choose.getrandbits(32)),
         Journey(),
-        native.teller.opening,
+        native.renderer.opening,
     )
     for click in range(clicks + 1):
         ours = told(native, before, move, theirs.moment.clicks[-1].draws)
@@ -97,8 +96,8 @@ def _by_lots(
 def told(native: StoryGame, before: Journey, move: Move, lots: Sequence[int]) -> StoryState:
     """The state that a move leads to natively, by given lots."""
     journey, given = before.copy(), iter(lots)
-    move = journey.follow(move, native.teller)
-    scene = native.teller.tell(move, journey.cells, lambda chances: next(given, 0))
+    move = journey.follow(move, native.renderer)
+    scene = native.renderer.render(move, journey.cells, lambda chances: next(given, 0))
     return StoryState(scene, journey.after(scene))
 
 

@@ -1,9 +1,10 @@
-"""`drrn` and `python -m drrn`: the command line; Ctrl-C ends it quietly, also while its parts are being loaded."""
+"""`drrn` and `python -m drrn`: the command line. Ctrl-C exits quietly, also during imports."""
 
 import sys
 
 
 def start() -> int:
+    """Run the command and return its exit code."""
     try:
         from drrn.cli import main
 

@@ -1,7 +1,7 @@
 """Gymnasium environments: `import drrn.gym`, then `gymnasium.make("drrn/LongWatch-v0")`.
 
-An observation is the page's text. `info["admissible_commands"]` holds the actions, as in TextWorld and TALES, and
-`info["action_mask"]` says which indices they fill. An action is an index, or the words of the action themselves.
+An observation is the text of the page. `info["admissible_commands"]` lists the actions, as in
+TextWorld and TALES, and `info["action_mask"]` has a 1 for each. An action is an index or a text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from drrn.game.contract import Game, Observation
 from drrn.game.make import BUILT_IN, as_game, make
 from drrn.game.optional import fingerprint_of, is_stopped, step_limit_of
 from drrn.stories.authored import Explorable
-from drrn.stories.twine.story import decoded
+from drrn.stories.twine.story import unescape_html
 from drrn.stories.twine.values import MOST_CHARACTERS
 
 require("gymnasium", "gym")
@@ -29,9 +29,9 @@ MOST_ACTIONS = {"long-watch": 4, "night-market": 9}
 
 
 class PageText(gymnasium.spaces.Text):
-    """Every text that a game can show. It refuses shared memory, where Gymnasium would return texts of zeros.
+    """The texts of a game. Shared memory is refused, since Gymnasium would return zeros.
 
-    Only a story says beforehand which characters it has; of other games any text belongs to the space.
+    The characters of a story are known in advance; the space of other games contains any text.
     """
 
     def __init__(self, game: Game) -> None:
@@ -51,7 +51,7 @@ def _no_shared_memory(space: PageText, n: int = 1, ctx: Any = None) -> Any:
 
 
 class StoryEnv(gymnasium.Env[str, Any]):
-    """A game behind Gymnasium's interface. An action that is not shown leaves the page as it is, and costs a step."""
+    """A game as a Gymnasium environment. An unavailable action costs a step and nothing else."""
 
     metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012
 
@@ -66,18 +66,18 @@ class StoryEnv(gymnasium.Env[str, Any]):
         self.game = make(game, **options) if isinstance(game, (str, Path)) else as_game(game)
         self.render_mode = render_mode
         self.observation_space = PageText(self.game)
-        self._refused = (
-            self.game.rules.step_reward if isinstance(self.game, Explorable) else 0.0
-        )  # an action not shown
+        self._refused = 0.0  # reward of an unavailable action
+        if isinstance(self.game, Explorable):
+            self._refused = self.game.rules.step_reward
         self._limit = step_limit_of(self.game)
         self.action_space = gymnasium.spaces.Discrete(most_actions)
         self._most_actions = most_actions
-        self._shown = Observation("")
+        self._page = Observation("")
         self._steps = 0
 
     @property
     def fingerprint(self) -> str:
-        """That of the game inside, so that results around this environment belong to it."""
+        """The fingerprint of the game, so that results belong to it."""
         return fingerprint_of(self.game)
 
     def reset(
@@ -85,8 +85,8 @@ class StoryEnv(gymnasium.Env[str, Any]):
     ) -> tuple[str, dict[str, Any]]:
         super().reset(seed=seed)
         self._steps = 0
-        self._see(self.game.reset(seed))
-        return self._shown.text, self._info()
+        self._show(self.game.reset(seed))
+        return self._page.text, self._info()
 
     def step(
         self, action: int | np.integer[Any] | str
@@ -95,46 +95,46 @@ class StoryEnv(gymnasium.Env[str, Any]):
         if index is None:
             reward = self._refused
         else:
-            self._see(self.game.step(index))
-            reward = self._shown.reward
+            self._show(self.game.step(index))
+            reward = self._page.reward
         self._steps += 1
-        terminated = self._shown.ended
+        terminated = self._page.ended
         truncated = not terminated and (self._steps >= self._limit or is_stopped(self.game))
-        return self._shown.text, float(reward), terminated, truncated, self._info()
+        return self._page.text, float(reward), terminated, truncated, self._info()
 
     def render(self) -> str | None:
         lines = [
-            self._shown.text,
+            self._page.text,
             "",
-            *(f"{i}. {action}" for i, action in enumerate(self._shown.actions)),
+            *(f"{i}. {action}" for i, action in enumerate(self._page.actions)),
         ]
         return "\n".join(lines) if self.render_mode == "ansi" else None
 
-    def _see(self, observation: Observation) -> None:
-        shown = len(observation.actions)
-        if shown > self._most_actions:
+    def _show(self, observation: Observation) -> None:
+        count = len(observation.actions)
+        if count > self._most_actions:
             raise InputError(
-                f"a page shows {shown} actions: make the environment with most_actions={shown} or more"
+                f"a page has {count} actions; make the environment with most_actions={count}"
             )
-        self._shown = observation
+        self._page = observation
 
     def _index(self, action: int | np.integer[Any] | str) -> int | None:
-        """The place of an action among those shown, or None where it is not."""
-        actions = self._shown.actions
+        """Return the index of an action; None if it is not available."""
+        actions = self._page.actions
         if not actions:
-            raise RuntimeError("the episode has ended, or has not begun: call reset()")
+            raise RuntimeError("the episode has ended or has not started: call reset()")
         if isinstance(action, str):
             return actions.index(action) if action in actions else None
         return int(action) if 0 <= int(action) < len(actions) else None
 
     def _info(self) -> dict[str, Any]:
         mask = np.zeros(self._most_actions, dtype=np.int8)
-        mask[: len(self._shown.actions)] = 1
-        return {"admissible_commands": list(self._shown.actions), "action_mask": mask}
+        mask[: len(self._page.actions)] = 1
+        return {"admissible_commands": list(self._page.actions), "action_mask": mask}
 
 
 def charset(game: Explorable) -> frozenset[str]:
-    """Every character a page may show: those of the source, decoded, in either case, and those of numbers."""
+    """Return every character that a page may contain: of the source, decoded, in either case."""
     passages = game.story.passages.values()
     source = "".join(f"{passage.name}{passage.text}" for passage in passages)
     written = re.sub(
@@ -142,7 +142,7 @@ def charset(game: Explorable) -> frozenset[str]:
     )
     shown = (
         source
-        + decoded(source)
+        + unescape_html(source)
         + written
         + "".join(game.rules.inputs.values())
         + string.printable
@@ -152,7 +152,7 @@ def charset(game: Explorable) -> frozenset[str]:
 
 
 def register() -> None:
-    """Make the built-in games known by name, and `drrn/Story-v0` for `game=PATH`."""
+    """Register the built-in games by name, and `drrn/Story-v0` for `game=PATH`."""
     gymnasium.register("drrn/Story-v0", entry_point="drrn.gym:StoryEnv")
     for name in BUILT_IN:
         title = name.title().replace("-", "")

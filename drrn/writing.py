@@ -50,6 +50,17 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
+def percent(share: float) -> str:
+    """Format a share in per cent; a tiny one is not rounded to 0 %, a large one not to 100 %."""
+    if share <= 0:
+        return "0 %"
+    if share < 0.0005:
+        return "< 0.1 %"
+    if 0.9995 <= share < 1 - 1e-12:
+        return "> 99.9 %"
+    return f"{100 * share:.1f} %" if share < 1 - 1e-12 else "100 %"
+
+
 def words(text: str) -> list[str]:
     """Return the words of a text, in order."""
     if not text.isascii():

@@ -23,7 +23,8 @@ from drrn.cli import main
 from drrn.game.optional import fingerprint_of
 from drrn.stories.twine import values as js
 from drrn.stories.twine.page import Page
-from drrn.stories.twine.twine1.expressions import ExpressionError, Facts, parse
+from drrn.stories.twine.script import ExpressionError, Facts
+from drrn.stories.twine.twine1.expressions import parse
 from tests.fuzz_material import (
     GOOD_HTML,
     GOOD_TOML,

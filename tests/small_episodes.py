@@ -1,11 +1,9 @@
-"""Hand-made episodes and those by chance, as a learner is told of them; and learners from returns."""
-
-from dataclasses import dataclass
+"""Hand-made and random episodes, and learners from returns."""
 
 import numpy as np
 
+from drrn.learning.experience import Steps
 from drrn.learning.menus import Menus
-from drrn.learning.steps import Steps
 from drrn.settings import Settings
 
 RETURNS = {
@@ -18,8 +16,8 @@ RETURNS = {
 }
 
 
-def told(*episodes):
-    """Steps of episodes: each a list of (state, menu, place taken, reward), and the page it came to rest on."""
+def steps_of(*episodes):
+    """Return steps of episodes: each a list of (state, menu, index taken, reward), and its last page."""
     steps = [step for taken, _ in episodes for step in taken]
     last = [number == len(taken) for taken, _ in episodes for number in range(1, len(taken) + 1)]
     states, shown, places, rewards = zip(*steps, strict=True)
@@ -35,20 +33,7 @@ def told(*episodes):
     )
 
 
-@dataclass(frozen=True)
-class Played:
-    """What a replica played."""
-
-    of: Steps
-
-    def steps(self):
-        return self.of
-
-    def transitions(self, discount, n_steps):
-        return self.of.transitions(discount, n_steps)
-
-
-def by_chance(built, seed, episodes=12):
+def random_episodes(built, seed, episodes=12):
     """Episodes on the pages of a small model, of one to four steps; some are stopped."""
     chance = np.random.default_rng(seed)
     states, actions = len(built.store.states), len(built.store.actions)
@@ -65,7 +50,7 @@ def by_chance(built, seed, episodes=12):
         ]
         return steps, (page() if chance.random() < 0.3 else (int(chance.integers(states)), []))
 
-    return Played(told(*(episode() for _ in range(episodes))))
+    return steps_of(*(episode() for _ in range(episodes)))
 
 
 def return_learner(kind, built, **settings):
@@ -81,6 +66,6 @@ def taught(
     for number in range(rounds):
         learning.forget()
         for replica, seed in enumerate(seeds):
-            learning.tell(replica, by_chance(learning.model, [seed, number]))
+            learning.tell(replica, random_episodes(learning.model, [seed, number]))
         learning.learn([make(seed, number) for seed in seeds])
     return learning.model.state()

@@ -16,7 +16,7 @@ from drrn.lab.authors.install import add_games
 from drrn.lab.authors.sources import read_sources
 from drrn.stories import added as place
 from drrn.stories.authored import paraphrases_of
-from drrn.stories.twine.paraphrases import read_paraphrases
+from drrn.stories.twine.rules import read_paraphrases
 from tests.imitated_twee import write_twee
 from tests.imitation import CROSSING, clone, pickled_words
 

@@ -8,7 +8,7 @@ from drrn.cli import main
 from drrn.compiled.chain import softmax_of_slots
 from drrn.compiled.solve import policy_score, policy_value
 from drrn.game.contract import Observation
-from drrn.learning.reward_scale import RewardScale
+from drrn.learning.experience import RewardScale
 from drrn.playing.evaluation import mean_and_deviation
 from tests.sample_games import Doors
 from tests.small_trainings import alike
@@ -102,9 +102,9 @@ def test_games_that_list_their_outcomes_or_name_their_alpha_keep_it():
 
 def test_the_scale_brings_the_spread_near_forty_and_tells_by_how_much_it_changed():
     scale = RewardScale(2)
-    assert scale.meet(0, [0.0, 0.0]) == 1.0 and scale.factors == [1.0, 1.0]
-    assert scale.meet(0, [1.0]) == 32.0 and scale.meet(0, [0.5]) == 1.0
-    assert scale.meet(0, [-3.0]) == 0.25 and scale.factors == [8.0, 1.0]
+    assert scale.update(0, [0.0, 0.0]) == 1.0 and scale.factors == [1.0, 1.0]
+    assert scale.update(0, [1.0]) == 32.0 and scale.update(0, [0.5]) == 1.0
+    assert scale.update(0, [-3.0]) == 0.25 and scale.factors == [8.0, 1.0]
 
 
 class Ring:

@@ -32,8 +32,8 @@ from drrn.game.optional import (
     training_of,
 )
 from drrn.stories.map.story_map import story_map
-from drrn.stories.playtest.playtest import walkthrough
-from drrn.stories.playtest.survey import full_survey
+from drrn.stories.playtest.playtest import inspect_game
+from drrn.stories.playtest.solve import walkthrough
 from tests.sample_games import CommandsEnv, Dice, Doors, FixedEnv, Walk
 
 GAMES = {
@@ -107,7 +107,7 @@ def test_a_game_that_lists_other_outcomes_than_it_plays_is_told_so():
             self.lies = True
             return found
 
-    with pytest.raises(ContractError, match="no outcome that the game lists"):
+    with pytest.raises(ContractError, match="does not list the outcome"):
         check_outcomes(Lying())
 
 
@@ -208,7 +208,7 @@ def test_chances_are_those_that_the_game_lists():
     for ending, share in zip(game.endings, random_play(game).endings, strict=True):
         shares[ending.passage] += share
     assert shares == pytest.approx({"rich": 0.5, "poor": 0.5})
-    assert sorted(e.reward for e in full_survey(Dice(), game).endings) == [-10, 0, 10, 20]
+    assert sorted(e.reward for e in inspect_game(Dice(), game).endings) == [-10, 0, 10, 20]
 
 
 @pytest.mark.parametrize("name", ["tale", "long-watch"])
@@ -261,17 +261,11 @@ class Over(Doors):
     ("game", "why"),
     [
         (Endless, "more than 50 states; raise the limit, or play it uncompiled"),
-        (
-            Short,
-            r'the chances of "Open the red door." on the page "Room 0: two doors." add up to 0.9, not to 1',
-        ),
-        (Negative, "has an outcome with the chance -0.5"),
+        (Short, r'"Open the red door." on the page "Room 0: two doors." sum to 0.9'),
+        (Negative, "probability -0.5"),
         (Unhashable, "a state must be hashable, and list is not"),
-        (Over, "its start has no actions, so it ends at once"),
-        (
-            Walk,
-            r"it lists no outcomes: Walk lacks opening\(\), outcomes\(state, index\), look\(state\)",
-        ),
+        (Over, "has no actions, so it ends at once"),
+        (Walk, r"Walk lacks opening\(\), outcomes\(state, index\), look\(state\)"),
         (lambda: GymnasiumGame(FixedEnv()), "GymnasiumGame lacks opening"),
     ],
 )
@@ -316,18 +310,16 @@ def test_only_a_game_with_a_fingerprint_of_its_own_is_kept_in_the_cache(home):
 def test_any_compiled_game_is_surveyed_play_tested_and_drawn():
     game = Doors()
     compiled = compile_game(game)
-    found = full_survey(game, compiled)
-    assert (found.pages, found.actions, found.passages, found.transitions) == (
-        7,
-        2,
-        0,
-        "deterministic",
-    )
-    assert [(e.reward, e.passage) for e in found.endings] == [
-        (r, THE_END) for r in (20, 10, 0, -10)
-    ]
-    assert sum(e.odds.random for e in found.endings) == pytest.approx(1)
-    assert (found.problems, found.unreachable, found.notes, found.rules_never_reached) == (
+    found = inspect_game(game, compiled)
+    assert (
+        found.statistics.pages,
+        found.statistics.actions,
+        found.statistics.passages,
+        found.statistics.transitions,
+    ) == (7, 2, 0, "deterministic")
+    assert [(e.reward, e.name) for e in found.endings] == [(r, THE_END) for r in (20, 10, 0, -10)]
+    assert sum(e.probability.mean for e in found.endings) == pytest.approx(1)
+    assert (found.problems, found.never_reached, found.notes, found.unused_rules) == (
         [],
         [],
         [],
@@ -348,11 +340,11 @@ def test_inspect_works_on_a_game_in_ten_lines_and_annotate_refuses_it(capsys):
         and "Endings (4)" in told
     )
     assert main(["inspect", "tests.sample_games:Doors", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["play_test"]["best_final_reward"] == 20
+    assert json.loads(capsys.readouterr().out)["best"]["final_reward"]["mean"] == 20
     assert main(["annotate", "tests.sample_games:Doors"]) == 2
     assert "drrn: doors: drrn annotate needs a Twine story" in capsys.readouterr().err
     assert main(["inspect", "tests.sample_games:Walk", "--walkthrough"]) == 2
-    assert "cannot be compiled: it lists no outcomes" in capsys.readouterr().err
+    assert "cannot be compiled: it does not list" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["Doors", "Walk", "Dice", "fixed_env"])

@@ -68,10 +68,11 @@ def test_markup_that_prints_itself_is_stopped(complaint, twee):
 
 def test_a_line_of_ten_megabytes_is_refused(complaint):
     line = "word " * 2_000_000
-    assert ', line 2: passage "Start" has 9,999,999 characters; the most is 1,500,000' in complaint(
-        f":: Start\n{line}\n"
+    assert (
+        ', line 2: passage "Start" has 9,999,999 characters; the limit is 1,500,000'
+        in complaint(f":: Start\n{line}\n")
     )
-    assert ", line 1: a passage name of 9,999,999 characters" in complaint(f":: {line}\nText.\n")
+    assert ", line 1: a passage name has 9,999,999 characters" in complaint(f":: {line}\nText.\n")
     assert "no passages found" in complaint(line)
     assert 'passage "StoryInit" has' in complaint(f":: Start\nx\n\n:: StoryInit\n{line}\n")
 
@@ -89,7 +90,7 @@ def test_a_missing_target_is_named_with_the_nearest_passage(complaint):
 
 def test_conditions_in_ten_thousand_conditions_are_refused(complaint):
     said = complaint(":: Start\n" + "<<if true>>\n" * 10_000 + "x" + "<<endif>>" * 10_000)
-    assert said.startswith(', line 42, line 41 of passage "Start": more than 40 blocks')
+    assert said.startswith(', line 42, line 41 of passage "Start": more than 40 nested blocks')
 
 
 def test_bytes_that_are_no_text_are_refused(complaint):
@@ -103,18 +104,18 @@ def test_bytes_that_are_no_text_are_refused(complaint):
     ("content", "name", "said"),
     [
         ("", "tale.twee", "no passages found"),
-        ("", "tale.html", "no Twine story in this HTML"),
+        ("", "tale.html", "this HTML contains no Twine story"),
         ("Just words.\n", "tale.twee", "no passages found"),
-        ("<html><p>Hello</p></html>", "tale.html", "no Twine story in this HTML"),
+        ("<html><p>Hello</p></html>", "tale.html", "this HTML contains no Twine story"),
         ("<div id=storeArea></div>", "tale.html", "no passages found"),
         ("<tw-storydata></tw-storydata>", "tale.html", "no passages found"),
         (":: Begin\nHere.\n", "tale.twee", 'no passage named "Start"'),
         (":: StoryTitle\nOnly a title.\n", "tale.twee", "no passages found"),
-        (":: Start\nx\n::\ny\n", "tale.twee", ", line 3: a passage without a name"),
+        (":: Start\nx\n::\ny\n", "tale.twee", ", line 3: a passage has no name"),
         (
             "<div id=storeArea>\n<div tiddler=''>x</div></div>",
             "tale.html",
-            ", line 2: a passage without a name",
+            ", line 2: a passage has no name",
         ),
         (
             ":: StoryData\n{oops\n\n:: Start\nx\n",
@@ -150,8 +151,8 @@ PROBLEMS = [
 
 def test_everything_unsupported_is_listed_in_one_error(complaint):
     assert complaint(UNSUPPORTED).split("\n  ") == [
-        ": 3 things in this story cannot be played (lenient play leaves them out; [macros] in a TOML can say what an "
-        "unknown macro means):",
+        ": 3 things in this story cannot be played (lenient play leaves them out; "
+        "[macros] in a TOML can define an unknown macro):",
         *PROBLEMS,
     ]
 
@@ -225,7 +226,7 @@ def test_lenient_play_leaves_out_what_is_unsupported_and_lists_it(story):
     [
         (
             ":: Start\nx\n\n:: StoryIncludes\nother.twee\n",
-            'line 5, passage "StoryIncludes": including other files',
+            'line 5, passage "StoryIncludes": including files',
         ),
         (
             ":: Start\na\n<<if true>>\nb\n",
@@ -233,20 +234,20 @@ def test_lenient_play_leaves_out_what_is_unsupported_and_lists_it(story):
         ),
         (":: Start\n<<nobr>>\n", "<<nobr>> has no <<endnobr>>"),
         (":: Start\n<<silently>>\n", "<<silently>> has no <<endsilently>>"),
-        (":: Start\n<<else>>\n", "<<else>> stands outside an <<if>>"),
+        (":: Start\n<<else>>\n", "<<else>> is outside an <<if>>"),
         (
             ':: Start\n<<print "a>>\n',
             'line 2, line 1 of passage "Start": <<print "a>>: cannot read',
         ),
         (":: Start\n<<set $x = 'it's'>>\n", "cannot read"),
-        (":: Start\n<<print 1\n", "<<print 1 has no >> that closes it"),
-        (":: Start\n[[Start\n", "[[Start has no ]] that closes it"),
+        (":: Start\n<<print 1\n", "<<print 1 has no closing >>"),
+        (":: Start\n[[Start\n", "[[Start has no closing ]]"),
         (":: Start\n[[]]\n", 'there is no ""'),
         (":: Start\n<<if>>x<<endif>>\n", "nothing to evaluate"),
-        (":: Start\n<<back ² steps>>\n", "going back by ² steps is not supported"),
+        (":: Start\n<<back ² steps>>\n", "going back ² steps is not supported"),
         (":: Start\n<<back 'Nowhere'>>\n", 'no passage "Nowhere"'),
-        (":: Start\n<<print " + "(" * 9_000 + ">>\n", "more than 25 brackets"),
-        (":: Start\n<<print " + "1+" * 9_000 + "1>>\n", "the most is 10,000"),
+        (":: Start\n<<print " + "(" * 9_000 + ">>\n", "more than 25 nested brackets"),
+        (":: Start\n<<print " + "1+" * 9_000 + "1>>\n", "the limit is 10,000"),
     ],
 )
 def test_a_slip_of_the_pen_is_named_where_it_stands(complaint, twee, said):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -133,7 +134,7 @@ def test_inspect_prints_the_table_of_the_paper_and_what_to_mend(capsys, tale):
     for part in (
         "choice",
         "deterministic",
-        "2 passages never reached; 2 things that cannot",
+        "2 passages never reached; 2 problems",
         "the story asks for $n",
     ):
         assert part in out
@@ -143,25 +144,23 @@ def test_inspect_prints_the_table_of_the_paper_and_what_to_mend(capsys, tale):
         assert part in told
     assert main(["inspect", str(tale), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["pages"], found["most_actions"], found["complete"]) == (3, 2, True)
-    assert found["unreachable"] == ["Attic", "Cellar"]
+    assert (found["statistics"]["pages"], found["statistics"]["most_actions"]) == (3, 2)
+    assert found["complete"]
+    assert [issue["passage"] for issue in found["never_reached"]] == ["Attic", "Cellar"]
     assert [ending["rule"] for ending in found["endings"]] == [None, None]
 
 
 def test_inspect_tells_the_best_and_the_random_score_and_the_odds_of_each_ending(capsys, tale):
     assert main(["inspect", str(tale), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    test = found["play_test"]
-    assert test["states"] == 3 and test["best_final_reward"] == test["memoryless_final_reward"] == 0
-    assert (test["sighted_final_reward"], test["sighted_return"]) == (
-        0,
-        test["memoryless_return"],
-    )  # former keys
-    assert [ending["odds"]["random"] for ending in found["endings"]] == [0.5, 0.5]
-    assert sorted(ending["odds"]["shortest"] for ending in found["endings"]) == [["Down."], ["Up."]]
+    assert found["merged_states"] == 3 and found["best"]["final_reward"]["mean"] == 0
+    assert found["memoryless"]["final_reward"]["mean"] == 0
+    assert [ending["probability"]["mean"] for ending in found["endings"]] == [0.5, 0.5]
+    paths = sorted(ending["path"]["actions"] for ending in found["endings"])
+    assert paths == [["Down."], ["Up."]]
     assert main(["inspect", str(tale)]) == 0
     out = capsys.readouterr().out
-    for part in ("best play", "random play", "50.0 %", "1 passage never reached: drrn"):
+    for part in ("best play", "random play", "50.0 %", "1 passage never reached: see drrn"):
         assert part in out
 
 
@@ -171,9 +170,7 @@ def test_inspect_marks_last_words_that_it_cuts(capsys, tale):
         encoding="utf-8",
     )
     assert main(["inspect", str(tale)]) == 0
-    assert (
-        "The sky is yours and yours and yours and yours and yours an…\n" in capsys.readouterr().out
-    )
+    assert re.search(r"The sky is yours( and yours)+.*…\n", capsys.readouterr().out)
 
 
 def test_inspect_explores_what_it_cannot_compile_and_says_why(capsys, tmp_path):
@@ -183,10 +180,8 @@ def test_inspect_explores_what_it_cannot_compile_and_says_why(capsys, tmp_path):
     )
     assert main(["inspect", str(path), "--limit", "300", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (
-        found["play_test"] is None and not found["complete"] and found["endings"][0]["odds"] is None
-    )
-    assert "$gold alone took" in found["notes"][0]
+    assert found["best"] is None and not found["complete"] and found["games"] > 1
+    assert "$gold alone took" in found["why_not"]
     assert main(["inspect", str(path), "--limit", "300"]) == 0
     assert "mine cannot be compiled: it has more than 300 states" in capsys.readouterr().out
     assert main(["inspect", str(path), "--limit", "300", "--walkthrough"]) == 2

@@ -65,7 +65,7 @@ def test_a_new_dialect_is_one_line_and_reads_passages_and_rules_in_its_own_way(
 ):
     def read_passage(script, passage, names):
         script.facts.written.add("loud")
-        return lambda page: page.say(passage.text.upper())
+        return lambda page: page.print(passage.text.upper())
 
     def parse(source, facts):
         if source != "LOUD":
@@ -84,7 +84,8 @@ def test_a_new_dialect_is_one_line_and_reads_passages_and_rules_in_its_own_way(
     assert shown.text == "HERE" and game.story.format == "shout" and shown.ended
     toml.write_text('story = "tale.twee"\n[[ending]]\nwhere = "$gold gt 2"\nreward = 3\n')
     with pytest.raises(
-        drrn.InputError, match=r"\[\[ending\]\] 1: where = '\$gold gt 2' cannot be read: it must be"
+        drrn.InputError,
+        match=r"\[\[ending\]\] 1: where = '\$gold gt 2' cannot be parsed: it must be",
     ):
         drrn.make(toml)
 

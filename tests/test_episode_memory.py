@@ -3,27 +3,27 @@
 import numpy as np
 import pytest
 
-from drrn.learning.episode_memory import EpisodeMemory, Marked
+from drrn.learning.episode_memory import EpisodeMemory, Snapshot
 from drrn.models import Pages
-from tests.small_episodes import told
+from tests.small_episodes import steps_of
 
 
 def remembered(*episodes, capacity=1000, ordered=False):
     memory = EpisodeMemory(capacity, ordered=ordered)
     for episode in episodes:
-        memory.add(told(episode))
+        memory.add(steps_of(episode))
     return memory
 
 
 def valued(memory, discount=1.0):
     """The memory with Monte Carlo returns."""
-    memory.value(np.zeros(len(memory.links)), 1.0, discount, None)
+    memory.evaluate(np.zeros(len(memory.links)), 1.0, discount, None)
     return memory
 
 
 def by_pair(memory):
     """(state, action) → how often it was taken, and the mean of its returns."""
-    states, places = memory.places_of_pairs()
+    states, places = memory.examples_of_pairs()
     names = zip(
         memory.states[states].tolist(), memory.menus[states].at(places).tolist(), strict=True
     )
@@ -56,7 +56,7 @@ def test_a_model_that_sees_the_menu_has_another_page_for_another_order():
 
 def test_all_at_once_or_one_after_the_other_is_the_same():
     together = EpisodeMemory(1000)
-    together.add(told(WEST, EAST, WEST_AGAIN))
+    together.add(steps_of(WEST, EAST, WEST_AGAIN))
     assert by_pair(valued(together)) == by_pair(valued(remembered(WEST, EAST, WEST_AGAIN)))
 
 
@@ -64,14 +64,14 @@ def test_all_at_once_or_one_after_the_other_is_the_same():
 def test_a_wider_menu_leaves_every_pair_its_mean(ordered):
     memory = valued(remembered(WEST, EAST, ordered=ordered))
     before = {pair: found for pair, found in by_pair(memory).items() if found[0]}
-    memory.add(told(([(3, [5, 6, 7, 8], 3, 4.0)], END)))
+    memory.add(steps_of(([(3, [5, 6, 7, 8], 3, 4.0)], END)))
     assert before.items() <= by_pair(memory).items() and by_pair(memory)[3, 8] == (1, 0.0)
 
 
 def test_returns_rest_on_how_a_stopped_episode_could_go_on():
     memory = remembered(([(0, [5], 0, 1.0)], (1, [7, 8])))
     q = np.where(memory.links == 5, 0.0, np.where(memory.links == 7, 2.0, 4.0))
-    memory.value(q, alpha=0.0, discount=0.5, trace=1.0)
+    memory.evaluate(q, alpha=0.0, discount=0.5, trace=1.0)
     assert by_pair(memory)[0, 5] == (1, 2.5)  # 1 + ½ · 3, the mean of 2 and 4
 
 
@@ -82,7 +82,7 @@ def test_the_fewer_returns_a_pair_has_the_more_counts_the_prior():
         (2 * 4.0 + 14) / 4,
         (10.0 + 14) / 3,
     ]
-    counts, means = memory.known(Pages(np.array([0, 4]), np.array([[6, 8, 5], [5, -1, -1]])))
+    counts, means = memory.lookup(Pages(np.array([0, 4]), np.array([[6, 8, 5], [5, -1, -1]])))
     assert counts.tolist() == [[1, 0, 2], [0, 0, 0]] and means.tolist() == [
         [10.0, 0, 4.0],
         [0, 0, 0],
@@ -97,7 +97,7 @@ def test_the_best_return_is_the_largest_sum_of_rewards():
 @pytest.mark.parametrize("ordered", [False, True])
 def test_a_full_memory_forgets_the_oldest_episodes_and_pages_that_no_other_shows(ordered):
     memory = valued(remembered(WEST, EAST, ordered=ordered, capacity=3))
-    memory.add(told(([(4, [5, 6, 7], 2, 8.0)], END)))
+    memory.add(steps_of(([(4, [5, 6, 7], 2, 8.0)], END)))
     assert len(memory) == 2 and sorted(set(memory.states.tolist())) == [0, 4, 9]
     assert by_pair(memory)[0, 6] == (1, 10.0)  # its mean is still its own
     assert by_pair(valued(memory)) == {(0, 5): by_pair(memory)[0, 5], (0, 6): (1, 10.0), (4, 5): (0, 0.0),
@@ -108,7 +108,7 @@ def test_the_newest_episode_stays_however_long_it_is():
     long = ([(state, [5], 0, 1.0) for state in range(8)], END)
     memory = remembered(long, capacity=3)
     assert len(memory) == 8
-    memory.add(told(WEST))
+    memory.add(steps_of(WEST))
     assert len(memory) == 2 and by_pair(valued(memory))[0, 5] == (1, 3.0)
     roomy = remembered(WEST, long, capacity=9)
     assert len(roomy) == 8  # what a tenth of the room would ask for beyond is not taken from it
@@ -143,7 +143,7 @@ def test_a_restored_memory_goes_on_as_the_one_it_was_taken_from(kind):
     other = EpisodeMemory(1000)
     other.restore(kept)
     for each in (memory, other):
-        each.add(told(WEST_AGAIN))
+        each.add(steps_of(WEST_AGAIN))
         valued(each)
         each.renumber(np.arange(12), np.arange(12))
     assert by_pair(memory) == by_pair(other)
@@ -154,7 +154,7 @@ def test_a_restored_memory_goes_on_as_the_one_it_was_taken_from(kind):
 
 def test_nothing_can_be_remembered_valued_renumbered_and_kept():
     memory = EpisodeMemory(10)
-    memory.add(told(WEST))
+    memory.add(steps_of(WEST))
     memory.clear()
     valued(memory).renumber(np.array([-1]), np.array([-1]))
     other = EpisodeMemory(10)
@@ -165,15 +165,15 @@ def test_nothing_can_be_remembered_valued_renumbered_and_kept():
 
 def test_a_round_that_begins_again_finds_the_memories_as_they_were():
     memory = valued(remembered(WEST))
-    before, marked = by_pair(memory), Marked([memory])
-    marked.begin(1)
-    memory.add(told(EAST))
-    marked.begin(1)
+    before, marked = by_pair(memory), Snapshot([memory])
+    marked.start(1)
+    memory.add(steps_of(EAST))
+    marked.start(1)
     assert by_pair(memory) == before
-    memory.add(told(EAST))
-    marked.begin(2)
+    memory.add(steps_of(EAST))
+    marked.start(2)
     assert len(memory) == 3
-    marked.void()
-    memory.add(told(EAST))
-    marked.begin(2)
+    marked.discard()
+    memory.add(steps_of(EAST))
+    marked.start(2)
     assert len(memory) == 4

@@ -3,7 +3,7 @@
 import pytest
 
 from drrn.errors import InputError
-from drrn.stories.twine.expectations import read_expectations
+from drrn.stories.twine.rules import read_expectations
 from tests.small_stories import FORK, REWARDS
 
 
@@ -19,7 +19,7 @@ def test_each_table_is_read_with_its_line(expected):
     (found,) = expected('ending = "Island"\nodds = ">= 2 %"').rules.expectations
     assert found.line == 10 and found.ending == "Island"
     assert (found.odds.sign, found.odds.number) == (">=", 0.02)
-    assert found.said == 'ending "Island" has odds >= 2 %'
+    assert found.text == 'ending "Island" has odds >= 2 %'
 
 
 def test_expectations_are_no_part_of_what_results_belong_to(story, expected):
@@ -29,12 +29,12 @@ def test_expectations_are_no_part_of_what_results_belong_to(story, expected):
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        ('ending = "Island"\nreachable = "Home"', "say one thing in each"),
-        ('odds = ">= 2 %"', "odds goes with ending"),
+        ('ending = "Island"\nreachable = "Home"', "give exactly one of"),
+        ('odds = ">= 2 %"', "odds needs an ending"),
         ('reachable = "Iland"', 'no passage "Iland". Did you mean "Island"?'),
         ('ending = "zeppelin"', 'nor the word "zeppelin"'),
         ('ending = "Island"\nodds = "often"', 'such as ">= 2 %"'),
-        ('ending = "Island"\nodds = ">= 200 %"', "odds lie between"),
+        ('ending = "Island"\nodds = ">= 200 %"', "odds are between"),
         ('best = ">= 20 %"', 'such as ">= 20"'),
         ("at_most_steps = 0", "a whole number from 1"),
         ("always_ends = false", "can only be true"),

@@ -218,7 +218,9 @@ def test_a_broken_checkpoint_is_named_and_again_begins_anew(tmp_path, capsys):
     path = tmp_path / "work/long-watch/table/checkpoint.safetensors"
     path.write_bytes(path.read_bytes()[:99])
     command = [*COMMAND, "--only", "table", "--out", str(tmp_path)]
-    assert main(command) == 2 and "checkpoint.safetensors: not a whole" in capsys.readouterr().err
+    assert (
+        main(command) == 2 and "checkpoint.safetensors: not a complete" in capsys.readouterr().err
+    )
     assert main([*command, "--again"]) == 0
 
 
@@ -353,11 +355,8 @@ def test_what_a_kill_left_half_written_is_swept_out(results):
 
 
 def test_a_setting_younger_than_the_rows_had_its_default_then():
-    assert difference({"epochs": 2}, {"epochs": 2, "double": False}) is None
-    assert (
-        difference({"epochs": 2}, {"epochs": 2, "double": True})
-        == "double is False there, and True in the plan"
-    )
+    assert difference({"epochs": 2}, {"epochs": 2, "shared": False}) is None
+    assert "shared is False" in difference({"epochs": 2}, {"epochs": 2, "shared": True})
 
 
 def test_rows_count_whatever_number_of_workers_made_them():

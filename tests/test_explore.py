@@ -1,4 +1,4 @@
-from drrn.stories.twine.explore import explore
+from drrn.stories.twine.states import explore
 
 
 def test_every_outcome_of_chance_and_every_choice_is_visited(story):

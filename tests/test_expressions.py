@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drrn.stories.twine import values as js
-from drrn.stories.twine.lots import EveryLot, outcome_of
-from drrn.stories.twine.page import Page
-from drrn.stories.twine.twine1.expressions import DEFAULT_ANSWER, Facts, parse
-from drrn.stories.twine.twine1.tokens import LONGEST, ExpressionError
+from drrn.stories.twine.page import EveryDraw, Page, outcome_of
+from drrn.stories.twine.script import DEFAULT_ANSWER, ExpressionError, Facts
+from drrn.stories.twine.twine1.expressions import LONGEST, parse
 
 TAGS = {"Cave": ("dark", "wet"), "Cellar": ("dark",), "Field": ()}
 
@@ -245,9 +244,9 @@ def test_chance_gives_each_value_once(source, values):
 
 def odds(source, cells=None):
     """The probability of each value that chance can give."""
-    lots, found = EveryLot(), {}
+    lots, found = EveryDraw(), {}
     expression = parse(source, Facts())
-    while lots.again():
+    while lots.advance():
         told = expression(page(cells, lot=lots.draw))
         found[told] = found.get(told, 0) + lots.probability
     return found
@@ -298,7 +297,7 @@ def test_a_lot_of_a_million_equal_outcomes_is_drawn_and_one_of_unequal_ones_is_r
     assert (
         value("Math.floor(Math.random() * 1000000)", lot=lambda outcomes: outcomes - 1) == 999_999
     )
-    with pytest.raises(js.GrowthError, match="odds differ"):
+    with pytest.raises(js.GrowthError, match="different odds"):
         value("Math.floor(Math.random() * 1000000.5)")
 
 
@@ -384,7 +383,7 @@ def test_a_question_to_the_player_is_answered_by_the_inputs():
     assert parse(asked, facts, {"name": "Ada"})(page()) == "Ada"
     assert parse(asked, facts)(page()) == "Bob"
     assert parse("$name = prompt('Who are you?')", facts)(page()) == DEFAULT_ANSWER
-    assert facts.asked == {"name"}
+    assert facts.prompts == {"name"}
     assert parse("prompt('Who?')", Facts())(page()) == DEFAULT_ANSWER
 
 
@@ -408,9 +407,9 @@ def test_facts_tell_what_an_expression_touches():
         ("eval('1')", "eval() is not supported"),
         (
             "Math.random()",
-            "Math.random() is supported only where it is rounded to a whole number or compared",
+            "Math.random() is supported only if it is rounded to a whole number or compared",
         ),
-        ("$x = Math.random() * 6", "since its odds are exact only there"),
+        ("$x = Math.random() * 6", "since only then its odds are exact"),
         ("[Math.random()][0]", "Math.random() is supported only"),
         ("!Math.random()", "Math.random() is supported only"),
         ("Math.random() == 0.5", "Math.random() is supported only"),
@@ -436,7 +435,7 @@ def test_facts_tell_what_an_expression_touches():
         ("(" * 5000 + "1" + ")" * 4000, "brackets"),
         ("[" * 5000, "brackets"),
         ("1 ? " * 2000, "brackets"),
-        ("1 + " * LONGEST, "40,000 characters; the most is 10,000"),
+        ("1 + " * LONGEST, "40,000 characters; the limit is 10,000"),
     ],
 )
 def test_what_cannot_be_read_is_named(source, complaint):

@@ -8,7 +8,7 @@ import drrn
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.game.contract import ContractError, Observation
-from drrn.stories.twine.teller import Teller
+from drrn.stories.twine.renderer import Renderer
 from tests.runs import resuming, train
 from tests.sample_games import Walk
 
@@ -37,9 +37,9 @@ def test_markup_breaks_the_contract_unless_the_game_shows_it_on_purpose(shown, m
 
 
 def test_a_compilation_does_no_more_than_its_limit(monkeypatch, tmp_path):
-    told, outcomes = [], Teller.outcomes
+    told, outcomes = [], Renderer.outcomes
     monkeypatch.setattr(
-        Teller, "outcomes", lambda *arguments: told.append(1) or outcomes(*arguments)
+        Renderer, "outcomes", lambda *arguments: told.append(1) or outcomes(*arguments)
     )
     with pytest.raises(InputError, match="more than 200 states"):
         drrn.compile_game(drrn.make("night-market"), limit=200, cache=tmp_path)

@@ -21,10 +21,8 @@ from drrn.stories.formats.library import (
     wanted_format,
     with_engine,
 )
-from drrn.stories.twine.reading import read_story
+from drrn.stories.twine.reading import read_story, read_twee, read_twine_html
 from drrn.stories.twine.rules import read_rules
-from drrn.stories.twine.twee import read_twee
-from drrn.stories.twine.twine_html import read_twine_html
 from tests.small_formats import PAGE, REAL_FORMATS, SHARED_FORMATS, format_js, write_format
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"

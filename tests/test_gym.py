@@ -8,7 +8,7 @@ from gymnasium.utils.env_checker import check_env
 
 import drrn.gym
 from drrn.game.make import BUILT_IN
-from drrn.stories.twine.explore import explore
+from drrn.stories.twine.states import explore
 
 IDS = [f"drrn/{name.title().replace('-', '')}-v0" for name in BUILT_IN]
 

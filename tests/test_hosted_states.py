@@ -20,8 +20,9 @@ from drrn.stories.hosted.identity import Identity, Past, counters
 from drrn.stories.hosted.session import Session
 from drrn.stories.hosted.stage import LostError, UnlistedError
 from drrn.stories.hosted.variables import Lookahead, variable_uses
-from drrn.stories.playtest.sampled_games import sampled_play
-from drrn.stories.playtest.shares import share_error
+from drrn.stories.playtest.evidence import Evidence
+from drrn.stories.playtest.findings import share_of
+from drrn.stories.playtest.play import Games, play_random_games
 from drrn.stories.twine.story import Passage, Story
 from tests.small_trainings import SMALL, alike
 from tests.tiny_engine import tiny_story
@@ -176,10 +177,10 @@ def test_sampled_odds_come_with_their_standard_error(opened):
             "B": "B.",
         }
     )
-    play = sampled_play(game, 40, seconds=600.0)
-    shares = {ending.name: share for ending, share in play.endings.items()}
-    assert play.games == 40 and shares["A"].mean + shares["B"].mean == pytest.approx(1)
-    assert shares["A"].error == pytest.approx(share_error(round(40 * shares["A"].mean), 40))
+    evidence = Evidence()
+    play_random_games(Games(game, evidence), 40, 600.0)
+    shares = {key.passage: share_of(n, 40) for key, n in evidence.random.endings.items()}
+    assert evidence.random.games == 40 and shares["A"].mean + shares["B"].mean == pytest.approx(1)
     assert abs(shares["A"].mean - 0.25) < 5 * 0.0685
 
 
@@ -187,7 +188,8 @@ def test_inspect_says_why_it_is_not_compiled_and_samples_instead(
     opened, tmp_path, capsys, monkeypatch
 ):
     monkeypatch.setattr(
-        "drrn.stories.playtest.survey.sampled_play", partial(sampled_play, games=5, seconds=600.0)
+        "drrn.stories.playtest.playtest.play_random_games",
+        partial(play_random_games, count=5, seconds=600.0),
     )
     opened(
         {"Start": "[[go->Dice]]", "Dice": "{{Math.random()}} [[on->End]]", "End": "The end of it."}
@@ -198,7 +200,7 @@ def test_inspect_says_why_it_is_not_compiled_and_samples_instead(
         "uses Math.random()" in told and "Random play (5 games" in told and "100 % ± 15.6 %" in told
     )
     main(["inspect", str(tmp_path / "story0.html"), "--engine", "hosted", "--json"])
-    assert json.loads(capsys.readouterr().out)["sampled_play"]["games"] == 5
+    assert json.loads(capsys.readouterr().out)["random"]["games"] == 5
 
 
 @needs_formats

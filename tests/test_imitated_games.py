@@ -12,8 +12,8 @@ from drrn.game.episodes import play_episodes, random_policy, summarise
 from drrn.lab.authors.install import add_games
 from drrn.lab.experiments.folder import Results
 from drrn.stories import added as place
-from drrn.stories.twine.explore import explore
-from drrn.stories.twine.paraphrases import read_paraphrases
+from drrn.stories.twine.rules import read_paraphrases
+from drrn.stories.twine.states import explore
 
 FERRY = (
     (15 - 1.25) * 8 / 7

@@ -4,12 +4,18 @@ import numpy as np
 import pytest
 import torch
 
-from drrn.learning.equations import q_targets, squared
-from drrn.learning.exploration import draw_actions, greedy, softmax
+from drrn.learning.equations import (
+    draw_actions,
+    greedy,
+    n_step_rewards,
+    q_targets,
+    softmax,
+    squared,
+)
+from drrn.learning.experience import Transitions
 from drrn.learning.menus import Menus
-from drrn.learning.replay import ReplayBuffer, Transitions, batches_of
-from drrn.learning.steps import n_step_rewards
-from drrn.playing.trajectory import Moments, Trajectory
+from drrn.learning.q_learning import ReplayBuffer, batches_of
+from drrn.playing.trajectory import Trajectory, transitions_of
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 
@@ -51,18 +57,16 @@ def trajectory(rewards, ended):
 
 
 def test_one_step_transitions_tell_an_ending_from_a_stop():
-    ended = Moments([(trajectory([1.0, 2.0], ended=True), t) for t in (0, 1)]).transitions(0.5, 1)
+    ended = transitions_of([(trajectory([1.0, 2.0], ended=True), t) for t in (0, 1)], 0.5, 1)
     assert ended.rewards.tolist() == [1.0, 2.0] and ended.discounts.tolist() == [0.5, 0.5]
     assert ended.next_actions.padded().tolist() == [[0, 1], [-1, -1]]
-    stopped = Moments([(trajectory([1.0, 2.0], ended=False), t) for t in (0, 1)]).transitions(
-        0.5, 1
-    )
+    stopped = transitions_of([(trajectory([1.0, 2.0], ended=False), t) for t in (0, 1)], 0.5, 1)
     assert stopped.next_actions.padded().tolist() == [[0, 1], [0, 1]]
 
 
 def test_n_step_rewards_are_discounted_and_cut_at_the_end():
-    found = Moments([(trajectory([1.0, 2.0, 4.0], ended=False), t) for t in range(3)]).transitions(
-        0.5, 2
+    found = transitions_of(
+        [(trajectory([1.0, 2.0, 4.0], ended=False), t) for t in range(3)], 0.5, 2
     )
     assert found.rewards.tolist() == [2.0, 4.0, 4.0]
     assert found.discounts.tolist() == [0.25, 0.25, 0.5]

@@ -35,7 +35,7 @@ def test_a_size_that_no_memory_holds_is_refused_with_what_it_would_take(
     assert main(["train", "long-watch", *asked]) == 2
     error = capsys.readouterr().err
     assert (
-        "would take about" in error
+        "needs about" in error
         and "B of memory, and this machine has" in error
         and error.count("\n") == 1
     )
@@ -43,7 +43,7 @@ def test_a_size_that_no_memory_holds_is_refused_with_what_it_would_take(
 
 
 def test_what_is_asked_beyond_the_usual_is_named():
-    with pytest.raises(InputError, match=r"^hidden 300, replicas 7: that would take about \d+ MB"):
+    with pytest.raises(InputError, match=r"^hidden 300, replicas 7: needs about \d+ MB"):
         check_memory(Settings.from_flat(hidden=300, replicas=7), available=1000)
 
 
@@ -80,7 +80,7 @@ def test_a_learning_rate_that_saturates_every_unit_is_said_once(paper, caplog):
     with caplog.at_level(logging.WARNING):
         list(trainer.train())
     said = [record.getMessage() for record in caplog.records if "saturated" in record.getMessage()]
-    assert len(said) == 1 and "choose a smaller learning_rate than 1e+06" in said[0]
+    assert len(said) == 1 and "learning_rate below 1e+06" in said[0]
 
 
 def test_learning_that_has_lost_its_numbers_ends_with_a_sentence(monkeypatch):
@@ -89,7 +89,5 @@ def test_learning_that_has_lost_its_numbers_ends_with_a_sentence(monkeypatch):
     monkeypatch.setattr(
         trainer.model, "state", lambda: {**state, "weight W": np.array([np.nan], np.float32)}
     )
-    with pytest.raises(
-        InputError, match='in round 1 learning diverged: the weights "weight W" are no numbers'
-    ):
+    with pytest.raises(InputError, match='"weight W"'):
         next(trainer.train())

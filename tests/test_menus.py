@@ -9,10 +9,11 @@ from drrn.game.contract import Observation
 from drrn.learning import menus as ragged
 from drrn.learning.episode_memory import EpisodeMemory
 from drrn.learning.equations import best_of_pairs, q_targets
+from drrn.learning.experience import Transitions
 from drrn.learning.menus import Menus, MenuStore
-from drrn.learning.replay import ReplayBuffer, Transitions, batches_of
+from drrn.learning.q_learning import ReplayBuffer, batches_of
 from drrn.models import Pages, base
-from tests.small_episodes import told
+from tests.small_episodes import steps_of
 from tests.small_models import learner, model
 
 LISTS = [[3, 1], [], list(range(200)), [7], [3, 1]]
@@ -20,7 +21,7 @@ LISTS = [[3, 1], [], list(range(200)), [7], [3, 1]]
 
 def narrow(monkeypatch, most):
     """Menus of more actions than this are wide."""
-    for module in ("drrn.models.base", "drrn.learning.menus", "drrn.learning.replay", "drrn.learning.return_learning",
+    for module in ("drrn.models.base", "drrn.learning.menus", "drrn.learning.q_learning", "drrn.learning.return_learning",
                    "drrn.playing.stepped_rollouts"):  # fmt: skip
         monkeypatch.setattr(f"{module}.NARROW", most)
     monkeypatch.setattr("drrn.compiled.lockstep.WIDE", most)
@@ -132,7 +133,7 @@ def test_a_model_scores_wide_pages_in_pieces_as_it_does_whole(monkeypatch):
     )
     whole = built.q(pages)
     narrow(monkeypatch, 4)
-    monkeypatch.setattr(base, "PAIRS_AT_ONCE", 6)
+    monkeypatch.setattr(base, "MOST_PAIRS", 6)
     assert torch.allclose(
         built.q(pages)[torch.from_numpy(pages.mask)], whole[torch.from_numpy(pages.mask)]
     )
@@ -182,8 +183,8 @@ def test_a_memory_of_episodes_is_valued_alike_however_its_pages_are_laid_out(mon
 
     def means():
         memory = EpisodeMemory(1000)
-        memory.add(told(*episodes))
-        memory.value(np.arange(len(memory.links), dtype=float) % 5, 0.7, 0.9, 0.8)
+        memory.add(steps_of(*episodes))
+        memory.evaluate(np.arange(len(memory.links), dtype=float) % 5, 0.7, 0.9, 0.8)
         return memory.means, memory.widest
 
     one, widest = means()
@@ -214,10 +215,10 @@ def test_wide_and_narrow_play_of_a_compiled_game_draw_by_the_same_chances(monkey
 
 def test_groups_of_pages_waste_less_than_they_hold():
     counts = np.array([1, 3, 65, 2000, 1900, 64, 0, 130])
-    groups = list(ragged.alike_in_width(counts, 2000))
+    groups = list(ragged.groups_by_width(counts, 2000))
     assert sorted(np.concatenate([rows for rows, _ in groups]).tolist()) == list(range(8))
     assert all(width <= max(64, 2 * counts[rows].min()) for rows, width in groups)
-    assert [width for _, width in ragged.alike_in_width(counts[:2], 3)] == [3]
+    assert [width for _, width in ragged.groups_by_width(counts[:2], 3)] == [3]
 
 
 def test_pages_with_the_taken_action_alone_are_enough_for_models_that_do_not_see_the_menu():
@@ -226,5 +227,8 @@ def test_pages_with_the_taken_action_alone_are_enough_for_models_that_do_not_see
     whole, alone = (
         batches_of([buffer], [np.arange(30)], 10, menus=menus) for menus in (True, False)
     )
-    assert np.array_equal(whole.chosen, alone.chosen) and alone.pages.actions.shape[-1] == 1
+    assert (
+        np.array_equal(whole.taken_actions, alone.taken_actions)
+        and alone.pages.actions.shape[-1] == 1
+    )
     assert np.array_equal(whole.next_pages.actions, alone.next_pages.actions)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from drrn.errors import InputError
-from drrn.learning.replay import Batches
+from drrn.learning.q_learning import Batches
 from drrn.models import MODELS, Pages
 from drrn.models.word_table import distinct, small_random
 from tests.small_models import ACTIONS, STATES, learner, model, pages, random_batches, shown
@@ -284,8 +284,8 @@ WAYS = {
 
 
 def learned(way, size, monkeypatch, *, by_texts, by_hand):
-    from drrn.learning.fast import by_hand as hand
     from drrn.learning.fast import q_learning as fast
+    from drrn.learning.fast import q_learning as hand
 
     with monkeypatch.context() as patch:
         patch.setattr(fast, "MOST_TEXTS", 100 if by_texts else 0)
@@ -366,7 +366,7 @@ def test_q_values_that_grow_beyond_all_bounds_are_no_result(name):
 def test_learning_that_is_interrupted_leaves_the_words_moved_as_far_as_the_other_weights(
     way, monkeypatch
 ):
-    from drrn.learning.fast import by_hand
+    from drrn.learning.fast.q_learning import Tower
 
     interrupted, few = model(**WAYS[way]), model(**WAYS[way])
     some = random_batches(interrupted, 8)
@@ -376,7 +376,7 @@ def test_learning_that_is_interrupted_leaves_the_words_moved_as_far_as_the_other
         )
     )
     place, name, times = (
-        (by_hand.Side, "forward", 6) if way == "drrn" else (type(interrupted), "forward", 7)
+        (Tower, "forward", 6) if way == "drrn" else (type(interrupted), "forward", 7)
     )
     usual, calls = (
         getattr(place, name),

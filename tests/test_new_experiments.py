@@ -111,19 +111,19 @@ def test_what_was_added_must_be_asked_for():
 
 def test_an_encoder_differs_from_the_papers_drrn_in_the_encoder_alone():
     game = drrn.make("long-watch")
-    bag = vars(settings_of("long-watch", BEST, game, Scale()))
+    bag = settings_of("long-watch", BEST, game, Scale()).flat()
     for job in ENCODERS:
-        found = vars(settings_of("long-watch", job, game, Scale(vectors="/words.txt")))
-        apart = {name for name, value in found.items() if value != bag[name]}
-        assert apart == ({"encoder", "vectors"} if job == BAG_VECTORS else {"encoder"})
+        settings = settings_of("long-watch", job, game, Scale(vectors="/words.txt")).flat()
+        changed = {name for name, value in settings.items() if value != bag[name]}
+        assert changed == ({"encoder", "vectors"} if job == BAG_VECTORS else {"encoder"})
 
 
 def test_agents_in_a_world_have_the_settings_that_suit_it_and_all_seeds():
     game = drrn.make("home-world")
     for job in ADDED["parser"]:
-        found = settings_of("home-world", job, game, Scale())
-        assert {name: getattr(found, name) for name in game.training} == dict(game.training)
-        assert found.seeds == [0, 1, 2, 3, 4]
+        settings = settings_of("home-world", job, game, Scale())
+        assert dict(game.training).items() <= settings.flat().items()
+        assert settings.run.seeds == [0, 1, 2, 3, 4]
 
 
 def test_each_experiment_brings_its_own_games(tmp_path, monkeypatch):
@@ -364,7 +364,8 @@ def test_a_suite_that_is_not_installed_is_left_out_with_one_sentence(tmp_path, m
 
 def test_few_episodes_are_played_of_a_suites_game(stand_ins):
     game = drrn.make("twx:coin")
-    found = settings_of("twx-coin", SUITE_GRU, game, Scale())
-    assert (found.replicas, found.encoder, found.keep) == (3, "gru", True)
-    assert set(Scale().final(SUITE_GRU, found)) == {"softmax", "greedy", "best"}
-    assert settings_of("twx-coin", SUITE_GRU, game, Scale(quick=True)).episodes_per_round == 4
+    settings = settings_of("twx-coin", SUITE_GRU, game, Scale())
+    assert {"replicas": 3, "encoder": "gru", "keep": True}.items() <= settings.flat().items()
+    assert set(Scale().final(SUITE_GRU, settings)) == {"softmax", "greedy", "best"}
+    quick = settings_of("twx-coin", SUITE_GRU, game, Scale(quick=True))
+    assert quick.flat()["episodes_per_round"] == 4

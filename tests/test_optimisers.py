@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from drrn.cli import main
-from drrn.learning.optimisers import Adam, Slotted
+from drrn.learning.optimisers import Adam
 from drrn.runs.run import Run
 from tests.runs import numbers, same, small
 from tests.small_models import model
@@ -61,7 +61,7 @@ def test_adam_of_a_model_that_reads_in_order_makes_the_same_steps_in_one_operati
         [False, False, True],
         [True, True, True],
     ):
-        for optimiser, move in ((plain, Slotted.move_all), (fused, Adam.move_all)):
+        for optimiser, move in ((plain, Adam.move_one_by_one), (fused, Adam.move_fused)):
             chance.manual_seed(len(active) + sum(active))
             weights = optimiser.model.weights
             full = {

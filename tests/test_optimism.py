@@ -5,14 +5,13 @@ import pytest
 
 import drrn
 from drrn.learning.episode_memory import EpisodeMemory
-from drrn.learning.likeness import Likeness
-from drrn.learning.optimism import Optimism, recurs
+from drrn.learning.exploration import Optimism, PageHashes, recurs
 from drrn.models import Pages
 from drrn.playing.evaluation import mean_and_deviation
 from drrn.settings import Settings
 from drrn.text import Store
 from tests.exploring_games import Corridor, Unrepeated
-from tests.small_episodes import Played, told
+from tests.small_episodes import steps_of
 
 END = (9, [])
 PAGE = Pages(np.array([0]), np.array([[5, 6, 7]]))
@@ -28,7 +27,7 @@ def explorer(store=None, **settings):
 
 def taken(place, reward, times=1):
     """Episodes of one step, on the page."""
-    return Played(told(*[([(0, [5, 6, 7], place, reward)], END)] * times))
+    return steps_of(*[([(0, [5, 6, 7], place, reward)], END)] * times)
 
 
 def test_before_anything_was_played_every_action_is_as_good():
@@ -62,7 +61,7 @@ def test_a_way_that_leads_to_something_untried_is_worth_going():
     """0 -5-> 1, where 8 was taken and 9 never; 0 -6-> an end."""
     played = explorer()
     on, off = ([(0, [5, 6], 0, 0.0), (1, [8, 9], 0, 1.0)], END), ([(0, [5, 6], 1, 2.0)], END)
-    played.tell(0, Played(told(*[on] * 20, *[off] * 20)))
+    played.tell(0, steps_of(*[on] * 20, *[off] * 20))
     assert played.first(0, NO_Q[:, :2], Pages(np.array([0]), np.array([[5, 6]])))[0, 0] > 0.9
 
 
@@ -83,7 +82,7 @@ def test_a_restored_explorer_chooses_as_the_one_it_was_taken_from_and_one_that_f
         each.tell(0, taken(1, 2.0))
     assert other.first(0, NO_Q, PAGE).tolist() == played.first(0, NO_Q, PAGE).tolist()
     assert [ids.tolist() for ids in played.texts_in_use()] == [[0, 9], [5, 6, 7]]
-    played.begin(20)  # of twenty rounds, in the last of which it does not explore
+    played.start(20)  # of twenty rounds, in the last of which it does not explore
     assert played.first(0, NO_Q, PAGE).tolist() == [[1 / 3] * 3]
     assert [len(ids) for ids in played.texts_in_use()] == [0, 0]
 
@@ -91,10 +90,10 @@ def test_a_restored_explorer_chooses_as_the_one_it_was_taken_from_and_one_that_f
 def test_a_round_that_begins_again_was_told_nothing_yet():
     played = explorer()
     for _ in range(2):
-        played.begin(1)
+        played.start(1)
         played.tell(0, taken(0, 4.0, times=6))
     assert len(played.memories[0]) == 6
-    played.begin(2)
+    played.start(2)
     played.tell(0, taken(0, 4.0))
     assert len(played.memories[0]) == 7
 
@@ -178,7 +177,7 @@ def sentences(count, words, seed=0):
 def test_texts_that_differ_in_one_of_many_words_mostly_share_their_bits_and_others_do_not():
     store = Store.of_words()
     ids = np.array([[store.states.id(text) for text in texts] for texts in sentences(400, 30)])
-    bits = Likeness(store).states.of(ids)
+    bits = PageHashes(store).states.of(ids)
     assert np.mean(bits[0] == bits[1]) > 0.5
     assert np.mean(bits[0] == np.roll(bits[0], 1)) < 0.1
 
@@ -186,7 +185,7 @@ def test_texts_that_differ_in_one_of_many_words_mostly_share_their_bits_and_othe
 def test_short_actions_that_differ_in_one_word_are_other_actions():
     store = Store.of_words()
     ids = np.array([[store.actions.id(text) for text in texts] for texts in sentences(200, 4)])
-    bits = Likeness(store).actions.of(ids)
+    bits = PageHashes(store).actions.of(ids)
     assert np.mean(bits[0] == bits[1], where=ids[0] != ids[1]) < 0.1
 
 
@@ -207,13 +206,13 @@ def known_texts():
 
 
 def test_an_action_is_counted_and_valued_on_all_pages_that_are_alike():
-    likeness, memory = Likeness(known_texts()), EpisodeMemory(100)
+    likeness, memory = PageHashes(known_texts()), EpisodeMemory(100)
     bits = likeness.states.of(np.arange(4)).tolist()
     assert bits[0] == bits[1] == bits[2] != bits[3]
-    steps = told(([(0, [0, 1], 0, 1.0), (1, [0, 1], 0, 1.0), (1, [1, 0], 0, 1.0)], (3, [])))
+    steps = steps_of(([(0, [0, 1], 0, 1.0), (1, [0, 1], 0, 1.0), (1, [1, 0], 0, 1.0)], (3, [])))
     memory.add(likeness.of_steps(steps))
-    memory.value(np.zeros(len(memory.links)), 1.0, 1.0, None)
-    counts, means = memory.known(
+    memory.evaluate(np.zeros(len(memory.links)), 1.0, 1.0, None)
+    counts, means = memory.lookup(
         likeness.of_pages(Pages(np.array([2, 3]), np.array([[0, 1, 2], [1, 0, -1]])))
     )
     assert counts.tolist() == [[2.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
@@ -223,7 +222,7 @@ def test_an_action_is_counted_and_valued_on_all_pages_that_are_alike():
 def test_on_a_page_that_is_new_what_was_not_tried_on_pages_like_it_is_chosen():
     played = explorer(known_texts())
     for state in (0, 1):
-        played.tell(0, Played(told(([(state, [0, 1], 0, 1.0)], (3, [])))))
+        played.tell(0, steps_of(([(state, [0, 1], 0, 1.0)], (3, []))))
     assert not recurs(played.memories[0])
     alike, another = (Pages(np.array([state]), np.array([[0, 1]])) for state in (2, 3))
     assert played.first(0, NO_Q[:, :2], alike)[0, 1] > 0.9
@@ -232,11 +231,11 @@ def test_on_a_page_that_is_new_what_was_not_tried_on_pages_like_it_is_chosen():
 
 def test_what_was_met_on_pages_alike_stays_when_texts_are_forgotten_and_have_new_numbers():
     store = known_texts()
-    likeness, memory = Likeness(store), EpisodeMemory(100)
-    memory.add(likeness.of_steps(told(([(1, [1, 2], 0, 1.0)], (3, [])))))
+    likeness, memory = PageHashes(store), EpisodeMemory(100)
+    memory.add(likeness.of_steps(steps_of(([(1, [1, 2], 0, 1.0)], (3, [])))))
     store.states.keep(np.array([1, 3])), store.actions.keep(np.array([1, 2]))
     asked = likeness.of_pages(Pages(np.array([0]), np.array([[0, 1]])))
-    assert memory.known(asked)[0].tolist() == [[1.0, 0.0]]
+    assert memory.lookup(asked)[0].tolist() == [[1.0, 0.0]]
 
 
 def test_optimism_finds_a_far_prize_where_no_page_is_shown_twice_and_softmax_does_not():

@@ -10,14 +10,14 @@ import pytest
 
 import drrn.pages
 from drrn.cli import main
-from drrn.document import Document, Paragraph, Section, Table
+from drrn.document import Document, Paragraph, Section, Table, to_html
 from drrn.errors import InputError
 from drrn.lab.reports.report import results_page
-from drrn.pages import rendered
+from drrn.pages import rendered, safe_markup
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.report_page import report_fragment, report_page
-from drrn.stories.playtest.story_report import Thrown
-from drrn.stories.playtest.testing import StoryTest
+from drrn.stories.playtest.findings import Issue
+from drrn.stories.playtest.playtest import StoryTest
+from drrn.stories.playtest.report import report, report_fragment
 from tests.small_stories import FORK, REWARDS
 
 EXPECTED = '[[expect]]\nbest = ">= 20"\n[[expect]]\nreachable = "Island"\n'
@@ -47,19 +47,25 @@ class Tags(HTMLParser):
             assert self.open.pop() == tag, self.getpos()
 
 
+def page_of(findings, map_svg=""):
+    body = safe_markup(to_html(report(findings, "tale")))
+    values = {"title": findings.title, "body": body, "map": safe_markup(map_svg)}
+    return rendered("story_page.html", **values)
+
+
 def report_of(story):
     return StoryTest(story(FORK, REWARDS + EXPECTED), 10).run()
 
 
 def test_a_play_test_as_a_page_begins_with_what_it_is_about_and_what_failed(story):
-    text = report_page(report_of(story), "tale.toml", "<svg></svg>")
+    text = page_of(report_of(story), "<svg></svg>")
     body = text[text.index("<main>") :]
     order = [
         "play-test of a story",
         "<h1>",
         "1 of 2 expectations failed.",
         "Expectations</h2>",
-        "Endings</h2>",
+        "Endings (2)</h2>",
         "Map</h2>",
     ]
     places = [body.index(words) for words in order]
@@ -73,17 +79,17 @@ def test_what_a_story_says_is_text_and_never_markup(story):
         replace(ending, name=HOSTILE, last_words=HOSTILE, path=ClickPath((HOSTILE,)))
         for ending in plain.endings
     ]
-    report = replace(
-        plain, title=HOSTILE, endings=endings, errors=[Thrown(HOSTILE, HOSTILE, 1, ClickPath())]
+    findings = replace(
+        plain, title=HOSTILE, endings=endings, errors=[Issue(HOSTILE, HOSTILE, 1, ClickPath())]
     )
-    for text in (report_page(report, "<b>tale</b>"), report_fragment(report)):
+    for text in (page_of(findings), report_fragment(findings)):
         tags = Tags(text)
         assert not {"script", "img"} & set(tags.names) and "onerror" not in tags.attributes
         assert "&lt;script&gt;alert(1)" in text and not re.search(
             "[\x00-\x08\x0b-\x1f\u202a-\u202e]", text
         )
     assert (
-        "style" not in Tags(report_fragment(report)).attributes
+        "style" not in Tags(report_fragment(findings)).attributes
     )  # the server's policy allows none
 
 

@@ -10,8 +10,8 @@ from drrn.compiled.fixed_point import fixed_point
 from drrn.compiled.memoryless import best_memoryless
 from drrn.compiled.solve import best, random_play
 from drrn.game.episodes import play_episodes, random_policy, summarise
-from drrn.stories.twine.explore import explore
-from drrn.stories.twine.paraphrases import read_paraphrases
+from drrn.stories.twine.rules import read_paraphrases
+from drrn.stories.twine.states import explore
 
 
 @cache

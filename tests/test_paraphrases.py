@@ -14,7 +14,7 @@ from drrn.lab.experiments.running import hashes_of
 from drrn.runs.config import game_entry, spec_from
 from drrn.runs.run import Run
 from drrn.stories.authored import paraphrases_of
-from drrn.stories.twine.paraphrases import distance
+from drrn.stories.twine.rules import distance
 from tests.runs import train
 from tests.small_stories import FORK, REWARDS
 
@@ -73,17 +73,17 @@ def test_a_set_is_chosen_by_its_name_and_true_is_the_default_or_the_only_one(
         (
             TWO,
             "reword",
-            'no paraphrases named "reword". Did you mean "reworded"? It has: paraphrased, reworded',
+            'no paraphrases named "reword". Did you mean "reworded"? Known: paraphrased, reworded',
         ),
-        (TWO, "", 'no paraphrases named "". It has: paraphrased, reworded'),
-        (ONE, "reworded", 'no paraphrases named "reworded". It has: paraphrased'),
-        (OTHERS, True, 'no paraphrases named "paraphrased". It has: reworded, old'),
-        ("", "reworded", "it has no paraphrases: name a TSV"),
-        ("[paraphrases]\n", True, "it has no paraphrases: name a TSV"),
+        (TWO, "", 'no paraphrases named "". Known: paraphrased, reworded'),
+        (ONE, "reworded", 'no paraphrases named "reworded". Known: paraphrased'),
+        (OTHERS, True, 'no paraphrases named "paraphrased". Known: reworded, old'),
+        ("", "reworded", "no paraphrases: add paraphrases ="),
+        ("[paraphrases]\n", True, "no paraphrases: add paraphrases ="),
         (
             'paraphrases = { reworded = "none.tsv" }\n',
             False,
-            'paraphrases.reworded names "none.tsv", but there is no',
+            'paraphrases.reworded names "none.tsv", which is not a',
         ),
         ("paraphrases = { reworded = 3 }\n", False, "[paraphrases]: reworded must be str, not int"),
         ("paraphrases = 3\n", False, "paraphrases must be dict or str, not int"),
@@ -169,7 +169,7 @@ def test_evaluate_plays_the_set_that_is_named(tale, tmp_path, capsys):
     )  # other words, other Q-values, other chances
     assert found[2] == found[3]
     assert main([*evaluate, "--paraphrased", "reword"]) == 2
-    assert 'Did you mean "reworded"? It has: paraphrased, reworded' in capsys.readouterr().err
+    assert 'Did you mean "reworded"? Known: paraphrased, reworded' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("before", [True, False, None])

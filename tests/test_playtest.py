@@ -4,8 +4,11 @@ import pytest
 
 import drrn
 from drrn.stories.map.story_map import story_map
-from drrn.stories.playtest.playtest import play_test, shortest_ways, walkthrough
-from drrn.stories.playtest.survey import full_survey, last_words, survey
+from drrn.stories.playtest.evidence import Evidence
+from drrn.stories.playtest.findings import last_words
+from drrn.stories.playtest.playtest import gather, inspect_game
+from drrn.stories.playtest.solve import ShortestPaths, walkthrough
+from drrn.stories.playtest.survey import compiled_statistics, explore
 
 TALE = """\
 :: Start
@@ -41,23 +44,23 @@ def compiled(game):
     return drrn.compile_game(game, cache=False)
 
 
-def test_odds_ways_and_traps_are_those_worked_out_by_hand(compiled):
-    test = play_test(compiled)
+def test_odds_paths_and_traps_are_those_worked_out_by_hand(game, compiled):
+    test = inspect_game(game, compiled)
     # From the start: 1/2 to the door, and so home; 1/2 to the wall, from there 1/2 into the pit, 1/2 back.
-    assert test.endings[0].random == pytest.approx(2 / 3) and test.random_trapped == pytest.approx(
-        1 / 3
-    )
-    assert test.endings[0].best == pytest.approx(1) and test.endings[0].shortest == [
+    assert test.endings[0].probability.mean == pytest.approx(
+        2 / 3
+    ) and test.random.unfinished.mean == pytest.approx(1 / 3)
+    assert test.endings[0].best.mean == pytest.approx(1) and list(test.endings[0].path.actions) == [
         "Knock.",
         "Enter.",
     ]
-    assert test.best_final_reward == pytest.approx(9) and test.random_final_reward == pytest.approx(
-        6
-    )
-    assert test.best_return == pytest.approx(9 - 4)  # four visits to the door on average
-    assert test.best_steps == pytest.approx(1 + 4)
-    assert test.random_return is None and test.random_steps is None
-    assert test.traps == ["Pit"] and test.trap_states == 1
+    assert test.best.final_reward.mean == pytest.approx(
+        9
+    ) and test.random.final_reward.mean == pytest.approx(6)
+    assert test.best.returns.mean == pytest.approx(9 - 4)  # four visits to the door on average
+    assert test.best.steps.mean == pytest.approx(1 + 4)
+    assert test.random.returns is None and test.random.steps is None
+    assert [dead.passage for dead in test.dead_ends] == ["Pit"] and test.trap_states == 1
 
 
 def test_the_walkthrough_is_the_likeliest_course_of_the_best_play(compiled):
@@ -77,30 +80,29 @@ def test_where_it_is_best_never_to_end_the_walkthrough_says_how_to_stay(story):
 
 
 def test_a_survey_of_a_compiled_game_counts_what_exploring_counts(game, compiled):
-    full, explored = full_survey(game, compiled), survey(game)
-    same = (
-        "kind",
-        "state_vocabulary",
-        "pages",
-        "actions",
-        "most_actions",
-        "transitions",
-        "unreachable",
-        "states",
-    )
-    assert all(getattr(full, key) == getattr(explored, key) for key in same)
-    assert full.complete and full.unreachable == ["Attic"]
-    assert [(e.passage, e.reward, e.rule) for e in full.endings] == [("Hall", 9, 1)]
+    full = inspect_game(game, compiled)
+    evidence = Evidence()
+    explored = gather(game, evidence, statistics=explore(game, evidence))
+    assert full.statistics == explored.statistics == compiled_statistics(game, compiled)
+    assert full.states == explored.states and full.complete
+    for findings in (full, explored):
+        assert [issue.passage for issue in findings.never_reached] == ["Attic"]
+        assert [(e.name, e.reward, e.rule) for e in findings.endings] == [("Hall", 9, 1)]
 
 
 @pytest.mark.parametrize("name", drrn.game.BUILT_IN)
 def test_every_ending_of_a_built_in_story_can_be_reached_and_nothing_is_a_trap(name):
     game = drrn.make(name)
     compiled = drrn.compile_game(game)
-    test = play_test(compiled)
-    assert len(shortest_ways(compiled)) == len(game.rules.endings) and not test.traps
-    assert sum(odds.random for odds in test.endings) == pytest.approx(1)
-    assert test.random_final_reward < test.memoryless_final_reward <= test.best_final_reward + 1e-9
+    test = inspect_game(game, compiled)
+    assert len(ShortestPaths(compiled).to_endings()) == len(game.rules.endings)
+    assert not test.trap_states
+    assert sum(ending.probability.mean for ending in test.endings) == pytest.approx(1)
+    assert (
+        test.random.final_reward.mean
+        < test.memoryless.final_reward.mean
+        <= test.best.final_reward.mean + 1e-9
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import drrn
 from drrn.cli import terminal
 from drrn.compiled import lockstep
 from drrn.game.episodes import summarise
-from drrn.learning.exploration import greedy, softmax
+from drrn.learning.equations import greedy, softmax
 from drrn.models import Pages
 from drrn.playing.evaluation import evaluate
-from drrn.playing.policies import POLICIES, EpsilonGreedy, chances, policy_of
+from drrn.playing.policies import POLICIES, Softmax, chances, policy_of
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
@@ -87,7 +87,7 @@ def test_greedy_never_leaves_a_circle_and_best_leaves_it_as_softmax_would(fork, 
 @pytest.mark.parametrize("name", [*POLICIES, "epsilon"])
 def test_the_probabilities_recorded_are_the_policys_own(fork, way, name):
     rollouts = rollouts_of(fork, way)
-    policy = EpsilonGreedy(0.2) if name == "epsilon" else policy_of(name, 0.7)
+    policy = Softmax(0.5) if name == "epsilon" else policy_of(name, 0.7)
     for replica, rollout in enumerate(played(rollouts, policy, 50)):
         steps = rollout.steps()
         pages = Pages(steps.states, steps.actions.padded())
@@ -112,7 +112,7 @@ def test_steps_are_whole_episodes_that_lead_from_page_to_page(fork, way):
     ]
     totals = np.add.reduceat(steps.rewards, np.flatnonzero(np.append(True, steps.last[:-1])))
     assert totals == pytest.approx([episode.total for episode in episodes])
-    transitions = rollout.transitions(0.9, 1)
+    transitions = rollout.steps().transitions(0.9, 1)
     inner = ~steps.last
     assert (transitions.next_states[inner] == steps.states[1:][inner[:-1]]).all()
     assert (transitions.next_states[steps.last] == steps.end_states).all()
@@ -143,7 +143,7 @@ def test_an_episode_of_one_step_and_one_of_none(story, way):
     assert (
         len(nothing.steps())
         == len(nothing.steps().end_states)
-        == len(nothing.transitions(0.9, 2))
+        == len(nothing.steps().transitions(0.9, 2))
         == 0
     )
 

@@ -185,7 +185,7 @@ def test_of_two_passages_with_one_name_the_later_counts(opened):
     game = opened(":: Start\nFirst.\n\n:: Start\nSecond.\n")
     assert game.reset(0).text == "Second."
     assert game.script.story.notes == (
-        'line 5: passage "Start" stands twice; the later one counts',
+        'line 5: passage "Start" occurs twice; the later one counts',
     )
 
 

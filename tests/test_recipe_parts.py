@@ -7,9 +7,9 @@ import pytest
 
 import drrn
 from drrn.learning import episode_memory, return_learning
-from drrn.learning.averaging import Average
 from drrn.learning.episode_memory import EpisodeMemory
-from drrn.learning.optimism import Optimism
+from drrn.learning.exploration import Optimism
+from drrn.learning.return_learning import Average
 from drrn.learning.text_noise import Noise
 from drrn.settings import Settings
 from tests.exploring_games import Corridor, Key, ManyDoors, Treadmill
@@ -60,7 +60,9 @@ def returns_ignore_the_future(patch):
 
 
 def the_cut_is_always_zero(patch):
-    patch.setattr(episode_memory, "trust_in", lambda policy, *others: np.zeros(len(policy)))
+    patch.setattr(
+        episode_memory, "trace_coefficients", lambda policy, *others: np.zeros(len(policy))
+    )
 
 
 def a_stopped_episode_does_not_bootstrap(patch):
@@ -74,7 +76,7 @@ def a_stopped_episode_does_not_bootstrap(patch):
 
 
 def optimism_hopes_for_nothing(patch):
-    patch.setattr(Optimism, "generous", lambda self, memory: 0.0)
+    patch.setattr(Optimism, "optimistic_value", lambda self, memory: 0.0)
 
 
 def counts_are_all_one(patch):
@@ -115,7 +117,7 @@ def pairs_are_drawn_that_were_never_taken(patch):
     def broken(memory, power, shape, generator):
         return generator.integers(len(memory.pair_keys), size=shape)
 
-    patch.setattr(return_learning, "drawn_pairs", broken)
+    patch.setattr(return_learning, "draw_pairs", broken)
 
 
 BROKEN: tuple[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], bool]], ...] = (

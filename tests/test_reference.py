@@ -10,7 +10,7 @@ import torch
 import drrn
 from drrn.learning import reference
 from drrn.learning.fast import FastQLearning
-from drrn.learning.replay import Batches
+from drrn.learning.q_learning import Batches
 from drrn.models import Pages, Shape, build_model
 from drrn.settings import Settings
 from drrn.text import Store, words

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import drrn
-from drrn.learning.averaging import EVERY
 from drrn.learning.fast import FastReturnLearning
-from drrn.learning.return_learning import ReturnLearning
+from drrn.learning.return_learning import AVERAGE_EVERY, ReturnLearning
 from drrn.models.encoders import BagAndVectors, BagOfWords, MeanOfVectors
 from drrn.models.encoders.text_vectors import TextVectors
 from drrn.runs.trainer import torch_threads
@@ -113,12 +112,12 @@ def test_with_word_dropout_both_learn_the_same_once_they_leave_out_the_same_word
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_model_that_plays_is_the_moving_average_of_the_weights_that_learn(kind):
-    learning = return_learner(kind, model(), average=0.9, updates=EVERY)
+    learning = return_learner(kind, model(), average=0.9, updates=AVERAGE_EVERY)
     average = learning.model.state()["weight state b1"].copy()
     for number in range(6):
         taught(learning, rounds=1)
         student = learning.student.state()["weight state b1"]
-        decay = min(0.9**EVERY, (2 + number) / (5 + number))
+        decay = min(0.9**AVERAGE_EVERY, (2 + number) / (5 + number))
         average = decay * average + (1 - decay) * student
         assert np.allclose(learning.model.state()["weight state b1"], average, atol=1e-6)
     assert not np.allclose(average, student, atol=1e-4)

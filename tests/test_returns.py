@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drrn.learning.returns import Backwards, monte_carlo, retrace, trust_in
+from drrn.learning.equations import BackwardOrder, monte_carlo, retrace, trace_coefficients
 
 
 def floats(*numbers):
@@ -15,7 +15,7 @@ def floats(*numbers):
 def episodes(*lengths):
     """Of so many steps each, one after the other."""
     last = np.concatenate([np.arange(length) == length - 1 for length in lengths])
-    return Backwards.of(last)
+    return BackwardOrder.of(last)
 
 
 def test_what_follows_an_ended_episode_is_its_rewards_discounted():
@@ -51,24 +51,24 @@ def test_retrace_corrects_the_next_value_by_as_much_as_it_trusts_the_next_action
 
 
 def test_the_cut_is_lambda_times_the_ratio_and_never_above_lambda():
-    found = trust_in(floats(0.2, 0.9, 0.5), floats(0.4, 0.3, 0.5), trace=0.8)
+    found = trace_coefficients(floats(0.2, 0.9, 0.5), floats(0.4, 0.3, 0.5), trace=0.8)
     assert found == pytest.approx(floats(0.4, 0.8, 0.8))
 
 
 def test_an_action_whose_noted_probability_is_zero_is_trusted_unless_the_policy_never_takes_it():
-    assert trust_in(floats(0.3, 0.0, 0.0), floats(0.0, 0.0, 0.5), trace=0.5).tolist() == [
+    assert trace_coefficients(floats(0.3, 0.0, 0.0), floats(0.0, 0.0, 0.5), trace=0.5).tolist() == [
         0.5,
         0.0,
         0.0,
     ]
-    trust = trust_in(floats(1.0, 0.5), floats(1.0, 0.0), trace=1.0)
+    trust = trace_coefficients(floats(1.0, 0.5), floats(1.0, 0.0), trace=1.0)
     found = retrace(episodes(2), floats(0, 4), floats(3, 0), floats(0, 1), trust, discount=1.0)
     assert found.tolist() == [6.0, 4.0]
 
 
 def test_lambda_0_is_the_target_of_one_step_expected_sarsa():
     rewards, value = floats(1, 2, 4), floats(6, 10, 0)
-    trust = trust_in(floats(1, 1, 1), floats(0.5, 0.5, 0.5), trace=0.0)
+    trust = trace_coefficients(floats(1, 1, 1), floats(0.5, 0.5, 0.5), trace=0.0)
     found = retrace(episodes(3), rewards, value, floats(5, 5, 5), trust, discount=0.5)
     assert found.tolist() == (rewards + 0.5 * value).tolist() == [4.0, 7.0, 4.0]
 
@@ -81,14 +81,14 @@ def test_on_policy_lambda_1_is_monte_carlo_once_the_value_is_that_of_the_action_
         rewards,
         after,
         q,
-        trust_in(floats(1, 1, 1), floats(1, 1, 1), 1.0),
+        trace_coefficients(floats(1, 1, 1), floats(1, 1, 1), 1.0),
         discount=0.5,
     )
     assert found == pytest.approx(monte_carlo(episodes(3), rewards, floats(0, 0, 0), 0.5))
 
 
 def test_no_steps_have_no_returns():
-    none = Backwards.of(np.zeros(0, bool))
+    none = BackwardOrder.of(np.zeros(0, bool))
     assert (
         len(monte_carlo(none, floats(), floats(), 0.9))
         == len(retrace(none, *[floats()] * 4, 0.9))

@@ -12,7 +12,7 @@ import drrn
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.serve import scores
-from drrn.stories.twine.explore import explore
+from drrn.stories.twine.states import explore
 
 
 def test_going_back_keeps_what_the_link_to_that_page_set(story):

@@ -179,37 +179,31 @@ ENDING = '[[ending]]\npassage = "Left"\n'
             '[[ending]]\ntag = "dooom"\nreward = 1\n',
             'no passage has the tag "dooom". Did you mean "doom"?',
         ),
-        (
-            '[[ending]]\nwhere = "$glod is 1"\nreward = 1\n',
-            "no passage sets $glod, so it can never match. Did you",
-        ),
-        ('[[ending]]\nwhere = "$gold is ("\nreward = 1\n', "where = '$gold is (' cannot be read"),
-        ('[[ending]]\nregex = "("\nreward = 1\n', "regex '(' cannot be read"),
+        ('[[ending]]\nwhere = "$glod is 1"\nreward = 1\n', "no passage sets $glod. Did you"),
+        ('[[ending]]\nwhere = "$gold is ("\nreward = 1\n', "where = '$gold is (' cannot be parsed"),
+        ('[[ending]]\nregex = "("\nreward = 1\n', "regex '(' cannot be used"),
         (
             '[[ending]]\ncontains = "zeppelin"\nreward = 1\n',
-            'the word "zeppelin" stands nowhere in the story',
+            'the word "zeppelin" does not occur in the story',
         ),
-        ("[[ending]]\nreward = 1\n", "[[ending]] 1: name at least one of passage, contains"),
-        (ENDING, "[[ending]] 1: it needs a reward that is a number"),
-        (ENDING + 'reward = "ten"\n', "it needs a reward that is a number"),
+        ("[[ending]]\nreward = 1\n", "[[ending]] 1: give at least one of passage, contains"),
+        (ENDING, "[[ending]] 1: reward must be a number"),
+        (ENDING + 'reward = "ten"\n', "reward must be a number"),
         (
             ENDING + "reward = 1\n" + ENDING + "reward = 2\n",
-            "[[ending]] 2 can never match: [[ending]] 1 always comes",
+            "[[ending]] 2 can never match: [[ending]] 1 always matches",
         ),
         (ENDING + 'reward = 1\ncontain = "x"\n', 'unknown key "contain". Did you mean "contains"?'),
         (
             '[macros]\nx = "gotoo"\n',
-            "[macros]: x = 'gotoo' is no meaning. Did you mean \"goto\"? Known: ignore, goto",
+            "[macros]: x = 'gotoo' is not a known meaning. Did you mean \"goto\"? Known: ignore, goto",
         ),
-        ("[macros]\nx = 1\n", "[macros]: x = 1 is no meaning. Known: ignore"),
-        (
-            '[macros]\nx = "ignore"\nX = "goto"\n',
-            "[macros]: X stands twice, since capitals do not matter",
-        ),
-        ('[macros]\n"two words" = "ignore"\n', '"two words" is no name of a macro'),
+        ("[macros]\nx = 1\n", "[macros]: x = 1 is not a known meaning. Known: ignore"),
+        ('[macros]\nx = "ignore"\nX = "goto"\n', "[macros]: X occurs twice"),
+        ('[macros]\n"two words" = "ignore"\n', '"two words" is not the name of a macro'),
         ('macros = "ignore"\n', "macros must be dict, not str"),
-        ('drop = ["("]\n', "drop: the pattern '(' cannot be read"),
-        ('paraphrases = "none.tsv"\n', 'paraphrases names "none.tsv", but there is no such file'),
+        ('drop = ["("]\n', "drop: the pattern '(' cannot be used"),
+        ('paraphrases = "none.tsv"\n', 'paraphrases names "none.tsv", which is not a file'),
     ],
 )
 def test_a_mistake_in_the_toml_is_one_sentence_that_names_the_file(story, toml, message):
@@ -233,7 +227,7 @@ def test_a_toml_without_a_story_says_so(tmp_path):
             "original\tparaphrase\nLeft. To the left.\n",
             "line 2: expected an original, a tab and a paraphrase",
         ),
-        ("original\tparaphrase\nLeft.\ta\nLeft.\tb\n", 'line 3: "Left." stands twice'),
+        ("original\tparaphrase\nLeft.\ta\nLeft.\tb\n", 'line 3: "Left." occurs twice'),
     ],
 )
 def test_a_mistake_in_the_paraphrases_names_its_line(story, tmp_path, tsv, message):
@@ -243,7 +237,7 @@ def test_a_mistake_in_the_paraphrases_names_its_line(story, tmp_path, tsv, messa
 
 
 def test_paraphrased_play_without_paraphrases_says_what_is_missing(story):
-    with pytest.raises(InputError, match="has no paraphrases"):
+    with pytest.raises(InputError, match="no paraphrases"):
         story(FORK, "", paraphrased=True)
 
 

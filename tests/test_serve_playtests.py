@@ -16,7 +16,7 @@ from drrn.serve.http import RequestError
 from drrn.serve.playtest_worker import SolvedMap, map_payload, sampled_odds, seen_pages
 from drrn.serve.playtests import RETRY_SECONDS, TOO_LONG, FactsTable, PlayTest
 from drrn.stories.map.story_map import story_map
-from drrn.stories.playtest.testing import StoryTest
+from drrn.stories.playtest.playtest import StoryTest
 from tests.small_server import client_of, uploaded
 from tests.small_stories import FORK, REWARDS
 
@@ -63,9 +63,9 @@ def test_places_are_numbered_as_the_map_numbers_them(name):
 def test_a_map_of_what_was_seen_has_places_too(fork):
     test = StoryTest(fork, 1.0)
     test.run()
-    test.compiled = test.exact = None
+    test.solution = None
     drawn = test.story_map()
-    seen = seen_pages(drawn, test.sightings)
+    seen = seen_pages(drawn, test.evidence)
     assert [one["label"] for one in seen] == [page["label"] for page in map_payload(drawn)["pages"]]
     island = next(one for one in seen if one["label"] == "Island")
     assert (tuple(island["path"]["actions"]), island["exact"]) == (("Go out.", "Row on."), False)

@@ -258,10 +258,10 @@ def brute_force(game, discount):
     def outcomes(move, cells):
         return [
             (p, number(scene, {**cells, **scene.writes}))
-            for p, scene in game.teller.outcomes(move, cells)
+            for p, scene in game.renderer.outcomes(move, cells)
         ]
 
-    start = outcomes(game.teller.opening, {})
+    start = outcomes(game.renderer.opening, {})
     while len(ahead) < len(todo):
         scene, cells = todo[len(ahead)]
         ahead.append([outcomes(move, cells) for move in scene.moves])

@@ -1,13 +1,21 @@
 """`drrn inspect` of a game that can only be stepped: random games, and how sure what they came to is."""
 
 import json
+from functools import partial
 
 import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.stories.playtest.stepped_survey import stepped_survey
+from drrn.stories.playtest import playtest
+from drrn.stories.playtest.play import play_random_games
 from tests.sample_games import Walk
+
+
+def inspect_stepped(game, games=200, seconds=600.0, monkeypatch=None):
+    if monkeypatch:
+        monkeypatch.setattr(playtest, "play_random_games", partial(play_random_games, count=games))
+    return playtest.inspect_game(game, None, "it lists no outcomes", seconds=seconds)
 
 
 class Corridor:
@@ -32,29 +40,35 @@ class Corridor:
         return drrn.Observation(f"Place {self.place}.", actions, float(index == 0))
 
 
-def test_random_games_tell_returns_endings_and_what_was_seen():
-    found = stepped_survey(Corridor(), "it lists no outcomes", games=60, seconds=600)
+def test_random_games_tell_returns_endings_and_what_was_seen(monkeypatch):
+    found = inspect_stepped(Corridor(), 60, 600, monkeypatch)
     (out,) = found.endings
-    assert (found.games, found.pages, found.actions, found.menus.least, found.menus.most) == (
+    table = found.statistics
+    assert (found.games, table.pages, table.actions, table.fewest_actions, table.most_actions) == (
         60,
         3,
         3,
         2,
         3,
     )
-    assert 2 * out.share.mean <= found.returns.mean < 2 and 0 < found.returns.error < 0.2
-    assert out.share.mean + found.stopped.mean == pytest.approx(1)
-    assert (out.name, out.returns.mean, out.fewest_steps, found.best_return) == ("out", 2, 2, 2)
-    assert 0 < out.share.error < 0.1 and found.steps.mean <= 4 and found.state_vocabulary == 4
-
-
-def test_what_was_found_before_ctrl_c_is_told():
-    found = stepped_survey(
-        Corridor(interrupted_at=9), "it lists no outcomes", games=60, seconds=600
+    assert (
+        2 * out.probability.mean <= found.random.returns.mean < 2
+        and 0 < found.random.returns.error < 0.2
     )
-    assert found.interrupted and 0 < found.games < 9 and found.steps_taken == 8
+    assert out.probability.mean + found.random.unfinished.mean == pytest.approx(1)
+    assert (out.name, out.returns.mean, len(out.path)) == ("out", 2, 2)
+    assert (
+        0 < out.probability.error < 0.1
+        and found.random.steps.mean <= 4
+        and table.state_vocabulary == 4
+    )
+
+
+def test_what_was_found_before_ctrl_c_is_told(monkeypatch):
+    found = inspect_stepped(Corridor(interrupted_at=9), 60, 600, monkeypatch)
+    assert found.interrupted and 0 < found.games < 9
     with pytest.raises(KeyboardInterrupt):
-        stepped_survey(Nothing(), "it lists no outcomes")
+        inspect_stepped(Nothing())
 
 
 class Nothing(Walk):
@@ -64,9 +78,9 @@ class Nothing(Walk):
         raise KeyboardInterrupt
 
 
-def test_a_game_that_the_clock_cuts_short_has_no_outcome_but_showed_its_pages():
-    found = stepped_survey(Walk(), "it lists no outcomes", games=5, seconds=1e-9)
-    assert (found.games, found.pages, found.returns, found.endings) == (0, 1, None, [])
+def test_a_game_that_the_clock_cuts_short_has_no_outcome_but_showed_its_pages(monkeypatch):
+    found = inspect_stepped(Walk(), 5, 1e-9, monkeypatch)
+    assert (found.games, found.statistics.pages, found.random, found.endings) == (0, 1, None, [])
 
 
 def test_inspect_samples_a_game_that_can_only_be_stepped(capsys, stand_ins):
@@ -81,10 +95,10 @@ def test_inspect_samples_a_game_that_can_only_be_stepped(capsys, stand_ins):
     )
     assert main(["inspect", "tests.sample_games:Walk", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["games"], found["returns"]["mean"], found["steps"]["mean"], found["pages"]) == (
-        200,
-        1,
-        3,
-        4,
-    )
-    assert found["endings"][0]["share"]["error"] > 0  # 200 games of 200 are no proof
+    assert (
+        found["games"],
+        found["random"]["returns"]["mean"],
+        found["random"]["steps"]["mean"],
+        found["statistics"]["pages"],
+    ) == (200, 1, 3, 4)
+    assert found["endings"][0]["probability"]["error"] > 0  # 200 games of 200 are no proof

@@ -7,37 +7,47 @@ import drrn
 from drrn.game.episodes import play_episodes, random_policy, summarise
 from drrn.game.make import BUILT_IN
 from drrn.stories.authored import paraphrases_of
-from drrn.stories.playtest.survey import survey
-from drrn.stories.twine.explore import explore
-from drrn.stories.twine.journey import Journey
+from drrn.stories.playtest.evidence import Evidence
+from drrn.stories.playtest.playtest import gather
+from drrn.stories.playtest.survey import explore as add_explored
+from drrn.stories.twine.renderer import Journey
+from drrn.stories.twine.states import explore
 from drrn.text import words
 
 
 @pytest.fixture(scope="module")
 def surveys():
-    return {name: survey(drrn.make(name)) for name in BUILT_IN}
+    return {name: surveyed(drrn.make(name)) for name in BUILT_IN}
+
+
+def surveyed(game):
+    evidence = Evidence()
+    return gather(game, evidence, statistics=add_explored(game, evidence))
 
 
 def test_the_long_watch_has_the_shape_of_the_papers_first_game(surveys):
     found = surveys["long-watch"]
-    assert found.complete and not found.unreachable and not found.problems
-    assert (found.kind, found.transitions) == ("choice", "deterministic")
-    assert found.passages >= 70 and found.most_actions <= 4
+    assert found.complete and not found.never_reached and not found.problems
+    assert (found.statistics.kind, found.statistics.transitions) == ("choice", "deterministic")
+    assert found.statistics.passages >= 70 and found.statistics.most_actions <= 4
     assert {ending.reward for ending in found.endings} == {-20, -10, 0, 10, 20}
-    assert 1200 <= found.state_vocabulary <= 1800
-    assert 70 <= found.words_per_description <= 85
+    assert 1200 <= found.statistics.state_vocabulary <= 1800
+    assert 70 <= found.statistics.words_per_description <= 85
 
 
 def test_the_night_market_has_the_shape_of_the_papers_second_game(surveys):
     found = surveys["night-market"]
-    assert found.complete and not found.unreachable and not found.problems
-    assert (found.kind, found.transitions) == ("choice & hypertext", "stochastic")
-    assert found.pages >= 200 and 8 <= found.most_actions <= 9
+    assert found.complete and not found.never_reached and not found.problems
+    assert (found.statistics.kind, found.statistics.transitions) == (
+        "choice & hypertext",
+        "stochastic",
+    )
+    assert found.statistics.pages >= 200 and 8 <= found.statistics.most_actions <= 9
     assert len(found.endings) >= 12
     assert (
         min(e.reward for e in found.endings) == -20 and max(e.reward for e in found.endings) == 30
     )
-    assert 2000 <= found.state_vocabulary <= 2400
+    assert 2000 <= found.statistics.state_vocabulary <= 2400
 
 
 @pytest.mark.parametrize(("name", "score"), [("long-watch", -7), ("night-market", -8)])
@@ -49,7 +59,7 @@ def test_random_play_scores_like_random_play_of_the_papers_games(name, score):
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_every_ending_has_a_rule_and_every_rule_an_ending(name, surveys):
     found = surveys[name]
-    assert all(ending.rule for ending in found.endings) and found.rules_never_reached == []
+    assert all(ending.rule for ending in found.endings) and found.unused_rules == []
 
 
 def state_of(scene, cells):
@@ -62,7 +72,7 @@ def ways(game):
 
     def arrive(move, cells):
         after = []
-        for _, scene in game.teller.outcomes(move, cells):
+        for _, scene in game.renderer.outcomes(move, cells):
             written = {**cells, **scene.writes}
             state = state_of(scene, written)
             after.append(state)
@@ -73,7 +83,7 @@ def ways(game):
                     endings.setdefault(scene.rule, []).append(state)
         return after
 
-    arrive(game.teller.opening, {})
+    arrive(game.renderer.opening, {})
     while pending:
         state, scene, cells = pending.pop()
         found[state] = [arrive(move, cells) for move in scene.moves]
@@ -135,17 +145,17 @@ def test_every_action_of_more_than_one_word_has_a_paraphrase_and_none_repeats():
 
 
 def test_the_paraphrases_stand_as_far_from_the_originals_as_the_papers(surveys):
-    found = surveys["night-market"].paraphrases
+    found = surveys["night-market"].statistics.paraphrases["paraphrased"]
     assert found.oov_rate == pytest.approx(0.186, abs=0.02)
     assert found.bleu == pytest.approx(0.325, abs=0.03)
 
 
 def graph(game):
     """Deterministic pages: text → (reward, {action: text})."""
-    pages, pending = {}, [(game.teller.opening, Journey())]
+    pages, pending = {}, [(game.renderer.opening, Journey())]
     while pending:
         move, journey = pending.pop()
-        ((_, scene),) = game.teller.outcomes(move, journey.cells)
+        ((_, scene),) = game.renderer.outcomes(move, journey.cells)
         if scene.text in pages:
             continue
         pages[scene.text] = (scene.reward if scene.ended else 0.0, {}, scene)
@@ -153,7 +163,7 @@ def graph(game):
     by_move = {}
     for text, (_, _, scene) in pages.items():
         for action, move in zip(scene.actions, scene.moves, strict=True):
-            ((_, after),) = game.teller.outcomes(move, {})
+            ((_, after),) = game.renderer.outcomes(move, {})
             by_move.setdefault(text, {})[action] = after.text
     return {text: (reward, by_move.get(text, {})) for text, (reward, _, _) in pages.items()}
 
@@ -219,3 +229,15 @@ def test_a_fixed_place_in_the_storys_own_order_does_not_help(name, place):
     game = drrn.make(name, shuffle=False)
     summary = summarise(play_episodes(game, lambda o: place % len(o.actions), 300, 0))
     assert summary.mean_final_reward < 5
+
+
+@pytest.mark.parametrize(
+    ("name", "fingerprint"),
+    [
+        ("long-watch", "67c67ae5016fd2a4a9bf1cbbe5e44619464616d4e66e90b87793aa353b1c02ce"),
+        ("night-market", "6400cef299728cdff45812f15d457837f2000a4c9ebedd03f9e37c513b8f2048"),
+    ],
+)
+def test_the_fingerprints_of_the_built_in_stories_stay_the_same(name, fingerprint):
+    """Recorded results belong to these hashes, which include the field names of the rules."""
+    assert drrn.make(name).fingerprint == fingerprint

@@ -15,7 +15,7 @@ from drrn.stories.map.layers import WIDTH, breadth, make_boxes, make_layers, sho
 from drrn.stories.map.layout import map_layout
 from drrn.stories.map.story_map import StoryMap, seen_map, story_map
 from drrn.stories.map.svg import story_map_svg
-from drrn.stories.playtest.testing import StoryTest
+from drrn.stories.playtest.playtest import StoryTest
 from tests.sample_games import Doors
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -191,7 +191,7 @@ def test_the_map_of_a_play_test_agrees_with_the_exact_map():
     test = StoryTest(Doors(), seconds=60)
     test.run()
     exact = test.story_map()
-    seen = seen_map("Doors", test.sightings, test.played.tally.games)
+    seen = seen_map("Doors", test.evidence, test.evidence.random.games)
     assert sorted(seen.labels) == sorted(exact.labels) and len(seen.edges) == len(exact.edges)
     assert sorted(seen.reward, key=str) == sorted(exact.reward, key=str) and not exact.partial
     often = {(seen.labels[a], seen.labels[b]): amount for (a, b), amount in seen.edges.items()}

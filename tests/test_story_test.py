@@ -9,20 +9,21 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.cli.github_summary import annotated_lines
-from drrn.cli.told_report import told_report
 from drrn.compiled.solve import best, random_play
+from drrn.document import github_annotations, to_text
 from drrn.errors import InputError
 from drrn.game.contract import Observation
+from drrn.runs import quick_player
 from drrn.stories.ink.game import open_ink
-from drrn.stories.playtest import agent_games
-from drrn.stories.playtest.broken_links import broken_links
-from drrn.stories.playtest.clicks import ClickPath, read_path, replayed, write_path
-from drrn.stories.playtest.playtest import shortest_ways
-from drrn.stories.playtest.shares import share
-from drrn.stories.playtest.sightings import Sightings
-from drrn.stories.playtest.testing import StoryTest
-from drrn.stories.playtest.told import sureness
+from drrn.stories.playtest import play
+from drrn.stories.playtest.clicks import ClickPath, read_path, replay, write_path
+from drrn.stories.playtest.coverage import Source, broken_links
+from drrn.stories.playtest.evidence import Evidence
+from drrn.stories.playtest.playtest import StoryTest
+from drrn.stories.playtest.report import certainty
+from drrn.stories.playtest.report import report as build_report
+from drrn.stories.playtest.solve import ShortestPaths
+from drrn.writing import percent
 from tests.small_ink import STALL
 from tests.tiny_engine import tiny_story
 
@@ -64,8 +65,12 @@ RULES = 'step_reward = -1\nmax_steps = 60\n[[ending]]\npassage = "Hall"\nreward 
 @pytest.fixture(autouse=True)
 def few_games(monkeypatch):
     """A few hundred games tell enough, so that no clock needs to end them; little is added to what is exact already."""
-    monkeypatch.setattr("drrn.stories.playtest.testing.MOST_GAMES", 400)
-    monkeypatch.setattr("drrn.stories.playtest.testing.ADDED_SECONDS", 0.5)
+    monkeypatch.setattr("drrn.stories.playtest.playtest.MAX_GAMES", 400)
+    monkeypatch.setattr("drrn.stories.playtest.playtest.EXTRA_SECONDS", 0.5)
+
+
+def text_of(findings):
+    return to_text(build_report(findings, "tale.twee"), width=120)
 
 
 def report_of(game, seconds=20.0):
@@ -98,13 +103,13 @@ def test_the_odds_of_our_stories_are_the_exact_ones(name):
     game = drrn.make(name, shuffle=False)
     compiled = drrn.compile_game(game)
     report, chance = report_of(game, 60), random_play(compiled)
-    assert report.exact and report.best_final_reward == pytest.approx(best(compiled).score)
-    assert report.random_final_reward.mean == pytest.approx(chance.final_reward)
-    assert sorted(ending.random.mean for ending in report.endings) == pytest.approx(
+    assert report.exact and report.top_reward == pytest.approx(best(compiled).score)
+    assert report.random.final_reward.mean == pytest.approx(chance.final_reward)
+    assert sorted(ending.probability.mean for ending in report.endings) == pytest.approx(
         sorted(chance.endings)
     )
     assert sorted(len(ending.path) for ending in report.endings) == sorted(
-        map(len, shortest_ways(compiled))
+        map(len, ShortestPaths(compiled).to_endings().values())
     )
     assert report.passages.seen == report.passages.total and not report.never_reached
     assert [checked.status for checked in report.expectations] == ["passed"] * 3
@@ -115,9 +120,9 @@ def test_a_story_that_compiles_is_told_exactly(story):
     (hall,) = report.endings
     assert report.exact and report.complete
     assert (
-        hall.random.mean == pytest.approx(2 / 3)
-        and hall.random.error == 0
-        and hall.best == pytest.approx(1)
+        hall.probability.mean == pytest.approx(2 / 3)
+        and hall.probability.error == 0
+        and hall.best.mean == pytest.approx(1)
     )
     assert hall.path.actions == ("Knock.", "Enter.") and hall.path.chances == (0.25, 1)
     assert (report.passages.seen, report.passages.total) == (5, 8)
@@ -125,7 +130,7 @@ def test_a_story_that_compiles_is_told_exactly(story):
 
 
 def test_what_is_never_reached_has_its_reason(story):
-    why = {never.passage: never.why for never in report_of(story(TALE, RULES)).never_reached}
+    why = {never.passage: never.what for never in report_of(story(TALE, RULES)).never_reached}
     assert why["Attic"] == "no link leads there"
     assert why["Cellar"] == '"Door" names it, but the condition of that link never holds'
     assert why["Vault"] == 'only "Cellar" leads there, which is never reached either'
@@ -152,11 +157,10 @@ def test_variables_have_the_values_they_take(story):
 def test_links_that_are_never_taken_are_listed_with_where_they_would_lead(story):
     tale = ":: Start\n<<set $key = 0>>[[In.|Hall]]\n:: Hall\n<<if $key>>[[Up.|Attic]]<<endif>>[[Round.|Garden]]\n"
     report = report_of(story(tale + ":: Garden\n[[Ladder.|Attic]]\n:: Attic\nThe end.\n"))
-    (untaken,) = report.links_untaken
+    (untaken,) = report.untaken_links
     assert (untaken.passage, untaken.targets, untaken.line) == ("Hall", ("Attic",), 4)
-    assert "Links whose condition never held (1)\n  Hall (line 4): to Attic" in told_report(
-        report, "tale.twee"
-    )
+    text = text_of(report)
+    assert "Links whose condition never held (1)" in text and "Hall (line 4): to Attic" in text
 
 
 def test_without_an_ending_the_advice_fits(story):
@@ -182,7 +186,7 @@ Two.
 
 def test_links_that_code_works_out_are_not_called_broken(tmp_path):
     (tmp_path / "tale.twee").write_text(SUGAR, encoding="utf-8")
-    found = broken_links(drrn.make(tmp_path / "tale.twee", lenient=True))
+    found = broken_links(Source(drrn.make(tmp_path / "tale.twee", lenient=True)))
     assert [(link.line, link.what.split('"')[1]) for link in found] == [
         (7, "Attic"), (7, "Mother's room"), (8, "room_3"), (8, "Tow"),
     ]  # fmt: skip
@@ -200,11 +204,11 @@ def test_broken_links_have_their_line(story):
 def test_a_story_that_is_only_played_has_estimates_near_the_truth(story):
     report = report_of(Uncompiled(story(TALE, RULES)), 4)
     (hall,) = report.endings
-    assert not report.exact and report.games > 50 and hall.random.error > 0
-    assert abs(hall.random.mean - 2 / 3) < 5 * hall.random.error + 0.02
+    assert not report.exact and report.games > 50 and hall.probability.error > 0
+    assert abs(hall.probability.mean - 2 / 3) < 5 * hall.probability.error + 0.02
     assert [dead.passage for dead in report.dead_ends] == ["Pit"]
     cellar = next(never for never in report.never_reached if never.passage == "Cellar")
-    assert "was never met" in cellar.why and "random games" in cellar.why
+    assert "was never met" in cellar.what and "random games" in cellar.what
 
 
 def test_the_search_finds_what_random_play_does_not(story):
@@ -303,7 +307,7 @@ def test_odds_that_fail_show_the_shortest_way_and_the_step_that_decides(story):
     )
     checks = "".join(f"[[expect]]\n{check}\n" for check in (seldom, never, named))
     odds, lost, unmet = report_of(story(SHELLS, checks)).expectations
-    assert odds.path.actions == ("Left.", "Bow.") and odds.shows == "Shortest way there"
+    assert odds.path.actions == ("Left.", "Bow.") and odds.shows == "Shortest path"
     assert (
         'choice decides most at step 1, "Left.": random play gets there in 37.5 % before and 100 %'
         in odds.found
@@ -321,13 +325,13 @@ def test_every_path_of_a_report_can_be_played_again(story, tmp_path):
         paths += [checked.path for checked in report.expectations if checked.path]
         for number, path in enumerate(paths):
             write_path(path, tmp_path / f"{number}.json", "tale", "")
-            pages = replayed(game, read_path(tmp_path / f"{number}.json"))
+            pages = replay(game, read_path(tmp_path / f"{number}.json"))
             assert pages[-1][0].text == path.comes_to and len(pages) == len(path) + 1
 
 
 def test_a_path_that_no_longer_fits_says_where(story):
     with pytest.raises(InputError, match=r'action 2 of the path, "Fly.", is not offered there'):
-        replayed(story(TALE, RULES), ClickPath(("Climb.", "Fly.")))
+        replay(story(TALE, RULES), ClickPath(("Climb.", "Fly.")))
 
 
 def test_a_hosted_story_tells_the_error_and_the_clicks(tmp_path):
@@ -351,7 +355,7 @@ def test_a_passage_that_was_never_written_is_a_dead_end_and_no_ending(story):
         story(f":: Start\n[[On.|Two]]\n[[Off.|Home]]\n:: Two\n{blank}\n:: Home\nAt home.\n")
     )
     assert [(dead.kind, dead.passage) for dead in report.dead_ends] == [("not written", "Two")]
-    assert "Endings (1, and 1 dead end)" in told_report(report, "tale.twee")
+    assert "Endings (1, and 1 dead end)" in text_of(report)
 
 
 def test_macros_that_an_engine_has_no_use_for_are_said_to_have_no_effect(tmp_path):
@@ -395,33 +399,32 @@ class Coin:
 def test_a_game_without_a_story_gets_its_endings():
     report = report_of(Coin(), 1)
     assert not report.exact and [ending.reward for ending in report.endings] == [1.0, 0.0]
-    assert abs(report.endings[0].random.mean - 0.5) < 0.1 and report.best_final_reward == 1
+    assert abs(report.endings[0].probability.mean - 0.5) < 0.1 and report.top_reward == 1
 
 
 def test_an_agent_plays_what_cannot_be_compiled_and_its_endings_are_told(monkeypatch):
-    monkeypatch.setattr(agent_games, "MOST_PLAYED", 20)
-    monkeypatch.setitem(agent_games.SMALL, "rounds", 4)
+    monkeypatch.setattr(play, "MAX_AGENT_GAMES", 20)
+    monkeypatch.setitem(quick_player.SMALL, "rounds", 4)
     test = StoryTest(Coin(), 1)
     test.run()
-    test.agent = agent_games.agent_play(test.game, test.sightings, 120)
-    report = test.report()
-    assert (report.agent_games, report.agent_learned_from) == (20, 4 * (20 + 3))
-    assert report.agent_final_reward.mean > 0.9 and report.endings[0].agent.mean > 0.9
-    told = told_report(report, "coin")
-    assert "20 games by an agent that had learned from 92 games" in " ".join(told.split())
+    play.play_agent(test.game, test.evidence, quick_player.quick_player, 120)
+    report = test.findings()
+    assert (report.agent.games, report.agent_lessons) == (20, 4 * (20 + 3))
+    assert report.agent.final_reward.mean > 0.9 and report.endings[0].agent.mean > 0.9
+    assert "20 games by an agent that was trained on 92 games" in certainty(report)
 
 
 def test_an_agent_whose_time_is_over_has_played_nothing():
-    assert agent_games.agent_play(Coin(), Sightings(), -1) is None
+    evidence = Evidence()
+    play.play_agent(Coin(), evidence, quick_player.quick_player, -1)
+    assert evidence.agent.games == 0
 
 
 def test_where_no_ending_pays_more_there_is_nothing_for_an_agent_to_learn(story):
     report = report_of(
         Uncompiled(story(":: Start\n[[Go.|A]]\n[[Stay.|B]]\n:: A\nOut.\n:: B\nIn.\n")), 1
     )
-    assert (
-        report.agent_games == 0 and report.agent_final_reward is None and len(report.endings) == 2
-    )
+    assert report.agent is None and len(report.endings) == 2
 
 
 AGAIN = """\
@@ -441,22 +444,22 @@ A title. [[Begin.|Start]]
 def test_a_link_that_begins_the_story_again_is_no_condition_never_met(story):
     report = report_of(story(AGAIN))
     (title,) = report.never_reached
-    assert title.why == '"Hall" names it, but it begins the story again, which is no action'
+    assert title.what == '"Hall" names it, but it begins the story again, which is no action'
     assert (report.links.seen, report.links.total) == (1, 2)
 
 
 def test_where_the_story_ends_by_its_rules_what_stands_behind_is_told_so(story):
     tale = AGAIN.replace("THE END", "A hall.").replace("Play again?", "On.")
     report = report_of(story(tale, 'ends = { passage = "Hall" }'))
-    assert report.never_reached[0].why == '"Hall" names it, but the story ends there by its rules'
+    assert report.never_reached[0].what == '"Hall" names it, but the story ends there by its rules'
 
 
 def test_a_world_that_compiles_is_told_exactly():
     game = drrn.make("home-world", shuffle=False)
     report = report_of(game, 40)
-    assert report.exact and sum(ending.random.mean for ending in report.endings) == pytest.approx(
-        1, abs=0.01
-    )
+    assert report.exact and sum(
+        ending.probability.mean for ending in report.endings
+    ) == pytest.approx(1, abs=0.01)
 
 
 def test_ctrl_c_tells_what_was_found_so_far(story):
@@ -487,7 +490,7 @@ def test_ctrl_c_tells_what_was_found_so_far(story):
     ],
 )
 def test_small_shares_are_never_rounded_to_nothing(part, said):
-    assert share(part) == said
+    assert percent(part) == said
 
 
 @pytest.fixture
@@ -502,8 +505,8 @@ def test_the_command_fails_where_an_expectation_does(file, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "70")
     assert main(["test", str(file)]) == 1
     out = capsys.readouterr().out
-    assert 'FAILED passage "Cellar" can be reached: no play reaches it: ' in " ".join(out.split())
-    assert "Covered: 5 of 8 passages, 7 of 9 links" in out
+    assert 'failed: passage "Cellar" can be reached: no play reaches it: ' in " ".join(out.split())
+    assert "5 of 8\n" in out and "7 of 9\n" in out
     assert "Knock. [by chance, 25.0 %] → Enter." in out
     assert max(len(line) for line in out.splitlines()) <= 70 + len(
         str(file)
@@ -533,15 +536,15 @@ def test_github_gets_annotations_and_a_summary(file, capsys, tmp_path, monkeypat
     assert main(["test", str(file), "--format", "github"]) == 1
     out = capsys.readouterr().out
     assert f"::error file={file},line=11::" in out and "66.7 %25 in random play" in out
-    assert "| ❌ |" in summary.read_text(
+    assert "- ❌ failed" in summary.read_text(
         encoding="utf-8"
-    ) and "Covered: 5 of 8 passages" in summary.read_text("utf-8")
+    ) and "passages covered: **5 of 8**" in summary.read_text("utf-8")
     monkeypatch.delenv("GITHUB_STEP_SUMMARY")
     main(["test", str(file), "--format", "github"])
     assert capsys.readouterr().out.startswith("## tale")
 
 
-OURS = [Path(f"drrn/games/stories/built_in/{name}.toml") for name in ("long-watch", "night-market")]
+OURS = [Path(f"drrn/stories/twine/built_in/{name}.toml") for name in ("long-watch", "night-market")]
 
 
 def test_the_workflow_to_copy_holds_on_our_own_stories(capsys, tmp_path, monkeypatch):
@@ -579,11 +582,9 @@ def test_a_report_of_a_story_read_without_its_engine_begins_with_that_and_names_
         f":: StoryData\n{data}\n\n:: Start\n<<repeat 1s>>Hm.<</repeat>>[[Go.|End]] [[Stay.|End]]\n\n:: End\nDone.\n"
     )
     report = StoryTest(drrn.make(str(file), lenient=True), 5).run()
-    assert report.left_out and sureness(report).startswith("Played without parts")
-    assert "drrn formats add" in report.advice[0] and "SugarCube itself" in told_report(
-        report, "tale"
-    ).replace("\n", " ")
-    warned = next(annotated_lines(report, "tale.toml"))
+    assert report.left_out and certainty(report).startswith("Played without")
+    assert "drrn formats add" in report.advice[0] and "SugarCube itself" in report.advice[0]
+    warned = next(github_annotations(build_report(report)))
     assert warned.startswith("::warning") and "drrn formats add" in warned
 
 

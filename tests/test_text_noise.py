@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from drrn.learning.fast import FastReturnLearning
-from drrn.learning.fast.fitting import Tower
+from drrn.learning.fast.return_learning import Tower
 from drrn.learning.return_learning import ReturnLearning
 from drrn.learning.text_noise import Noise, noise_of, noisy
 from drrn.models import Pages
@@ -15,7 +15,7 @@ from drrn.runs.trainer import torch_threads
 from drrn.settings import Settings
 from drrn.text import Lexicon, Vocabulary
 from drrn.vectors import open_vectors
-from tests.small_episodes import Played, return_learner, told
+from tests.small_episodes import return_learner, steps_of
 from tests.small_models import ACTIONS, STATES, model
 from tests.vector_files import vector_file
 
@@ -122,9 +122,9 @@ def test_every_text_of_a_batch_is_altered_once_for_each_replica():
 
 
 def test_each_side_has_its_own_share():
-    _, store = noisy(model(), batch(), Noise(), Noise(out=1.0), generators(1))
+    _, store = noisy(model(), batch(), Noise(), Noise(drop=1.0), generators(1))
     assert texts_of(store.states) == STATES and set(texts_of(store.actions)) == {""}
-    _, store = noisy(model(), batch(), Noise(out=1.0), Noise(), generators(1))
+    _, store = noisy(model(), batch(), Noise(drop=1.0), Noise(), generators(1))
     assert (
         set(texts_of(store.states)) == {""}
         and [text for text in texts_of(store.actions) if text] == ACTIONS
@@ -132,14 +132,14 @@ def test_each_side_has_its_own_share():
 
 
 def test_words_put_in_are_words_of_the_batch():
-    _, store = noisy(model(), batch(), Noise(), Noise(out=1.0, put_in=1.0), generators(1))
+    _, store = noisy(model(), batch(), Noise(), Noise(drop=1.0, add=1.0), generators(1))
     found = sorted(text.split() for text in texts_of(store.actions) if text)
     assert sorted(map(len, found)) == [1, 1, 1, 4]  # "wait wait" has one word, twice
     assert {word for text in found for word in text} <= set(" ".join(ACTIONS).split())
 
 
 @pytest.mark.parametrize(
-    "sides", [(Noise(out=1.0), Noise()), (Noise(), Noise(out=1.0))], ids=["states", "actions"]
+    "sides", [(Noise(drop=1.0), Noise()), (Noise(), Noise(drop=1.0))], ids=["states", "actions"]
 )
 def test_in_a_shared_embedding_all_texts_have_the_larger_noise(sides):
     built = model(shared=True)
@@ -147,7 +147,6 @@ def test_in_a_shared_embedding_all_texts_have_the_larger_noise(sides):
     assert store.shared and set(texts_of(store.states)) == {""}
     assert np.array_equal(altered.actions < 0, batch().actions < 0)
     assert np.array_equal(store.states.whole[1][altered.states], batch().states)
-    assert Noise(0.1, 0.0, 2.0).or_more(Noise(0.0, 0.3, 1.0)) == Noise(0.1, 0.3, 2.0)
 
 
 def test_vectors_are_blurred_only_where_there_are_some():
@@ -183,19 +182,19 @@ def check_blurred(found, plain):
 
 def test_all_texts_at_once_are_blurred_alike(with_vectors):
     tower = Tower(with_vectors, "action")
-    plain = tower.seen.clone()
-    tower.alter(Noise(blur=1.5), generators(2))
-    check_blurred(tower.seen, plain)
+    plain = tower.inputs.clone()
+    tower.add_noise(Noise(blur=1.5), generators(2))
+    check_blurred(tower.inputs, plain)
 
 
 def test_about_the_asked_share_is_left_out_and_put_in():
     tower, by, out, put_in, words = Tower(model(seeds=(0, 1)), "state"), generators(2), 0, 0, 0
     for _ in range(300):
-        tower.alter(Noise(out=0.3, put_in=0.2), by)
+        tower.add_noise(Noise(drop=0.3, add=0.2), by)
         out, put_in, words = (
-            out + int((tower.kept == 0).sum()),
-            put_in + len(tower.put_in[0]),
-            words + len(tower.kept),
+            out + int((tower.weights == 0).sum()),
+            put_in + len(tower.extra[0]),
+            words + len(tower.weights),
         )
     assert out / words == pytest.approx(0.3, abs=0.03) and put_in / words == pytest.approx(
         0.2, abs=0.03
@@ -204,11 +203,11 @@ def test_about_the_asked_share_is_left_out_and_put_in():
 
 def test_a_share_of_zero_alters_nothing(with_vectors):
     tower = Tower(with_vectors, "action")
-    tower.alter(Noise(), generators(2))
+    tower.add_noise(Noise(), generators(2))
     plain = tower.forward().clone()
-    tower.alter(Noise(0.5, 0.5, 1.0), generators(2))
+    tower.add_noise(Noise(0.5, 0.5, 1.0), generators(2))
     assert not torch.allclose(tower.forward(), plain)
-    tower.alter(Noise(), generators(2))
+    tower.add_noise(Noise(), generators(2))
     assert torch.equal(tower.forward(), plain)
 
 
@@ -216,7 +215,7 @@ def test_texts_that_are_not_asked_for_leave_no_trace():
     built, asked = model(seeds=(0, 1)), np.array([[2], [0]])
     found = []
     for tower in (Tower(built, "action"), Tower(built, "action", asked)):
-        tower.alter(Noise(0.3, 0.5), generators(2))
+        tower.add_noise(Noise(0.3, 0.5), generators(2))
         hidden = tower.forward()
         rows = tower.rows(np.array([[[0, 2], [2, 0]]]))[0]
         read = hidden.view(-1, hidden.shape[2])[rows]
@@ -230,7 +229,7 @@ def test_texts_that_are_not_asked_for_leave_no_trace():
 
 def test_the_gradient_with_noise_is_the_derivative(with_vectors):
     tower = Tower(with_vectors, "action")
-    tower.alter(Noise(0.3, 0.5, 1.0), generators(2))
+    tower.add_noise(Noise(0.3, 0.5, 1.0), generators(2))
     weights = {
         name: weight for name, weight in with_vectors.weights.items() if name.startswith("action ")
     }
@@ -273,7 +272,7 @@ def test_with_words_left_out_a_text_that_lacks_one_is_read_nearly_as_the_whole(k
     found = []
     for share in (0.0, 0.4):
         learning = return_learner(kind, model(), updates=200, action_dropout=share)
-        learning.tell(0, Played(told(*episodes)))
+        learning.tell(0, steps_of(*episodes))
         learning.learn(generators(1))
         found.append(lost(learning.model))
     assert found[1] < 0.75 * found[0]

@@ -334,11 +334,11 @@ def test_back_leads_to_the_page_that_went_on_which_goes_on_again(play):
     ("macro", "said"),
     [
         ("<<goto 'Nowhere'>>", 'goes to no passage: there is no "Nowhere"'),
-        ("<<timedgoto 'A'>>", "names no time, such as 2s"),
-        ("<<timedgoto 'A' 1m>>", "names no time"),
-        ("<<timedgoto 'A' 30s>>", "waits too long to be taken at once: more than 10 seconds"),
-        ("<<goto 'Start'>>", 'passage "Start" goes on to "Start" and so without end'),
-        ("<<cyclinglink $x>>", "needs words to show"),
+        ("<<timedgoto 'A'>>", "has no time, such as 2s"),
+        ("<<timedgoto 'A' 1m>>", "has no time"),
+        ("<<timedgoto 'A' 30s>>", "waits more than 10 seconds"),
+        ("<<goto 'Start'>>", 'passage "Start" goes to "Start" and so on without end'),
+        ("<<cyclinglink $x>>", "needs words to display"),
         ("<<cyclinglink 'a' 'b' out>>", "needs a variable"),
     ],
 )

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 import drrn
-from drrn.learning.q_learning import differentiable
+from drrn.learning.learner import differentiable
 from drrn.models import Encoder, Pages, Shape, build_model
 from drrn.models.encoders import Leaves
 from drrn.text import Store, words

@@ -5,10 +5,9 @@ import pytest
 from drrn.errors import InputError
 from drrn.stories.hosted.game import HostedGame
 from drrn.stories.open_story import NATIVE, StoryOptions, open_story
-from drrn.stories.twine.dialects import read_script
+from drrn.stories.twine.dialects import engine_difference, read_script
 from drrn.stories.twine.story import Passage, Story
 from drrn.stories.twine.story_game import StoryGame
-from drrn.stories.twine.whole import beyond_our_reading
 from tests.tiny_engine import tiny_story
 
 PLAIN = "You see a door.\n\n[[Open it.|End]]"
@@ -19,7 +18,7 @@ def beyond(text, form="", tags=(), **others):
     passages = {"Start": Passage("Start", text, tags), "End": Passage("End", "The end.")}
     passages |= {name: Passage(name, said, marks) for name, (said, marks) in others.items()}
     story = Story("tale.twee", passages, format=form)
-    return beyond_our_reading(story, read_script(story, {}, lenient=True))
+    return engine_difference(story, read_script(story, {}, lenient=True))
 
 
 @pytest.mark.parametrize("form", ["", "sugarcane", "sugarcube", "harlowe"])
@@ -72,7 +71,7 @@ def test_what_sugarcube_may_tell_otherwise_is_left_to_it(text, what):
 
 @pytest.mark.parametrize("name", ["PassageHeader", "PassageFooter", "PassageDone", "StoryCaption"])
 def test_a_passage_that_belongs_to_every_page_is_left_to_sugarcube(name):
-    assert f'"{name}" belongs to every page' in beyond(PLAIN, "sugarcube", **{name: ("More.", ())})
+    assert f'"{name}" is part of every page' in beyond(PLAIN, "sugarcube", **{name: ("More.", ())})
     assert not beyond(PLAIN, "sugarcube", **{name: (" \n", ())})
     assert not beyond(PLAIN, "", **{name: ("More.", ())})
 
@@ -99,8 +98,8 @@ def test_a_style_sheet_that_may_hide_parts_of_pages_is_left_to_the_engine(style,
 
 
 def test_a_part_with_a_style_of_its_own_is_left_to_the_engine():
-    assert "a style of its own" in beyond('A <span style="display:none">hidden</span> word.')
-    assert "a style of its own" in beyond("A @@display:none;hidden@@ word.")
+    assert "its own style" in beyond('A <span style="display:none">hidden</span> word.')
+    assert "its own style" in beyond("A @@display:none;hidden@@ word.")
     assert not beyond("A <b>bold</b> and a @@bright@@ word.")
 
 
@@ -133,5 +132,5 @@ def test_a_story_that_starts_in_a_passage_that_is_no_page_is_left_to_its_engine(
     game = open_story(page, StoryOptions())
     assert isinstance(game, HostedGame)
     game.close()
-    with pytest.raises(InputError, match='"StoryInit", where it starts, is no page'):
+    with pytest.raises(InputError, match='the start "StoryInit" is not a page'):
         open_story(page, StoryOptions(engine=NATIVE))

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 EVALUATE = """Play games with each replica of a run, and print means and standard deviations over
 replicas."""
-ASK = """Print the Q-value of each action in a state: the mean over replicas, and its standard deviation.
-The texts may be anything; words that the agent does not know are ignored. With --examples, the
-states are pages of the run's game, as the agent plays it."""
-POLICY = """softmax plays as in training; greedy takes the action with the highest Q; best is greedy on
-pages that are new in the episode, and softmax on repeated ones (default: all)"""
+ASK = """Print the Q-value of each action in a state: the mean over replicas, and its standard
+deviation. The texts may be anything; words that the agent does not know are ignored. With
+--examples, the states are pages of the run's game, as the agent plays it."""
+POLICY = """softmax plays as in training; greedy takes the action with the highest Q; best is
+greedy on pages that are new in the episode, and softmax on repeated ones (default: all)"""
 EXACT = ("softmax", "greedy")  # best depends on earlier pages, so it is sampled
 MEASURES = ("final_reward", "return", "steps", "stopped_by_the_limit")
 MARKED = 1.5  # a word is marked from this multiple of its equal share
@@ -230,7 +230,7 @@ def _examples(agent: Agent, game: Game, count: int) -> Iterator[tuple[Observatio
 
 
 def _example_text(page: Observation, q_values: QValues) -> str:
-    from drrn.stories.playtest.survey import last_words
+    from drrn.stories.playtest.findings import last_words
 
     text = f"… {one_line(last_words(page.text))}"
     return (

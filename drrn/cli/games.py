@@ -24,22 +24,24 @@ from drrn.stories.formats.library import (
     formats_folder,
     library_formats,
 )
-from drrn.stories.playtest.survey import compiled_survey
+from drrn.stories.playtest.coverage import Source
+from drrn.stories.playtest.survey import compiled_statistics
 from drrn.suites import SUITES, has_java, suites_cure
 
-GAMES = """List the games that have a name: title, kind, transitions, pages, endings. Other stories are opened
-by their path, and games in Python as module:factory."""
-ADD = f"""Install Saving John and Machine of Death, with their paraphrases and vocabularies, from a clone
-of {sources.REPOSITORY}: {sources.HOW}. Or Home World in its authors' words, from a clone of
-{text_world.WORLD_REPOSITORY}: {text_world.WORLD_HOW}. The files are read, never executed."""
+GAMES = """List the games that have a name: title, kind, transitions, pages, endings. Other
+stories are opened by their path, and games in Python as module:factory."""
+ADD = f"""Install Saving John and Machine of Death, with their paraphrases and vocabularies, from
+a clone of {sources.REPOSITORY}: {sources.HOW}. Or Home World in its authors' words, from a clone
+of {text_world.WORLD_REPOSITORY}: {text_world.WORLD_HOW}. The files are read, never executed."""
 PUBLISHED = """pay the rewards of the published code: 0 for the ending worth +10 that it never
 recognises, and no step reward in Saving John"""
-FORMATS = """List the installed story formats: name, version, file. A story format is the engine that Twine puts
-into a published page (Harlowe, SugarCube, Chapbook, Snowman). A published .html contains its own;
-Twee source is published in memory with the format that its StoryData names: the same version, or
-the newest with the same major version."""
-ADD_FORMATS = f"""Copy story formats to ~/.drrn/formats (or $DRRN_HOME/formats), several versions if you like. Give a
-format.js of Twine, or a folder to search for such files. They are read, never executed. {WHERE}."""
+FORMATS = """List the installed story formats: name, version, file. A story format is the engine
+that Twine puts into a published page (Harlowe, SugarCube, Chapbook, Snowman). A published .html
+contains its own; Twee source is published in memory with the format that its StoryData names: the
+same version, or the newest with the same major version."""
+ADD_FORMATS = f"""Copy story formats to ~/.drrn/formats (or $DRRN_HOME/formats), several versions
+if you like. Give a format.js of Twine, or a folder to search for such files. They are read, never
+executed. {WHERE}."""
 
 
 def add_command(commands: Any) -> None:
@@ -97,12 +99,14 @@ def run(options: argparse.Namespace) -> None:
 def _facts(game: Game) -> list[object]:
     """Return title, kind, transitions, pages and endings; the title alone if not compilable."""
     try:
-        survey = compiled_survey(game, compile_game(game, limit=MOST_STATES))
+        compiled = compile_game(game, limit=MOST_STATES)
     except InputError:
         return [title_of(game), None, None, None, None]
-    rewards = [ending.reward for ending in survey.endings]
+    table = compiled_statistics(game, compiled)
+    source = Source(game)
+    rewards = [source.reward(ending) for ending in compiled.endings]
     endings = f"{len(rewards)} from {min(rewards):g} to {max(rewards):g}"
-    return [survey.title, survey.kind, survey.transitions, survey.pages, endings]
+    return [title_of(game), table.kind, table.transitions, table.pages, endings]
 
 
 def _suites_text() -> str:

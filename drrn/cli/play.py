@@ -41,9 +41,9 @@ from drrn.writing import visible, words
 if TYPE_CHECKING:
     from drrn.runs.agent import Player
 
-DESCRIPTION = """Play in the terminal: type the number of an action, its words, or the beginnings of its words; u
-undoes a step, r restarts, q quits. Each finished game is added to the scores file. With --policy,
-a policy plays instead of you."""
+DESCRIPTION = """Play in the terminal: type the number of an action, its words, or the beginnings
+of its words; u undoes a step, r restarts, q quits. Each finished game is added to the scores
+file. With --policy, a policy plays instead of you."""
 MAX_COLUMNS = 80  # longer lines are hard to read
 LONG_MENU = 20  # more actions than this are typed, not numbered
 ADVICE = 3  # actions of a long menu that the agent recommends
@@ -120,13 +120,13 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _replay_path(options: argparse.Namespace) -> None:
-    from drrn.stories.playtest.clicks import read_path, replayed
+    from drrn.stories.playtest.clicks import read_path, replay
 
     if options.policy or options.agent:
         raise InputError("--path replays the clicks of a file; leave out --policy and --agent")
     path = read_path(options.path)
     game = open_game(options, lenient=True, shuffle=False)
-    for page, index in replayed(game, path):
+    for page, index in replay(game, path):
         _print_page(page, index)
     close(game)
 

@@ -16,20 +16,21 @@ from drrn.game.episodes import mean_and_sd
 from drrn.runs.run import Run, RunSummary, check_same_game
 from drrn.writing import visible
 
-RUNS = """List the runs in a folder and its subfolders, the last written first: game, model, rounds,
-mean final reward after the last round by each policy, and state. running: a process is training
-it; finished: all rounds are done; interrupted: drrn train --resume continues it; agent: an agent
-without its run; damaged: a file cannot be read."""
-COMPARE = """Plot the learning curves of runs of one game, with random play and the best possible score, and
-print their scores: mean and standard deviation over seeds (the replicas of a run), and how much
-higher each is than the first run's, with a 95 % bootstrap interval over seeds. If the interval
-excludes 0, the difference is clear; with five seeds or fewer, treat it as a hint and train more."""
-PUSH = """Upload a run to the Hugging Face Hub as a model repository: weights, words, settings, scores,
-and a model card (README.md; your own is uploaded unchanged). Paths of your machine are removed.
-Log in first (hf auth login), or set HF_TOKEN."""
-PULL = """Download a run that drrn push uploaded to a new folder, for drrn.load, watch, evaluate, ask and
-play --agent. Only the files of a run are downloaded, their hashes are checked, and none of them is
-executed. The game is not included: it is opened by its name, or given with --game."""
+RUNS = """List the runs in a folder and its subfolders, the last written first: game, model,
+rounds, mean final reward after the last round by each policy, and state. running: a process is
+training it; finished: all rounds are done; interrupted: drrn train --resume continues it; agent:
+an agent without its run; damaged: a file cannot be read."""
+COMPARE = """Plot the learning curves of runs of one game, with random play and the best possible
+score, and print their scores: mean and standard deviation over seeds (the replicas of a run), and
+how much higher each is than the first run's, with a 95 % bootstrap interval over seeds. If the
+interval excludes 0, the difference is clear; with five seeds or fewer, treat it as a hint and
+train more."""
+PUSH = """Upload a run to the Hugging Face Hub as a model repository: weights, words, settings,
+scores, and a model card (README.md; your own is uploaded unchanged). Paths of your machine are
+removed. Log in first (hf auth login), or set HF_TOKEN."""
+PULL = """Download a run that drrn push uploaded to a new folder, for drrn.load, watch, evaluate,
+ask and play --agent. Only the files of a run are downloaded, their hashes are checked, and none
+of them is executed. The game is not included: it is opened by its name, or given with --game."""
 COMPARE_HEADER = ["run", "model", "seeds", "round", "mean", "sd"]
 
 

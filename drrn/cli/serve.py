@@ -8,12 +8,12 @@ from typing import Any
 
 from drrn.errors import require
 
-DESCRIPTION = """Serve a web page to this machine's browser: play games, drop a story file to add one, see what an
-agent thinks of each action, play-test a story and walk on its map, train agents and watch them
-learn. Nothing is loaded from the internet. Training continues when the page or the server is
-closed. Ctrl-C stops the server."""
-HOST = """also admit other machines, through this address (0.0.0.0: any); the printed link contains a
-token, which they need"""
+DESCRIPTION = """Serve a web page to this machine's browser: play games, drop a story file to add
+one, see what an agent thinks of each action, play-test a story and walk on its map, train agents
+and watch them learn. Nothing is loaded from the internet. Training continues when the page or the
+server is closed. Ctrl-C stops the server."""
+HOST = """also admit other machines, through this address (0.0.0.0: any); the printed link
+contains a token, which they need"""
 
 
 def add_command(commands: Any) -> None:

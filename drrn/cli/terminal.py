@@ -53,13 +53,13 @@ def open_named(
 ) -> tuple[Game, GameSpec]:
     """Open the game that the options name, and return the spec that opens it again."""
     from drrn.stories.authored import Explorable
-    from drrn.stories.twine.script import grouped
+    from drrn.stories.twine.script import summarise
 
     given = {name: getattr(options, name) for name in ("encoding", "engine", "outside")}
     spec = spec_for(options.game, lenient=lenient or options.lenient, **given, **choices)
     game = spec.open()
     if options.lenient and isinstance(game, Explorable):
-        for line in grouped(game.problems):
+        for line in summarise(game.problems):
             print(f"skipped: {visible(line)}", file=sys.stderr)
     return game, spec
 

@@ -1,145 +1,162 @@
-"""`drrn test STORY`: a play-test for authors: coverage, endings and their odds, dead ends, errors, expectations."""
+"""`drrn test STORY`: play-test a story: coverage, endings, dead ends, errors, expectations."""
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import os
-import re
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from drrn.cli.github_summary import annotated_lines, step_summary
 from drrn.cli.terminal import add_game_options, open_game
-from drrn.cli.told_report import told_report
+from drrn.document import Document, github_annotations, to_github, to_html, to_markdown, to_text
 from drrn.errors import InputError, require
+from drrn.files import slug
 from drrn.game.optional import close
 from drrn.stories.map.svg import check_map_file, story_map_svg, write_map
 from drrn.stories.playtest.clicks import ClickPath, write_path
-from drrn.stories.playtest.report_page import headline_of_test, report_page
-from drrn.stories.playtest.story_report import StoryReport
-from drrn.stories.playtest.testing import StoryTest
+from drrn.stories.playtest.findings import Findings
+from drrn.stories.playtest.playtest import StoryTest
+from drrn.stories.playtest.report import MAX_ROWS, headline, report
 from drrn.writing import visible, visible_json
 
 SECONDS = 30
-SHOWN_AFTER = 1.0  # seconds before a progress line appears
-FORMATS = ("text", "json", "github", "html")
+FORMATS = ("text", "markdown", "html", "json", "github")
+MAX_LISTED = 30  # items of a list in a terminal
+ALL_LISTED = "all of them: --format json"
+MAX_WIDTH = 120
+PROGRESS_AFTER = 1.0  # seconds
 
 
 def add_command(commands: Any) -> None:
+    """Add `drrn test`."""
     command = commands.add_parser(
         "test",
-        help="play-test a story: coverage, odds of its endings, dead ends, errors, and what its TOML expects",
-        description="Play a story through and report which passages and links were covered and why others were not, "
-        "every ending with its odds and the shortest way to it, dead ends, the values that variables take, broken "
-        "links and errors with the clicks that lead there, and whether the [[expect]] tables of its TOML hold. Exact "
-        "where the story can be compiled; else estimated from as many games as --seconds allows. Exit code 0: all "
-        "expectations hold; 1: one fails; 2: the story cannot be opened. Ctrl-C prints what was found so far.",
+        help="play-test a story: coverage, endings, dead ends, errors, expectations",
+        description="Play a story through. Report which passages and links were covered and why "
+        "others were not; every ending with its probability and the shortest path to it; dead ends "
+        "and the values of variables; broken links and errors, with the clicks that lead there; and "
+        "whether the [[expect]] tables of its TOML hold. The report is exact if the story can be "
+        "compiled; otherwise it is estimated from as many games as --seconds allows. Exit code 0: "
+        "all expectations hold; 1: one fails; 2: the story cannot be opened. Ctrl-C stops early "
+        "and prints the report.",
     )
     add_game_options(command)
     command.add_argument(
         "--seconds",
         type=_seconds,
         default=SECONDS,
-        help="how long to play and search at most (default: %(default)s)",
+        help="time limit of playing and searching (default: %(default)s)",
     )
     command.add_argument(
-        "--format", choices=FORMATS, default="text",
-        help="html: one page that needs nothing else, with the map; github: a step summary in Markdown (to "
-        "$GITHUB_STEP_SUMMARY where that is set) and annotations",
-    )  # fmt: skip
+        "--format",
+        choices=FORMATS,
+        default="text",
+        help="html: a self-contained page with the map; github: annotations, and a step summary "
+        "for $GITHUB_STEP_SUMMARY if that is set",
+    )
     command.add_argument(
-        "--paths", type=Path, metavar="FOLDER",
-        help="write the clicks to each failure, error, dead end and ending there, for drrn play STORY --path FILE",
-    )  # fmt: skip
+        "--paths",
+        type=Path,
+        metavar="FOLDER",
+        help="save the clicks to each failure, error, dead end and ending, for drrn play --path",
+    )
     command.add_argument(
-        "--map", type=Path, metavar="FILE",
-        help="draw the story's map to FILE, an SVG with links and tooltips",
-    )  # fmt: skip
+        "--map",
+        type=Path,
+        metavar="FILE",
+        help="draw the story's map as .svg, with tooltips and links",
+    )
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
+    """Run the play-test; return 1 if an expectation fails."""
     if options.format == "html":
-        require("jinja2", "cli")  # before it takes its time
+        require("jinja2", "cli")  # before the test takes its time
     if options.map:
         check_map_file(options.map)
-    if options.paths:
-        _check_free(options.paths)
+    if options.paths and options.paths.exists() and _is_in_use(options.paths):
+        raise InputError(f"{options.paths}: not an empty folder: name a new folder for the paths")
     game = open_game(options, lenient=True, shuffle=False)
-    test = StoryTest(game, options.seconds, _progress())
+    test = StoryTest(game, options.seconds, status_line("Ctrl-C: report now"), _train_player)
     try:
-        report = test.run()
-        _clear()
-        _tell(test, report, options)
-        if options.map:  # after the report: a map may take its time, or fail
+        findings = test.run()
+        clear_status()
+        _print_report(test, findings, options)
+        if options.paths:
+            count = _write_paths(findings, options.paths)
+            hint = "replay one with drrn play … --path FILE"
+            print(f"{options.paths}: {count:,} paths written; {hint}", file=sys.stderr)
+        if options.map:  # after the report: a map may be slow, or fail
             write_map(test.story_map(), options.map)
             print(f"{options.map}: the map", file=sys.stderr)
     finally:
-        _clear()
+        clear_status()
         close(game)
-    return 1 if report.failed else 0
+    return 1 if findings.failed else 0
 
 
-def _tell(test: StoryTest, report: StoryReport, options: argparse.Namespace) -> None:
-    """The report, and the paths of its findings."""
-    if options.format == "html":
-        print(report_page(report, options.game, _map(test)), end="")
-    else:
-        _print(report, options)
-    sys.stdout.flush()
-    if options.paths:
-        written = _write_paths(report, options.paths)
-        print(
-            f"{options.paths}: {written:,} paths written; play one: drrn play … --path FILE",
-            file=sys.stderr,
-        )
+def _train_player(game: Any) -> Any:
+    from drrn.runs.quick_player import quick_player
+
+    return quick_player(game)
 
 
-def _map(test: StoryTest) -> str:
-    """The map as SVG; a story of too many pages to draw has none."""
-    try:
-        return story_map_svg(test.story_map())
-    except InputError as error:
-        print(f"The page has no map: {error}", file=sys.stderr)
-        return ""
+def _is_in_use(folder: Path) -> bool:
+    return not folder.is_dir() or any(folder.iterdir())
 
 
-def _print(report: StoryReport, options: argparse.Namespace) -> None:
+def _print_report(test: StoryTest, findings: Findings, options: argparse.Namespace) -> None:
+    toml = Path(options.game)
+    if toml.suffix.lower() != ".toml":
+        toml = toml.with_suffix(".toml")
+    document = report(findings, options.game, str(toml))
     if options.format == "json":
-        print(visible_json(json.dumps(dataclasses.asdict(report), indent=2, ensure_ascii=False)))
+        text = json.dumps(findings.as_json(), indent=2, ensure_ascii=False)
+        print(visible_json(text))
+    elif options.format == "html":
+        print(_page(document, test), end="")
+    elif options.format == "markdown":
+        print(to_markdown(document), end="")
     elif options.format == "github":
-        _print_for_github(report, _toml_of(Path(options.game)))
+        _print_for_github(document, findings)
     else:
-        print(visible(told_report(report, options.game)))
+        print(to_text(document, width=terminal_width(), limit=MAX_LISTED, hint=ALL_LISTED))
+    sys.stdout.flush()
 
 
-def _print_for_github(report: StoryReport, toml: str) -> None:
-    """The step summary goes to the file that a job names; annotations are read from what it prints."""
-    summary = step_summary(report)
+def _page(document: Document, test: StoryTest) -> str:
+    """Return the report as a self-contained page with the map."""
+    from drrn.pages import rendered, safe_markup
+
+    map_svg = ""
+    try:
+        map_svg = story_map_svg(test.story_map())
+    except InputError as error:  # too many pages to draw
+        print(f"The page has no map: {error}", file=sys.stderr)
+    body = to_html(document, limit=MAX_ROWS, hint=ALL_LISTED)
+    title = test.game.name
+    return rendered(
+        "story_page.html", title=title, body=safe_markup(body), map=safe_markup(map_svg)
+    )
+
+
+def _print_for_github(document: Document, findings: Findings) -> None:
+    """Write the step summary to the job's file, if it has one, and print the annotations."""
     file = os.environ.get("GITHUB_STEP_SUMMARY")
     if file:
         with Path(file).open("a", encoding="utf-8") as out:
-            out.write(summary + "\n")
-        print(
-            visible(
-                f"{report.title}: {' '.join(headline_of_test(report))} All of it: the summary of this job."
-            )
-        )
+            out.write(to_github(document) + "\n")
+        print(visible(f"{findings.title}: {headline(findings)} Details: summary of this job."))
     else:
-        print(visible(summary))
-    for line in annotated_lines(report, toml):
+        print(to_github(document))
+    for line in github_annotations(document):
         print(visible(line))
-
-
-def _toml_of(path: Path) -> str:
-    """The TOML whose expectations were checked, for annotations."""
-    toml = path if path.suffix.lower() == ".toml" else path.with_suffix(".toml")
-    return str(toml)
 
 
 def _seconds(text: str) -> float:
@@ -154,60 +171,53 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _progress() -> Callable[[str], None] | None:
-    """A line that tells what is being done, where a person looks on."""
+def _write_paths(findings: Findings, folder: Path) -> int:
+    """Write a file for each path; return their number."""
+    folder.mkdir(parents=True, exist_ok=True)
+    count = 0
+    for name, why, path in _paths(findings):
+        if path is not None:
+            count += 1
+            write_path(path, folder / f"{count:02}-{slug(name)[:50]}.json", findings.name, why)
+    return count
+
+
+def _paths(findings: Findings) -> Iterator[tuple[str, str, ClickPath | None]]:
+    for check in findings.expectations:
+        yield f"{check.status} {check.said}", f"{check.said}: {check.found}", check.path
+    for error in findings.errors:
+        yield f"error {error.passage}", f"{error.passage}: {error.what}", error.path
+    for dead in findings.dead_ends:
+        yield f"{dead.kind} {dead.passage}", dead.what, dead.path
+    for ending in findings.endings:
+        yield f"ending {ending.name}", ending.last_words, ending.path
+
+
+def terminal_width() -> int:
+    """Return the width of the terminal, at most MAX_WIDTH."""
+    return max(40, min(shutil.get_terminal_size((100, 24)).columns, MAX_WIDTH))
+
+
+def status_line(hint: str = "") -> Callable[[str], None] | None:
+    """Return a function that displays a status on one line; None if stderr is not a terminal."""
     if not sys.stderr.isatty():
         return None
-    begun = shown = time.monotonic()
+    start = time.monotonic()
+    last = start
+    suffix = f" ({hint})" if hint else ""
 
-    def show(what: str) -> None:
-        nonlocal shown
+    def show(status: str) -> None:
+        nonlocal last
         now = time.monotonic()
-        if now > begun + SHOWN_AFTER and now > shown + 0.3:
-            shown = now
-            print(
-                f"\r{now - begun:.0f} s: {what} (Ctrl-C: report now)\x1b[K",
-                end="",
-                file=sys.stderr,
-                flush=True,
-            )
+        if now > start + PROGRESS_AFTER and now > last + 0.3:
+            last = now
+            text = f"\r{now - start:.0f} s: {status}{suffix}\x1b[K"
+            print(text, end="", file=sys.stderr, flush=True)
 
     return show
 
 
-def _clear() -> None:
+def clear_status() -> None:
+    """Erase the status line."""
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-
-def _check_free(folder: Path) -> None:
-    """Refuse a folder that holds something already, before the test takes its time."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(f"{folder}: it is there and not empty: name a new folder for the paths")
-
-
-def _write_paths(report: StoryReport, folder: Path) -> int:
-    """A file for each path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    count = 0
-    for name, why, path in _paths(report):
-        count += 1
-        slug = re.sub(r"[^-A-Za-z0-9]+", "-", name)[:50].strip("-")
-        write_path(path, folder / f"{count:02}-{slug}.json", report.name, why)
-    return count
-
-
-def _paths(report: StoryReport) -> Iterator[tuple[str, str, ClickPath]]:
-    for checked in report.expectations:
-        if checked.path is not None:
-            yield (
-                f"{checked.status} {checked.said}",
-                f"{checked.said}: {checked.found}",
-                checked.path,
-            )
-    for error in report.errors:
-        yield f"error {error.passage}", f"{error.passage}: {error.what}", error.path
-    for dead in report.dead_ends:
-        yield f"{dead.kind} {dead.passage}", dead.what, dead.path
-    for ending in report.endings:
-        yield f"ending {ending.name}", ending.last_words, ending.path

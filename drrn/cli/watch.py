@@ -23,9 +23,9 @@ from drrn.writing import visible
 if TYPE_CHECKING:
     from drrn.runs.agent import Player
 
-DESCRIPTION = """Watch a trained agent play: each page, the Q of each action (the mean over replicas) and its
-probability, then the action that the agent takes. q or Ctrl-C quits, p pauses until a key is
-pressed, any other key continues at once."""
+DESCRIPTION = """Watch a trained agent play: each page, the Q of each action (the mean over
+replicas) and its probability, then the action that the agent takes. q or Ctrl-C quits, p pauses
+until a key is pressed, any other key continues at once."""
 WORDS_PER_SECOND = 4.0
 SHORTEST = 2.0  # seconds of a page with few words
 BEST_SHOWN = 5  # actions of a long menu

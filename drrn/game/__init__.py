@@ -1,4 +1,4 @@
-"""Games: the contract, optional attributes, and `make`. Engines are imported when a game needs them."""
+"""Games: the contract, optional attributes, and `make`, which imports engines when needed."""
 
 from drrn.game.contract import ContractError, Game, Observation, check_game
 from drrn.game.enumerable import Enumerable, check_outcomes

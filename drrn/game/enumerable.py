@@ -1,12 +1,12 @@
-"""Games that can be compiled: those that list the possible outcomes of an action, with their probabilities.
+"""Games that can be compiled: they list the possible outcomes of an action, with probabilities.
 
-    opening()               (probability, state) for each way an episode can begin
-    outcomes(state, index)  (probability, state) for each possible outcome of the action at `index`
-    look(state)             the Observation of a state; the order of its actions must depend on the state alone
+    opening()               (probability, state) for each possible start of an episode
+    outcomes(state, index)  (probability, state) for each outcome of the action at `index`
+    look(state)             the Observation of a state; the order of actions depends on it alone
 
-A state is any hashable value that holds all that the rest of the episode depends on; the reward of `look(state)` is
-paid for arriving there. `ending_at(state)`, if a game has it, names the ending. A game that has a better way to search
-its states provides `reachable_states(limit, memory, progress)`, which is then used instead.
+A state is any hashable value that determines the rest of the episode. The reward of `look(state)`
+is paid for arriving there. A game may also have `ending_at(state)`, the ending's name, and
+`reachable_states(limit, memory, progress)`, its own search of its states.
 """
 
 from __future__ import annotations
@@ -14,86 +14,80 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Hashable, Iterable
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from drrn.game.contract import ContractError, Game, Observation
 
-if TYPE_CHECKING:
-    from drrn.compiled.graph import States
-
-MOST_OUTCOMES = 10_000  # that a check goes through at one step
+MAX_OUTCOMES = 10_000  # checked at one step
 
 Outcomes = Iterable[tuple[float, Hashable]]
 
 
 @runtime_checkable
 class Enumerable(Protocol):
-    """A game that can be compiled, because it lists the possible outcomes of each action."""
+    """A game that lists the possible outcomes of each action, so that it can be compiled."""
 
     def opening(self) -> Outcomes:
-        """(probability, state) for each way an episode can begin; a state is any hashable value."""
+        """Return (probability, state) for each possible start of an episode."""
         ...
 
     def outcomes(self, state: Any, index: int) -> Outcomes:
-        """(probability, state) for each possible outcome of the action at `index`."""
+        """Return (probability, state) for each possible outcome of the action at `index`."""
         ...
 
     def look(self, state: Any) -> Observation:
-        """The observation of a state; the order of its actions must depend on the state alone."""
+        """Return the observation of a state."""
         ...
 
 
 @runtime_checkable
 class Searchable(Protocol):
-    """A game with its own search of its states, for games that can leave out variables that no longer matter."""
+    """A game that searches its states itself, for instance to ignore irrelevant variables."""
 
     def reachable_states(
         self, limit: int, memory: int, progress: Callable[[int], None] | None = None
-    ) -> States: ...
+    ) -> Any:
+        """Return `drrn.compiled.graph.States`."""
+        ...
 
 
 def check_outcomes(game: Game, *, seed: int = 0, episodes: int = 3, max_steps: int = 100) -> None:
-    """Raise `ContractError` unless every step of some random episodes is among the outcomes that the game lists."""
+    """Raise a `ContractError` if a random episode takes a step that the game does not list."""
     if not isinstance(game, Enumerable):
-        raise ContractError(
-            "a game that can be compiled has opening(), outcomes(state, index) and look(state)"
-        )
+        raise ContractError("a compilable game has opening(), outcomes(state, index), look(state)")
     choose = random.Random(seed)
     for episode in range(episodes):
-        shown = game.reset(seed + episode)
-        states = _those_seen(game, game.opening(), shown, first=True)
+        page = game.reset(seed + episode)
+        states = _matching(game, game.opening(), page, first=True)
         for _ in range(max_steps):
             if not states:
-                raise ContractError(
-                    f"stepping showed {shown.text[:80]!r}, which is no outcome that the game lists"
-                )
-            if shown.ended or len(states) > MOST_OUTCOMES:
+                raise ContractError(f"the game does not list the outcome {page.text[:80]!r}")
+            if page.ended or len(states) > MAX_OUTCOMES:
                 break
-            action = shown.actions[choose.randrange(len(shown.actions))]
-            shown = game.step(shown.actions.index(action))
-            found: set[Hashable] = set()
+            action = page.actions[choose.randrange(len(page.actions))]
+            page = game.step(page.actions.index(action))
+            successors: set[Hashable] = set()
             for state in states:
-                for index in (
-                    i for i, words in enumerate(game.look(state).actions) if words == action
-                ):
-                    found |= _those_seen(game, game.outcomes(state, index), shown)
-            states = found
+                for index, words in enumerate(game.look(state).actions):
+                    if words == action:
+                        successors |= _matching(game, game.outcomes(state, index), page)
+            states = successors
 
 
-def _those_seen(
-    game: Enumerable, outcomes: Outcomes, shown: Observation, first: bool = False
+def _matching(
+    game: Enumerable, outcomes: Outcomes, page: Observation, first: bool = False
 ) -> set[Hashable]:
-    """The states among the outcomes that look like what was shown."""
+    """Return the states among the outcomes that show the page."""
     total = 0.0
-    found = set()
-    for chance, state in islice(outcomes, MOST_OUTCOMES):
+    states = set()
+    for chance, state in islice(outcomes, MAX_OUTCOMES):
         total += chance
-        seen = game.look(state)
-        alike = seen.text == shown.text and sorted(seen.actions) == sorted(shown.actions)
-        if chance > 0 and alike and (first or seen.reward == shown.reward):
-            found.add(state)
+        other = game.look(state)
+        same = other.text == page.text and sorted(other.actions) == sorted(page.actions)
+        if chance > 0 and same and (first or other.reward == page.reward):
+            states.add(state)
     if total > 1 + 1e-9:
         raise ContractError(
-            f"the chances of the ways to {shown.text[:80]!r} sum to {total:g}, not 1"
+            f"the probabilities of the outcomes at {page.text[:80]!r} sum to {total:g}, not 1"
         )
-    return found
+    return states

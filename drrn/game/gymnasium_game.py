@@ -1,12 +1,11 @@
-"""A Gymnasium environment of texts as a game: the opposite of `drrn.gym`, and Gymnasium itself is not imported.
+"""A Gymnasium environment of texts as a game: the inverse of `drrn.gym`. Does not import Gymnasium.
 
-Its observations are texts. Its actions are those in `info["admissible_commands"]`, as TextWorld and TALES list them,
-or a fixed list of words: given here, or the environment's own attribute `actions`.
+Actions are those in `info["admissible_commands"]`, as in TextWorld and TALES, or a fixed list:
+passed in, or the environment's attribute `actions`.
 
-Terminated is not truncated. A terminated episode has ended: no actions are left. A truncated one still has actions, so
-that a learner bootstraps from it, and the game says that it is `stopped`: it must be reset. A limit that the
-environment was registered with (`env.spec.max_episode_steps`) is the game's `max_steps`, so that a loop stops there by
-itself; any other limit is told by `stopped` alone.
+A terminated episode has no actions left. A truncated one still has actions, so that a learner
+bootstraps from it, and the game is `stopped`: it must be reset. The limit that the environment was
+registered with (`env.spec.max_episode_steps`) becomes the game's `max_steps`.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ COMMANDS = "admissible_commands"
 
 
 def is_environment(thing: object) -> bool:
-    """Whether it has Gymnasium's interface."""
+    """Whether it has the interface of a Gymnasium environment."""
     return not isinstance(thing, type) and all(
         hasattr(thing, name) for name in ("reset", "step", "action_space", "observation_space")
     )
@@ -31,9 +30,9 @@ def is_environment(thing: object) -> bool:
 class GymnasiumGame:
     """A Gymnasium environment of texts as a game.
 
-    Its actions are those of `info["admissible_commands"]`, or the fixed list `actions` (by default the environment's
-    own attribute `actions`). Where the action space is discrete, the environment is given the index of an action in
-    that list; otherwise its words.
+    Actions are those of `info["admissible_commands"]`, or the fixed list `actions` (default: the
+    environment's attribute `actions`). An environment with a discrete action space receives the
+    index of an action in that list, any other environment its words.
     """
 
     most_copies = 16  # an environment may be large
@@ -45,15 +44,15 @@ class GymnasiumGame:
         spec = getattr(env, "spec", None)
         inner = getattr(env, "unwrapped", env)
         self.name = name or (spec.id.split("/")[-1] if spec is not None else type(inner).__name__)
-        self.max_steps: int | None = getattr(spec, "max_episode_steps", None)  # None: as any game
+        self.max_steps: int | None = getattr(spec, "max_episode_steps", None)
         self.stopped = False
-        own = getattr(inner, "actions", None)
-        self._fixed = _words(
-            own if actions is None and isinstance(own, (list, tuple)) else actions, self.name
-        )
+        inner_actions = getattr(inner, "actions", None)
+        if actions is None and isinstance(inner_actions, (list, tuple)):
+            actions = inner_actions
+        self._fixed = _words(actions, self.name)
         self._by_number = hasattr(env.action_space, "n")
-        self._shown: tuple[str, ...] = ()
-        self._numbers: Sequence[int] = ()  # of the shown actions, as the environment counts them
+        self._actions: tuple[str, ...] = ()
+        self._numbers: Sequence[int] = ()  # of these actions in the environment
 
     def close(self) -> None:
         """Close the environment."""
@@ -61,134 +60,123 @@ class GymnasiumGame:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the environment's class, what it was made with, its actions, and its own `fingerprint` if any."""
+        """Hash of the environment's class, arguments, actions, and `fingerprint` if it has one."""
         inner = getattr(self.env, "unwrapped", self.env)
         spec = getattr(self.env, "spec", None)
-        made_with = [
-            (key, _lasting(value)) for key, value in sorted(getattr(spec, "kwargs", {}).items())
-        ]
-        told = (_class_of(inner), self.name, getattr(spec, "id", None), self._fixed, made_with)
-        return hashlib.sha256(
-            repr((*told, getattr(inner, "fingerprint", None))).encode()
-        ).hexdigest()
+        arguments = sorted(getattr(spec, "kwargs", {}).items())
+        parts = (
+            _class_of(inner),
+            self.name,
+            getattr(spec, "id", None),
+            self._fixed,
+            [(key, _stable_repr(value)) for key, value in arguments],
+            getattr(inner, "fingerprint", None),
+        )
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def another(self) -> GymnasiumGame | None:
-        """The environment made once more; None where Gymnasium does not know how it was made."""
+        """Return a new copy of the environment; None if Gymnasium cannot make one."""
         if getattr(self.env, "spec", None) is None:
             return None
         gymnasium = require("gymnasium", "gym")
         try:
-            made = gymnasium.make(self.env.spec)
-        except (
-            gymnasium.error.Error,
-            ValueError,
-            TypeError,
-        ):  # a wrapper, say, that does not tell what it was given
+            env = gymnasium.make(self.env.spec)
+        except (gymnasium.error.Error, ValueError, TypeError):  # such as a wrapper without a spec
             return None
-        return GymnasiumGame(made, self._fixed or None, self.name)
+        return GymnasiumGame(env, self._fixed or None, self.name)
 
     def reset(self, seed: int | None = None) -> Observation:
         self.stopped = False
-        text, info = self._told(self.env.reset(seed=seed), 2, "reset")
-        shown = self._see(text, info, 0.0, ended=False)
-        if not shown.actions:
-            raise InputError(
-                f"{self.name}: the environment lists no actions at the beginning of an episode"
-            )
-        return shown
+        text, info = self._check_parts(self.env.reset(seed=seed), 2, "reset")
+        page = self._observation(text, info, 0.0, ended=False)
+        if not page.actions:
+            raise InputError(f"{self.name}: the environment has no actions at the start")
+        return page
 
     def step(self, index: int) -> Observation:
-        if not self._shown or self.stopped:
-            what = (
-                "was stopped by its environment" if self.stopped else "has ended, or has not begun"
-            )
-            raise RuntimeError(f"the episode {what}: call reset()")
-        if not 0 <= index < len(self._shown):
-            raise IndexError(
-                f"action {index} of {len(self._shown)}: choose one from 0 to {len(self._shown) - 1}"
-            )
-        text, reward, terminated, truncated, info = self._told(
-            self.env.step(self._action(index)), 5, "step"
-        )
+        if not self._actions or self.stopped:
+            reason = "was truncated" if self.stopped else "has ended or has not started"
+            raise RuntimeError(f"the episode {reason}: call reset()")
+        if not 0 <= index < len(self._actions):
+            count = len(self._actions)
+            raise IndexError(f"action {index} of {count}: choose from 0 to {count - 1}")
+        answer = self._check_parts(self.env.step(self._action(index)), 5, "step")
+        text, reward, terminated, truncated, info = answer
         self.stopped = bool(truncated) and not terminated
-        return self._see(text, info, float(reward), ended=bool(terminated))
+        return self._observation(text, info, float(reward), ended=bool(terminated))
 
-    def _told(self, answer: Any, parts: int, method: str) -> Any:
+    def _check_parts(self, answer: Any, parts: int, method: str) -> Any:
         if isinstance(answer, tuple) and len(answer) == parts:
             return answer
         raise InputError(
-            f"{self.name}: {method} must return {parts} values, as Gymnasium's environments do since 0.26"
+            f"{self.name}: {method} must return {parts} values, as in Gymnasium since 0.26"
         )
 
     def _action(self, index: int) -> int | str:
         if not self._by_number:
-            return self._shown[index]
+            return self._actions[index]
         number = self._numbers[index]
         return number + int(getattr(self.env.action_space, "start", 0))
 
-    def _see(
+    def _observation(
         self, text: Any, info: Mapping[str, Any], reward: float, *, ended: bool
     ) -> Observation:
         if not isinstance(text, str):
             raise InputError(
-                f"{self.name}: an observation is a {type(text).__name__}, not a text: wrap the environment in a "
-                "gymnasium.ObservationWrapper that tells it in words"
+                f"{self.name}: an observation is a {type(text).__name__}, not a str; wrap the "
+                "environment in a gymnasium.ObservationWrapper that returns text"
             )
-        self._shown = () if ended else self._commands(info)
-        self._numbers = range(len(self._shown))
-        if self._fixed and self._shown:
+        self._actions = () if ended else self._commands(info)
+        self._numbers = range(len(self._actions))
+        if self._fixed and self._actions:
             self._numbers = self._of_fixed(info)
-            self._shown = tuple(self._fixed[number] for number in self._numbers)
-        return Observation(str(text), self._shown, reward)
+            self._actions = tuple(self._fixed[number] for number in self._numbers)
+        return Observation(str(text), self._actions, reward)
 
     def _of_fixed(self, info: Mapping[str, Any]) -> list[int]:
-        """Which actions of the fixed list are shown: those that `info["action_mask"]` allows, or that are listed."""
+        """Return the fixed actions that `info["action_mask"]` allows, or that are listed."""
         mask = info.get("action_mask")
         if mask is not None and len(mask) == len(self._fixed):
-            allowed = [number for number, shown in enumerate(mask) if shown]
-            if (
-                allowed or not self.stopped
-            ):  # some allow nothing any more; the episode has not ended for that
+            allowed = [number for number, flag in enumerate(mask) if flag]
+            if allowed or not self.stopped:  # a truncated episode has not ended
                 return allowed
-        if len(self._shown) == len(self._fixed):
+        if len(self._actions) == len(self._fixed):
             return list(range(len(self._fixed)))
-        if odd := set(self._shown) - set(self._fixed):
+        if odd := set(self._actions) - set(self._fixed):
             raise InputError(
-                f'{self.name}: it lists the command "{min(odd)}", which is not in its fixed list of actions'
+                f'{self.name}: the command "{min(odd)}" is not in its fixed list of actions'
             )
-        return [self._fixed.index(words) for words in self._shown]
+        return [self._fixed.index(words) for words in self._actions]
 
     def _commands(self, info: Mapping[str, Any]) -> tuple[str, ...]:
-        given = _words(info.get(COMMANDS), self.name)
-        if (
-            not given and self.stopped
-        ):  # some list no commands any more; the episode has not ended for that
-            return self._shown
-        if given or COMMANDS in info:
-            return given
+        commands = _words(info.get(COMMANDS), self.name)
+        if not commands and self.stopped:  # a truncated episode has not ended
+            return self._actions
+        if commands or COMMANDS in info:
+            return commands
         if not self._fixed:
             raise InputError(
-                f'{self.name}: the environment lists no info["{COMMANDS}"]: give its actions, '
+                f'{self.name}: the environment has no info["{COMMANDS}"]; pass its actions, '
                 'GymnasiumGame(env, actions=["…", "…"])'
             )
         return self._fixed
 
 
 def _words(actions: Any, name: str) -> tuple[str, ...]:
-    """Actions as words; what is no list of words is refused."""
+    """Return actions as a tuple of str."""
     if actions is None:
         return ()
     if isinstance(actions, str) or not all(isinstance(action, str) for action in actions):
-        raise InputError(f"{name}: its actions must be a list of words, not {actions!r}")
+        raise InputError(f"{name}: actions must be a list of str, not {actions!r}")
     return tuple(actions)
 
 
-def _lasting(value: Any) -> str:
-    """What an environment was made with, told alike in every process."""
+def _stable_repr(value: Any) -> str:
+    """Return a repr that is the same in every process."""
     if isinstance(value, (tuple, list)):
-        return repr([_lasting(part) for part in value])
+        return repr([_stable_repr(part) for part in value])
     if isinstance(value, dict):
-        return repr(sorted((_lasting(key), _lasting(part)) for key, part in value.items()))
+        return repr(sorted((_stable_repr(key), _stable_repr(part)) for key, part in value.items()))
     plain = isinstance(value, (str, int, float, bool, bytes, type(None)))
     return repr(value) if plain else _class_of(value)
 

@@ -1,4 +1,4 @@
-"""`make`: from a name, a path or `module:factory` to a game, with a `GameSpec` that opens it again."""
+"""`make`: from a name, a path or `module:factory` to a game; a `GameSpec` opens it again."""
 
 from __future__ import annotations
 
@@ -122,16 +122,12 @@ def make(
     folder: str | Path | None = None,
     outside: bool = False,
 ) -> Game:
-    """Open a game by its name, the path of a story, or `module:factory`.
-
-    A name is that of a built-in game, of an added one, or of one that an installed package
-    registers. A path is that of a Twee file or a folder of them, a published Twine page, compiled
-    Ink, or the TOML next to a story. A game of a suite is `twx:coin`, `jericho:PATH` and so on, or a
-    TOML that names one. A factory is a class or function that returns a game when called without
-    arguments.
+    """Open a game.
 
     Args:
-        name_or_path: The game.
+        name_or_path: A name (built in, added, or registered by a package), the path of a story (a
+            Twee file or folder, a published Twine page, compiled Ink, a TOML), `suite:game`, or
+            `module:factory`, a class or function that returns a game.
         shuffle: Show the actions in a new random order each time.
         paraphrased: Show the actions in other words; a name selects one of the game's sets.
         lenient: Skip unsupported code instead of refusing the story.
@@ -139,9 +135,6 @@ def make(
         engine: "native" (our interpreter) or "hosted" (the engine in the story's file).
         folder: Where to look for a module that is not installed (default: the current folder).
         outside: Allow a TOML to name a story and paraphrases outside its own folder.
-
-    Returns:
-        A new game.
 
     Raises:
         InputError: There is no such game, or it cannot be opened.
@@ -151,17 +144,9 @@ def make(
         >>> page = game.reset(seed=1)
         >>> page = game.step(0)
     """
-    spec = spec_for(
-        name_or_path,
-        shuffle=shuffle,
-        paraphrased=paraphrased,
-        lenient=lenient,
-        encoding=encoding,
-        engine=engine,
-        folder=folder,
-        outside=outside,
-    )
-    return spec.open()
+    options: dict[str, Any] = {"shuffle": shuffle, "paraphrased": paraphrased, "lenient": lenient}
+    options |= {"encoding": encoding, "engine": engine, "outside": outside}
+    return spec_for(name_or_path, folder=folder, **options).open()
 
 
 def spec_for(

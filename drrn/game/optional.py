@@ -1,23 +1,21 @@
 """Optional attributes of a game, and their defaults.
 
-A game must have `name`, `reset` and `step` (see `contract`). It may have any of these attributes as well:
+A game must have `name`, `reset` and `step` (see `contract`). It may also have:
 
     title        str, for people                          default: its name
     max_steps    int, the step limit of an episode        default: 500
     training     recommended settings, by name            default: none
-    ending       str, the name of the ending it is on     default: "the end"
-    stopped      bool, it truncated the episode itself    default: False
+    ending       str, the name of the ending reached      default: "the end"
+    stopped      bool, the game truncated the episode     default: False
     another()    an independent copy of the game          default: None, one episode at a time
     most_copies  int, how many may play at once           default: 64
-    close()      releases what a copy holds               default: nothing
-    fingerprint  str, a hash of what results depend on    default: a hash of its class and its name
+    close()      releases resources                       default: nothing
+    fingerprint  str, a hash of what results depend on    default: a hash of class and name
     sources      what it was made from, by name           default: nothing
 
-The functions of this module read them. Six more are read by other modules: `shuffle` (actions are shown in a new order
-each time; compiled/compile and assemble), `edition` (str, what the fingerprint leaves out and a player still sees;
-compiled/cache), `ending_at(state)` (the ending's name at a state; compiled/search), `kind` (str, such as "parser";
-authoring/survey), `position` (where a story stands; authoring/sightings), and what makes a game authored
-(stories/authored).
+The functions of this module read them. Other modules read `shuffle` (actions are shown in a new
+order each time), `edition` (str, what a player sees although the fingerprint leaves it out),
+`ending_at(state)` (the ending's name at a state) and `kind` (str, such as "parser").
 """
 
 from __future__ import annotations
@@ -30,101 +28,97 @@ from typing import Any
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation, looks_like_a_game
 
-STEP_LIMIT = 500  # of a game that names none
-MOST_COPIES = 64  # of a game that says nothing of it: each may be large
-THE_END = "the end"  # the one ending of a game that names none
+STEP_LIMIT = 500
+MOST_COPIES = 64  # each copy may be large
+THE_END = "the end"
 
 
 def title_of(game: Game) -> str:
-    """What people call the game."""
+    """Return the game's title."""
     title = getattr(game, "title", None)
     return title if isinstance(title, str) and title else game.name
 
 
 def step_limit_of(game: Game) -> int:
-    """The step limit: the number of steps after which a loop truncates the episode."""
+    """Return the number of steps after which an episode is truncated."""
     return _count(game, "max_steps", STEP_LIMIT)
 
 
 def training_of(game: Game) -> Mapping[str, Any]:
-    """The settings that the game recommends, by name."""
+    """Return the settings that the game recommends, by name."""
     settings = getattr(game, "training", None)
     if settings is None:
         return {}
     if not isinstance(settings, Mapping):
-        raise InputError(
-            f"{game.name}: training must be settings by name, not {type(settings).__name__}"
-        )
+        kind = type(settings).__name__
+        raise InputError(f"{game.name}: training must be a mapping of settings, not {kind}")
     return settings
 
 
 def ending_of(game: Game, observation: Observation) -> str | None:
-    """The name of the ending that the game stands on; None while the observation has actions."""
+    """Return the name of the ending; None while the observation has actions."""
     return None if observation.actions else str(getattr(game, "ending", None) or THE_END)
 
 
 def is_stopped(game: Game) -> bool:
-    """Whether the game itself truncated the episode: actions remain, but it must be reset."""
+    """Whether the game truncated the episode: actions remain, but it must be reset."""
     return bool(getattr(game, "stopped", False))
 
 
 def another(game: Game) -> Game | None:
-    """A copy of the game with its own episode and random generator; None if the game cannot be copied."""
-    copied = getattr(game, "another", None)
-    twin = copied() if callable(copied) else None
+    """Return an independent copy of the game; None if it cannot be copied."""
+    copy = getattr(game, "another", None)
+    twin = copy() if callable(copy) else None
     if twin is not None and not looks_like_a_game(twin):
-        raise InputError(
-            f"{game.name}: another() returned a {type(twin).__name__}, which is no game"
-        )
+        kind = type(twin).__name__
+        raise InputError(f"{game.name}: another() returned a {kind}, which is not a game")
     return twin
 
 
 def most_copies_of(game: Game) -> int:
-    """How many copies of the game may play at once."""
+    """Return how many copies of the game may play at once."""
     return _count(game, "most_copies", MOST_COPIES)
 
 
 def close(game: Game) -> None:
-    """Release what the game holds, if it has a `close` method."""
-    closing = getattr(game, "close", None)
-    if callable(closing):
-        closing()
+    """Call the game's `close` method, if it has one."""
+    method = getattr(game, "close", None)
+    if callable(method):
+        method()
 
 
 def has_fingerprint(game: Game) -> bool:
-    """Whether the game has a fingerprint of its own."""
+    """Whether the game defines a fingerprint."""
     return getattr(game, "fingerprint", None) is not None
 
 
 def fingerprint_of(game: Game) -> str:
-    """A hash of all that results depend on: the game's own, or else one of its class and its name."""
+    """Return a hash of what results depend on: the game's, or one of its class and name."""
     if has_fingerprint(game):
-        own = game.fingerprint  # type: ignore[attr-defined]
-        if not isinstance(own, str) or not own:
+        fingerprint = game.fingerprint  # type: ignore[attr-defined]
+        if not isinstance(fingerprint, str) or not fingerprint:
             raise InputError(
-                f"{game.name}: fingerprint must be a str that is not empty, not {own!r}"
+                f"{game.name}: fingerprint must be a non-empty str, not {fingerprint!r}"
             )
-        return own
+        return fingerprint
     kind = type(game)
-    return hashlib.sha256(
-        f"{kind.__module__}\0{kind.__qualname__}\0{game.name}".encode()
-    ).hexdigest()
+    identity = f"{kind.__module__}\0{kind.__qualname__}\0{game.name}"
+    return hashlib.sha256(identity.encode()).hexdigest()
 
 
 def sources_of(game: Game) -> dict[str, Any]:
-    """What the game was made from, as a run's folder should record it."""
+    """Return what the game was made from, for a run's record."""
     return dict(getattr(game, "sources", {}))
 
 
 def _count(game: Game, name: str, default: int) -> int:
-    """A whole number from 1 up that a game says, or the default."""
-    given = getattr(game, name, None)
-    if given is None:
+    value = getattr(game, name, None)
+    if value is None:
         return default
     try:
-        count = operator.index(given)
+        count = operator.index(value)
     except TypeError as error:
-        raise InputError(f"{game.name}: {name} must be a whole number, not {given!r}") from error
+        raise InputError(f"{game.name}: {name} must be a whole number, not {value!r}") from error
     if count < 1:
         raise InputError(f"{game.name}: {name} is {count}; it must be at least 1")
     return count

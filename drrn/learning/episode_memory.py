@@ -1,6 +1,7 @@
-"""Whole episodes of one replica: pages and pairs of a page's text and an action once each, steps as places in them.
+"""Memory of whole episodes of one replica: distinct pages and pairs, and the mean return of each pair.
 
-Where pages recur, a pair has many returns, and their mean is worth more than any one of them.
+A pair is the text of a page and an action. If pages recur, a pair has many returns, and their mean
+says more than any one of them.
 """
 
 from __future__ import annotations
@@ -12,23 +13,38 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from drrn.learning.exploration import softmax
-from drrn.learning.menus import Menus, alike_in_width, starts_of
-from drrn.learning.returns import Backwards, Floats, monte_carlo, retrace, trust_in
-from drrn.learning.steps import Steps
+from drrn.learning.equations import (
+    BackwardOrder,
+    Floats,
+    monte_carlo,
+    retrace,
+    softmax,
+    trace_coefficients,
+)
+from drrn.learning.experience import Steps
+from drrn.learning.menus import Menus, groups_by_width, starts_of
 from drrn.models import Pages
+from drrn.settings import LearnerSettings
 from drrn.text import Ids, State, ranges
 
-STEP_TYPES = {"page": np.int32, "taken": np.int32, "probability": np.float32, "reward": np.float32,
-              "after": np.int32, "last": np.bool_}  # fmt: skip
+STEP_TYPES: dict[str, Any] = {
+    "page": np.int32,
+    "taken": np.int32,
+    "probability": np.float32,
+    "reward": np.float32,
+    "after": np.int32,
+    "last": np.bool_,
+}
 MULTIPLIERS = np.random.default_rng(0x70616765).integers(1, 2**63, 4096, np.uint64) | np.uint64(1)
-FORGOTTEN = 10  # when the memory is full, one tenth of it is forgotten at once
+FORGET_SHARE = 10  # a full memory forgets one tenth at once
+CACHED = ("pair_keys", "pairs", "counts", "order", "pair_of_step", "layout", "page_of_link")
 
 
 class EpisodeMemory:
-    """Up to `capacity` steps; the oldest episodes are forgotten first, the newest one never.
+    """Up to `capacity` steps; the oldest episodes are forgotten first, the newest never.
 
-    `ordered` is for models that see the whole menu: the same actions in another order are another page.
+    A link is an action of a page; links are numbered through all pages. `ordered` is for models
+    that see the menu: the same actions in another order are then another page.
     """
 
     def __init__(self, capacity: int, *, ordered: bool = False) -> None:
@@ -38,129 +54,122 @@ class EpisodeMemory:
 
     def clear(self) -> None:
         self.states = np.zeros(0, np.int64)  # [P]
-        self.first = np.zeros(1, np.int64)  # [P + 1]
-        self.links = np.zeros(
-            0, np.int64
-        )  # [L], the actions of page p from first[p] to first[p + 1]
-        self.widest = 1  # menu that any page had
+        self.first = np.zeros(1, np.int64)  # [P + 1] the first link of each page
+        self.links = np.zeros(0, np.int64)  # [L] actions
+        self.widest = 1  # menu of any page so far
         self.steps: dict[str, NDArray[Any]] = {
             name: np.zeros(0, kind) for name, kind in STEP_TYPES.items()
         }
-        self.means = np.zeros(0)  # [pairs] of the returns, as they were last computed
-        self.best_return = -np.inf  # the largest sum of rewards that ever followed a step
-        self._changed()
+        self.means = np.zeros(0)  # [pairs] of the returns, as last computed
+        self.best_return = -np.inf  # the largest undiscounted return from any step
+        self._drop_caches()
 
     def __len__(self) -> int:
         return len(self.steps["page"])
 
-    # --- taking in
+    # --- Adding and forgetting
 
     def add(self, new: Steps) -> None:
-        """Keep episodes."""
+        """Add episodes."""
         if not len(new):
             return
         self.best_return = max(self.best_return, new.best_return)
-        pages, taken = self._page_ids(
-            np.concatenate([new.states, new.end_states]),
-            new.actions.joined(new.end_actions),
-            new.taken,
-        )
+        states = np.concatenate([new.states, new.end_states])
+        menus = new.actions.joined(new.end_actions)
+        pages, taken = self._page_ids(states, menus, new.taken)
         here = pages[: len(new)]
-        ends = pages[len(new) :]
         after = np.empty_like(here)
-        after[:-1], after[new.last] = here[1:], ends
-        added = {"page": here, "taken": taken, "probability": new.probabilities, "reward": new.rewards,
-                 "after": after, "last": new.last}  # fmt: skip
+        after[:-1] = here[1:]
+        after[new.last] = pages[len(new) :]
+        columns: dict[str, NDArray[Any]] = {
+            "page": here,
+            "taken": taken,
+            "probability": new.probabilities,
+            "reward": new.rewards,
+            "after": after,
+            "last": new.last,
+        }
         for name, kind in STEP_TYPES.items():
-            self.steps[name] = np.concatenate(
-                [self.steps[name], np.asarray(added[name]).astype(kind)]
-            )
-        self._changed()
+            self.steps[name] = np.concatenate([self.steps[name], columns[name].astype(kind)])
+        self._drop_caches()
         if len(self) > self.capacity:
-            self._forget(len(self) - self.capacity + self.capacity // FORGOTTEN)
+            self._forget(len(self) - self.capacity + self.capacity // FORGET_SHARE)
 
     def _page_ids(self, states: Ids, menus: Menus, taken: Ids) -> tuple[Ids, Ids]:
-        """The number of each page, new ones included; and where the action that was taken on the first of them stands:
-        actions are kept sorted, unless the menu counts."""
+        """Return the number of each page, adding new ones, and the index of each action taken.
+
+        Unless the memory is ordered, the actions of a page are sorted.
+        """
         self.widest = max(self.widest, menus.widest)
         menus = menus.used()
         if not self.ordered:
-            links, place = _sorted_within(menus.first, menus.actions)
+            links, rank = _sorted_within(menus.first, menus.actions)
             menus = replace(menus, actions=links)
-            begin = menus.first[menus.which[: len(taken)]]
-            taken = place[begin + taken] - begin
+            start = menus.first[menus.which[: len(taken)]]
+            taken = rank[start + taken] - start
         keys = _state_keys(states) + _menu_keys(menus.first, menus.actions)[menus.which]
-        known = _state_keys(self.states) + _menu_keys(self.first, self.links)
-        rank = np.argsort(known, kind="stable")
-        at = np.searchsorted(known[rank], keys)
-        found = np.full(len(keys), -1, np.int64)
-        inside = at < len(known)
+        present = _state_keys(self.states) + _menu_keys(self.first, self.links)
+        order = np.argsort(present, kind="stable")
+        at = np.searchsorted(present[order], keys)
+        inside = at < len(present)
         hit = inside.copy()
-        hit[inside] = known[rank][at[inside]] == keys[inside]
-        found[hit] = rank[at[hit]]
+        hit[inside] = present[order][at[inside]] == keys[inside]
+        pages = np.full(len(keys), -1, np.int64)
+        pages[hit] = order[at[hit]]
         if not hit.all():
             fresh = np.flatnonzero(~hit)
-            _, first, place = np.unique(keys[fresh], return_index=True, return_inverse=True)
-            found[fresh] = len(self.states) + place
+            _, first, number = np.unique(keys[fresh], return_index=True, return_inverse=True)
+            pages[fresh] = len(self.states) + number
             self._add_pages(states[fresh[first]], menus[fresh[first]])
-        return found, taken
+        return pages, taken
 
     def _add_pages(self, states: Ids, menus: Menus) -> None:
-        """New pages, and with them new pairs; the means of known pairs stay theirs."""
+        """Add new pages, and with them new pairs; present pairs keep their means."""
         means = self._means_of_links()
         self.states = np.concatenate([self.states, states])
         self.first = np.concatenate([self.first, self.first[-1] + np.cumsum(menus.counts)])
         self.links = np.concatenate([self.links, menus.flat()])
-        self._changed()
-        self._take_means(means)
+        self._drop_caches()
+        self._set_means(means)
 
     def _means_of_links(self) -> Floats:
-        """The mean of each action of each page, [L]: what stays when pairs are numbered anew."""
+        """Return the mean of each link [L], which stays valid when pairs get new numbers."""
         return self.means[self.pairs] if len(self.means) else np.zeros(len(self.links))
 
-    def _take_means(self, of_links: Floats) -> None:
-        """Of the actions of the first pages; a pair that is on none of them has no mean yet."""
+    def _set_means(self, of_links: Floats) -> None:
+        """Set the means of the first links; pairs on none of them have no mean yet."""
         self.means = np.zeros(len(self.pair_keys))
         self.means[self.pairs[: len(of_links)]] = of_links
 
     def _forget(self, count: int) -> None:
-        """Let go of the oldest episodes, so many steps of them or more, and of pages that no other shows; the newest
-        episode stays, however long it is."""
-        cut = np.append(-1, np.flatnonzero(self.steps["last"]))
-        first = int(cut[min(int(np.searchsorted(cut, count - 1)), len(cut) - 2)]) + 1
-        self.steps = {name: values[first:] for name, values in self.steps.items()}
+        """Forget the oldest episodes, at least `count` steps, and pages that no other shows."""
+        ends = np.append(-1, np.flatnonzero(self.steps["last"]))
+        last = min(int(np.searchsorted(ends, count - 1)), len(ends) - 2)  # never the newest
+        start = int(ends[last]) + 1
+        self.steps = {name: values[start:] for name, values in self.steps.items()}
         used = np.zeros(len(self.states), bool)
-        used[self.steps["page"]] = used[self.steps["after"]] = True
-        place = np.cumsum(used) - 1
+        used[self.steps["page"]] = True
+        used[self.steps["after"]] = True
+        number = np.cumsum(used) - 1
         for name in ("page", "after"):
-            self.steps[name] = place[self.steps[name]].astype(np.int32)
-        kept = np.repeat(used, self.widths)
-        means = self._means_of_links()[kept]
-        self.states, self.first, self.links = (
-            self.states[used],
-            starts_of(self.widths[used]),
-            self.links[kept],
-        )
-        self._changed()
-        self._take_means(means)
+            self.steps[name] = number[self.steps[name]].astype(np.int32)
+        used_links = np.repeat(used, self.widths)
+        means = self._means_of_links()[used_links]
+        self.first = starts_of(self.widths[used])
+        self.states = self.states[used]
+        self.links = self.links[used_links]
+        self._drop_caches()
+        self._set_means(means)
 
-    def _changed(self) -> None:
-        for name in (
-            "pair_keys",
-            "pairs",
-            "counts",
-            "backwards",
-            "pair_of_step",
-            "layout",
-            "page_of_link",
-        ):
+    def _drop_caches(self) -> None:
+        for name in CACHED:
             self.__dict__.pop(name, None)
 
-    # --- what there is
+    # --- Pages and pairs
 
     @property
     def widths(self) -> Ids:
-        """How many actions each page has, [P]."""
+        """The number of actions of each page, [P]."""
         return np.diff(self.first)
 
     @cached_property
@@ -169,11 +178,12 @@ class EpisodeMemory:
 
     @cached_property
     def layout(self) -> list[tuple[Ids, NDArray[np.bool_], Ids]]:
-        """Pages in groups to be laid side by side: their numbers [G], where there is an action [G, A], and which."""
+        """Groups of pages of similar width: page numbers [G], mask [G, A], links of the mask."""
         widths = self.widths
+        groups = groups_by_width(widths, self.widest)
         return [
             (rows, np.arange(width) < widths[rows, None], ranges(self.first[rows], widths[rows]))
-            for rows, width in alike_in_width(widths, self.widest)
+            for rows, width in groups
         ]
 
     @property
@@ -182,26 +192,22 @@ class EpisodeMemory:
         return Menus(np.arange(len(self.states)), self.first, self.links)
 
     @cached_property
-    def pair_keys(self) -> NDArray[np.int64]:
-        """One number for each distinct pair, ascending."""
-        found: NDArray[np.int64] = np.unique(self._keys_of_pairs())
-        return found
+    def pair_keys(self) -> Ids:
+        """A number for each distinct pair, ascending."""
+        return np.unique(self._keys_of_links())
 
     @cached_property
     def pairs(self) -> Ids:
-        """The pair of each action of each page, [L]."""
-        found: Ids = np.searchsorted(self.pair_keys, self._keys_of_pairs())
-        return found
+        """The pair of each link, [L]."""
+        return np.searchsorted(self.pair_keys, self._keys_of_links())
 
     @cached_property
     def pair_of_step(self) -> Ids:
-        found: Ids = self.pairs.take(self._link_of_step())
-        return found
+        return np.asarray(self.pairs.take(self._link_of_step()))
 
     def _link_of_step(self) -> Ids:
-        """Where the action that each step took stands among those of all pages, [L]."""
-        found: Ids = self.first[self.steps["page"]] + self.steps["taken"]
-        return found
+        """Return the link that each step took."""
+        return np.asarray(self.first[self.steps["page"]] + self.steps["taken"])
 
     @cached_property
     def counts(self) -> Ids:
@@ -209,69 +215,81 @@ class EpisodeMemory:
         return np.bincount(self.pair_of_step, minlength=len(self.pair_keys))
 
     @cached_property
-    def backwards(self) -> Backwards:
-        return Backwards.of(self.steps["last"])
+    def order(self) -> BackwardOrder:
+        return BackwardOrder.of(self.steps["last"])
 
-    def places_of_pairs(self) -> tuple[Ids, Ids]:
-        """A page that shows each pair, and the action's place on it."""
+    def examples_of_pairs(self) -> tuple[Ids, Ids]:
+        """Return a page that shows each pair, and the index of the action on it."""
         _, links = np.unique(self.pairs, return_index=True)
         pages = self.page_of_link[links]
         return pages, links - self.first[pages]
 
-    def _keys_of_pairs(self) -> NDArray[np.int64]:
-        """Where the menu counts, an action's pair is its own place on its own page."""
+    def _keys_of_links(self) -> Ids:
+        """Return a key for each link; equal keys are one pair."""
         pages = self.page_of_link
         if self.ordered:
-            return (pages << 32) + np.arange(len(self.links)) - self.first[pages]
-        return (self.states[pages] << 32) + self.links
+            return np.asarray((pages << 32) + np.arange(len(self.links)) - self.first[pages])
+        return np.asarray((self.states[pages] << 32) + self.links)
 
-    # --- what it comes to
+    # --- Returns
+
+    def estimate(self, prior: Floats | float, settings: LearnerSettings, alpha: float) -> None:
+        """Recompute the returns, several times, since each sweep rests on the last means.
+
+        Args:
+            prior: The value of a pair without returns: one for all, or of each link [L].
+            alpha: α of the softmax policy that is evaluated.
+        """
+        trace = None if settings.returns == "monte-carlo" else settings.trace
+        for _ in range(settings.sweeps):
+            q = self.mixed(prior, settings.pseudo_count)
+            self.evaluate(q, alpha, settings.discount, trace)
 
     def mixed(self, prior: Floats | float, weight: float) -> Floats:
-        """(N mean + w prior) / (N + w) of each action of each page [L]: a pair's own returns, and, the fewer they are,
-        the more of the prior."""
+        """(N mean + w prior) / (N + w) of each link [L], for a pair with N returns."""
         count = self.counts[self.pairs]
         mean = self.means[self.pairs]
-        found: Floats = (count * mean + weight * prior) / (count + weight)
-        return found
+        return np.asarray((count * mean + weight * prior) / (count + weight))
 
-    def known(self, pages: Pages) -> tuple[Floats, Floats]:
-        """Of other pages [N, A]: how often each action was taken on such a page, and the mean of its returns."""
+    def lookup(self, pages: Pages) -> tuple[Floats, Floats]:
+        """Return the count and the mean return of each action of other pages, [N, A]."""
         keys = (pages.states[:, None] << 32) + pages.actions
         if not len(self.pair_keys):
             return np.zeros(keys.shape), np.zeros(keys.shape)
         at = np.minimum(np.searchsorted(self.pair_keys, keys), len(self.pair_keys) - 1)
-        met = self.pair_keys[at] == keys
-        return np.where(met, self.counts[at], 0.0), np.where(met, self.means[at], 0.0)
+        hit = self.pair_keys[at] == keys
+        return np.where(hit, self.counts[at], 0.0), np.where(hit, self.means[at], 0.0)
 
-    def value(self, q: Floats, alpha: float, discount: float, trace: float | None) -> None:
-        """Compute the means anew: returns under softmax with α over Q-values [L]; trace None: Monte Carlo."""
+    def evaluate(self, q: Floats, alpha: float, discount: float, trace: float | None) -> None:
+        """Recompute the means: returns under softmax over Q-values [L]; trace None: Monte Carlo."""
         policy, values = self._policy(q, alpha)
         at = self._link_of_step()
         rewards = self.steps["reward"].astype(np.float64)
         after = values.take(self.steps["after"])
         if trace is None:
-            found = monte_carlo(self.backwards, rewards, after, discount)
+            returns = monte_carlo(self.order, rewards, after, discount)
         else:
-            trust = trust_in(policy.take(at), self.steps["probability"].astype(np.float64), trace)
-            found = retrace(self.backwards, rewards, after, q.take(at), trust, discount)
-        sums = np.bincount(self.pair_of_step, found, minlength=len(self.pair_keys))
+            behaviour = self.steps["probability"].astype(np.float64)
+            trust = trace_coefficients(policy.take(at), behaviour, trace)
+            returns = retrace(self.order, rewards, after, q.take(at), trust, discount)
+        sums = np.bincount(self.pair_of_step, returns, minlength=len(self.pair_keys))
         self.means = sums / np.maximum(self.counts, 1)
 
     def _policy(self, q: Floats, alpha: float) -> tuple[Floats, Floats]:
-        """Softmax with α over Q-values [L]: the probability of each action of each page [L], and each page's value."""
+        """Return the softmax probability of each link [L], and the value of each page [P]."""
         policy = np.zeros(len(q))
         values = np.zeros(len(self.states))
         for pages, mask, links in self.layout:
-            shares = np.zeros(mask.shape)
-            beside = np.zeros(mask.shape)
-            beside[mask] = q[links]
-            going_on = mask.any(axis=1)
-            shares[going_on] = softmax(beside[going_on], mask[going_on], alpha)
-            policy[links], values[pages] = shares[mask], np.einsum("pa,pa->p", shares, beside)
+            probabilities = np.zeros(mask.shape)
+            table = np.zeros(mask.shape)
+            table[mask] = q[links]
+            nonterminal = mask.any(axis=1)
+            probabilities[nonterminal] = softmax(table[nonterminal], mask[nonterminal], alpha)
+            policy[links] = probabilities[mask]
+            values[pages] = np.einsum("pa,pa->p", probabilities, table)
         return policy, values
 
-    # --- texts, and what is kept
+    # --- Text ids, units and state
 
     def texts_in_use(self) -> tuple[Ids, Ids]:
         return np.unique(self.states), np.unique(self.links)
@@ -282,67 +300,56 @@ class EpisodeMemory:
         links = actions[self.links]
         self.states = states[self.states]
         if not self.ordered:
-            links, place = _sorted_within(self.first, links)
-            begin = self.first[self.steps["page"]]
-            before = means
-            means = np.empty_like(before)
-            means[place] = before
-            self.steps["taken"] = (place[begin + self.steps["taken"]] - begin).astype(
-                STEP_TYPES["taken"]
-            )
+            links, rank = _sorted_within(self.first, links)
+            start = self.first[self.steps["page"]]
+            taken = rank[start + self.steps["taken"]] - start
+            self.steps["taken"] = taken.astype(STEP_TYPES["taken"])
+            means = means[np.argsort(rank)]
         self.links = links
-        self._changed()
-        self._take_means(means)
+        self._drop_caches()
+        self._set_means(means)
 
     def rescale(self, factor: float) -> None:
-        """Rewards are told in other units."""
+        """Multiply all rewards and returns."""
         self.steps["reward"] = self.steps["reward"] * np.float32(factor)
         self.means = self.means * factor
         self.best_return = self.best_return * factor
 
     def state(self) -> State:
-        pages = {
+        return {
             "states": self.states,
             "first": self.first,
             "links": self.links,
             "widest": np.array([self.widest]),
+            "means": self.means,
+            "best": np.array([self.best_return]),
+            **self.steps,
         }
-        return {**pages, "means": self.means, "best": np.array([self.best_return]), **self.steps}
 
     def restore(self, state: State) -> None:
-        state = state if "links" in state else _from_padded(state)
-        self.states, self.first, self.links = (
-            np.asarray(state[name], np.int64) for name in ("states", "first", "links")
-        )
+        self.states = np.asarray(state["states"], np.int64)
+        self.first = np.asarray(state["first"], np.int64)
+        self.links = np.asarray(state["links"], np.int64)
         self.widest = int(state["widest"][0])
         self.means = np.asarray(state["means"], np.float64)
         self.steps = {name: np.asarray(state[name], kind) for name, kind in STEP_TYPES.items()}
         self.best_return = float(state["best"][0])
-        self._changed()
+        self._drop_caches()
 
 
-def _from_padded(state: State) -> State:
-    """The state of a memory that kept its menus side by side, as runs did that are older."""
-    actions = np.asarray(state["actions"], np.int64)
-    menus = Menus.of_padded(actions)
-    return {
-        **state,
-        "first": menus.first,
-        "links": menus.actions,
-        "widest": np.array([actions.shape[1]]),
-    }
-
-
-class Marked:
-    """Memories as they were when a round began: if it is interrupted and begins again, they go back to that."""
+class Snapshot:
+    """Memories as they were when a round started, in case it is interrupted and starts again."""
 
     def __init__(self, memories: list[EpisodeMemory]) -> None:
         self.memories = memories
         self.states = [memory.state() for memory in memories]
         self.round: int | None = None
 
-    def begin(self, number: int) -> None:
-        """A round begins, or begins again; what a memory holds is never changed in place, so a mark costs nothing."""
+    def start(self, number: int) -> None:
+        """Start a round; if it started before, restore the memories.
+
+        Arrays of a memory are never changed in place, so that a snapshot costs nothing.
+        """
         if number == self.round:
             for memory, state in zip(self.memories, self.states, strict=True):
                 memory.restore(state)
@@ -350,40 +357,36 @@ class Marked:
             self.round = number
             self.states = [memory.state() for memory in self.memories]
 
-    def void(self) -> None:
-        """Texts have new ids, or the memories are others: there is nothing to go back to."""
+    def discard(self) -> None:
+        """Discard the snapshot, because texts have new ids or the memories have changed."""
         self.round = None
 
 
 def _sorted_within(first: Ids, actions: Ids) -> tuple[Ids, Ids]:
-    """The actions of menus, each menu's sorted; and where each action now stands."""
+    """Sort the actions of each menu; return them, and the new index of each."""
     owner = np.repeat(np.arange(len(first) - 1), np.diff(first))
     order = np.lexsort((actions, owner))
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    return actions[order], place
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return actions[order], rank
 
 
 def _state_keys(states: Ids) -> NDArray[np.uint64]:
-    """A page's 64-bit key is the sum of what its text and its actions give, each by its place."""
-    return _mixed(states, np.zeros(len(states), np.int64))
+    """Return what the text adds to the 64-bit key of a page."""
+    return _hashes(states, np.zeros(len(states), np.int64))
 
 
 def _menu_keys(first: Ids, actions: Ids) -> NDArray[np.uint64]:
-    """What the actions of each menu add to their page's key."""
-    counts = np.diff(first)
-    place = np.arange(len(actions)) - np.repeat(first[:-1], counts)
-    sums = np.concatenate(
-        [np.zeros(1, np.uint64), np.cumsum(_mixed(actions, place + 1), dtype=np.uint64)]
-    )
-    found: NDArray[np.uint64] = sums[first[1:]] - sums[first[:-1]]
-    return found
+    """Return what the actions of each menu add to the key of a page."""
+    index = np.arange(len(actions)) - np.repeat(first[:-1], np.diff(first))
+    sums = np.zeros(len(actions) + 1, np.uint64)
+    np.cumsum(_hashes(actions, index + 1), dtype=np.uint64, out=sums[1:])
+    return np.asarray(sums[first[1:]] - sums[first[:-1]])
 
 
-def _mixed(ids: Ids, place: Ids) -> NDArray[np.uint64]:
-    """Arithmetic is modulo 2⁶⁴."""
-    factors = MULTIPLIERS[place % len(MULTIPLIERS)]
-    mixed = (ids.astype(np.uint64) + np.uint64(1)) * factors
-    mixed ^= mixed >> np.uint64(29)
-    found: NDArray[np.uint64] = mixed * (factors | np.uint64(3))
-    return found
+def _hashes(ids: Ids, index: Ids) -> NDArray[np.uint64]:
+    """Hash ids by their index in a page, modulo 2⁶⁴."""
+    factors = MULTIPLIERS[index % len(MULTIPLIERS)]
+    product = (ids.astype(np.uint64) + np.uint64(1)) * factors
+    product ^= product >> np.uint64(29)
+    return np.asarray(product * (factors | np.uint64(3)))

@@ -1,56 +1,182 @@
-"""What a learner is: it is told what was played, and moves a model's weights."""
+"""The base class of learners: take in episodes, update the weights of a model's replicas."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
-from drrn.learning.replay import Transitions
-from drrn.learning.steps import Steps
-from drrn.text import Ids, State
-
-
-class Experience(Protocol):
-    """Steps that one replica played."""
-
-    def transitions(self, discount: float, n_steps: int) -> Transitions:
-        """The steps as transitions, each with the rewards of `n_steps` steps."""
-
-    def steps(self) -> Steps:
-        """Whole episodes, with the probabilities of the actions taken; the online form has none to tell."""
-
+from drrn.errors import InputError
+from drrn.learning.equations import squared
+from drrn.learning.experience import Steps, Transitions
+from drrn.learning.optimisers import OPTIMISERS, Optimiser
+from drrn.models.base import Model, Pages, Reading
+from drrn.models.encoders import Leaves
+from drrn.settings import Settings
+from drrn.text import Ids, State, Store
 
 Generators = Sequence[np.random.Generator]  # one for each replica
+Targets = Callable[[], Tensor]
 
 
-class Learner(Protocol):
-    """Moves the weights of a model's replicas. It is made of a model and the settings: `learner(model, settings)`."""
+class Learner:
+    """Updates the weights of a model. A subclass writes `learn`; everything else has a default.
 
-    def tell(self, replica: int, played: Experience) -> None:
-        """Take in what a replica played."""
+    `drrn train GAME --learner module:Class` builds it as `Class(model, settings)`.
 
-    def rescale(self, replica: int, factor: float) -> None:
-        """Rewards are told in other units from now on: those that the replica was told are multiplied."""
+    Example, for one replica:
+        class RewardLearner(Learner):
+            def learn(self, generators):
+                (steps,) = self.episodes[0]
+                pages = Pages(steps.states[None, None], steps.actions.padded()[None, None])
+                targets = steps.rewards[None].astype(np.float32)
+                self.fit_batch(pages, steps.taken[None], targets)
+                return len(steps)
+    """
+
+    learns_online = False  # whether `add` and `learn_once` exist
+
+    def __init__(self, model: Model, settings: Settings, trained: Model | None = None) -> None:
+        """Prepare to learn; `trained` is the model whose weights move, if not the one that plays."""
+        if settings.run.form == "online" and not self.learns_online:
+            raise InputError(
+                f"learner {settings.learner.name} needs whole episodes, but form online has none: "
+                "leave out form online, or choose the learner q-learning"
+            )
+        self.model = model
+        self.settings = settings
+        # The default `tell` collects a round's episodes here, for each replica.
+        self.episodes: list[list[Steps]] = [[] for _ in model.seeds]
+        kind = OPTIMISERS[settings.learner.optimiser]
+        self.optimiser: Optimiser = kind(trained or model, settings.learning_rate)
 
     def learn(self, generators: Generators) -> int:
-        """After a round: learn from what was told; how many transitions were learned from."""
+        """Learn after a round; return the number of transitions learned from.
 
-    def learn_once(self, generators: Generators, replicas: Sequence[bool]) -> int:
-        """After a step: one update of the replicas that are true; how many transitions were learned from."""
+        Args:
+            generators: The random generator of each replica.
+        """
+        raise NotImplementedError
+
+    def tell(self, replica: int, steps: Steps) -> None:
+        """Take in episodes of a replica; a round may tell several times before it learns."""
+        self.episodes[replica].append(steps)
 
     def forget(self) -> None:
-        """Between rounds: let go of what the next round will not learn from."""
+        """Drop what the next round does not learn from; called before and after each round."""
+        for episodes in self.episodes:
+            episodes.clear()
+
+    def add(self, replica: int, transitions: Transitions) -> None:
+        """Take in transitions of a replica (form online)."""
+        raise NotImplementedError
+
+    def learn_once(self, generators: Generators, replicas: Sequence[bool]) -> int:
+        """Update the given replicas once, after a step (form online); return like `learn`."""
+        raise NotImplementedError
+
+    def rescale(self, replica: int, factor: float) -> None:
+        """Multiply the rewards that the replica reported: their unit has changed."""
+        self.episodes[replica] = [steps.scaled(factor) for steps in self.episodes[replica]]
 
     def texts_in_use(self) -> tuple[Ids, Ids]:
-        """The distinct texts, of states and of actions, that are yet to be learned from."""
+        """Return the distinct texts of states and of actions that are still to be learned from."""
+        steps = [some for episodes in self.episodes for some in episodes]
+        states = [ids for some in steps for ids in (some.states, some.end_states)]
+        menus = [menu.actions for some in steps for menu in (some.actions, some.end_actions)]
+        none = np.zeros(0, np.int64)
+        return np.unique(np.concatenate([none, *states])), np.unique(np.concatenate([none, *menus]))
 
     def renumber(self, states: Ids, actions: Ids) -> None:
-        """Texts have new ids: state i is now `states[i]`, and so for actions; -1 stays -1."""
+        """Texts have new ids: state i is now `states[i]`, likewise for actions; -1 stays -1."""
+        for replica, episodes in enumerate(self.episodes):
+            self.episodes[replica] = [steps.renumbered(states, actions) for steps in episodes]
 
     def state(self) -> State:
-        """What the next round needs beside the model's weights: arrays, and what JSON can hold."""
+        """Return what the next round needs besides the weights: arrays and JSON values."""
+        return {"optimiser": self.optimiser.state()}
 
     def restore(self, state: State) -> None:
-        """Go on from that state."""
+        """Continue from a state."""
+        self.optimiser.restore(state["optimiser"])
+
+    # --- Updates
+
+    def fit_batch(
+        self,
+        pages: Pages,
+        index: Ids,
+        targets: NDArray[np.float32],
+        weights: NDArray[np.float32] | None = None,
+        store: Store | None = None,
+    ) -> Tensor:
+        """Move Q of one action of each page towards its target: one step down the gradient.
+
+        Args:
+            pages: States [1, R, B] and actions [1, R, B, A].
+            index: The action on each page, [R, B].
+            targets: y of each page, [R, B].
+            weights: Weights of the losses [R, B]; 0 for padding. None: 1 each.
+            store: Has the texts of the pages; None: the model's store.
+
+        Returns:
+            The errors y - Q, [R, B].
+        """
+        device = self.model.device
+        ones = np.ones(targets.shape, np.float32)
+        at = torch.from_numpy(index).to(device)
+        y = torch.from_numpy(targets).to(device)
+        w = torch.from_numpy(ones if weights is None else weights).to(device)
+        reading = self.optimiser.model.read(pages, store)[0]
+        return self.descend(reading, at, lambda: y, w)
+
+    def descend(
+        self, reading: Reading, index: Tensor | None, targets: Targets, weights: Tensor
+    ) -> Tensor:
+        """Take one optimiser step on Σ w ½ (y - Q)²; return the errors [R, B].
+
+        `index` is the action of each page; None: the pages have one action each. `targets` is
+        called after the forward pass.
+        """
+        model = self.optimiser.model
+        learned = list(model.weights.values())
+        leaves = Leaves()
+        with differentiable(learned):
+            q = model.forward(reading, leaves)  # [R, B, A]
+            if index is not None:
+                q = q.gather(2, index.unsqueeze(2))
+            error = targets() - q.squeeze(2)
+            loss = (squared(error) * weights).sum()
+            wanted = [*learned, *leaves.vectors]
+            gradients = torch.autograd.grad(loss, wanted, materialize_grads=True)
+        dense = gradients[: len(learned)]
+        self.move(dense, leaves, gradients[len(learned) :], weights.any(dim=1))
+        return error.detach()
+
+    def move(
+        self, dense: Sequence[Tensor], leaves: Leaves, sparse: Sequence[Tensor], active: Tensor
+    ) -> None:
+        """Take an optimiser step, for the gradients of the weights and of rows of word tables."""
+        rows = [(batch, back) for (batch, _), back in zip(leaves.entries, sparse, strict=True)]
+        self.optimiser.step(dense, rows, active)
+
+
+@contextmanager
+def differentiable(weights: Sequence[Tensor]) -> Iterator[None]:
+    """Let weights take part in automatic differentiation within the block."""
+    try:
+        for weight in weights:
+            weight.requires_grad_()
+        yield
+    finally:
+        for weight in weights:
+            weight.requires_grad_(False)
+
+
+def divergence(rate: float) -> InputError:
+    """Return the error to raise if Q-values are not finite."""
+    return InputError(f"learning diverged at η = {rate:g}: choose a smaller learning_rate")

@@ -1,4 +1,4 @@
-"""Learners by name; a new one is a class, a line here, and its name in `settings.LEARNERS`."""
+"""Learners by name; a new one also needs its name in `settings.LEARNERS`."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ from drrn.learning.learner import Learner
 from drrn.models.base import Model
 from drrn.settings import Settings
 
-Made = Callable[[Model, Settings], Learner]
-
-LEARNERS: dict[str, Made] = {"q-learning": FastQLearning, "returns": FastReturnLearning}
+LEARNERS = {"q-learning": FastQLearning, "returns": FastReturnLearning}
 
 
 def build_learner(model: Model, settings: Settings) -> Learner:
-    """The learner that the settings name: built in, of the user's module:name, or registered by a package."""
-    made: Made = registry.resolve("learner", settings.learner.name, LEARNERS)
-    if not callable(made):
+    """Return the learner of the settings: built in, module:name, or a package's entry point."""
+    name = settings.learner.name
+    build: Callable[[Model, Settings], Learner] = registry.resolve("learner", name, LEARNERS)
+    if not callable(build):
+        raise InputError(f'learner "{name}" must be a class or a function of (model, settings)')
+    learner = build(model, settings)
+    if not isinstance(learner, Learner):
+        base = "drrn.learning.learner.Learner"
         raise InputError(
-            f'learner "{settings.learner.name}": it must be a class or a function of (model, settings)'
+            f'learner "{name}" must be a subclass of {base}, or a function that returns one'
         )
-    return made(model, settings)
+    return learner

@@ -1,9 +1,10 @@
-"""Moving weights down their gradients: plain SGD, as in the paper, or Adam."""
+"""Optimisers: plain SGD, as in the paper, and Adam."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,33 +16,35 @@ from drrn.text import State
 
 Dense = dict[str, Tensor]  # gradients of the model's weights
 Sparse = list[tuple[WordTable, Tensor, Tensor]]  # rows of a flat table, and their gradients
+WeightsAndGradients = dict[str, tuple[Tensor, Tensor]]
 
 
 @dataclass
 class Optimiser:
-    """A learning rate, and what is kept from step to step."""
+    """A model, a learning rate, and the tensors that are kept between steps."""
 
     model: Model
     learning_rate: float
     slots: dict[str, Tensor] = field(default_factory=dict)
 
     @property
-    def plain(self) -> bool:
-        """Whether a step is -η g and nothing else."""
+    def is_plain(self) -> bool:
+        """Whether a step is -η g."""
         return isinstance(self, SGD)
 
     @torch.no_grad()
     def step(
-        self,
-        gradients: Sequence[Tensor],
-        taken: Sequence[tuple[TableBatch, Tensor]],
-        active: Tensor,
+        self, dense: Sequence[Tensor], rows: Sequence[tuple[TableBatch, Tensor]], active: Tensor
     ) -> None:
-        """Move the weights of the active replicas [R]; `taken` is what was taken out of word tables, and what came back
-        to it."""
-        dense = dict(zip(self.model.weights, gradients, strict=True))
-        sparse: Sparse = [look.gradient(self.model, back) for look, back in taken]
-        self.move(dense, sparse, active)
+        """Move the weights of the active replicas [R].
+
+        Args:
+            dense: Gradients of the model's weights, in their order.
+            rows: Batches of texts read from word tables, and the gradients of their vectors.
+        """
+        named = dict(zip(self.model.weights, dense, strict=True))
+        sparse: Sparse = [batch.gradient(self.model, back) for batch, back in rows]
+        self.move(named, sparse, active)
 
     def move(self, dense: Dense, sparse: Sparse, active: Tensor) -> None:
         raise NotImplementedError
@@ -50,26 +53,29 @@ class Optimiser:
         return {name: slot.cpu().numpy() for name, slot in self.slots.items()}
 
     def restore(self, state: State) -> None:
-        self.slots = {
-            name: torch.from_numpy(slot).to(self.model.device) for name, slot in state.items()
-        }
+        device = self.model.device
+        self.slots = {name: torch.from_numpy(slot).to(device) for name, slot in state.items()}
 
 
 class SGD(Optimiser):
-    """w ← w - η g, and nothing else: only words that occur are touched; a replica without data has no gradient."""
+    """w ← w - η g; touches only words that occur. A replica without data has no gradient."""
 
     def move(self, dense: Dense, sparse: Sparse, active: Tensor) -> None:
         if dense:
             weights = [self.model.weights[name] for name in dense]
             torch._foreach_add_(weights, list(dense.values()), alpha=-self.learning_rate)
         for table, rows, values in sparse:
-            table.weight.view(-1, table.width).index_add_(
-                0, rows, values, alpha=-self.learning_rate
-            )
+            flat = table.weight.view(-1, table.width)
+            flat.index_add_(0, rows, values, alpha=-self.learning_rate)
 
 
-class Slotted(Optimiser):
-    """An optimiser that keeps something for each weight, so every weight moves at each step."""
+@dataclass
+class Adam(Optimiser):
+    """Kingma & Ba 2015, with their constants.
+
+    If texts are read in order, PyTorch's fused operation makes a step, ten times as fast. It
+    rounds differently, and results of bags were published to the last digit.
+    """
 
     def move(self, dense: Dense, sparse: Sparse, active: Tensor) -> None:
         full = {name: (self.model.weights[name], g) for name, g in dense.items()}
@@ -80,62 +86,47 @@ class Slotted(Optimiser):
             full[name] = (table.weight, g)
         self.move_all(full, active)
 
-    def move_all(self, full: dict[str, tuple[Tensor, Tensor]], active: Tensor) -> None:
-        """Weights and their gradients, by name."""
+    def move_all(self, full: WeightsAndGradients, active: Tensor) -> None:
+        """Move all weights, given with their gradients by name."""
+        encoders = self.model.encoders.values()
+        if active.device.type == "cpu" and any(encoder.reads_at_once for encoder in encoders):
+            self.move_fused(full, active)
+        else:
+            self.move_one_by_one(full, active)
+
+    def move_one_by_one(self, full: WeightsAndGradients, active: Tensor) -> None:
         for name, (weight, g) in full.items():
             on = active.view(-1, *[1] * (g.dim() - 1))
-            change = self.change(name, g, on).mul_(self.learning_rate)
+            change = self._change(name, g, on).mul_(self.learning_rate)
             weight.sub_(change if _all_on(on) else torch.where(on, change, 0.0))
 
-    def change(self, name: str, g: Tensor, on: Tensor) -> Tensor:
-        """A new tensor that is multiplied by the learning rate; slots change only where `on`."""
-        raise NotImplementedError
-
-    def slot(self, name: str, like: Tensor) -> Tensor:
-        """What is kept for a weight, zero at first; it grows with a growing table, and a resumed run's table may have
-        less room than it had: beyond the words present both are zero."""
-        kept = self.slots.get(name)
-        if kept is None or kept.shape != like.shape:
-            kept = self.slots[name] = (
-                torch.zeros_like(like) if kept is None else resize_like(kept, like)
-            )
-        return kept
-
-
-@dataclass
-class Adam(Slotted):
-    """Kingma & Ba 2015, with their constants.
-
-    Where texts are read in order, PyTorch's own operation makes a step, ten times as fast. It rounds otherwise, and
-    results of bags were published to the last digit.
-    """
-
-    def move_all(self, full: dict[str, tuple[Tensor, Tensor]], active: Tensor) -> None:
-        if active.device.type != "cpu" or not any(
-            encoder.reads_at_once for encoder in self.model.encoders.values()
-        ):
-            return super().move_all(full, active)
-        kept = {
-            part: [self.slot(f"{name} {part}", g) for name, (_, g) in full.items()] for part in "mv"
-        }
-        steps = [self.slot(f"{name} t", g[:, :1, :1]) for name, (_, g) in full.items()]
+    def move_fused(self, full: WeightsAndGradients, active: Tensor) -> None:
         stacks = (
-            [w for w, _ in full.values()],
+            [weight for weight, _ in full.values()],
             [g.contiguous() for _, g in full.values()],
-            *kept.values(),
-            steps,
+            [self.slot(f"{name} m", g) for name, (_, g) in full.items()],
+            [self.slot(f"{name} v", g) for name, (_, g) in full.items()],
+            [self.slot(f"{name} t", g[:, :1, :1]) for name, (_, g) in full.items()],
         )
         for replica in active.nonzero().view(-1).tolist():  # each has its own count of steps
-            weights, gradients, firsts, seconds, made = (
-                [stack[replica] for stack in some] for some in stacks
-            )
-            torch._foreach_add_(made, 1)
-            torch._fused_adam_(
-                weights, gradients, firsts, seconds, [], made, lr=self.learning_rate, beta1=0.9, beta2=0.999,
-                weight_decay=0.0, eps=1e-8, amsgrad=False, maximize=False,
-            )  # fmt: skip
+            rows = [[each[replica] for each in stack] for stack in stacks]
+            fused_adam(self.learning_rate, *rows)
 
-    def change(self, name: str, g: Tensor, on: Tensor) -> Tensor:
+    def slot(self, name: str, like: Tensor) -> Tensor:
+        """Return what is kept for a weight, zero at first, in the present shape of the weight.
+
+        A table grows, and that of a resumed run may be smaller: both are zero beyond the words.
+        """
+        slot = self.slots.get(name)
+        if slot is None:
+            slot = torch.zeros_like(like)
+        elif slot.shape != like.shape:
+            slot = resize_like(slot, like)
+        self.slots[name] = slot
+        return slot
+
+    def _change(self, name: str, g: Tensor, on: Tensor) -> Tensor:
+        """Return a new tensor to be multiplied by the learning rate; slots change where `on`."""
         m = self.slot(f"{name} m", g)
         v = self.slot(f"{name} v", g)
         t = self.slot(f"{name} t", g[:, :1, :1])
@@ -152,7 +143,19 @@ class Adam(Slotted):
 
 OPTIMISERS: dict[str, type[Optimiser]] = {"sgd": SGD, "adam": Adam}
 
+Tensors = list[Tensor]
+
+
+def fused_adam(
+    rate: float, weights: Tensors, gradients: Tensors, m: Tensors, v: Tensors, steps: Tensors
+) -> None:
+    """Take one step of Adam for all weights, in PyTorch's fused operation."""
+    torch._foreach_add_(steps, 1)
+    constants = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0}
+    options: dict[str, Any] = {**constants, "amsgrad": False, "maximize": False}
+    torch._fused_adam_(weights, gradients, m, v, [], steps, lr=rate, **options)
+
 
 def _all_on(on: Tensor) -> bool:
-    """Whether every replica takes part; a GPU is not asked, since it would have to be waited for."""
+    """Return whether all replicas take part; False on a GPU, to avoid waiting for it."""
     return on.device.type == "cpu" and bool(on.all())

@@ -16,9 +16,9 @@ from drrn.compiled.game import Compiled
 from drrn.compiled.lockstep import Played
 from drrn.errors import InputError
 from drrn.game.episodes import Episode
-from drrn.learning.menus import Menus, alike_in_width
-from drrn.learning.replay import Transitions
-from drrn.learning.steps import Steps, last_steps
+from drrn.learning.equations import last_steps
+from drrn.learning.experience import Steps
+from drrn.learning.menus import Menus, groups_by_width
 from drrn.models import Model, Pages
 from drrn.playing.policies import QPolicy
 from drrn.playing.rollouts import Rollout
@@ -78,7 +78,7 @@ class CompiledRollouts:
             [np.zeros(len(self.menus.actions)) for _ in range(replicas)] for _ in range(2)
         )
         differs = False
-        for rows, width in alike_in_width(counts, self.menus.widest):
+        for rows, width in groups_by_width(counts, self.menus.widest):
             states = self.states[rows]
             actions = self.menus[rows].padded(width)
             pages = Pages(np.tile(states, (replicas, 1)), np.tile(actions, (replicas, 1, 1)))
@@ -118,9 +118,6 @@ class GraphRollout:
 
     def steps(self) -> Steps:
         raise NotImplementedError
-
-    def transitions(self, discount: float, n_steps: int) -> Transitions:
-        return self.steps().transitions(discount, n_steps)
 
 
 @dataclass(frozen=True)

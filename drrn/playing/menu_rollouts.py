@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from drrn.compiled.game import Compiled
 from drrn.compiled.lockstep import Played, arrivals
-from drrn.learning.exploration import draw_actions
+from drrn.learning.equations import draw_actions, last_steps
+from drrn.learning.experience import Steps
 from drrn.learning.menus import Menus
-from drrn.learning.steps import Steps, last_steps
 from drrn.models import Model, Pages
 from drrn.playing.compiled_rollouts import CompiledRollouts, GraphRollout
 from drrn.playing.policies import QPolicy, chances

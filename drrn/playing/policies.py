@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drrn.errors import InputError, did_you_mean
-from drrn.learning.exploration import Probabilities, epsilon_greedy, greedy, softmax
+from drrn.learning.equations import Probabilities, greedy, softmax
 from drrn.models import Pages
 from drrn.settings import POLICIES as POLICIES
 
@@ -49,16 +49,6 @@ class Greedy(Memoryless):
 
     def first(self, replica: int, q: Q, pages: Pages) -> Probabilities:
         return greedy(q, pages.mask)
-
-
-@dataclass(frozen=True)
-class EpsilonGreedy(Memoryless):
-    """With probability ε a random action, else the one with the highest Q."""
-
-    epsilon: float
-
-    def first(self, replica: int, q: Q, pages: Pages) -> Probabilities:
-        return epsilon_greedy(q, pages.mask, self.epsilon)
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from drrn.game.episodes import Episode
-from drrn.learning.replay import Transitions
-from drrn.learning.steps import Steps
+from drrn.learning.experience import Steps
 from drrn.models import Model
 from drrn.playing.policies import QPolicy
 
@@ -26,9 +25,6 @@ class Rollout(Protocol):
 
     def steps(self) -> Steps:
         """Every step, in the order of the episodes, if it was played to learn."""
-
-    def transitions(self, discount: float, n_steps: int) -> Transitions:
-        """The same as transitions, each with the rewards of `n_steps` steps."""
 
 
 class Rollouts(Protocol):

@@ -10,9 +10,8 @@ import numpy as np
 from drrn.game.contract import Game
 from drrn.game.episodes import Episode
 from drrn.game.optional import step_limit_of
-from drrn.learning.exploration import draw_actions
-from drrn.learning.replay import Transitions
-from drrn.learning.steps import Steps
+from drrn.learning.equations import draw_actions
+from drrn.learning.experience import Steps
 from drrn.models import Model, Pages
 from drrn.models.base import NARROW
 from drrn.models.encodings import EncodingCache
@@ -40,9 +39,6 @@ class SteppedRollout:
 
     def steps(self) -> Steps:
         return steps_of(self.trajectories)
-
-    def transitions(self, discount: float, n_steps: int) -> Transitions:
-        return self.steps().transitions(discount, n_steps)
 
 
 @dataclass

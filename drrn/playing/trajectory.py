@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from drrn.errors import InputError
 from drrn.game.episodes import Episode
+from drrn.learning.experience import Steps, Transitions
 from drrn.learning.menus import Menus
-from drrn.learning.replay import Transitions
-from drrn.learning.steps import Steps
 from drrn.models import Pages
 from drrn.text import Ids
 
@@ -60,38 +58,27 @@ class Trajectory:
         return self.states[-1], self.menus[-1]
 
 
-@dataclass(frozen=True)
-class Moments:
-    """Steps of episodes that are to be learned from, each a trajectory and the number of the step."""
+def transitions_of(
+    moments: Sequence[tuple[Trajectory, int]], discount: float, n_steps: int
+) -> Transitions:
+    """Return transitions for steps, each a trajectory and the number of a step in it.
 
-    of: Sequence[tuple[Trajectory, int]]
-
-    def transitions(self, discount: float, n_steps: int) -> Transitions:
-        """As transitions. An episode that was stopped still has actions at its end, so it bootstraps."""
-        spans = [
-            (trajectory, t, min(t + n_steps, len(trajectory.taken))) for trajectory, t in self.of
-        ]
-        now, then = ([each.menus[at[k]] for each, *at in spans] for k in (0, 1))
-        menus = Menus.of([*now, *then])
-        return Transitions(
-            states=np.array([trajectory.states[t] for trajectory, t, _ in spans], np.int64),
-            actions=menus[: len(spans)],
-            taken=np.array([trajectory.taken[t] for trajectory, t, _ in spans], np.int64),
-            rewards=np.array(
-                [_discounted(each.rewards[t:end], discount) for each, t, end in spans], np.float32
-            ),
-            discounts=np.array([discount ** (end - t) for _, t, end in spans], np.float32),
-            next_states=np.array(
-                [trajectory.states[end] for trajectory, _, end in spans], np.int64
-            ),
-            next_actions=menus[len(spans) :],
-        )
-
-    def steps(self) -> Steps:
-        """There are none: an episode is told step by step, before it is whole."""
-        raise InputError(
-            "a learner of whole episodes cannot learn in the online form: choose another form or learner"
-        )
+    A truncated episode has actions at its end, so that it bootstraps.
+    """
+    spans = [(each, t, min(t + n_steps, len(each.taken))) for each, t in moments]
+    now = [each.menus[t] for each, t, _ in spans]
+    then = [each.menus[end] for each, _, end in spans]
+    menus = Menus.of([*now, *then])
+    rewards = [_discounted(each.rewards[t:end], discount) for each, t, end in spans]
+    return Transitions(
+        states=np.array([each.states[t] for each, t, _ in spans], np.int64),
+        actions=menus[: len(spans)],
+        taken=np.array([each.taken[t] for each, t, _ in spans], np.int64),
+        rewards=np.array(rewards, np.float32),
+        discounts=np.array([discount ** (end - t) for _, t, end in spans], np.float32),
+        next_states=np.array([each.states[end] for each, _, end in spans], np.int64),
+        next_actions=menus[len(spans) :],
+    )
 
 
 def steps_of(trajectories: Sequence[Trajectory]) -> Steps:

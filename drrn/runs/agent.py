@@ -21,7 +21,7 @@ from drrn.errors import InputError
 from drrn.game.contract import Observation
 from drrn.game.make import GameSpec, as_game, open_game
 from drrn.game.optional import step_limit_of
-from drrn.learning.exploration import Probabilities, draw_actions
+from drrn.learning.equations import Probabilities, draw_actions
 from drrn.models import Model, Pages, SentenceTexts, Shape, TextVectors, build_model, encoder_of
 from drrn.models.pairs import attention_of
 from drrn.playing.compiled_rollouts import CompiledRollouts
@@ -140,7 +140,7 @@ class Agent:
     def act(self, text: str, actions: Sequence[str], *, policy: str = "greedy") -> str:
         """Return the action that the agent chooses.
 
-        Each call stands alone; use `policy` for an agent that remembers the episode.
+        Each call is independent; use `policy` for an agent that remembers the episode.
         """
         if policy not in self._players:
             self._players[policy] = self.policy(policy)
@@ -316,7 +316,7 @@ class Player:
     ) -> tuple[Q, Probabilities]:
         """Return Q and the probability of each action.
 
-        `seen` says whether the episode has shown the page before, if the player did not play it.
+        `seen`: whether the episode has shown the page before (default: as this player played).
         """
         q = self.agent.ask(self.history.prepend_to(observation.text), observation.actions)
         scaled = q * self.agent.scales  # α belongs to the units of learning

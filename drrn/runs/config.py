@@ -57,7 +57,7 @@ PAPER_GAMES: dict[str, dict[str, Any]] = {
 
 
 def recommended_settings(game: Game) -> dict[str, Any]:
-    """Return the settings recommended for a game, whatever the model.
+    """Return the settings recommended for a game, for every model.
 
     They come from the game itself, or from the paper for its games. The rewards of a game that
     cannot be compiled are not known in advance, so there α is relative to their spread, unless the
@@ -102,8 +102,8 @@ def config_of(
 ) -> dict[str, Any]:
     """Return the contents of config.json.
 
-    `recipe_name` says where the defaults came from, `folder` is where modules were looked for, and
-    `vectors` is the hash of the word vectors.
+    `recipe_name` is the source of the defaults, `folder` the one that was searched for modules,
+    and `vectors` the hash of the word vectors.
     """
     return {
         "game": game_entry(game, spec),

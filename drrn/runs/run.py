@@ -387,7 +387,7 @@ class Run:
     def check_complete(self) -> None:
         """Refuse to start again at round 1 if the checkpoint of a later round is missing.
 
-        The rows of the first round are written shortly before its checkpoint: that is no loss.
+        The rows of round 1 exist shortly before its checkpoint; then nothing is lost.
         """
         checkpoint = self.folder / CHECKPOINT
         if checkpoint.exists() or not (self.has(ROWS) or self.has(WORDS)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -19,18 +19,18 @@ from drrn.errors import InputError
 from drrn.game.contract import Game
 from drrn.game.make import GameSpec
 from drrn.game.optional import another, fingerprint_of
-from drrn.learning.learner import Experience, Generators, Learner
+from drrn.learning.experience import RewardScale
+from drrn.learning.exploration import Optimism
+from drrn.learning.learner import Generators, Learner
 from drrn.learning.learners import build_learner
-from drrn.learning.optimism import Optimism
-from drrn.learning.reward_scale import RewardScale, in_units
 from drrn.models import build_model
 from drrn.playing.evaluation import evaluate
 from drrn.playing.menu_rollouts import compiled_rollouts
 from drrn.playing.policies import QPolicy, Softmax
 from drrn.playing.pool import lanes_of
-from drrn.playing.rollouts import Rollout, Rollouts
+from drrn.playing.rollouts import Rollouts
 from drrn.playing.stepped_rollouts import Seat, SteppedRollouts
-from drrn.playing.trajectory import Moments
+from drrn.playing.trajectory import transitions_of
 from drrn.runs.agent import Agent, shape_of, torch_device
 from drrn.runs.config import check_vectors, config_of, spec_from
 from drrn.runs.limits import Divergence, check_memory, warn_about_missing_words
@@ -288,7 +288,7 @@ class Trainer:
         learn = self._generators(LEARN, number)
         self.learner.forget()  # drops what an interrupted round left
         if self.explorer:
-            self.explorer.begin(number)
+            self.explorer.start(number)
         self.is_torn = self.settings.run.form == "online"
         if self.settings.run.form == "online":
             transitions = self._play_online(self._policy(number), play, learn)
@@ -325,17 +325,23 @@ class Trainer:
             count = min(remaining, self.settings.exploration.replan) if explorer else remaining
             rollouts = self.rollouts.play(count, policy, generators, learn=True)
             for replica, rollout in enumerate(rollouts):
-                experience = self._scaled(replica, rollout)
-                self.learner.tell(replica, experience)
+                steps = rollout.steps()
+                if self.scale:
+                    returns = [episode.total for episode in rollout.episodes]
+                    steps = steps.scaled(self._scale(self.scale, replica, returns))
+                self.learner.tell(replica, steps)
                 if explorer:
-                    explorer.tell(replica, experience)
+                    explorer.tell(replica, steps)
             remaining -= count
 
-    def _scaled(self, replica: int, rollout: Rollout) -> Experience:
-        if self.scale is None:
-            return rollout
-        returns = [episode.total for episode in rollout.episodes]
-        return in_units(self.scale, replica, rollout, returns, [self.learner, self.explorer])
+    def _scale(self, scale: RewardScale, replica: int, returns: Sequence[float]) -> float:
+        """Return the factor on a replica's rewards; if returns change it, rescale what is stored."""
+        change = scale.update(replica, returns)
+        if change != 1:
+            self.learner.rescale(replica, change)
+            if self.explorer:
+                self.explorer.rescale(replica, change)
+        return scale.factor(replica)
 
     def _policy(self, number: int) -> QPolicy:
         """Return how actions are chosen while learning, in a round."""
@@ -347,9 +353,9 @@ class Trainer:
         return [np.random.default_rng([seed, purpose, number]) for seed in self.settings.run.seeds]
 
     def _drop_texts(self) -> None:
-        """Drop texts that nothing is learned from, so that memory stays bounded.
+        """Drop texts that the learner no longer needs, so that memory stays bounded.
 
-        All texts of a compiled game whose vocabulary does not grow are kept.
+        A compiled game with a fixed vocabulary keeps all texts.
         """
         count = max(len(self.store.states), len(self.store.actions))
         if not self.grows or self.model.indexes_texts or count <= FEW_TEXTS:
@@ -410,11 +416,12 @@ class Trainer:
         n = self.settings.learner.n_steps
         complete = range(max(steps - n, 0), steps if trajectory.over else max(steps - n + 1, 0))
         if complete:
-            experience: Experience = Moments([(trajectory, t) for t in complete])
+            discount = self.settings.learner.discount
+            transitions = transitions_of([(trajectory, t) for t in complete], discount, n)
             if self.scale:
-                returns = [sum(trajectory.rewards)]
-                experience = in_units(self.scale, seat.replica, experience, returns, [self.learner])
-            self.learner.tell(seat.replica, experience)
+                factor = self._scale(self.scale, seat.replica, [sum(trajectory.rewards)])
+                transitions = transitions.scaled(factor)
+            self.learner.add(seat.replica, transitions)
 
 
 def _check_rounds(folder: Path, before: Settings, trainer: Trainer) -> None:

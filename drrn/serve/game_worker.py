@@ -13,7 +13,7 @@ from drrn.game.make import GameSpec
 from drrn.game.optional import another, close, ending_of, is_stopped, most_copies_of, title_of
 from drrn.serve.forms import SettingField, settings_form, settings_from
 from drrn.stories.authored import Explorable
-from drrn.stories.twine.script import grouped
+from drrn.stories.twine.script import summarise
 
 MAX_MEMORY = 1_500 * 2**20  # bytes of a worker process; a larger one is replaced
 MAX_COPIES = 64  # episodes in progress; others are played again from the start
@@ -131,7 +131,9 @@ class OpeningWorker:
         try:
             if game.reset(0).ended:
                 raise InputError(f"{game.name}: the game ends on its first page: nothing to choose")
-            notes = grouped(game.problems) if spec.lenient and isinstance(game, Explorable) else []
+            notes = (
+                summarise(game.problems) if spec.lenient and isinstance(game, Explorable) else []
+            )
             return {
                 "title": title_of(game),
                 "lenient": spec.lenient,

@@ -25,15 +25,16 @@ from drrn.game.episodes import Policy, random_policy, rest_of_episode
 from drrn.game.make import GameSpec
 from drrn.game.optional import is_stopped, step_limit_of
 from drrn.processes import interruptible, report
+from drrn.runs.quick_player import quick_player
 from drrn.serve.http import as_json
 from drrn.stories.map.story_map import StoryMap, story_map
 from drrn.stories.map.svg import story_map_svg
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.exact_play import way_to_any
-from drrn.stories.playtest.report_page import report_fragment
-from drrn.stories.playtest.sampled import mean_of
-from drrn.stories.playtest.sightings import Sightings
-from drrn.stories.playtest.testing import StoryTest
+from drrn.stories.playtest.evidence import Evidence
+from drrn.stories.playtest.findings import mean_of
+from drrn.stories.playtest.playtest import StoryTest
+from drrn.stories.playtest.report import report_fragment
+from drrn.stories.playtest.solve import ShortestPaths
 from drrn.text import ranges
 
 REPORT_SECONDS = 0.2  # between reports of progress
@@ -154,7 +155,7 @@ class PlayTestWorker:
 
     def test(self, seconds: float) -> TestResult:
         """Test the story; report the progress."""
-        test = StoryTest(self.game, seconds, self._progress)
+        test = StoryTest(self.game, seconds, self._progress, quick_player)
         try:
             with interruptible():
                 findings = test.run()
@@ -166,7 +167,7 @@ class PlayTestWorker:
         data["source"] = Path(data["source"]).name  # its folder is not the page's business
         pages = None
         if self.compiled is None:
-            pages = as_json(seen_pages(drawing, test.sightings))
+            pages = as_json(seen_pages(drawing, test.evidence))
         return {
             "report": data,
             "html": report_fragment(findings),
@@ -290,7 +291,7 @@ class SolvedMap:
         frequent = states[np.argsort(-weight, kind="stable")]
         slots = ranges(c.first[frequent], c.count[frequent])
         texts = dict.fromkeys(c.texts[text] for text in c.text[frequent].tolist())
-        path = way_to_any(c, {int(state) for state in states})
+        path = ShortestPaths(c).to_any({int(state) for state in states})
         odds: PageOdds = {
             "random": self._odds(states, weight, self._random_play),
             "best": None,
@@ -374,10 +375,10 @@ def _path(path: ClickPath) -> ActionPath:
     return {"actions": path.actions, "chances": path.chances}
 
 
-def seen_pages(drawing: StoryMap, sightings: Sightings) -> list[PageDetails]:
+def seen_pages(drawing: StoryMap, evidence: Evidence) -> list[PageDetails]:
     """Return every page of a map of what was seen; the odds are sampled on request."""
     paths: dict[Any, ClickPath] = {}  # in the order of the map's pages
-    for page in sightings.pages.values():
+    for page in evidence.pages.values():
         paths.setdefault(page.ending or page.passage or page.path.comes_to, page.path)
     pages: list[PageDetails] = []
     for number, path in enumerate(paths.values()):

@@ -19,8 +19,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from drrn.compiled.graph import Face
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
-from drrn.stories.twine.paraphrases import DEFAULT_SET, read_paraphrases
-from drrn.stories.twine.rules import Rules
+from drrn.stories.twine.rules import DEFAULT_SET, Rules, read_paraphrases
 from drrn.stories.twine.script import Problem
 from drrn.stories.twine.story import Story
 from drrn.stories.twine.values import Value

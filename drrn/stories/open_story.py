@@ -25,19 +25,22 @@ from drrn.stories.twine.dialects import (
     DEFAULT,
     ForeignError,
     complaint,
-    known_by_macros,
+    engine_difference,
+    format_by_macros,
     knows_format,
     read_script,
 )
-from drrn.stories.twine.emptied import note_an_empty_opening
-from drrn.stories.twine.paraphrases import paraphrase_file, read_paraphrases
-from drrn.stories.twine.reading import HTML, read_story
-from drrn.stories.twine.rules import Rules, check_rules, read_rules
+from drrn.stories.twine.reading import HTML, TWINE_2, TWINE_2_END, read_story, read_twine_html
+from drrn.stories.twine.rules import (
+    Rules,
+    check_rules,
+    paraphrase_file,
+    read_paraphrases,
+    read_rules,
+)
 from drrn.stories.twine.script import Facts, Script
 from drrn.stories.twine.story import LONGEST_PASSAGE, Story
 from drrn.stories.twine.story_game import StoryGame
-from drrn.stories.twine.twine_html import TWINE_2, TWINE_2_END, read_twine_html
-from drrn.stories.twine.whole import beyond_our_reading
 
 NATIVE, HOSTED = ENGINES
 INK = (".json", ".ink")
@@ -110,7 +113,7 @@ class _Opening:
         except ForeignError as error:
             return self._foreign(story, error)
         whole = not script.problems and not _has_scripts(story) and self._names_our_kind(story)
-        whole = whole and not beyond_our_reading(story, script)
+        whole = whole and not engine_difference(story, script)
         if self.options.engine != NATIVE and not whole and self._can_be_hosted(story, script):
             return self.hosted(story)
         if script.problems and not self.options.lenient:
@@ -159,7 +162,7 @@ class _Opening:
         if _is_page(self.file) and self._carries_engine:
             return True
         try:
-            return bool(story.format or known_by_macros(script)) and format_for(story) is not None
+            return bool(story.format or format_by_macros(script)) and format_for(story) is not None
         except InputError:
             return False
 
@@ -197,7 +200,7 @@ class _Opening:
             sources=sources,
         )
         if options.lenient:
-            note_an_empty_opening(game)
+            game.note_empty_opening()
         return game
 
     def hosted(self, story: Story) -> HostedGame:

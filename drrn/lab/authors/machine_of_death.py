@@ -11,7 +11,7 @@ from drrn.lab.authors.passages import SimulatorPassage
 from drrn.lab.authors.python2 import class_named, dotted, function_named, strange, string_literal
 from drrn.lab.authors.sources import REPOSITORY
 from drrn.lab.authors.twee_source import Told, is_plain
-from drrn.stories.twine.story import decoded
+from drrn.stories.twine.story import unescape_html
 
 CLASS = "MachineOfDeathSimulator"
 
@@ -92,10 +92,10 @@ def paraphrases(
         )
     shown: dict[str, list[str]] = {}
     for label in labels:
-        shown.setdefault(_bare(label), []).append(" ".join(decoded(label).split()))
+        shown.setdefault(_bare(label), []).append(" ".join(unescape_html(label).split()))
     pairs = zip(*lines, strict=True)
     return {
-        label: decoded(other)
+        label: unescape_html(other)
         for original, other in pairs
         for label in shown.get(_bare(original), [])
     }

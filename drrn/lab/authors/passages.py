@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from drrn.lab.authors.python2 import number_literal, strange, string_literal, string_literals
 from drrn.lab.authors.twee_source import in_text, is_label, is_plain, is_text, on_lines
-from drrn.stories.twine.story import decoded
+from drrn.stories.twine.story import unescape_html
 
 Links = list[tuple[str, str]]  # label, target
 
@@ -89,7 +89,9 @@ class SimulatorPassage:
             raise strange(place, "as many actions as links")
         self.labels += labels
         self.targets.update(targets)
-        links = [(decoded(label), target) for label, target in zip(labels, targets, strict=True)]
+        links = [
+            (unescape_html(label), target) for label, target in zip(labels, targets, strict=True)
+        ]
         if not all(is_label(label) and is_plain(target) for label, target in links):
             raise strange(place, "links without brackets, bars and line breaks")
         return links
@@ -130,7 +132,7 @@ def _said(node: ast.expr) -> str:
         case ast.Call(ast.Name("str"), [variable], []):
             return f"<<print {_variable(variable)}>>"
     # An <<endif>> was left behind where the published text was made out of the story's source.
-    text = decoded(string_literal(node)).replace("<<endif>>", "")
+    text = unescape_html(string_literal(node)).replace("<<endif>>", "")
     if not is_text(text):
         raise strange(node, "a text without macros and links")
     return text

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from drrn.lab.authors.python2 import dotted, function_named, number_literal, strange, string_literal
 from drrn.lab.authors.twee_source import Told
-from drrn.stories.twine.story import decoded
+from drrn.stories.twine.story import unescape_html
 
 FUNCTION = "AssignReward"
 ENTITY = re.compile(r"&#?\w+;")
@@ -79,7 +79,7 @@ class Rewards:
         if self.end_mark is not None:
             lines.append(f"ends = {{ contains = {_quoted(self.end_mark)} }}")
         for payment in self.payments:
-            words = decoded(payment.words)
+            words = unescape_html(payment.words)
             for passage, said in told.saying(words) or [("", words)]:
                 recognised = payment.recognised and said == words
                 reward = payment.reward if recognised or not as_published else self.otherwise

@@ -18,7 +18,7 @@ from drrn.lab.authors.python2 import (
 )
 from drrn.lab.authors.sources import REPOSITORY
 from drrn.lab.authors.twee_source import Told, is_label, is_plain, is_text, on_lines
-from drrn.stories.twine.story import decoded
+from drrn.stories.twine.story import unescape_html
 
 CLASS = "SavingJohnSimulator"
 TEXT = "self.storyNode.text.startswith"
@@ -102,9 +102,10 @@ def _passage(
         case {"text": str(text), "actions": list(labels), "links": list(targets)} if len(
             labels
         ) == len(targets) and all(isinstance(words, str) for words in (*labels, *targets)):
-            told = decoded(text.replace("\\n", "\n"))
+            told = unescape_html(text.replace("\\n", "\n"))
             links = [
-                (decoded(label), target) for label, target in zip(labels, targets, strict=True)
+                (unescape_html(label), target)
+                for label, target in zip(labels, targets, strict=True)
             ]
             if is_text(told) and all(
                 is_label(label) and target in passages for label, target in links

@@ -19,7 +19,10 @@ from drrn.lab.experiments.quests import quest_facts, share_done
 from drrn.runs.scores import reference_scores
 from drrn.settings import Settings
 from drrn.stories.authored import paraphrases_of
-from drrn.stories.playtest.survey import full_survey, survey
+from drrn.stories.playtest.evidence import Evidence
+from drrn.stories.playtest.playtest import gather, inspect_game
+from drrn.stories.playtest.survey import explore
+from drrn.stories.twine.rules import DEFAULT_SET
 
 RANDOM_EPISODES = 2_000  # of a game that cannot be compiled
 SUITE_EPISODES = {"twx": 100, "textworld": 20}  # of random play in a suite's game
@@ -31,37 +34,42 @@ def facts(game: Game, settings: Settings) -> dict[str, Any]:
     """A game's facts by name; None: not known. The settings give α and γ of the softmax over the true Q-values."""
     try:
         compiled = compile_game(game, limit=MOST_STATES)
-        found = full_survey(game, compiled)
+        found = inspect_game(game, compiled)
     except InputError:
         compiled = None
-        found = survey(game)
+        evidence = Evidence()
+        found = gather(game, evidence, statistics=explore(game, evidence))
+    statistics = found.statistics
+    assert statistics is not None
+    paraphrases = statistics.paraphrases.get(DEFAULT_SET)
     scores = reference_scores(game, compiled, RANDOM_EPISODES)
     told: dict[str, Any] = {
         "title": title_of(game),
-        **{name: getattr(found, name) for name in SURVEYED},
-        "endings": len(found.endings),
-        "states_are_all": found.play_test.raw_complete if found.play_test else found.complete,
+        **{name: getattr(statistics, name) for name in SURVEYED},
+        "states": found.states,
+        "endings": sum(len(ending.variants) or 1 for ending in found.endings),
+        "states_are_all": found.states_complete,
         "states_that_differ": len(compiled) if compiled else None,
         "random_final_reward": scores.random,
         "best_final_reward": scores.best,
         **(softmax_scores(compiled, settings, step_limit_of(game)) if compiled else {}),
     }
-    if scores.random_return is not None and found.kind == "parser":
+    if scores.random_return is not None and statistics.kind == "parser":
         told |= {"random_return": scores.random_return, "best_return": scores.best_return}
         told |= quest_facts(compiled, step_limit_of(game)) if compiled else {}
-    if found.paraphrases:
+    if paraphrases:
         told |= {
-            "paraphrases": found.paraphrases.pairs,
+            "paraphrases": paraphrases.pairs,
             "paraphrased_pairs": len(paraphrased_pairs(game, compiled)) if compiled else None,
-            "oov_rate": found.paraphrases.oov_rate,
-            "bleu": found.paraphrases.bleu,
+            "oov_rate": paraphrases.oov_rate,
+            "bleu": paraphrases.bleu,
         }
     return told
 
 
 SURVEYED = (
     "kind", "state_vocabulary", "action_vocabulary", "words_per_description", "most_actions", "transitions", "pages",
-    "actions", "states",
+    "actions",
 )  # fmt: skip
 
 

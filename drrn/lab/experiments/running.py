@@ -25,7 +25,7 @@ from drrn.lab.experiments.variants import Added, Beyond, Swept, Variant
 from drrn.runs import storage
 from drrn.settings import Settings
 from drrn.stories.authored import paraphrases_of
-from drrn.stories.twine.paraphrases import DEFAULT_SET
+from drrn.stories.twine.rules import DEFAULT_SET
 
 FACTS_EDITION = 2  # raised whenever what is told of a game changes, so that it is told anew
 

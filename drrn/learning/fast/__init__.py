@@ -1,9 +1,4 @@
-"""Learning made faster, with the same sums: behind `FastQLearning` and `FastReturnLearning`, for `learners` alone.
-
-A sparse first layer is slow, since its words are fetched one by one. Where texts are few, texts are moved instead of
-words (`text_view`), and the paper's own network is differentiated by hand (`by_hand`). `benchmarks/learner.py` measures
-how much that gains over `QLearning`.
-"""
+"""Faster versions of the learners, with the same sums; `benchmarks/learner.py` measures the gain."""
 
 from drrn.learning.fast.q_learning import FastQLearning
 from drrn.learning.fast.return_learning import FastReturnLearning

@@ -21,8 +21,8 @@ from drrn.stories.formats.file import (
     format_key,
     read_format,
 )
+from drrn.stories.twine.reading import TWINE_2, TWINE_2_END, read_twine_html
 from drrn.stories.twine.story import Passage, Story
-from drrn.stories.twine.twine_html import TWINE_2, TWINE_2_END, read_twine_html
 from drrn.version import __version__
 
 FILE_NAME = "format.js"  # as Twine and Tweego name it

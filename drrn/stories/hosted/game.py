@@ -26,13 +26,12 @@ from drrn.stories.authored import (
 from drrn.stories.hosted.identity import RepeatedLinks
 from drrn.stories.hosted.stage import LostError, Moment, OutOfTimeError, Stage, UnlistedError
 from drrn.stories.hosted.variables import is_shared
-from drrn.stories.twine.beginnings import Beginnings
+from drrn.stories.twine.layout import RestartLinks, verdict
 from drrn.stories.twine.page import Page
 from drrn.stories.twine.rules import Rules
 from drrn.stories.twine.script import Problem, Script
 from drrn.stories.twine.story import Story
 from drrn.stories.twine.values import Value
-from drrn.stories.twine.verdict import verdict
 
 # Depth of the depth-first search; engines that cannot save replay the whole path to a state.
 MAX_DEPTH = 15
@@ -88,7 +87,7 @@ class HostedGame(AuthoredGame):
         self._digest = hashlib.sha256(page.encode("utf-8", "surrogatepass")).hexdigest()
         self._scenes: Scenes = weakref.WeakKeyDictionary()
         self._repeated = RepeatedLinks(script.story)
-        self._beginnings = Beginnings(script.story)
+        self._beginnings = RestartLinks(script.story)
         self.stopped = False  # whether the episode was truncated because its page was lost
         self.state: HostedState | None = None
         stage.users += 1
@@ -129,7 +128,7 @@ class HostedGame(AuthoredGame):
 
     @property
     def asked(self) -> Collection[str]:
-        return self.script.facts.asked
+        return self.script.facts.prompts
 
     def _forget_episode(self) -> None:
         self.state = None
@@ -215,7 +214,7 @@ class HostedGame(AuthoredGame):
         cells = _cells(hosted.variables) | dict.fromkeys(state.paid, True)
         page = Page(passage, {}, self.script.tags, cells, lambda chances: 0)
         page.pieces = list(hosted.pieces)
-        page.shown = [passage] if passage in self.script.tags else []
+        page.passages = [passage] if passage in self.script.tags else []
         judged = verdict(self.rules, self._beginnings, page, opening=state.opening)
         ending = None
         if not judged.links:

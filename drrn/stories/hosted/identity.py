@@ -16,9 +16,8 @@ from typing import Any
 
 from drrn.stories.hosted.session import HostedPage
 from drrn.stories.hosted.variables import LATER, VARIABLE, WORD, Lookahead, settings_in
-from drrn.stories.twine.layout import letters_of, split_link
 from drrn.stories.twine.page import Link
-from drrn.stories.twine.story import Passage, Story
+from drrn.stories.twine.story import Passage, Story, letters_of, split_link
 
 # Formats whose variables start with a dollar sign wherever they are named.
 DOLLAR_FORMATS = ("harlowe", "sugarcube")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from drrn.errors import InputError
 from drrn.stories.hosted.identity import Click, Identity
 from drrn.stories.hosted.session import HostedPage, Session
-from drrn.stories.twine.lots import EveryLot
+from drrn.stories.twine.page import EveryDraw
 
 MAX_SESSIONS = 5  # engines, one more than games that play; each takes about 30 MB
 MAX_OUTCOMES = 2_000  # of one step, to be listed
@@ -156,9 +156,9 @@ class Stage:
             UnlistedError: There are too many, or a draw has no list of outcomes.
             OutOfTimeError: The time for a search is over.
         """
-        every_draw = EveryLot()
+        every_draw = EveryDraw()
         count = 0
-        while every_draw.again():
+        while every_draw.advance():
             count += 1
             if count > MAX_OUTCOMES:
                 step = f'a step from passage "{moment.page.passage}"'

@@ -25,7 +25,7 @@ from drrn.stories.twine.layout import tidy
 from drrn.stories.twine.page import Page
 from drrn.stories.twine.rules import Rules, check_rules
 from drrn.stories.twine.script import Facts, Script
-from drrn.stories.twine.story import Story, decoded
+from drrn.stories.twine.story import Story, unescape_html
 from drrn.stories.twine.values import Value
 
 MAX_LINE_MILLISECONDS = 2_000.0
@@ -208,7 +208,7 @@ class InkGame(AuthoredGame):
         knot = shown[-1]
         cells = self._cells(state) | dict.fromkeys(paid, True)
         page = Page(knot, {}, dict.fromkeys(shown, tags), cells, lambda _: 0)
-        page.shown.extend(shown)
+        page.passages.extend(shown)
         if choices and self.rules.stops(page, text):
             choices = ()
         rule = None if choices else self.rules.ending(page, text)
@@ -320,7 +320,7 @@ def _renumbered(node: Any, threads: dict[str, int]) -> Any:
 
 
 def _plain(text: str) -> str:
-    return tidy(decoded(HTML_TAG.sub("", text)))
+    return tidy(unescape_html(HTML_TAG.sub("", text)))
 
 
 def _saved_value(saved: Any) -> Value:

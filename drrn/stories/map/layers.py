@@ -22,8 +22,7 @@ import numpy as np
 
 from drrn.compiled.linear import strong_components
 from drrn.stories.map.story_map import StoryMap
-from drrn.stories.playtest.shares import share
-from drrn.writing import visible
+from drrn.writing import percent, visible
 
 # Boxes, in pixels
 WIDTH = 204.0
@@ -173,7 +172,7 @@ def _title(story: StoryMap, node: int) -> tuple[str, ...]:
     lines = title_lines(story.labels[node])
     if story.reward[node] is None:
         return lines
-    probability = share(min(1.0, story.visits[node]))
+    probability = percent(min(1.0, story.visits[node]))
     if any(story.reward):
         return (*lines, f"pays {story.reward[node]:g} · {probability}")
     return (*lines, f"{probability} of random games")

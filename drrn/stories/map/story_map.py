@@ -16,7 +16,7 @@ from drrn.compiled.chain import Chain, uniform
 from drrn.compiled.game import Compiled
 from drrn.compiled.graph import Floats, Ints, first_words
 from drrn.game.optional import THE_END
-from drrn.stories.playtest.sightings import PageSeen, Sightings
+from drrn.stories.playtest.evidence import Evidence, PageRecord
 from drrn.text import ranges
 
 Edge = tuple[int, int]  # source and target
@@ -133,30 +133,30 @@ def _steps_of_states(compiled: Compiled, chain: Chain) -> Ints:
     return steps
 
 
-def seen_map(title: str, sightings: Sightings, games: int, traps: Collection[str] = ()) -> StoryMap:
+def seen_map(title: str, evidence: Evidence, games: int, traps: Collection[str] = ()) -> StoryMap:
     """Return the map of what a play-test saw.
 
     Args:
         title: the story's title.
-        sightings: the pages, and what their actions were seen to lead to.
+        evidence: the pages, and what their actions were seen to lead to.
         games: the number of random games; frequencies are means over them.
         traps: labels of nodes from which no ending can be reached.
     """
     numbers: dict[Hashable, int] = {}
-    first: list[PageSeen] = []  # the first page of each node
+    first: list[PageRecord] = []  # the first page of each node
     node: dict[Hashable, int] = {}  # of each page
-    for key, page in sightings.pages.items():
+    for key, page in evidence.pages.items():
         group = page.ending or page.passage or page.path.comes_to
         node[key] = numbers.setdefault(group, len(numbers))
         if node[key] == len(first):
             first.append(page)
     actions: defaultdict[Edge, dict[str, float]] = defaultdict(dict)
-    for key, page in sightings.pages.items():
-        for index, successors in page.tried.items():
+    for key, page in evidence.pages.items():
+        for index, successors in page.successors.items():
             action = page.actions[index]
             for after in successors:
                 amounts = actions[node[key], node[after]]
-                amount = sightings.gone[key, index, after] / max(games, 1)
+                amount = evidence.steps[key, index, after] / max(games, 1)
                 amounts[action] = amounts.get(action, 0.0) + amount
     edges = {edge: sum(amounts.values()) for edge, amounts in actions.items()}
     visits = [0.0] * len(first)
@@ -164,11 +164,11 @@ def seen_map(title: str, sightings: Sightings, games: int, traps: Collection[str
     for (_, target), amount in edges.items():
         visits[target] += amount
     labels = [_seen_label(page) for page in first]
-    has_endings = bool(sightings.endings)
+    has_endings = bool(evidence.endings)
     return StoryMap(
         name=title,
         labels=labels,
-        reward=[_reward(sightings, page) for page in first],
+        reward=[_reward(evidence, page) for page in first],
         trap=[
             has_endings and page.ending is None and label in traps
             for page, label in zip(first, labels, strict=True)
@@ -179,21 +179,21 @@ def seen_map(title: str, sightings: Sightings, games: int, traps: Collection[str
         noun="passage" if any(page.passage for page in first) else "page",
         texts=[page.path.comes_to for page in first],
         actions=dict(actions),
-        untried=_untried(sightings, node),
-        partial=not sightings.complete,
+        untried=_untried(evidence, node),
+        partial=not evidence.complete,
     )
 
 
-def _seen_label(page: PageSeen) -> str:
+def _seen_label(page: PageRecord) -> str:
     if page.ending is None:
         return page.passage or first_words(page.path.comes_to)
-    return _ending_label(page.ending.name, page.ending.text)
+    return _ending_label(page.ending.passage, page.ending.text)
 
 
-def _reward(sightings: Sightings, page: PageSeen) -> float | None:
+def _reward(evidence: Evidence, page: PageRecord) -> float | None:
     if page.ending is None:
         return None
-    ending = sightings.endings.get(page.ending)
+    ending = evidence.endings.get(page.ending)
     return ending.reward if ending else 0.0
 
 
@@ -212,14 +212,14 @@ def _steps_of_nodes(edges: Collection[Edge], nodes: int) -> list[int]:
     return [steps.get(node, 0) for node in range(nodes)]
 
 
-def _untried(sightings: Sightings, node: dict[Hashable, int]) -> dict[int, list[str]]:
+def _untried(evidence: Evidence, node: dict[Hashable, int]) -> dict[int, list[str]]:
     """Return the actions of each node that were offered and taken on none of its pages."""
     tried: set[tuple[int, str]] = set()
     offered: defaultdict[int, dict[str, None]] = defaultdict(dict)
-    for key, page in sightings.pages.items():
+    for key, page in evidence.pages.items():
         for index, action in enumerate(page.actions):
             offered[node[key]][action] = None
-            if index in page.tried:
+            if index in page.successors:
                 tried.add((node[key], action))
     untried = {}
     for number, actions in offered.items():

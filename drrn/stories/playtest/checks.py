@@ -1,7 +1,8 @@
-"""Expectations of a story checked against what its play-test found.
+"""Expectations: check the [[expect]] tables of a story's TOML against its findings.
 
-Where the play-test is exact, so is the verdict. Else what was found is proof (a passage reached, a rule broken), what
-was not found within the time fails where it was asked for, and odds near their bound are called unsure.
+Exact findings give exact verdicts. Otherwise what was seen is proof (a passage was reached, a
+condition was violated), what was not seen in the time fails if it was expected, and probabilities
+close to their bound are unsure.
 """
 
 from __future__ import annotations
@@ -10,216 +11,186 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from drrn.compiled.game import Compiled
+from drrn.compiled.graph import EndingId
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.coverage import NeverReached
-from drrn.stories.playtest.dead_ends import LOOP, DeadEnd
-from drrn.stories.playtest.deciding import deciding_step
-from drrn.stories.playtest.exact_play import ExactPlay, longer_than, states_of_endings
-from drrn.stories.playtest.sampled_games import RandomTally
-from drrn.stories.playtest.shares import share, share_error
-from drrn.stories.playtest.sightings import EndingKey, Sightings
-from drrn.stories.twine.expectations import Bound, Expectation
-from drrn.writing import counted, one_line
+from drrn.stories.playtest.coverage import LOOP
+from drrn.stories.playtest.evidence import Evidence
+from drrn.stories.playtest.findings import FAILED, PASSED, UNSURE, Check, Findings, share_of
+from drrn.stories.playtest.solve import Solution, deciding_step, longer_than
+from drrn.stories.twine.rules import Bound, Expectation
+from drrn.writing import counted, one_line, percent
 
-PASSED = "passed"
-FAILED = "failed"
-UNSURE = "unsure"
 CLICKS = "Clicks"
-SHORTEST = "Shortest way there"
-NEARBY = "Clicks to where it is named"
-TOP = "Way to what pays most"
-CLOSE = 2.0  # standard errors within which an estimate is too near to its bound to tell
+SHORTEST = "Shortest path"
+NEARBY = "Clicks to the page that names it"
+TOP = "Path to the highest reward"
+CLOSE = 2.0  # an estimate within so many standard errors of its bound is unsure
 
 
 @dataclass(frozen=True)
-class Checked:
-    """An expectation, whether it holds, what was found, and the clicks that show it, where there are any."""
-
-    said: str
+class _Verdict:
     status: str
     found: str
-    line: int  # of the TOML
     path: ClickPath | None = None
-    shows: str = CLICKS  # what the path is
+    shows: str = CLICKS
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """What a play-test found, for its expectations to be checked by."""
-
-    sightings: Sightings
-    tally: RandomTally
-    dead_ends: list[DeadEnd]
-    never_reached: list[NeverReached]
-    exact: ExactPlay | None = None
-    compiled: Compiled | None = None
-
-
-def check_expectation(expected: Expectation, evidence: Evidence) -> Checked:
-    """The verdict on one expectation."""
-    status, found, path, *shows = _check(expected)(expected, evidence)
-    return Checked(expected.said, status, found, expected.line, path, *shows)
-
-
-Finding = tuple[str, str, ClickPath | None] | tuple[str, str, ClickPath | None, str]
-
-
-def _check(expected: Expectation) -> Callable[[Expectation, Evidence], Finding]:
-    if expected.ending is not None:
-        return _ending
-    if expected.reachable is not None:
-        return _reachable
-    if expected.never is not None:
-        return _never
-    if expected.at_most_steps is not None:
-        return _at_most_steps
-    return _best if expected.best is not None else _always_ends
-
-
-def _ending(expected: Expectation, evidence: Evidence) -> Finding:
-    keys = [
-        key for key in evidence.sightings.endings if _is_named(key, expected.ending or "", evidence)
-    ]
-    if expected.odds is not None:
-        return _odds(expected.odds, keys, evidence)
-    if keys:
-        return PASSED, f"reached in {_steps(evidence.sightings.endings[keys[0]].path)}", None
-    return _not_reached(expected.ending or "", evidence)
-
-
-def _is_named(key: EndingKey, name: str, evidence: Evidence) -> bool:
-    text = evidence.sightings.endings[key].text
-    return (
-        key.name == name or " ".join(name.split()).casefold() in " ".join(text.split()).casefold()
+def check_expectation(
+    expected: Expectation, findings: Findings, evidence: Evidence, solution: Solution | None
+) -> Check:
+    """Check one expectation against the findings, and the evidence that they were made from."""
+    verdict = _Checker(findings, evidence, solution).rule_for(expected)(expected)
+    return Check(
+        expected.text, verdict.status, verdict.found, expected.line, verdict.path, verdict.shows
     )
 
 
-def _odds(bound: Bound, keys: list[EndingKey], evidence: Evidence) -> Finding:
-    path = min((evidence.sightings.endings[key].path for key in keys), key=len, default=None)
-    if evidence.exact:
-        odds = math.fsum(evidence.exact.random_odds.get(key, 0.0) for key in keys)
-        found = f"it has {share(odds)} in random play, exactly"
+class _Checker:
+    def __init__(self, findings: Findings, evidence: Evidence, solution: Solution | None) -> None:
+        self.findings = findings
+        self.evidence = evidence
+        self.solution = solution
+
+    def rule_for(self, expected: Expectation) -> Callable[[Expectation], _Verdict]:
+        if expected.ending is not None:
+            return self.ending if expected.odds is None else self.odds
+        if expected.reachable is not None:
+            return self.reachable
+        if expected.never is not None:
+            return self.never
+        if expected.at_most_steps is not None:
+            return self.at_most_steps
+        return self.best if expected.best is not None else self.always_ends
+
+    def ending(self, expected: Expectation) -> _Verdict:
+        keys = self._endings(expected)
+        if keys:
+            return _Verdict(PASSED, f"reached in {_steps(self.evidence.endings[keys[0]].path)}")
+        return self._not_reached(expected.ending or "")
+
+    def _endings(self, expected: Expectation) -> list[EndingId]:
+        """Return the endings by a name, or with these words on their last page."""
+        name = expected.ending or ""
+        words = one_line(name).casefold()
+        return [
+            key
+            for key, ending in self.evidence.endings.items()
+            if key.passage == name or words in one_line(ending.text).casefold()
+        ]
+
+    def odds(self, expected: Expectation) -> _Verdict:
+        bound = expected.odds
+        assert bound is not None
+        keys = self._endings(expected)
+        paths = [path for key in keys if (path := self.evidence.endings[key].path) is not None]
+        path = min(paths, key=len, default=None)
+        if self.solution is not None:
+            odds = math.fsum(self.solution.random_endings.get(key, 0.0) for key in keys)
+            found = f"it has {percent(odds)} in random play, exactly"
+        else:
+            tally = self.evidence.random
+            share = share_of(sum(tally.endings[key] for key in keys), tally.games)
+            if share is None:
+                return _Verdict(UNSURE, "no random game ended in the time", path, SHORTEST)
+            odds = share.mean
+            found = f"{percent(odds)} ± {percent(share.error)} in {tally.games:,} random games"
+            if abs(odds - bound.number) <= CLOSE * share.error:
+                found += ", too close to tell: it needs more seconds"
+                return _Verdict(UNSURE, found, path, SHORTEST)
         if bound.holds(odds):
-            return PASSED, found, None
-        return FAILED, found + _decided(path, keys, bound, evidence), path, SHORTEST
-    games = evidence.tally.games
-    if not games:
-        return UNSURE, "no random game came to an end in the time", path, SHORTEST
-    count = sum(evidence.tally.endings[key] for key in keys)
-    odds = count / games
-    error = share_error(count, games)
-    found = f"{share(odds)} ± {share(error)} in {games:,} random games"
-    if abs(odds - bound.number) <= CLOSE * error:
-        return UNSURE, f"{found}, too near to tell: it needs more seconds", path, SHORTEST
-    if bound.holds(odds):
-        return PASSED, found, None
-    return FAILED, found + _decided(path, keys, bound, evidence), path, SHORTEST
+            return _Verdict(PASSED, found)
+        return _Verdict(FAILED, found + self._decision(path, keys, bound), path, SHORTEST)
 
-
-def _decided(
-    path: ClickPath | None, keys: list[EndingKey], bound: Bound, evidence: Evidence
-) -> str:
-    """What to know of an ending that comes too seldom: that nothing leads there, or the step that decides most."""
-    if path is None:
-        return "; no play reaches it" if evidence.exact else "; no play reached it"
-    if not bound.wants_more or evidence.compiled is None:
-        return ""
-    goal = states_of_endings(evidence.compiled, keys, has_passages=not keys[0].text)
-    step = deciding_step(evidence.compiled, path, goal)
-    if step is None:
-        return ""
-    by = "chance" if step.by_chance else "choice"
-    odds = f"{share(step.before)} before and {share(step.after)} after"
-    at = f'step {step.number}, "{one_line(step.action)}"'
-    return f"; on the shortest way, {by} decides most at {at}: random play gets there in {odds}"
-
-
-def _reachable(expected: Expectation, evidence: Evidence) -> Finding:
-    path = evidence.sightings.passages.get(expected.reachable or "")
-    if path is not None:
-        return PASSED, f"reached in {_steps(path)}", None
-    return _not_reached(expected.reachable or "", evidence)
-
-
-def _steps(path: ClickPath) -> str:
-    return counted(len(path), "step")
-
-
-def _not_reached(name: str, evidence: Evidence) -> Finding:
-    """That something is not reached, why, and the clicks to the nearest passage that names it."""
-    known = next((never for never in evidence.never_reached if never.passage == name), None)
-    why = f": {known.why}" if known and known.why else ""
-    path = evidence.sightings.passages.get(known.named_by) if known else None
-    if evidence.exact:
-        return FAILED, f"no play reaches it{why}", path, NEARBY
-    return (
-        FAILED,
-        f"not reached in {counted(evidence.tally.games, 'random game')} and a search{why}",
-        path,
-        NEARBY,
-    )
-
-
-def _never(expected: Expectation, evidence: Evidence) -> Finding:
-    path = evidence.sightings.broken.get(expected.never or "")
-    if path is not None:
-        return FAILED, f"it held after {_steps(path)}", path
-    proven = evidence.sightings.complete
-    return PASSED, "it holds in no state" if proven else "it held in no state that was seen", None
-
-
-def _always_ends(expected: Expectation, evidence: Evidence) -> Finding:
-    stuck = [dead for dead in evidence.dead_ends if dead.kind == LOOP]
-    if evidence.exact and not stuck:
-        return PASSED, "an ending can be reached from everywhere", None
-    if stuck:
-        return FAILED, f'from "{stuck[0].passage}" no ending can be reached', stuck[0].path
-    if not evidence.sightings.endings:
-        return FAILED, "no ending was found", evidence.sightings.longest
-    stopped = evidence.tally.stopped
-    long = (
-        f"; {stopped:,} of {evidence.tally.games:,} random games met the step limit"
-        if stopped
-        else ""
-    )
-    return (
-        UNSURE if stopped else PASSED,
-        f"no place was found from which it does not end{long}",
-        None,
-    )
-
-
-def _at_most_steps(expected: Expectation, evidence: Evidence) -> Finding:
-    most = expected.at_most_steps or 1
-    if evidence.compiled is not None:
-        path = longer_than(evidence.compiled, most)
+    def _decision(self, path: ClickPath | None, keys: list[EndingId], bound: Bound) -> str:
+        """Explain an ending that is too rare: nothing leads there, or one step decides most."""
         if path is None:
-            return PASSED, f"every play ends within {counted(most, 'step')}", None
-        return FAILED, f"a play can go on after {counted(most, 'step')}", path
-    longest = evidence.sightings.longest
-    return (
-        PASSED if len(longest) <= most else FAILED,
-        f"the longest game played took {_steps(longest)}",
-        (longest if len(longest) > most else None),
-    )
+            return "; no play reaches it" if self.findings.exact else "; no play reached it"
+        if not bound.wants_more or self.solution is None:
+            return ""
+        step = deciding_step(self.solution.compiled, path, keys)
+        if step is None:
+            return ""
+        cause = "chance" if step.by_chance else "choice"
+        odds = f"{percent(step.before)} before and {percent(step.after)} after"
+        where = f'step {step.number}, "{one_line(step.action)}"'
+        return (
+            f"; on the shortest path, {cause} decides most at {where}: "
+            f"random play gets there in {odds}"
+        )
 
+    def reachable(self, expected: Expectation) -> _Verdict:
+        path = self.evidence.passages.get(expected.reachable or "")
+        if path is not None:
+            return _Verdict(PASSED, f"reached in {_steps(path)}")
+        return self._not_reached(expected.reachable or "")
 
-def _best(expected: Expectation, evidence: Evidence) -> Finding:
-    bound = expected.best
-    endings = evidence.sightings.endings.values()
-    assert bound is not None
-    if not endings:
-        return FAILED, "no ending can be reached" if evidence.exact else "no ending was found", None
-    top = max(endings, key=lambda ending: ending.reward)
-    if evidence.exact:
-        score = evidence.exact.best_final_reward
-        found = f"best play pays {score:g} on average, exactly"
-        sure = True
-    else:
+    def _not_reached(self, name: str) -> _Verdict:
+        """Report why a passage is not reached, and the clicks to a page that names it."""
+        issues = [issue for issue in self.findings.never_reached if issue.passage == name]
+        why = "".join(f": {issue.what}" for issue in issues if issue.what)
+        path = issues[0].path if issues else None
+        found = f"no play reaches it{why}"
+        if not self.findings.exact:
+            games = counted(self.evidence.random.games, "random game")
+            found = f"not reached in {games} and a search{why}"
+        return _Verdict(FAILED, found, path, NEARBY)
+
+    def never(self, expected: Expectation) -> _Verdict:
+        path = self.evidence.violations.get(expected.never or "")
+        if path is not None:
+            return _Verdict(FAILED, f"it held after {_steps(path)}", path)
+        where = "" if self.evidence.complete else " that was visited"
+        return _Verdict(PASSED, f"it holds in no state{where}")
+
+    def always_ends(self, _: Expectation) -> _Verdict:
+        loops = [issue for issue in self.findings.dead_ends if issue.kind == LOOP]
+        if loops:
+            found = f'no ending is reachable from "{loops[0].passage}"'
+            return _Verdict(FAILED, found, loops[0].path)
+        if self.findings.exact:
+            return _Verdict(PASSED, "an ending is reachable from every state")
+        if not self.evidence.endings:
+            return _Verdict(FAILED, "no ending was found", self.evidence.longest)
+        found = "no page was found from which it does not end"
+        tally = self.evidence.random
+        if not tally.truncated:
+            return _Verdict(PASSED, found)
+        games = f"{tally.truncated:,} of {tally.games:,} random games"
+        return _Verdict(UNSURE, f"{found}; {games} reached the step limit")
+
+    def at_most_steps(self, expected: Expectation) -> _Verdict:
+        limit = expected.at_most_steps or 1
+        steps = counted(limit, "step")
+        if self.solution is not None:
+            path = longer_than(self.solution.compiled, limit)
+            if path is None:
+                return _Verdict(PASSED, f"every game ends within {steps}")
+            return _Verdict(FAILED, f"a game can continue after {steps}", path)
+        longest = self.evidence.longest
+        found = f"the longest game played took {_steps(longest)}"
+        if len(longest) <= limit:
+            return _Verdict(PASSED, found)
+        return _Verdict(FAILED, found, longest)
+
+    def best(self, expected: Expectation) -> _Verdict:
+        bound = expected.best
+        assert bound is not None
+        endings = self.evidence.endings.values()
+        if not endings:
+            found = "no ending is reachable" if self.solution else "no ending was found"
+            return _Verdict(FAILED, found)
+        top = max(endings, key=lambda ending: ending.reward)
         score = top.reward
         found = f"the best ending found pays {score:g}"
-        sure = bound.wants_more
-    if bound.holds(score):
-        return PASSED, found if sure else f"{found}; there may be better", None
-    return FAILED, found, top.path, TOP
+        is_sure = bound.wants_more
+        if self.solution is not None:
+            score = self.solution.best.final_reward.mean
+            found = f"best play pays {score:g} on average, exactly"
+            is_sure = True
+        if bound.holds(score):
+            return _Verdict(PASSED, found if is_sure else f"{found}; there may be better ones")
+        return _Verdict(FAILED, found, top.path, TOP)
+
+
+def _steps(path: ClickPath | None) -> str:
+    return counted(len(path or ()), "step")

@@ -1,236 +1,371 @@
-"""Coverage: which passages and links of a story a play-test met, which it never did, and why."""
+"""Coverage of a story: passages and links, broken links, dead ends, values, and advice."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping
 
+from drrn.compiled.graph import EndingId
+from drrn.errors import did_you_mean
 from drrn.game.contract import Game
+from drrn.stories.authored import INK, NATIVE
 from drrn.stories.formats.file import format_key
 from drrn.stories.formats.library import HOW, TITLES
 from drrn.stories.hosted.variables import COMPUTED_LINK, MOVES, is_shared
-from drrn.stories.playtest.shares import share
-from drrn.stories.playtest.sightings import Sightings, rules_of
-from drrn.stories.twine.layout import split_link
-from drrn.stories.twine.script import grouped
-from drrn.stories.twine.story import Story
+from drrn.stories.playtest.evidence import MAX_VALUES, Evidence
+from drrn.stories.playtest.findings import Coverage, Issue, Values
+from drrn.stories.twine.layout import ENDING_NAME, ENDING_TEXT
+from drrn.stories.twine.rules import Rules
+from drrn.stories.twine.script import Problem
+from drrn.stories.twine.story import Passage, Story, split_link
+from drrn.stories.twine.values import Value
+from drrn.writing import percent
 
 LINK = re.compile(r"\[\[([^\[\]\n]+)\]")
 QUOTED = re.compile(r"\"([^\"\n]{1,500})\"|'([^'\n]{1,500})'")
 COMMENT = re.compile(r"<!--.*?-->|/\*.*?\*/|/%.*?%/", re.S)
-NOWHERE = "no passage: there is no"  # how a reader complains of a link that leads nowhere
-Pair = tuple[str, str]  # a passage, and one that it leads to
-SURE = 3.0  # what never came in n games has, with 95 % confidence, odds below 3/n
+# Not displayed as written: comments, text without markup, scripts, and the code in macros.
+HIDDEN = re.compile(
+    rf"{COMMENT.pattern}|\{{\{{\{{.*?\}}\}}\}}|<nowiki>.*?</nowiki>|<script\b.*?</script>"
+    r"|<style\b.*?</style>|<<script>>.*?<</script>>|<%.*?%>|`[^`\n]*`"
+    r"|<<(?:set|unset|run|print|if|elseif|for|switch|case|capture|=|-)"
+    r"(?:\"[^\"]*\"|'[^']*'|[^>\"']|>(?!>)){0,4000}>>",
+    re.S | re.I,
+)
+TEXT = r"(?:\"[^\"\n]*\"|'[^'\n]*')"
+NAME = r"(?:\"([^\"\n]+)\"|'([^'\n]+)')"
+MACRO = re.compile(
+    rf"<<(?:goto|include|display)\s+{NAME}\s*>>"  # SugarCube
+    rf"|<<(?:link|button)\s+{TEXT}\s+{NAME}\s*>>"
+    rf"|\((?:go-?to|display):\s*{NAME}\s*\)"  # Harlowe
+    rf"|\((?:link-?goto|link-?reveal-?goto):\s*{TEXT}\s*,\s*{NAME}\s*\)",
+    re.I,
+)
+# A target that is computed or outside the story: a variable, an expression, an address, a file.
+COMPUTED = re.compile(
+    r"(?:^|\W)[$_]\w|[`+{}<>]|\w\(|^[\"']|[\"']$|^\w+:|\.\w{2,4}$|^#|^[\w$]+[.\[]\S|^[\d\s,.]+$"
+)
+NOWHERE = "no passage: there is no"  # how the reader reports a link without a target
+BLANK = "double-click this passage to edit it."  # Twine's text of a new passage
+# Engines write this onto the page if a passage does not exist or code fails.
+ENGINE_ERROR = re.compile(
+    r"^.{0,20}\bError: .{0,200}(?:does not exist|not found|cannot|can't|bad )[^\n]*", re.M
+)
+RULE_OF_THREE = 3.0  # what never happened in n games has, with 95 % confidence, odds below 3/n
+BEHIND = "behind"  # kind of a passage that only unreached passages lead to
+USED_UP = "choices used up"
+ERROR = "error"
+LOOP = "loop"
+UNWRITTEN = "not written"
+MAX_ADVICE = 3
+MIN_VISITS = 20  # of each page of a loop before it is reported
+MAX_LISTED_VALUES = 8
+MAX_VALUE_LENGTH = 30
+
+Pair = tuple[str, str]  # a passage, and one that it links to
 
 
-@dataclass(frozen=True)
-class Covered:
-    """So many of all."""
+class Source:
+    """The story that a game was read from; empty for other games."""
 
-    seen: int
-    total: int
+    def __init__(self, game: Game) -> None:
+        story = getattr(game, "story", None)
+        rules = getattr(game, "rules", None)
+        self.story: Story | None = story if isinstance(story, Story) else None
+        self.rules: Rules = rules if isinstance(rules, Rules) else Rules()
+        script_links = getattr(getattr(game, "script", None), "links", {})
+        parsed = getattr(game, "links", None) or script_links  # passages that each leads to
+        engine = getattr(game, "engine", NATIVE if parsed else "")
+        self.is_native = engine == NATIVE
+        self.is_ink = engine == INK
+        self.problems: list[Problem] = list(getattr(game, "problems", ()))
+        # Links that are no actions (they restart the story, or it ends there), and why.
+        self.no_actions: Mapping[Pair, str] = getattr(game, "left_out", {})
+        self.links: dict[str, set[str]] = {name: set(to) for name, to in parsed.items()}
+        if self.story and not self.is_ink:
+            self.links = _links(self.story, self.links)
 
+    def reward(self, key: EndingId) -> float:
+        """Return what an ending pays, without payments for events on its page."""
+        if self.story is None:
+            return key.reward
+        if key.rule is None:
+            return self.rules.default_reward
+        return self.rules.endings[key.rule].reward
 
-@dataclass(frozen=True)
-class NeverReached:
-    """A passage that was never reached, and why."""
+    @property
+    def pages(self) -> dict[str, int]:
+        """Passages that can be shown, with their lines."""
+        passages = self.story.pages if self.story else {}
+        return {name: page.line for name, page in passages.items() if not is_shared(page)}
 
-    passage: str
-    why: str
-    line: int
-    behind: str = ""  # the passage that leads there, where that is never reached either
-    named_by: str = ""  # a passage that was reached and names it
+    @property
+    def unsupported(self) -> list[Problem]:
+        """Macros that the native interpreter does not support and skipped."""
+        if not self.is_native:
+            return []
+        return [problem for problem in self.problems if NOWHERE not in problem.what]
 
-
-@dataclass(frozen=True)
-class LinksUntaken:
-    """Passages that one names and was not seen to lead to, though they are reached by other ways."""
-
-    passage: str
-    targets: tuple[str, ...]
-    line: int
-
-
-def story_behind(game: Game) -> Story | None:
-    """The story that a game was read from, if it was."""
-    story = getattr(game, "story", None)
-    return story if isinstance(story, Story) else None
-
-
-def links_of(game: Game) -> dict[str, set[str]]:
-    """Passage → passages that it leads to or displays: as it was parsed, else as its source names them."""
-    story = story_behind(game)
-    if story is None:
-        return {}
-    if hasattr(game, "ink"):
-        return {name: set(targets) for name, targets in game.ink.links.items()}
-    parsed: Mapping[str, set[str]] = getattr(getattr(game, "script", None), "links", {})
-    pages = _pages(story)
-    found = {
-        name: set(parsed[name]) if name in parsed else _named_by(story, name) for name in pages
-    }
-    return {name: targets & pages.keys() for name, targets in found.items()}
+    @property
+    def format(self) -> str:
+        """Title of the story's format, if it can be added."""
+        return TITLES.get(format_key(self.story.format), "") if self.story else ""
 
 
-def _named_by(story: Story, name: str) -> set[str]:
-    """The targets of links, and names of passages that stand in quotation marks, as macros have them."""
-    text = COMMENT.sub("", story.passages[name].text)
-    targets = {split_link(body)[1] for body in LINK.findall(text)}
-    return targets | {one or other for one, other in QUOTED.findall(text)}
+def _links(story: Story, parsed: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """Return the passages that each passage links to or displays; unparsed, those that it names."""
+    pages = [name for name, passage in story.pages.items() if not is_shared(passage)]
+    links = {}
+    for name in pages:
+        targets = set(parsed.get(name, ()))
+        if name not in parsed:
+            text = COMMENT.sub("", story.passages[name].text)
+            targets = {split_link(body)[1] for body in LINK.findall(text)}
+            targets |= {one or other for one, other in QUOTED.findall(text)}
+        links[name] = targets.intersection(pages)
+    return links
 
 
-def _pages(story: Story) -> dict[str, int]:
-    """The passages that can be shown, with their lines."""
-    return {name: passage.line for name, passage in story.pages.items() if not is_shared(passage)}
+def passages_covered(source: Source, evidence: Evidence) -> Coverage:
+    """Count the passages that were seen."""
+    return Coverage(len(source.pages.keys() & evidence.passages.keys()), len(source.pages))
 
 
-def passages_covered(game: Game, seen: Collection[str]) -> Covered:
-    """How many passages of the story were seen."""
-    story = story_behind(game)
-    pages = _pages(story) if story else {}
-    return Covered(len(pages.keys() & set(seen)), len(pages))
+def links_covered(source: Source, evidence: Evidence) -> Coverage:
+    """Count the links that led to their target; links that are no actions do not count."""
+    pairs = {(name, target) for name, targets in source.links.items() for target in targets}
+    pairs -= set(source.no_actions) - evidence.links
+    return Coverage(len(pairs & evidence.links), len(pairs))
 
 
-def links_covered(
-    links: Mapping[str, set[str]], seen: set[tuple[str, str]], left_out: Collection[Pair]
-) -> Covered:
-    """How many links were seen to lead where they say; those that are no actions do not count."""
-    every = {(name, target) for name, targets in links.items() for target in targets}
-    every -= set(left_out) - seen
-    return Covered(len(every & seen), len(every))
-
-
-def links_untaken(
-    game: Game, links: Mapping[str, set[str]], sightings: Sightings
-) -> list[LinksUntaken]:
-    """The links between passages that were reached which were not seen to lead where they say."""
-    story = story_behind(game)
-    no_actions = links_left_out(game)
-    reached = sightings.passages
-    if story is None:
-        return []
-    found = []
-    for name, targets in links.items():
-        left = [
-            to
-            for to in targets
-            if to in reached and to != name and (name, to) not in sightings.links
-        ]
-        left = sorted(to for to in left if (name, to) not in no_actions)
-        if left and name in reached:
-            found.append(LinksUntaken(name, tuple(left), story.passages[name].line))
-    return found
-
-
-def links_left_out(game: Game) -> Mapping[Pair, str]:
-    """Links that are no actions (they begin the story again, or it ends there), and why."""
-    found = getattr(game, "left_out", {})
-    return found if isinstance(found, Mapping) else {}
-
-
-def never_reached(
-    game: Game, links: Mapping[str, set[str]], sightings: Sightings, *, exact: bool, games: int
-) -> list[NeverReached]:
-    """The passages that were never reached, in the story's order, each with the reason."""
-    story = story_behind(game)
-    if story is None:
-        return []
-    missing = {name: line for name, line in _pages(story).items() if name not in sightings.passages}
-    tried = {
-        page.passage for page in sightings.pages.values() if page.untried
-    }  # pages with an action left to try
-    unnamed = _unnamed(story) if missing else ""
-    no_actions = links_left_out(game)
-    found = []
-    for name, line in missing.items():
-        sources = sorted(
-            passage for passage, targets in links.items() if name in targets and passage != name
+def untaken_links(source: Source, evidence: Evidence) -> list[Issue]:
+    """List links that were never taken, although both of their passages were reached."""
+    issues = []
+    for name, targets in source.links.items():
+        untaken = sorted(
+            target
+            for target in targets & evidence.passages.keys() - {name}
+            if (name, target) not in evidence.links and (name, target) not in source.no_actions
         )
-        met = [passage for passage in sources if passage in sightings.passages]
-        if not links:
-            found.append(NeverReached(name, "" if exact else _seldom(games), line))
-        elif not sources:
-            found.append(NeverReached(name, unnamed, line))
-        elif not met:
-            why = f'only "{sources[0]}" leads there, which is never reached either'
-            found.append(NeverReached(name, why, line, behind=sources[0]))
-        elif all((passage, name) in no_actions for passage in met):
-            found.append(
-                NeverReached(
-                    name,
-                    f'"{met[0]}" names it, but {no_actions[met[0], name]}',
-                    line,
-                    named_by=met[0],
-                )
-            )
+        if untaken and name in evidence.passages and source.story:
+            line = source.story.passages[name].line
+            issues.append(Issue(name, f"to {', '.join(untaken)}", line, targets=tuple(untaken)))
+    return issues
+
+
+def never_reached(source: Source, evidence: Evidence, *, exact: bool) -> list[Issue]:
+    """List the passages that were never reached, in the story's order, each with the reason."""
+    if source.story is None:
+        return []
+    seldom = _seldom(evidence.random.games)
+    open_pages = {page.passage for page in evidence.pages.values() if page.untried}
+    texts = [passage.text for passage in source.story.passages.values()]
+    is_computed = any(COMPUTED_LINK.search(text) or MOVES.search(text) for text in texts)
+    issues = []
+    for name, line in source.pages.items():
+        if name in evidence.passages:
+            continue
+        origins = sorted(one for one, to in source.links.items() if name in to and one != name)
+        reached = [origin for origin in origins if origin in evidence.passages]
+        actions = [origin for origin in reached if (origin, name) not in source.no_actions]
+        via = (actions or reached or [""])[0]
+        kind = ""
+        if not source.links:
+            why = "" if exact else seldom
+        elif not origins:
+            why = "no link leads there"
+            if is_computed:
+                why = "no link names it, although code may compute its name"
+        elif not reached:
+            why = f'only "{origins[0]}" leads there, which is never reached either'
+            kind = BEHIND
+        elif not actions:
+            why = f'"{via}" names it, but {source.no_actions[via, name]}'
+        elif exact:
+            why = f'"{via}" names it, but the condition of that link never holds'
+        elif via in open_pages:
+            why = f'"{via}" names it, but not every link there was tried in the time ({seldom})'
         else:
-            met = [passage for passage in met if (passage, name) not in no_actions]
-            found.append(
-                NeverReached(
-                    name, _unmet(met[0], met[0] in tried, exact, games), line, named_by=met[0]
-                )
-            )
-    return found
-
-
-def _unnamed(story: Story) -> str:
-    """What is said of a passage that no link names: in stories that work names out, one may yet lead there."""
-    worked_out = any(
-        COMPUTED_LINK.search(passage.text) or MOVES.search(passage.text)
-        for passage in story.passages.values()
-    )
-    return (
-        "no link names it, though code may work its name out"
-        if worked_out
-        else "no link leads there"
-    )
-
-
-def _unmet(source: str, untried: bool, exact: bool, games: int) -> str:
-    """Why a passage is not reached from one that is."""
-    if exact:
-        return f'"{source}" names it, but the condition of that link never holds'
-    what = (
-        "not every link there was tried in the time"
-        if untried
-        else "the condition of that link was never met"
-    )
-    return f'"{source}" names it, but {what} ({_seldom(games)})'
+            why = f'"{via}" names it, but the condition of that link was never met ({seldom})'
+        issues.append(Issue(name, why, line, evidence.passages.get(via), kind))
+    return issues
 
 
 def _seldom(games: int) -> str:
-    return (
-        f"by chance in less than {share(SURE / games)} of random games"
-        if games > 10
-        else "few games were played"
-    )
+    if games <= 10:
+        return "few games were played"
+    return f"in less than {percent(RULE_OF_THREE / games)} of random games"
 
 
-def left_out(game: Game) -> list[str]:
-    """What our own reading of a story does not know, so that it was played without; an engine leaves nothing out."""
-    problems = getattr(game, "problems", ()) if is_parsed(game) else ()
-    return grouped(problem for problem in problems if NOWHERE not in problem.what)
+def broken_links(source: Source) -> list[Issue]:
+    """List links to passages that do not exist; computed targets are not reported."""
+    story = source.story
+    if story is None or source.is_ink:
+        return []
+    if source.is_native and not source.unsupported and not source.format:
+        problems = [problem for problem in source.problems if NOWHERE in problem.what]
+        return [Issue(problem.passage, problem.what, problem.line) for problem in problems]
+    pages = [passage for passage in story.passages.values() if passage.is_page]
+    return [issue for passage in pages for issue in _broken_in(passage, story)]
 
 
-def rules_without_effect(game: Game) -> list[str]:
-    """What the TOML says that a story played by its own engine, or by Ink's, has no use for."""
-    if not rules_of(game).macros or is_parsed(game):
+def _broken_in(passage: Passage, story: Story) -> Iterator[Issue]:
+    text = HIDDEN.sub(lambda hidden: "\n" * hidden[0].count("\n"), passage.text)
+    targets = [(match.start(), split_link(match[1])[1]) for match in LINK.finditer(text)]
+    for match in MACRO.finditer(text):
+        targets.append((match.start(), next(filter(None, match.groups()))))
+    reported = {""}
+    for start, target in sorted(targets):
+        if target in reported or target in story.passages or COMPUTED.search(target):
+            continue
+        reported.add(target)
+        near = did_you_mean(target, story.pages)
+        line = passage.line + text.count("\n", 0, start)
+        what = f'a link leads to "{target}", which is not a passage.{near}'
+        yield Issue(passage.name, what, line)
+
+
+def dead_ends(source: Source, evidence: Evidence) -> list[Issue]:
+    """List pages that ended although they were probably not meant to."""
+    issues = []
+    for key, path in evidence.ended_by_error.items():
+        if key.rule is None:
+            what = "a page that threw an error and offers nothing"
+            issues.append(Issue(key.passage, what, path=path, kind=ERROR))
+    for key, ending in evidence.endings.items():
+        if key.rule is not None or key in evidence.ended_by_error:
+            continue
+        if error := ENGINE_ERROR.search(ending.text):
+            kind = ERROR
+            what = f"a page that shows an error: {error[0].strip()[:120]}"
+        elif ending.text.strip().casefold() == BLANK:
+            kind = UNWRITTEN
+            what = "a passage that was never written: it has only Twine's placeholder"
+        elif why := _used_up(source, key, ending.text, evidence):
+            kind = USED_UP
+            what = f"a page whose choices are used up: {why}, and no [[ending]] names it"
+        else:
+            continue
+        issues.append(Issue(key.passage, what, path=ending.path, kind=kind))
+    return issues
+
+
+def _used_up(source: Source, key: EndingId, text: str, evidence: Evidence) -> str:
+    """Return why a page that ended has choices at other times; "" for an intended ending."""
+    is_intended = ENDING_NAME.search(key.passage) or ENDING_TEXT.search(text)
+    if source.story is None or source.rules.ends or is_intended:
+        return ""
+    if any(page.passage == key.passage and page.actions for page in evidence.pages.values()):
+        return "at other times it has some"
+    targets = sorted(source.links.get(key.passage, set()) - {source.story.start, key.passage})
+    return f'it names "{targets[0]}" but did not lead there' if targets else ""
+
+
+def loops(evidence: Evidence) -> list[Issue]:
+    """List pages from which no ending was reached although every action was tried."""
+    pages = evidence.pages
+    if not evidence.endings:
+        return []
+    escaping = {key for key, page in pages.items() if page.ending or page.untried}
+    origins: dict[Hashable, set[Hashable]] = {}
+    for key, page in pages.items():
+        for successor in set().union(*page.successors.values()):
+            origins.setdefault(successor, set()).add(key)
+    queue = list(escaping)
+    while queue:
+        for key in origins.get(queue.pop(), set()) - escaping:
+            escaping.add(key)
+            queue.append(key)
+    stuck = [page for key, page in pages.items() if key not in escaping]
+    if any(page.visits < MIN_VISITS for page in stuck):  # an action may work later
+        return []
+    issues: dict[str, Issue] = {}
+    what = "a loop without a way out: no ending was reached from here"
+    for page in sorted(stuck, key=lambda page: len(page.path)):
+        name = page.passage or " ".join(page.path.comes_to.split())[:40]
+        issues.setdefault(name, Issue(name, what, path=page.path, kind=LOOP))
+    return list(issues.values())
+
+
+def advice(source: Source, evidence: Evidence) -> list[str]:
+    """Tell the author which format to add, and what to write into the TOML."""
+    lines = []
+    if source.format and source.unsupported:
+        title = source.format
+        lines.append(f"It is a {title} story; {title} itself would leave nothing out: {HOW}")
+    lines += rules_without_effect(source)
+    if source.story is None or evidence.endings or not evidence.pages:
+        return lines
+    lines.append("No page ends the story. If one is an ending, name it in the story's TOML.")
+    labels, last_pages = _ways_back(evidence, source.story.start)
+    for label in labels[:MAX_ADVICE]:
+        pattern = f'restart = ["^{re.escape(label)}$"]'
+        lines.append(f'"{label}" leads back to the start: {pattern} makes it no action')
+    for passage in last_pages[:MAX_ADVICE]:
+        rule = f'ends = {{ passage = "{passage}" }}'
+        lines.append(f'"{passage}" leads nowhere else: {rule} makes it an ending')
+    if not labels and not last_pages:
+        lines.append('Example: ends = { passage = "…" } for its last page, or { tag = "ending" }')
+    return lines
+
+
+def _ways_back(evidence: Evidence, start: str) -> tuple[list[str], list[str]]:
+    """Return labels of links to the start, and passages that lead only there or to themselves."""
+    labels: Counter[str] = Counter()
+    targets: dict[str, set[str]] = {}
+    pages = [page for page in evidence.pages.values() if page.passage != start]
+    for page in pages:
+        for index, successors in page.successors.items():
+            names = {evidence.pages[key].passage for key in successors}
+            targets.setdefault(page.passage, set()).update(names)
+            if names == {start}:
+                labels[page.actions[index]] += 1
+    unsure = {page.passage for page in pages if page.untried} | {""}
+    last_pages = [n for n, names in targets.items() if n not in unsure and names <= {start, n}]
+    return [label for label, _ in labels.most_common()], last_pages
+
+
+def rules_without_effect(source: Source) -> list[str]:
+    """List tables of the TOML that do nothing in a story that its own engine plays."""
+    if source.story is None or not source.rules.macros or source.is_native:
         return []
     return [
-        "[macros] in the TOML has no effect: the story's own engine plays it, and knows its macros. Take it out."
+        "[macros] in the TOML has no effect: the story's own engine knows its macros. Remove it."
     ]
 
 
-def engine_advice(game: Game) -> list[str]:
-    """That a story's own engine would leave nothing out, where it has one that could be here."""
-    story = story_behind(game)
-    title = TITLES.get(format_key(story.format)) if story is not None and left_out(game) else None
-    return (
-        [f"It is a {title} story; {title} itself would leave nothing out: {HOW}"] if title else []
-    )
+def variable_values(evidence: Evidence) -> list[Values]:
+    """List the values of every variable, by name."""
+    variables = sorted(evidence.variables.items())
+    return [Values(name, len(values), _values(list(values.values()))) for name, values in variables]
 
 
-def is_parsed(game: Game) -> bool:
-    """Whether the story was read by our own dialect, so that its links are known."""
-    return bool(getattr(getattr(game, "script", None), "links", None))
+def _values(values: list[Value]) -> str:
+    numbers = [v for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)]
+    if len(values) > MAX_LISTED_VALUES and len(numbers) == len(values):
+        return f"{min(numbers):g} to {max(numbers):g}"
+    texts = [_value(value) for value in sorted(values, key=_order)[:MAX_LISTED_VALUES]]
+    more = ""
+    if len(values) >= MAX_VALUES:
+        more = " and many more"
+    elif len(values) > MAX_LISTED_VALUES:
+        more = f" and {len(values) - MAX_LISTED_VALUES:,} more"
+    return ", ".join(texts) + more
+
+
+def _order(value: Value) -> tuple[bool, float, str]:
+    is_number = isinstance(value, (int, float))
+    return not is_number, float(value) if isinstance(value, (int, float)) else 0.0, repr(value)
+
+
+def _value(value: Value) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value is None:
+        return "(an object)"
+    text = f'"{value}"' if isinstance(value, str) else str(value)
+    if isinstance(value, (int, float)):
+        text = f"{value:g}"
+    text = " ".join(text.split())
+    return text if len(text) <= MAX_VALUE_LENGTH else text[: MAX_VALUE_LENGTH - 1] + "…"

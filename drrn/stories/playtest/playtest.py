@@ -1,179 +1,434 @@
-"""The play-test of a compiled game: how likely its endings are, the best play, the shortest ways, the traps."""
+"""The play-test of a story, and the inspection of any game: passes that fill `Findings`.
+
+Both are exact if the game can be compiled; otherwise they play as many games as time allows.
+"""
 
 from __future__ import annotations
 
-import heapq
-import math
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
+from dataclasses import replace
 
-import numpy as np
-
-from drrn.compiled.chain import Chain, uniform
+from drrn.compiled.compile import can_be_compiled, compile_game
 from drrn.compiled.game import Compiled
-from drrn.compiled.graph import Ints
-from drrn.compiled.memoryless import best_memoryless
-from drrn.compiled.solve import best, one_slot, policy_score, random_play
 from drrn.errors import InputError
+from drrn.game.contract import Game
+from drrn.game.optional import step_limit_of, title_of
+from drrn.stories.authored import EXPLORE_LIMIT, Explorable, TimedSearch
+from drrn.stories.map.story_map import StoryMap, seen_map, story_map
+from drrn.stories.playtest import coverage
+from drrn.stories.playtest.checks import check_expectation
+from drrn.stories.playtest.clicks import ClickPath
+from drrn.stories.playtest.coverage import LOOP, Source
+from drrn.stories.playtest.evidence import EndingRecord, Evidence
+from drrn.stories.playtest.findings import (
+    Ending,
+    Estimate,
+    Findings,
+    Issue,
+    Statistics,
+    last_words,
+    mean_of,
+    share_of,
+)
+from drrn.stories.playtest.play import (
+    RANDOM_SECONDS,
+    Games,
+    TrainPlayer,
+    play_agent,
+    play_random_games,
+)
+from drrn.stories.playtest.search import search_states
+from drrn.stories.playtest.solve import ShortestPaths, Solution, link_pairs, solve
+from drrn.stories.playtest.survey import PageStatistics, compiled_statistics, explore
+from drrn.stories.twine.script import summarise
+
+# Parts of the time after which a pass must be over.
+FIRST_GAMES = 0.1  # random games before all other passes
+FIRST_GAME_END = 0.3  # the last of them
+COMPILING = 0.55
+SEARCHING = 0.65
+PLAYING = 0.75  # random and searching games, if an agent plays after them
+MIN_AGENT_SECONDS = 4.0
+MAX_GAMES = 20_000
+EXTRA_SECONDS = 6.0  # for variables and links, if probabilities are exact already
+MEMORY = 1_000  # MB
+
+Progress = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class WalkthroughStep:
-    """A page, and the action taken on it; `chance` is how likely the action led to the next page."""
-
-    state: int
-    passage: str
-    text: str
-    action: str | None  # None: the episode has ended here
-    chance: float
+class _NoTimeLeftError(Exception):
+    """The time to compile is over."""
 
 
-@dataclass(frozen=True)
-class EndingOdds:
-    """How likely an ending is, and a shortest way to it."""
+class StoryTest:
+    """A play-test in progress.
 
-    random: float  # how likely random play ends here
-    best: float  # how likely the best play does
-    shortest: list[str]  # the actions of a shortest way, luck permitting
+    Args:
+        game: The story, with its actions in their own order (`shuffle=False`).
+        seconds: How long to play and search.
+        progress: Called with a description of what is being done.
+        train: Trains an agent on the story; without it, no agent plays.
+
+    Example:
+        >>> findings = StoryTest(drrn.make("story.twee", shuffle=False), seconds=10).run()
+        >>> findings.endings[0].probability
+    """
+
+    __test__ = False  # not a test of pytest
+
+    def __init__(
+        self,
+        game: Game,
+        seconds: float,
+        progress: Progress | None = None,
+        train: TrainPlayer | None = None,
+    ) -> None:
+        self.game = game
+        self.seconds = seconds
+        self.progress = progress or (lambda _: None)
+        self.train = train
+        self.start = time.monotonic()
+        self.evidence = Evidence(forbidden=Source(game).rules.forbidden)
+        self.games = Games(game, self.evidence)
+        self.solution: Solution | None = None
+        self.why_not = "it lists no outcomes"
+        if can_be_compiled(game):
+            self.why_not = "it has too many states for the time"
+        self.interrupted = False
+        self._random_seconds = 0.0
+        self._searching_seconds = 0.0
+
+    @property
+    def compiled(self) -> Compiled | None:
+        """The compiled story, if it could be compiled."""
+        return self.solution.compiled if self.solution else None
+
+    def run(self) -> Findings:
+        """Run all passes that there is time for; Ctrl-C ends them early."""
+        self.game.reset(0)  # raises an error if the story cannot start
+        try:
+            self._run_passes()
+        except KeyboardInterrupt:
+            self.interrupted = True
+        return self.findings()
+
+    def findings(self) -> Findings:
+        """Return what is known so far."""
+        return gather(
+            self.game,
+            self.evidence,
+            solution=self.solution,
+            why_not=self.why_not,
+            seconds=time.monotonic() - self.start,
+            interrupted=self.interrupted,
+        )
+
+    def story_map(self) -> StoryMap:
+        """Return the map of all states if the test is exact, else of the pages that were seen."""
+        if self.solution is not None:
+            return story_map(self.solution.compiled)
+        traps = [issue.passage for issue in coverage.loops(self.evidence)]
+        return seen_map(title_of(self.game), self.evidence, self.evidence.random.games, traps)
+
+    def _run_passes(self) -> None:
+        """Play random games first, so that there is always a result; then search all states."""
+        self._play(FIRST_GAMES, FIRST_GAME_END, random_only=True, most=50)
+        if can_be_compiled(self.game):
+            has_engine = isinstance(self.game, TimedSearch)
+            if not has_engine and self._compile():
+                self._search(self._at(1) if self.evidence.forbidden else self._soon())
+                self._seek_links(self._soon())
+                return
+            self._search(self._at(SEARCHING))
+            if has_engine and self.evidence.complete and self._compile():
+                return
+        will_train = self._can_train() and (1 - PLAYING) * self.seconds > MIN_AGENT_SECONDS
+        part = PLAYING if will_train else 1.0
+        self._play(part, part)
+        seconds = self._at(1) - time.monotonic()
+        if self.train and self._can_train() and seconds > MIN_AGENT_SECONDS:
+            self.progress("training an agent, which then plays")
+            play_agent(self.game, self.evidence, self.train, seconds)
+
+    def _can_train(self) -> bool:
+        """Whether there is something to learn: some endings pay more than others."""
+        rewards = {ending.reward for ending in self.evidence.endings.values()}
+        return self.train is not None and len(rewards) > 1
+
+    def _search(self, until: float) -> None:
+        search_states(
+            self.game, self.evidence, until, lambda n: self.progress(f"{n:,} states searched")
+        )
+
+    def _seek_links(self, until: float) -> None:
+        """Play searching games for links that the search had no time to follow."""
+        links = Source(self.game).links
+        pairs = {(name, target) for name, targets in links.items() for target in targets}
+        while not self.evidence.complete and not pairs <= self.evidence.links:
+            if time.monotonic() >= until:
+                return
+            self.games.search(until)
+            self.progress(f"{self.evidence.searching_games:,} searching games")
+
+    def _compile(self) -> bool:
+        """Compile and solve the game; return False if that is impossible in the time."""
+        if isinstance(self.game, TimedSearch):  # all of its states were visited before
+            self.game.search_seconds = max(1.0, self._at(1) - time.monotonic())
+        until = self._at(1 if self.evidence.complete else COMPILING)
+
+        def progress(states: int) -> None:
+            self.progress(f"compiling: {states:,} states")
+            if time.monotonic() > until:
+                raise _NoTimeLeftError
+
+        try:
+            compiled = compile_game(self.game, memory=MEMORY, progress=progress)
+        except InputError as error:
+            self.why_not = str(error).partition("cannot be compiled: ")[2] or str(error)
+            return False
+        except _NoTimeLeftError:
+            self.why_not = "it has more states than could be searched in the time"
+            return False
+        self.progress("solving")
+        self.solution = solve(compiled)
+        self.why_not = ""
+        return True
+
+    def _play(
+        self, part: float, last_part: float, random_only: bool = False, most: int = 0
+    ) -> None:
+        """Play random and searching games, for half of the time each, until a part of it is over.
+
+        A game that is not finished by `last_part` is cut short.
+        """
+        for _ in range(most or MAX_GAMES):
+            start = time.monotonic()
+            if start > self._at(part):
+                return
+            if random_only or self._random_seconds <= self._searching_seconds:
+                self.games.play_random(self._at(last_part))
+                self._random_seconds += time.monotonic() - start
+            else:
+                self.games.search(self._at(last_part))
+                self._searching_seconds += time.monotonic() - start
+            games = f"{self.evidence.random.games:,} random games"
+            self.progress(f"{games}, {self.evidence.searching_games:,} searching games")
+
+    def _at(self, part: float) -> float:
+        return self.start + part * self.seconds
+
+    def _soon(self) -> float:
+        return min(self._at(1), time.monotonic() + EXTRA_SECONDS)
 
 
-@dataclass(frozen=True)
-class PlayTest:
-    """Exact expected scores of the best, memoryless and random policies, without a step limit; None: it is infinite."""
+def inspect_game(
+    game: Game,
+    compiled: Compiled | None,
+    why_not: str = "",
+    *,
+    limit: int = EXPLORE_LIMIT,
+    seconds: float = RANDOM_SECONDS,
+    progress: Progress | None = None,
+) -> Findings:
+    """Inspect a game: its statistics, endings and scores.
 
-    states: int  # merged
-    live_states: int  # of (page, variables that may yet matter)
-    raw_states: int  # of (page, all variables)
-    raw_complete: bool
-    best_final_reward: float
-    best_return: float | None
-    best_steps: float | None
-    memoryless_final_reward: (
-        float  # of the best policy found that sees pages only; the best of all is an upper bound
+    Args:
+        game: The game.
+        compiled: The compiled game; the findings are then exact.
+        why_not: Why the game is not compiled.
+        limit: States to visit in a story that is not compiled.
+        seconds: How long to play a game that can only be stepped.
+        progress: Called with a description of what is being done.
+    """
+    evidence = Evidence()
+    if compiled is not None:
+        evidence.complete = True
+        solution = solve(compiled, returns=True)
+        statistics = compiled_statistics(game, compiled)
+        return gather(game, evidence, solution=solution, statistics=statistics)
+    start = time.monotonic()
+    interrupted = False
+    pages = PageStatistics()
+    if isinstance(game, Explorable):
+        statistics = explore(game, evidence, limit, _count("states", progress))
+        play_random_games(Games(game, evidence), progress=_count("random games", progress))
+    else:
+        games = Games(game, evidence, pages.add, strict=True)
+        count = _count("random games", progress)
+        try:
+            play_random_games(games, seconds=seconds, finish=False, progress=count)
+        except KeyboardInterrupt:
+            interrupted = True
+            if not pages.texts:
+                raise
+        statistics = pages.statistics("", "", game)
+    return gather(
+        game,
+        evidence,
+        why_not=why_not,
+        seconds=time.monotonic() - start,
+        interrupted=interrupted,
+        statistics=statistics,
     )
-    memoryless_return: float | None
-    random_final_reward: float
-    random_return: float | None
-    random_steps: float | None  # the expected length
-    random_trapped: float  # how likely random play comes to where no ending can be reached
-    traps: list[
-        str
-    ]  # passages (or first words of pages) with states from which no ending can be reached
-    trap_states: int
-    endings: list[EndingOdds]  # as the compiled game numbers them
 
 
-def play_test(compiled: Compiled) -> PlayTest:
-    """The play-test of a game, which is solved exactly."""
-    chance = random_play(compiled)
-    knowing = best(compiled)
-    play = policy_score(compiled, one_slot(compiled, knowing.slot))
-    lost = np.flatnonzero(~Chain(compiled, uniform(compiled)).leads_to(compiled.ended))
-    ways = shortest_ways(compiled)
-    return PlayTest(
-        states=len(compiled),
-        live_states=compiled.live_states,
-        raw_states=compiled.raw_states,
-        raw_complete=compiled.raw_complete,
-        best_final_reward=knowing.score,
-        best_return=_best_return(compiled),
-        best_steps=finite(play.steps),
-        memoryless_final_reward=best_memoryless(compiled).score,
-        memoryless_return=_best_return(compiled, memoryless=True),
-        random_final_reward=chance.final_reward,
-        random_return=finite(chance.total),
-        random_steps=finite(chance.steps),
-        random_trapped=chance.trapped,
-        traps=sorted({compiled.label(int(state)) for state in lost}),
-        trap_states=len(lost),
-        endings=[
-            EndingOdds(float(chance.endings[number]), float(play.endings[number]), ways[number])
-            for number in range(len(compiled.endings))
-        ],
+def explore_endings(
+    game: Explorable, limit: int, seconds: float, progress: Progress | None = None
+) -> tuple[Findings, int]:
+    """Explore a story; if not every state was visited, play random games for some seconds.
+
+    Returns:
+        The findings, and the number of endings that only random games reached.
+    """
+    evidence = Evidence()
+    statistics = explore(game, evidence, limit, _count("states", progress))
+    explored = len(evidence.endings)
+    if not evidence.complete:
+        count = _count("random games", progress)
+        play_random_games(Games(game, evidence), seconds=seconds, progress=count)
+    return gather(game, evidence, statistics=statistics), len(evidence.endings) - explored
+
+
+def _count(noun: str, progress: Progress | None) -> Callable[[int], None]:
+    return lambda number: progress(f"{number:,} {noun}") if progress else None
+
+
+def gather(
+    game: Game,
+    evidence: Evidence,
+    *,
+    solution: Solution | None = None,
+    why_not: str = "",
+    seconds: float = 0.0,
+    interrupted: bool = False,
+    statistics: Statistics | None = None,
+) -> Findings:
+    """Build the findings from the evidence and, if the game was compiled, its solution."""
+    source = Source(game)
+    story = source.story
+    exact = solution is not None
+    if solution is not None:
+        _add_solution(evidence, source, solution)
+    compiled = solution.compiled if solution else None
+    rewards = [ending.reward for ending in evidence.endings.values()]
+    rules = {key.rule for key in evidence.endings}
+    findings = Findings(
+        name=game.name,
+        title=title_of(game),
+        source=story.source if story else "",
+        exact=exact,
+        why_not=why_not,
+        complete=evidence.complete,
+        interrupted=interrupted,
+        seconds=seconds,
+        games=evidence.random.games,
+        cut_short=evidence.random.cut_short,
+        searching_games=evidence.searching_games,
+        agent_lessons=evidence.agent_lessons if evidence.agent.games else 0,
+        max_steps=step_limit_of(game),
+        states=max(evidence.states, compiled.raw_states if compiled else 0),
+        endings=_endings(source, evidence, solution),
+        random=solution.random if solution else evidence.random.play(),
+        best=solution.best if solution else None,
+        agent=evidence.agent.play(),
+        top_reward=solution.best.final_reward.mean if solution else max(rewards, default=None),
+        passages=coverage.passages_covered(source, evidence),
+        links=coverage.links_covered(source, evidence),
+        never_reached=coverage.never_reached(source, evidence, exact=exact),
+        # If probabilities are exact but not every link was tried, the list would mislead.
+        untaken_links=[]
+        if exact and not evidence.complete
+        else coverage.untaken_links(source, evidence),
+        unused_rules=[n for n in range(1, len(source.rules.endings) + 1) if n - 1 not in rules],
+        dead_ends=[*coverage.dead_ends(source, evidence), *_loops(evidence, solution)],
+        advice=coverage.advice(source, evidence),
+        variables=coverage.variable_values(evidence),
+        broken_links=coverage.broken_links(source),
+        errors=_errors(source, evidence),
+        problems=[str(problem) for problem in source.problems],
+        left_out=summarise(source.unsupported),
+        notes=_notes(game, source),
+        statistics=statistics,
+        memoryless=solution.memoryless if solution else None,
+        live_states=compiled.live_states if compiled else 0,
+        merged_states=len(compiled) if compiled else 0,
+        states_complete=compiled.raw_complete if compiled else evidence.complete,
+        trap_states=solution.trap_states if solution else 0,
     )
+    expected = source.rules.expectations
+    checks = [check_expectation(one, findings, evidence, solution) for one in expected]
+    dead_ends = findings.dead_ends
+    if not evidence.endings:  # every page is in a loop
+        dead_ends = [issue for issue in dead_ends if issue.kind != LOOP]
+    return replace(findings, expectations=checks, dead_ends=dead_ends)
 
 
-def shortest_ways(compiled: Compiled) -> list[list[str]]:
-    """For each ending, the actions of a way that takes the fewest steps, if chance is kind."""
-    came_by = _came_by(compiled)
-    ways: dict[int, list[str]] = {}
-    for state, slot in came_by.items():  # nearest first
-        ending = int(compiled.ending_at[state])
-        if ending < 0 or ending in ways:
-            continue
-        way = []
-        while slot is not None:
-            way.append(compiled.actions[compiled.action[slot]])
-            slot = came_by[int(compiled.slot_state[slot])]
-        ways[ending] = way[::-1]
-    return [ways[number] for number in range(len(compiled.endings))]
+def _add_solution(evidence: Evidence, source: Source, solution: Solution) -> None:
+    """Add everything that a compiled game reaches to the evidence."""
+    compiled = solution.compiled
+    paths = ShortestPaths(compiled)
+    for key, path in paths.to_endings().items():
+        evidence.endings[key] = EndingRecord(path, source.reward(key), path.comes_to)
+    if source.story is None or source.is_ink:
+        return
+    passages = paths.to_passages()
+    for name in source.story.pages.keys() - set(compiled.unreached):
+        known = evidence.passages.get(name)
+        evidence.passages[name] = passages.get(name) or known or ClickPath()
+    evidence.links |= link_pairs(compiled)
 
 
-def _came_by(compiled: Compiled) -> dict[int, int | None]:
-    """Every state in the order of its distance from the start, and the slot by which it was first reached."""
-    came_by: dict[int, int | None] = {int(state): None for state in np.flatnonzero(compiled.start)}
-    queue = list(came_by)
-    for state in queue:
-        for slot in range(compiled.first[state], compiled.first[state + 1]):
-            for successor in compiled.successor[compiled.outcomes(slot)]:
-                if int(successor) not in came_by:
-                    came_by[int(successor)] = slot
-                    queue.append(int(successor))
-    return came_by
+def _endings(source: Source, evidence: Evidence, solution: Solution | None) -> list[Ending]:
+    endings = []
+    random = evidence.random
+    agent = evidence.agent
+    for key, record in evidence.endings.items():
+        probability = share_of(random.endings[key], random.games)
+        best = None
+        if solution is not None:
+            probability = Estimate(solution.random_endings.get(key, 0.0))
+            best = Estimate(solution.best_endings.get(key, 0.0))
+        endings.append(
+            Ending(
+                name=key.passage,
+                reward=record.reward if source.story is None else source.reward(key),
+                rule=None if key.rule is None else key.rule + 1,
+                last_words=last_words(record.text),
+                path=record.path,
+                probability=probability,
+                best=best,
+                agent=share_of(agent.endings[key], agent.games),
+                returns=mean_of(random.returns_of.get(key, [])),
+                variants=tuple(record.variants),
+            )
+        )
+    odds = {
+        id(ending): ending.probability.mean if ending.probability else 0.0 for ending in endings
+    }
+    return sorted(endings, key=lambda ending: (-ending.reward, -odds[id(ending)], ending.name))
 
 
-def walkthrough(compiled: Compiled) -> list[WalkthroughStep]:
-    """The best play, page by page, as it most likely goes; it stops short where the best is to go on for ever."""
-    slots = best(compiled).slot
-    came_from = _likeliest(compiled, slots)
-    ends = [state for state in came_from if compiled.ended[state]]
-    state = ends[0] if ends else next(reversed(came_from))
-    steps = [_step(compiled, state, slots, 1.0)]
-    while (before := came_from[state]) is not None:
-        state, chance = before
-        steps.append(_step(compiled, state, slots, chance))
-    return steps[::-1]
+def _loops(evidence: Evidence, solution: Solution | None) -> list[Issue]:
+    if solution is None:
+        return coverage.loops(evidence)
+    what = "a loop without a way out: no ending is reachable from here"
+    return [Issue(name, what, path=path, kind=LOOP) for name, path in solution.traps.items()]
 
 
-def _likeliest(compiled: Compiled, slots: Ints) -> dict[int, tuple[int, float] | None]:
-    """Every state the play can come to, likeliest first, with the state before it and the chance of that step."""
-    found: dict[int, tuple[int, float] | None] = {}
-    ahead: list[tuple[float, int, tuple[int, float] | None]] = [
-        (-math.log(compiled.start[state]), int(state), None)
-        for state in np.flatnonzero(compiled.start)
-    ]
-    while ahead:
-        cost, state, before = heapq.heappop(ahead)
-        if state in found:
-            continue
-        found[state] = before
-        if compiled.ended[state]:
-            continue
-        outcomes = compiled.outcomes(int(slots[state]))
-        for successor, chance in zip(
-            compiled.successor[outcomes], compiled.probability[outcomes], strict=True
-        ):
-            if int(successor) not in found:
-                heapq.heappush(
-                    ahead, (cost - math.log(chance), int(successor), (state, float(chance)))
-                )
-    return found
+def _errors(source: Source, evidence: Evidence) -> list[Issue]:
+    issues = []
+    for error, path in evidence.errors.items():
+        name, _, what = error.partition(": ")
+        passage = source.story.passages.get(name) if source.story else None
+        issues.append(Issue(name, what, passage.line if passage else 1, path))
+    return issues
 
 
-def _step(compiled: Compiled, state: int, slots: Ints, chance: float) -> WalkthroughStep:
-    action = None if compiled.ended[state] else compiled.actions[compiled.action[slots[state]]]
-    return WalkthroughStep(
-        state, compiled.label(state), compiled.texts[compiled.text[state]], action, chance
-    )
-
-
-def _best_return(compiled: Compiled, memoryless: bool = False) -> float | None:
-    try:
-        solved = best_memoryless(compiled, 1.0) if memoryless else best(compiled, 1.0)
-    except InputError:  # a loop that pays
-        return None
-    return finite(solved.score)
-
-
-def finite(number: float) -> float | None:
-    """The number; None where it is infinite."""
-    return number if math.isfinite(number) else None
+def _notes(game: Game, source: Source) -> list[str]:
+    if not isinstance(game, Explorable):
+        note = getattr(game, "note", "")
+        return [str(note)] if note else []
+    names = sorted(set(game.asked) - game.rules.inputs.keys())
+    inputs = [f'the story asks for ${n}: answer it under [inputs] with {n} = "…"' for n in names]
+    return [*game.story.notes, *inputs, *coverage.rules_without_effect(source)]

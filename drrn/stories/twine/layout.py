@@ -1,50 +1,81 @@
-"""The layout of a page: from what it said and offered to the text and the actions that a player reads.
+"""From a rendered page to what the player gets: text, actions, reward.
 
-A link on a line of its own is a choice and no part of the text; a link inside running text is hypertext: its words
-stay in the text, and the action is the link's words.
+A link on its own line is a choice and not part of the text; a link inside running text is
+hypertext: its words stay in the text, and they are the action. Links that restart the story, such
+as "Try again?" on its last page, are not actions.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from drrn.stories.twine.page import Link
+from drrn.stories.twine.page import Link, Page
+from drrn.stories.twine.rules import Rules
+from drrn.stories.twine.story import Story, letters_of, split_link
 
 NUMBERED = re.compile(r"^\s*(?:\d{1,3}|[A-Za-z])[.):]\s")
 LETTERS = re.compile(r"[^\W_]")
 BLANKS = re.compile(r"[^\S\n]+")
+RESTARTS = "it restarts the story, so it is not an action"
+ENDS_THERE = "the rules end the story there"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A page as the player gets it; without links it ends the game."""
+
+    text: str
+    links: tuple[tuple[str, Link], ...]  # the words of each action, and its link
+    hypertext: bool
+    rule: int | None  # the ending rule that matched
+    reward: float
+
+
+def verdict(rules: Rules, restarts: RestartLinks, page: Page, *, opening: bool) -> Verdict:
+    """Apply the rules to a page; the opening pays no step reward and no events."""
+    text, all_links, hypertext = lay_out(page.pieces)
+    links = [pair for pair in all_links if rules.is_action(pair[0])]
+    if rules.restart is None and not opening:
+        links = [pair for pair in links if not restarts.restarts(page, text, *pair)]
+    actions = {id(pair) for pair in links}  # a set, since a page may have thousands of links
+    for pair in all_links:
+        if id(pair) not in actions:
+            restarts.note(page, *pair, RESTARTS)
+    if links and rules.stops(page, text):
+        for label, link in links:
+            restarts.note(page, label, link, ENDS_THERE)
+        links = []
+    rule = None if links else rules.ending(page, text)
+    if links:
+        reward = 0.0 if opening else rules.step_reward
+    else:
+        reward = rules.default_reward if rule is None else rules.endings[rule].reward
+    if not opening:
+        reward += rules.event_reward(page, text)
+    return Verdict(text, tuple(links), hypertext, rule, reward)
+
+
+# --- text and actions
 
 
 def lay_out(pieces: Iterable[str | Link]) -> tuple[str, list[tuple[str, Link]], bool]:
-    """The text, the actions with their links, and whether any of them is hypertext."""
+    """Return the text, the actions with their links, and whether one of them is hypertext."""
     lines: list[str] = []
     actions: list[tuple[str, Link]] = []
     hypertext = False
     for line in _lines(pieces):
-        links = [
-            (tidy(piece.label) or tidy(piece.target), piece)
-            for piece in line
-            if isinstance(piece, Link)
-        ]
+        links = [piece for piece in line if isinstance(piece, Link)]
+        actions.extend((tidy(link.label) or tidy(link.target), link) for link in links)
         around = "".join(piece for piece in line if isinstance(piece, str))
-        inside = bool(LETTERS.search(NUMBERED.sub("", around)))
-        actions.extend(links)
-        if links and inside:
-            hypertext = True
-        if inside or not links:
-            lines.append(
-                tidy("".join(piece if isinstance(piece, str) else piece.label for piece in line))
-            )
-    return _paragraphs(lines), actions, hypertext
-
-
-def tidy(text: str) -> str:
-    """One line without stray blanks; the bars of a table's row are no words."""
-    text = BLANKS.sub(" ", text.replace("\n", " ")).strip()
-    if len(text) > 1 and text[0] == text[-1] == "|":
-        text = BLANKS.sub(" ", text.replace("|", " ")).strip()
-    return text
+        is_text = bool(LETTERS.search(NUMBERED.sub("", around)))
+        hypertext |= is_text and bool(links)
+        if is_text or not links:
+            labels = (piece if isinstance(piece, str) else piece.label for piece in line)
+            lines.append(tidy("".join(labels)))
+    # at most one empty line in a row
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip(), actions, hypertext
 
 
 def _lines(pieces: Iterable[str | Link]) -> list[list[str | Link]]:
@@ -59,25 +90,118 @@ def _lines(pieces: Iterable[str | Link]) -> list[list[str | Link]]:
     return lines
 
 
-def _paragraphs(lines: list[str]) -> str:
-    """Lines as they stand, with no more than one empty line between them."""
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+def tidy(text: str) -> str:
+    """Return the text as one line without extra blanks, and without the bars of a table row."""
+    text = BLANKS.sub(" ", text.replace("\n", " ")).strip()
+    if len(text) > 1 and text[0] == text[-1] == "|":
+        text = BLANKS.sub(" ", text.replace("|", " ")).strip()
+    return text
 
 
-def split_link(body: str) -> tuple[str, str]:
-    """Label and target of `x`, `label|target`, `label->target` or `target<-label`; no label where it is the target."""
-    if "|" in body:
-        label, _, target = body.partition("|")
-    elif "->" in body:
-        label, _, target = body.rpartition("->")
-    elif "<-" in body:
-        target, _, label = body.partition("<-")
-    else:
-        label = ""
-        target = body
-    return label.strip(), target.strip()
+# --- links that restart the story
+
+WORDS = re.compile(
+    r"\b(?:(?:play|start|begin|read)\s+"
+    r"(?:(?:it|this|the|all|once|one|more|time|game|story|from|scratch|beginning)\s+)*"
+    r"(?:again|over|anew)|"
+    r"(?:restart|replay)(?!\s+(?:the|that|this|your|my)\s+(?!game|story|scene|adventure))|"
+    r"new game|game over|(?:back|return) to (?:the )?(?:start|beginning|title|main menu)|"
+    r"recommencer|rejouer|reiniciar|jugar de nuevo|von vorn|neustart|ricomincia|opnieuw)\b",
+    re.I,
+)
+# Another try, which need not restart the whole story.
+TRIES = re.compile(r"\b(?:again|retry|once more|nochmal)\b", re.I)
+LINK = re.compile(r"\[\[([^\[\]]+)\]")
+CODE = re.compile(
+    r"\(\s*(?:restart|reload)\s*:|<<\s*restart\b|"
+    r"\b(?:Engine|UI|story|state)\.restart\b|location\.reload"
+)
+NEAR = 120  # characters around a link's words that may contain its code
+# "The End", "END: Ghosting", "End 2", "Bad end", "Cave (end)", "ending_3";
+# not "West End", "Day's end" or "Dead end".
+ENDING_NAME = re.compile(
+    r"^(?:the )?end(?:ing)?s?(?:\b(?! of)|\W*\w?\W*$)|"
+    r"(?:[:.,;/|(\[–—]\s*|\s-\s*|"
+    r"\b(?:the|bad|good|best|worst|true|happy|sad|secret|neutral|final|game|story)[\s_-]+)"
+    r"end\W*\w?\W*$|(?<![a-z])ending(?![a-z])|\bgame over\b",
+    re.I,
+)
+ENDING_TEXT = re.compile(
+    r"^\W*(?:the end|game over|fin|end|finis|ende|you (?:have )?died|you are dead)\W*$", re.I | re.M
+)
 
 
-def letters_of(words: str) -> str:
-    """The words without blanks and markup."""
-    return re.sub(r"[\W_]+", "", words)
+class RestartLinks:
+    """Recognises the links of a story that restart it.
+
+    Many stories have no page without links: their endings link to the start. A link restarts the
+    story if two of three signs agree: its words, its target is the start, its page is an ending.
+    "Try again" needs the third: a game may lead to its start for another try.
+    """
+
+    def __init__(self, story: Story) -> None:
+        self.story = story
+        # (passage, target) of links that are not actions → the reason; for authors
+        self.left_out: dict[tuple[str, str], str] = {}
+        self._cache: dict[tuple[str, str, str], bool] = {}
+
+    def note(self, page: Page, label: str, link: Link, reason: str) -> None:
+        """Record that a link of a page is not an action."""
+        if link.target in self.story.pages:
+            targets = [link.target]
+        else:
+            targets = _targets(self._source(page.passage), label)
+        self.left_out.update({(page.passage, target): reason for target in targets})
+
+    def restarts(self, page: Page, text: str, label: str, link: Link) -> bool:
+        """Return whether a link restarts the story, by the page's text and the link's words."""
+        return self._has_two_signs(page.passage, text, label, link.target)
+
+    def links_in(self, passage: str) -> list[str]:
+        """Return the words of the restarting links in a passage's source, except those of code."""
+        source = self._source(passage)
+        links = [(words or to, to) for words, to in map(split_link, LINK.findall(source))]
+        return [words for words, to in links if self._has_two_signs(passage, source, words, to)]
+
+    def _source(self, passage: str) -> str:
+        return self.story.passages[passage].text if passage in self.story.passages else ""
+
+    def _has_two_signs(self, passage: str, text: str, label: str, target: str) -> bool:
+        by_words = WORDS.search(label) is not None
+        by_ending = self._is_ending(passage, text + "\n" + label)
+        if by_ending and (by_words or TRIES.search(label)):
+            return True
+        return (by_words or by_ending) and self._leads_to_start(passage, label, target)
+
+    def _is_ending(self, passage: str, text: str) -> bool:
+        tags = self.story.passages[passage].tags if passage in self.story.passages else ()
+        if any(ENDING_NAME.search(name) for name in (passage, *tags)):
+            return True
+        return ENDING_TEXT.search(text) is not None
+
+    def _leads_to_start(self, passage: str, label: str, target: str) -> bool:
+        key = (passage, label, target)
+        if key not in self._cache:
+            self._cache[key] = self._find_start(*key)
+        return self._cache[key]
+
+    def _find_start(self, passage: str, label: str, target: str) -> bool:
+        """Decide by the link's target, else by the passage's source."""
+        start = self.story.start
+        if target in self.story.pages:
+            return target == start
+        source = self._source(passage)
+        if start in _targets(source, label):
+            return True
+        code = re.compile(CODE.pattern + rf"|[\"']{re.escape(start)}[\"']")
+        for match in re.finditer(re.escape(label), source) if label else ():
+            if code.search(source[max(0, match.start() - NEAR) : match.end() + NEAR]):
+                return True
+        return False
+
+
+def _targets(source: str, label: str) -> list[str]:
+    """Return the targets of the links with these words in a passage's source."""
+    letters = letters_of(label).lower()
+    links = map(split_link, LINK.findall(source))
+    return [to for words, to in links if letters_of(words or to).lower() == letters]

@@ -1,80 +1,271 @@
-"""From a file or a folder of Twee files to a story: which notation it is in, and which encoding."""
+"""Readers of stories: Twee (versions 1 and 3), published Twine pages (1 and 2), folders of Twee."""
 
 from __future__ import annotations
 
+import codecs
+import json
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from drrn.errors import InputError
 from drrn.files import decode, read_bytes
-from drrn.stories.twine.story import Passage, Story
-from drrn.stories.twine.twee import read_twee, twee_passages, twee_story
-from drrn.stories.twine.twine_html import read_twine_html
+from drrn.stories.twine.story import Passage, Story, build_story, check_passage_name, unescape_html
 
 TWEE = (".twee", ".tw", ".twee2", ".txt")
 HTML = (".html", ".htm")
 IN_A_FOLDER = (".twee", ".tw")
-BESIDE_TWEE = {
-    ".js": "script",
-    ".css": "stylesheet",
-}  # taken with the Twee files of a folder, as Tweego takes them
-ONCE = ("StoryData", "StoryTitle", "Start")  # a second one is a second story
-MOST_FILES = 5_000  # searched for Twee
+# Tags of other files in a folder of Twee files, as Tweego assigns them.
+EXTRA_FILES = {".js": "script", ".css": "stylesheet"}
+ONCE = ("StoryData", "StoryTitle", "Start")  # a second one means a second story
+MOST_FILES = 5_000
 
 
 def read_story(path: Path, encoding: str | None = None) -> Story:
-    """The story in a Twee file, a published Twine page, or a folder of Twee files."""
+    """Read the story in a Twee file, a published Twine page, or a folder of Twee files."""
     if path.is_dir():
         return read_files(story_files(path), str(path), encoding)
     text = decode(read_bytes(path), str(path), encoding)
-    if path.suffix.lower() in HTML or (
-        path.suffix.lower() not in TWEE and text.lstrip()[:1] == "<"
-    ):
+    suffix = path.suffix.lower()
+    if suffix in HTML or (suffix not in TWEE and text.lstrip()[:1] == "<"):
         return read_twine_html(text, str(path))
     return read_twee(text, str(path))
 
 
 def read_files(files: Sequence[Path], source: str, encoding: str | None = None) -> Story:
-    """One story of several files, in their order: Twee, and scripts and style sheets as they lie beside it."""
+    """Read one story from several files, in their order: Twee, scripts and style sheets."""
     passages: list[Passage] = []
-    homes: dict[str, Path] = {}
+    file_of: dict[str, Path] = {}
     for path in files:
-        found = _passages_of(path, encoding)
-        for name in (passage.name for passage in found if passage.name in ONCE):
-            if homes.setdefault(name, path) != path:
+        text = decode(read_bytes(path), str(path), encoding)
+        tag = EXTRA_FILES.get(path.suffix.lower())
+        new = [Passage(path.name, text, (tag,))] if tag else twee_passages(text, str(path))
+        for name in (passage.name for passage in new if passage.name in ONCE):
+            if file_of.setdefault(name, path) != path:
                 raise InputError(
-                    f'{source}: {homes[name].name} and {path.name} both have a passage "{name}", and a folder is read '
-                    "as one story: name the file of the one you mean, or put each story in a folder of its own"
+                    f"{source}: {file_of[name].name} and {path.name} both have a passage "
+                    f'"{name}", and a folder is read as one story: open one of the files, '
+                    "or put each story in its own folder"
                 )
-        passages += found
-    return twee_story(passages, source)
+        passages += new
+    return _twee_story(passages, source)
 
 
 def story_files(folder: Path) -> list[Path]:
-    """The Twee files in a folder and below it, sorted; then the scripts and style sheets that lie beside them."""
+    """Return the Twee files in and below a folder, then the scripts and styles next to them."""
     twee: list[Path] = []
-    beside: list[Path] = []
-    for place, folders, names in os.walk(folder):
-        folders[:] = sorted(
-            name for name in folders if not name.startswith(".") and name != "node_modules"
-        )
-        paths = [Path(place, name) for name in sorted(names) if not name.startswith(".")]
-        here = [path for path in paths if path.suffix.lower() in IN_A_FOLDER]
-        twee += here
-        beside += [path for path in paths if here and path.suffix.lower() in BESIDE_TWEE]
-        if len(twee) + len(beside) > MOST_FILES:
+    extra: list[Path] = []
+    for parent, folders, names in os.walk(folder):
+        visible = (name for name in folders if not name.startswith("."))
+        folders[:] = sorted(name for name in visible if name != "node_modules")
+        paths = [Path(parent, name) for name in sorted(names) if not name.startswith(".")]
+        sources = [path for path in paths if path.suffix.lower() in IN_A_FOLDER]
+        twee += sources
+        extra += [path for path in paths if sources and path.suffix.lower() in EXTRA_FILES]
+        if len(twee) + len(extra) > MOST_FILES:
             raise InputError(
                 f"{folder}: more than {MOST_FILES:,} files: name the folder of one story"
             )
     if not twee:
-        raise InputError(
-            f"{folder}: no Twee file ({', '.join(IN_A_FOLDER)}) in this folder: name the story in it"
-        )
-    return sorted(twee) + sorted(beside)
+        suffixes = ", ".join(IN_A_FOLDER)
+        raise InputError(f"{folder}: this folder has no Twee file ({suffixes}): name the story")
+    return sorted(twee) + sorted(extra)
 
 
-def _passages_of(path: Path, encoding: str | None) -> list[Passage]:
-    text = decode(read_bytes(path), str(path), encoding)
-    tag = BESIDE_TWEE.get(path.suffix.lower())
-    return [Passage(path.name, text, (tag,))] if tag else twee_passages(text, str(path))
+# --- Twee
+
+# A backslash makes a bracket part of the name.
+METADATA = re.compile(r"(?<!\\)\{.*\}$")
+TAGS = re.compile(r"(?<!\\)\[([^\[\]]*)\]$")
+
+
+def read_twee(text: str, source: str) -> Story:
+    """Read a story in Twee notation; `source` names the file in messages."""
+    return _twee_story(twee_passages(text, source), source)
+
+
+def twee_passages(text: str, source: str) -> list[Passage]:
+    """Return the passages of a Twee file, in order."""
+    passages: list[Passage] = []
+    header: tuple[str, tuple[str, ...]] | None = None
+    first = 0
+    body: list[str] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith("::"):
+            if header:
+                passages.append(_passage(*header, body, first))
+            header = _header(line, f"{source}, line {number}")
+            first = number + 1
+            body = []
+        else:
+            body.append(line[1:] if line.startswith("\\::") else line)
+    if header:
+        passages.append(_passage(*header, body, first))
+    return passages
+
+
+def _header(line: str, location: str) -> tuple[str, tuple[str, ...]]:
+    """Return the name and the tags of `:: Name [tags] {metadata}`."""
+    rest = METADATA.sub("", line[2:].strip()).rstrip()
+    tags = TAGS.search(rest)
+    name = re.sub(r"\\(.)", r"\1", rest[: tags.start()] if tags else rest).strip().lstrip(": ")
+    check_passage_name(name, location)
+    return name, tuple(tags[1].replace("\\", "").split()) if tags else ()
+
+
+def _passage(name: str, tags: tuple[str, ...], body: list[str], first: int) -> Passage:
+    blank = next((i for i, line in enumerate(body) if line.strip()), len(body))
+    return Passage(name, "\n".join(body[blank:]).rstrip(), tags, first + blank)
+
+
+def _twee_story(passages: list[Passage], source: str) -> Story:
+    """Return the story, with the start and format of Twee 3's StoryData."""
+    data = next((passage for passage in passages if passage.name == "StoryData"), None)
+    if data is None or not data.text.strip():
+        return build_story(source, passages)
+    location = f"{source}, line {data.line}"
+    try:
+        table = json.loads(data.text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{location}: StoryData is not valid JSON: {error}") from error
+    if not isinstance(table, dict):
+        raise InputError(f"{location}: StoryData must be a JSON object")
+    details: dict[str, Any] = {"data": table}
+    if isinstance(table.get("start"), str) and table["start"]:
+        details["start"] = table["start"]
+    if isinstance(table.get("format"), str):
+        details["format"] = table["format"].lower()
+    return build_story(source, passages, **details)
+
+
+# --- published pages
+# A few patterns read the little HTML of a story, each character once: a general parser needs
+# minutes for a megabyte of stray `<`.
+
+TWINE_1 = re.compile(r"\bid\s*=\s*[\"']?store-?area\b", re.I)
+TWINE_2 = re.compile(r"<tw-storydata\b", re.I)
+TWINE_2_END = re.compile(r"</tw-storydata\b", re.I)
+ATTRIBUTE = re.compile(
+    r"""[\s/]*(?:"|'|=)*([^\s=>"'/]+)\s*(?:=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+)))?"""
+)
+TAG = re.compile(r"</?[A-Za-z][^<>]*>")
+# Twine 1's notation of line breaks, tabs and backslashes.
+ESCAPES = {"\\n": "\n", "\\t": "\t", "\\s": "\\", "\\\\": "\\"}
+
+
+class _Element(NamedTuple):
+    """An HTML element that contains a passage."""
+
+    attributes: dict[str, str]
+    text: str
+    line: int
+
+
+def read_twine_html(text: str, source: str) -> Story:
+    """Read the story of a published HTML file; `source` names the file in messages."""
+    if match := TWINE_2.search(text):
+        return _read_twine_2(text, match.start(), source)
+    if match := TWINE_1.search(text):
+        return _read_twine_1(text, match.start(), source)
+    raise InputError(
+        f"{source}: this HTML contains no Twine story: it has neither a storeArea nor tw-storydata"
+    )
+
+
+def _read_twine_2(text: str, position: int, source: str) -> Story:
+    root, position = _attributes(text, position + len("<tw-storydata"))
+    end = TWINE_2_END.search(text, position)
+    passages = []
+    start = ""
+    for element in _elements(text, "tw-passagedata", position, end.start() if end else len(text)):
+        attributes = element.attributes
+        name = attributes.get("name", "").strip()
+        tags = tuple(attributes.get("tags", "").split())
+        passages.append(Passage(name, element.text, tags, element.line))
+        if "pid" in attributes and attributes["pid"] == root.get("startnode"):
+            start = name
+    return build_story(
+        source,
+        passages,
+        title=root.get("name", ""),
+        start=start or (passages[0].name if passages else "Start"),
+        format=root.get("format", "").lower(),
+        data={key: root[key] for key in ("ifid", "format-version") if key in root},
+    )
+
+
+def _read_twine_1(text: str, position: int, source: str) -> Story:
+    elements = [e for e in _elements(text, "div", position, len(text)) if "tiddler" in e.attributes]
+    settings = (e.text for e in elements if e.attributes["tiddler"] == "StorySettings")
+    decipher = _cipher(_unescape(next(settings, "")).lower())
+    passages = []
+    for element in elements:
+        name = element.attributes["tiddler"]
+        tags = element.attributes.get("tags", "")
+        body = _unescape(element.text)
+        if name != "StorySettings" and "Twine.image" not in tags:
+            name = decipher(name)
+            tags = decipher(tags)
+            body = decipher(body)
+        if name != "StoryIncludes":  # publishing has included them already
+            on_one_line = "\n" not in element.text
+            passages.append(
+                Passage(name.strip(), body, tuple(tags.split()), element.line, on_one_line)
+            )
+    return build_story(source, passages, start="Start")
+
+
+def _elements(text: str, name: str, position: int, end: int) -> Iterator[_Element]:
+    """Yield the elements of one name, which are never nested."""
+    edge = re.compile(rf"</?{name}\b", re.I)
+    line = 1
+    last = 0
+    while opening := edge.search(text, position, end):
+        position = opening.end()
+        if opening.group()[1] == "/":
+            continue
+        line += text.count("\n", last, opening.start())
+        last = opening.start()
+        attributes, position = _attributes(text, position)
+        after = edge.search(text, position, end)
+        inside = text[position : after.start() if after else end]
+        yield _Element(attributes, _unix_lines(unescape_html(TAG.sub("", inside))), line)
+
+
+def _attributes(text: str, position: int) -> tuple[dict[str, str], int]:
+    """Return the attributes at a position and the end of the tag."""
+    attributes: dict[str, str] = {}
+    while match := ATTRIBUTE.match(text, position):
+        name, *values = match.groups()
+        attributes.setdefault(name.lower(), unescape_html(next(filter(None, values), "")))
+        position = match.end()
+    close = text.find(">", position)
+    return attributes, close + 1 if close >= 0 else len(text)
+
+
+def _cipher(settings: str) -> Callable[[str], str]:
+    """Return the function that undoes Twine 1's obfuscation: ROT13, or letters swapped in pairs."""
+    options = dict(re.findall(r"^[^\S\n]*(\w+)[^\S\n]*:[^\S\n]*(\S+)", settings, re.M))
+    kind = options.get("obfuscate", "off")
+    if kind == "rot13":
+        return lambda text: codecs.decode(text, "rot13")
+    if kind != "swap":
+        return lambda text: text
+    key = dict.fromkeys(options.get("obfuscatekey", ""))
+    letters = [c for c in key if c.isascii() and c not in ':\\"n0']
+    table: dict[str, str] = {}
+    for one, two in zip(letters[::2], letters[1::2], strict=False):
+        table |= {one: two, two: one}
+    table |= {a.upper(): b.upper() for a, b in table.items()}
+    numbers = {ord(letter): other for letter, other in table.items()}
+    return lambda text: text.translate(numbers)
+
+
+def _unescape(text: str) -> str:
+    return _unix_lines(re.sub(r"\\[nts\\]", lambda match: ESCAPES[match.group()], text))
+
+
+def _unix_lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")

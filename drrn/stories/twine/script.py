@@ -1,4 +1,4 @@
-"""A parsed story, ready to be told, and what a dialect is."""
+"""A parsed story, ready to be rendered, and the definition of a dialect."""
 
 from __future__ import annotations
 
@@ -9,118 +9,100 @@ from dataclasses import dataclass, field
 from drrn.stories.twine.page import Expression, Node
 from drrn.stories.twine.story import Passage, Story
 
-DEFAULT_ANSWER = "Alex"  # what the player is called where a story asks and no [inputs] answers
+DEFAULT_ANSWER = "Alex"  # the player's name if a story asks and [inputs] has no answer
 
 IGNORE = "ignore"
-# What the rules may say that an unknown macro means: nothing, or the same as one that is known.
+# The meanings that rules may give to an unknown macro: nothing, or those of a known macro.
 MEANINGS = (
     IGNORE,
     *"goto display print set choice button cyclinglink textinput back return".split(),
 )
-FIRST_PLACES = 3  # that a line of a complaint names
+FIRST_LOCATIONS = 3  # listed for problems of one cause
 
 
 class ExpressionError(Exception):
-    """What cannot be read in an expression, and why."""
+    """An expression cannot be parsed; the message says why."""
 
 
 @dataclass(frozen=True, order=True, slots=True)
 class Problem:
-    """What cannot be played, and where it stands."""
+    """Something that cannot be played, and its location."""
 
     line: int  # of the file
     passage: str
     what: str
-    within: int = 0  # line of the passage, from 1; 0 where there is none to name
-    cause: str = ""  # what it has in common with others, where that is not all of `what`
+    within: int = 0  # line of the passage, from 1; 0 if unknown
+    cause: str = ""  # groups problems of one cause, if that is not `what`
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         within = f"line {self.within} of " if self.within else ""
         return f'line {self.line}, {within}passage "{self.passage}"'
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.what}"
+        return f"{self.location}: {self.what}"
 
 
-def grouped(problems: Iterable[Problem]) -> list[str]:
-    """One line for each cause; where it stands several times, how often and the first places."""
+def summarise(problems: Iterable[Problem]) -> list[str]:
+    """Return one line for each cause, with its count and the first locations."""
     groups: dict[str, list[Problem]] = {}
     for problem in problems:
         groups.setdefault(problem.cause or problem.what, []).append(problem)
-    return [
-        str(group[0]) if len(group) == 1 else _summary(cause, group)
-        for cause, group in groups.items()
-    ]
-
-
-def _summary(cause: str, group: list[Problem]) -> str:
-    first = "; ".join(problem.place for problem in group[:FIRST_PLACES])
-    more = len(group) - FIRST_PLACES
-    return f"{cause}: {len(group)} times: {first}{f'; and {more} more' if more > 0 else ''}"
+    lines = []
+    for cause, group in groups.items():
+        if len(group) == 1:
+            lines.append(str(group[0]))
+            continue
+        first = "; ".join(problem.location for problem in group[:FIRST_LOCATIONS])
+        more = len(group) - FIRST_LOCATIONS
+        rest = f"; and {more} more" if more > 0 else ""
+        lines.append(f"{cause}: {len(group)} times: {first}{rest}")
+    return lines
 
 
 @dataclass
 class Facts:
-    """What a story's expressions touch, for the checks that read no page."""
+    """What a story's expressions use; variables are without the $."""
 
-    read: set[str] = field(default_factory=set)  # variables, without the $
+    read: set[str] = field(default_factory=set)
     written: set[str] = field(default_factory=set)
-    tracked: set[str] = field(
-        default_factory=set
-    )  # what the engine must keep: visited, turns, previous …
+    tracked: set[str] = field(default_factory=set)  # engine state: visited, turns, previous …
     chance: bool = False
-    asked: set[str] = field(default_factory=set)  # variables that the player is asked to fill in
+    prompts: set[str] = field(default_factory=set)  # variables that the player fills in
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """A language that stories are written in: how its passages and expressions are read, and what is not its own.
+    """A language of stories: how to read its passages and expressions, and what is foreign to it.
 
-    A reader lists what it cannot play in `script.problems` and never raises for it; a parser of expressions raises
-    `ExpressionError`.
+    `read_passage` adds what it cannot play to `script.problems` and does not raise for it; `parse`
+    (for the `where` of rules) raises `ExpressionError`.
     """
 
     name: str
-    formats: tuple[
-        str, ...
-    ]  # story formats that are written in it: how their names begin, in lower case
+    formats: tuple[str, ...]  # prefixes of the names of its story formats, in lower case
     read_passage: Callable[[Script, Passage, frozenset[str]], Node]
-    parse: Callable[
-        [str, Facts], Expression
-    ]  # for the `where` of rules, which speak of the story's variables
+    parse: Callable[[str, Facts], Expression]
     functions: Collection[str] = ()  # that expressions may call
-    foreign: re.Pattern[str] | None = (
-        None  # code of the format that is not spoken here, as it is seen in a line
-    )
-    refused: bool = (
-        False  # whether a story with such code is refused whole, not by the list of what it holds
-    )
-    title: str = ""  # what a message calls it
-    macros: Collection[
-        str
-    ] = ()  # not spoken here, but a story that names no format is known by them
+    foreign: re.Pattern[str] | None = None  # code of the format that is not supported
+    rejects: bool = False  # one piece of foreign code rejects the whole story
+    title: str = ""  # for messages
+    macros: Collection[str] = ()  # unsupported, but they identify the format
 
 
 @dataclass
 class Script:
-    """A node for each passage, and what was learned while reading them."""
+    """A node for each passage, and what was learned when parsing them."""
 
     story: Story
     dialect: Dialect
-    answers: dict[str, str]  # to what the story asks the player
-    lenient: bool = False  # whether what fails while playing is left out, too
-    macros: Mapping[str, str] = field(
-        default_factory=dict
-    )  # what the rules say of macros, by name in lower case
+    answers: dict[str, str]  # to the story's questions to the player
+    lenient: bool = False  # skip what fails during play as well
+    macros: Mapping[str, str] = field(default_factory=dict)  # meanings, by lower-case name
     nodes: dict[str, Node] = field(default_factory=dict)
     tags: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    links: dict[str, set[str]] = field(default_factory=dict)  # passage → passages that it names
-    expressions: dict[str, Expression] = field(
-        default_factory=dict
-    )  # by source, so that each is parsed once
+    links: dict[str, set[str]] = field(default_factory=dict)  # passage → passages it names
+    expressions: dict[str, Expression] = field(default_factory=dict)  # by source
     facts: Facts = field(default_factory=Facts)
     problems: list[Problem] = field(default_factory=list)
-    unknown: set[str] = field(
-        default_factory=set
-    )  # names of macros that are not supported, in lower case
+    unknown: set[str] = field(default_factory=set)  # unsupported macros, in lower case

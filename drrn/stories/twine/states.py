@@ -1,50 +1,211 @@
-"""State search of a story with liveness: a state is a page and the cells that may yet matter.
+"""Searches of a story's states.
 
-A cell matters on a page if some way onward may read it before it is written. What ways onward there are is known only
-once they were gone, so the search begins with nothing that matters, learns, and begins anew when it has learned more;
-when it ends without having learned anything, no two states that differ were taken for one.
+`explore` visits pages with all their variables. `search_story` merges states that differ only in
+cells that no longer matter: a cell matters on a page if some path may read it before writing it.
+Which paths exist is known only after they were rendered, so the search starts with nothing that
+matters, learns, and starts again when it has learned more. When it ends without having learned
+anything, no two different states were merged.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Hashable
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from drrn.compiled.graph import (
     CELL_BYTES,
     OUTCOME_BYTES,
     ROW_BYTES,
     STATE_BYTES,
+    Face,
     States,
     TooLargeError,
     refusal,
 )
-from drrn.stories.twine.explore import explore
-from drrn.stories.twine.journey import Journey
-from drrn.stories.twine.liveness import KnownCells, LiveCells, UnknownCellError
-from drrn.stories.twine.teller import Move, Question, Scene
+from drrn.game.contract import Game
+from drrn.stories.authored import EXPLORE_LIMIT, Exploration
+from drrn.stories.twine.renderer import Journey, Move, Question, Renderer, Scene
 from drrn.stories.twine.values import Value
 
-if TYPE_CHECKING:
-    from drrn.stories.twine.story_game import StoryGame
+FIRST_STATES = 500  # to search at least before starting again
+RAW_LIMIT = 50_000  # of states with all their variables
 
-FIRST_LOOK = 500  # states to search at least before beginning anew
-RAW_LIMIT = 50_000  # states with all their variables are counted only so far
+Progress = Callable[[int], None]
+Values = tuple[int, ...]  # ids of the values of the cells that matter
 
-Values = tuple[int, ...]  # of the cells that matter, by number
+
+class RenderedGame(Game, Protocol):
+    """A game whose pages a renderer makes."""
+
+    renderer: Renderer
+
+    def face(self, scene: Scene) -> Face:
+        """Return what a scene displays and pays."""
+        ...
+
+
+# --- exploration
+
+
+@dataclass
+class StoryExploration(Exploration):
+    """An exploration with the scene of each face."""
+
+    scenes: list[Scene] = field(default_factory=list)
+
+
+def explore(
+    game: RenderedGame, limit: int = EXPLORE_LIMIT, progress: Progress | None = None
+) -> StoryExploration:
+    """Visit states, those with new pages first, until all are visited or the limit is reached."""
+    search = _Exploration(game, limit)
+    search.arrive(game.renderer.opening, Journey())
+    while (search.fresh or search.stale) and len(search.states) < limit:
+        scene, journey = (search.fresh or search.stale).popleft()
+        for move in scene.moves:
+            search.arrive(move, journey)
+        if progress:
+            progress(len(search.states))
+    result = search.result
+    result.states = len(search.states)
+    result.complete &= not search.fresh and not search.stale
+    return result
+
+
+class _Exploration:
+    """An exploration in progress; states with new pages and with known pages wait in two queues."""
+
+    def __init__(self, game: RenderedGame, limit: int) -> None:
+        self.game = game
+        self.renderer = game.renderer
+        self.tracked = bool(game.renderer.script.facts.tracked)
+        self.limit = limit
+        self.result = StoryExploration(complete=True)
+        self.states: set[Hashable] = set()
+        self.pages: set[Hashable] = set()
+        self.fresh: deque[tuple[Scene, Journey]] = deque()
+        self.stale: deque[tuple[Scene, Journey]] = deque()
+
+    def arrive(self, move: Move, journey: Journey) -> None:
+        """Add every outcome of a move."""
+        if self.tracked or move.mark:
+            journey = journey.copy()
+            move = journey.follow(move, self.renderer)
+        for number, (probability, scene) in enumerate(self.renderer.outcomes(move, journey.cells)):
+            self.result.stochastic |= probability < 1
+            if number >= self.limit or len(self.states) >= self.limit:
+                self.result.complete = False
+                break
+            self._add(scene, journey)
+
+    def _add(self, scene: Scene, journey: Journey) -> None:
+        result = self.result
+        result.shown.update(scene.passages)
+        after = journey.after(scene)
+        state = (scene.text, scene.moves, scene.rule, after.identity)
+        if state in self.states:
+            return
+        self.states.add(state)
+        page = (scene.text, scene.actions, scene.rule)
+        if page in self.pages:
+            self.stale.append((scene, after))
+            return
+        self.pages.add(page)
+        result.scenes.append(scene)
+        result.faces.append(self.game.face(scene))
+        self.fresh.append((scene, after))
+
+
+# --- cells that matter
+
+
+class UnknownCellError(Exception):
+    """A cell was read that was not known to matter, so its value was not stored."""
+
+
+class KnownCells(dict[str, Value]):
+    """The cells whose values are stored."""
+
+    def get(self, cell: str, default: Value = 0) -> Value:  # type: ignore[override]
+        try:
+            return self[cell]
+        except KeyError:
+            raise UnknownCellError(cell) from None
+
+
+@dataclass
+class _Ahead:
+    """What is known of a move: the cells it reads, its faces with the cells written before."""
+
+    reads: set[str] = field(default_factory=set)
+    leads: set[tuple[int, frozenset[str]]] = field(default_factory=set)
+    matters: tuple[str, ...] = ()  # before the move
+
+
+class LiveCells:
+    """The cells that matter before each move and on each face: the least fixed point."""
+
+    def __init__(self, tracked: set[str]) -> None:
+        self.tracked = tracked
+        self.ahead: dict[Move, _Ahead] = {}
+        self.moves: list[tuple[Move, ...]] = []  # of each face
+        self.on_face: list[tuple[str, ...]] = []
+
+    def add_face(self, moves: tuple[Move, ...]) -> None:
+        self.moves.append(moves)
+        cells = [self.ahead.setdefault(move, _Ahead()).matters for move in moves]
+        self.on_face.append(tuple(sorted(set().union(*cells))))
+
+    def add_leads(
+        self, move: Move, reads: Iterable[str], leads: Iterable[tuple[int, frozenset[str]]]
+    ) -> None:
+        ahead = self.ahead.setdefault(move, _Ahead())
+        ahead.reads.update(reads)
+        ahead.leads.update(leads)
+
+    def learn(self) -> None:
+        """Propagate the cells that matter until nothing changes."""
+        faces = [set(cells) for cells in self.on_face]
+        moves = {move: set(ahead.matters) for move, ahead in self.ahead.items()}
+        changed = True
+        while changed:
+            changed = False
+            for move, ahead in self.ahead.items():
+                later = (faces[face] - written for face, written in ahead.leads)
+                matters = self._before(move, ahead.reads.union(*later))
+                changed |= not matters <= moves[move]
+                moves[move] |= matters
+            for cells, face_moves in zip(faces, self.moves, strict=True):
+                cells.update(*(moves[move] for move in face_moves))
+        for move, ahead in self.ahead.items():
+            ahead.matters = tuple(sorted(moves[move]))
+        self.on_face = [tuple(sorted(cells)) for cells in faces]
+
+    def _before(self, move: Move, matters: set[str]) -> set[str]:
+        """Return what matters before `Journey.follow`, given what matters after it."""
+        if move.snapshot is not None:
+            return matters
+        before = matters - {move.mark or ""}
+        if "last" in self.tracked or "previous" in self.tracked:
+            before.discard("here")
+            if not before.isdisjoint(("last", "previous")):
+                before.add("here")
+        return before
+
+
+# --- search of the states
 
 
 def search_story(
-    game: StoryGame, limit: int, memory: int, progress: Callable[[int], None] | None = None
+    game: RenderedGame, limit: int, memory: int, progress: Progress | None = None
 ) -> States:
-    """The states of a story, and how many there would be if every variable counted."""
-    if "history" in game.script.facts.tracked:
-        raise refusal(game, "its <<back>> makes every way to a page a state of its own")
-    raw = explore(
-        game, min(limit, RAW_LIMIT), progress
-    )  # first, since the search learns from what was told
+    """Return the states of a story, and their number if every variable counted."""
+    if "history" in game.renderer.script.facts.tracked:
+        raise refusal(game, "its <<back>> makes every path to a page a separate state")
+    raw = explore(game, min(limit, RAW_LIMIT), progress)  # first: the search learns from it
     states = reachable_states(game, limit, memory, progress)
     states.raw_states = raw.states
     states.raw_complete = raw.complete
@@ -52,35 +213,37 @@ def search_story(
 
 
 def reachable_states(
-    game: StoryGame, limit: int, memory: int, progress: Callable[[int], None] | None = None
+    game: RenderedGame, limit: int, memory: int, progress: Progress | None = None
 ) -> States:
-    """All states, row 0 being the opening; `TooLargeError` past so many states or about so many bytes."""
-    search = _Search(game, limit, memory, progress)
+    """Return all states; row 0 is the opening.
+
+    Raises:
+        TooLargeError: more than `limit` states, or about `memory` bytes.
+    """
+    search = _StateSearch(game, limit, memory, progress)
     while not search.complete():
-        search.matters.learn()
+        search.live.learn()
     search.states.faces = [game.face(scene) for scene in search.faces]
-    search.states.unreached = tuple(name for name in game.story.pages if name not in search.shown)
+    pages = game.renderer.script.story.pages
+    search.states.unreached = tuple(name for name in pages if name not in search.passages)
     return search.states
 
 
 class _Interned:
-    """Interned values of cells: each distinct one gets the next id, 0 being that of 0.
-
-    True is not 1, and a list is not its only item.
-    """
+    """Ids of cell values; 0 has the id 0. True is not 1, and a list is not its only item."""
 
     def __init__(self) -> None:
         self.values: list[Value] = []
-        self.numbers: dict[Hashable, int] = {}
-        self.number(0)
+        self.ids: dict[Hashable, int] = {}
+        self.id(0)
 
-    def number(self, value: Value) -> int:
+    def id(self, value: Value) -> int:
         key = value if value.__class__ is int else _typed(value)
-        found = self.numbers.get(key)
-        if found is None:
-            found = self.numbers[key] = len(self.values)
+        number = self.ids.get(key)
+        if number is None:
+            number = self.ids[key] = len(self.values)
             self.values.append(value)
-        return found
+        return number
 
 
 def _typed(value: Value) -> Hashable:
@@ -91,52 +254,52 @@ def _typed(value: Value) -> Hashable:
     return value
 
 
-class _Search:
-    """One search after another, until what matters is known."""
+class _StateSearch:
+    """Repeated searches, until the cells that matter are known."""
 
     def __init__(
-        self, game: StoryGame, limit: int, memory: int, progress: Callable[[int], None] | None
+        self, game: RenderedGame, limit: int, memory: int, progress: Progress | None
     ) -> None:
-        self.game = game
+        self.renderer = game.renderer
         self.limit = limit
         self.memory = memory
         self.progress = progress
-        self.opening = game.teller.opening
-        self.matters = LiveCells(game.script.facts.tracked)
+        self.opening = game.renderer.opening
+        self.live = LiveCells(game.renderer.script.facts.tracked)
         self.interned = _Interned()
         self.faces: list[Scene] = []
-        self.shown: set[str] = set()
+        self.passages: set[str] = set()
         self._face_of: dict[Scene, tuple[int, frozenset[str]]] = {}
-        self._face_numbers: dict[Hashable, int] = {}
-        self._recall(self.opening)
+        self._face_ids: dict[Hashable, int] = {}
+        self._learn_from_cache()
 
-    def _recall(self, move: Move) -> None:
-        """Learn from what the teller remembers of tellings before this search."""
-        moves = [move]
-        seen = {move}
-        while moves:
-            move = moves.pop()
-            reads, scenes = _remembered(move)
-            self.matters.see(move, reads, [self._face(scene) for scene in scenes])
-            for onward in (onward for scene in scenes for onward in scene.moves):
-                if onward not in seen:
-                    seen.add(onward)
-                    moves.append(onward)
-        self.matters.learn()
+    def _learn_from_cache(self) -> None:
+        """Learn from the renderings before this search."""
+        queue = [self.opening]
+        visited = {self.opening}
+        while queue:
+            move = queue.pop()
+            reads, scenes = _cached(move)
+            self.live.add_leads(move, reads, [self._face(scene) for scene in scenes])
+            for next_move in (next_move for scene in scenes for next_move in scene.moves):
+                if next_move not in visited:
+                    visited.add(next_move)
+                    queue.append(next_move)
+        self.live.learn()
 
     def complete(self) -> bool:
-        """Search from the start; False where something that matters was left out."""
+        """Search from the start; return False if a cell that matters was not known."""
         self.states = States()
-        self.numbers: dict[tuple[int, Values], int] = {}
+        self.ids: dict[tuple[int, Values], int] = {}
         self.keys: list[tuple[int, Values]] = []
         self.rows: dict[tuple[Move, Values], int] = {}
         self.bytes = 0
         self._projections: dict[int, list[tuple[Move, Callable[[Values], Values]]]] = {}
-        self.incomplete = False  # a cell was asked for that was not known to matter
-        enough = 0  # states after which to begin anew, once that is known to be needed; till then more may be learned
-        self._row(
-            self.opening, (0,) * len(self.matters.ahead[self.opening].matters)
-        )  # nothing is set yet
+        self.incomplete = False
+        # After this number of states an incomplete search stops; until then it may learn more.
+        enough = 0
+        # No cell is set at the start.
+        self._row(self.opening, (0,) * len(self.live.ahead[self.opening].matters))
         done = 0
         while done < len(self.keys):
             self._expand(*self.keys[done])
@@ -144,7 +307,7 @@ class _Search:
             if self.progress and done % 1000 == 0:
                 self.progress(done)
             if self.incomplete:
-                enough = enough or FIRST_LOOK + 2 * len(self.keys)
+                enough = enough or FIRST_STATES + 2 * len(self.keys)
                 if len(self.keys) > enough:
                     break
         return not self.incomplete
@@ -152,39 +315,36 @@ class _Search:
     def _expand(self, face: int, values: Values) -> None:
         states = self.states
         if face not in self._projections:
-            cells = self.matters.on_face[face]
+            cells = self.live.on_face[face]
             moves = self.faces[face].moves
-            self._projections[face] = [
-                (m, _projection(cells, self.matters.ahead[m].matters)) for m in moves
-            ]
+            ahead = self.live.ahead
+            self._projections[face] = [(m, _projection(cells, ahead[m].matters)) for m in moves]
         for move, projection in self._projections[face]:
             states.row.append(self._row(move, projection(values)))
         states.first.append(len(states.row))
         states.face.append(face)
 
     def _row(self, move: Move, values: Values) -> int:
-        """The number of a move with the cells that matter to it; its outcomes are found the first time."""
-        number = self.rows.get((move, values))
-        if number is None:
-            number = self.rows[move, values] = len(self.rows)
-            self._find_outcomes(move, values)
-        return number
+        """Return the row of a move with the values that matter to it."""
+        row = self.rows.get((move, values))
+        if row is None:
+            row = self.rows[move, values] = len(self.rows)
+            self._add_row(move, values)
+        return row
 
-    def _find_outcomes(self, move: Move, values: Values) -> None:
-        matters = self.matters.ahead[move].matters
-        states = self.states
-        kept = self.interned.values
-        journey = Journey(
-            {cell: kept[number] for cell, number in zip(matters, values, strict=True)}
-        )
-        told = journey.follow(move, self.game.teller)
-        # What the journey counts on from a value that was left out is not known.
+    def _add_row(self, move: Move, values: Values) -> None:
+        matters = self.live.ahead[move].matters
+        stored = self.interned.values
+        journey = Journey({cell: stored[i] for cell, i in zip(matters, values, strict=True)})
+        target = journey.follow(move, self.renderer)
+        # Counters that the journey increased from a value that was not stored are unknown.
         sure = (*matters, move.mark, "here", "last", "previous")
         cells = KnownCells({cell: value for cell, value in journey.cells.items() if cell in sure})
         outcomes: dict[int, float] = {}
         leads: list[tuple[int, frozenset[str]]] = []
+        reads: Iterable[str] = ()
         try:
-            for probability, scene in self.game.teller.outcomes(told, cells):
+            for probability, scene in self.renderer.outcomes(target, cells):
                 face, written = self._face(scene)
                 leads.append((face, written))
                 state = self._state(face, KnownCells({**cells, **scene.writes}))
@@ -192,35 +352,34 @@ class _Search:
                 self._check_size(move, len(leads))
         except UnknownCellError as unknown:
             self.incomplete = True
-            self.matters.see(move, unknown.args, leads)
-        else:
-            self.matters.see(move, (), leads)
-        states.add_row(outcomes)
+            reads = unknown.args
+        self.live.add_leads(move, reads, leads)
+        self.states.add_row(outcomes)
         self.bytes += ROW_BYTES + CELL_BYTES * len(values) + OUTCOME_BYTES * len(outcomes)
 
     def _state(self, face: int, cells: KnownCells) -> int:
-        number = self.interned.number
-        key = (face, tuple([number(cells.get(cell)) for cell in self.matters.on_face[face]]))
-        found = self.numbers.get(key)
-        if found is None:
-            found = self.numbers[key] = len(self.keys)
+        intern = self.interned.id
+        key = (face, tuple([intern(cells.get(cell)) for cell in self.live.on_face[face]]))
+        state = self.ids.get(key)
+        if state is None:
+            state = self.ids[key] = len(self.keys)
             self.keys.append(key)
             self.bytes += STATE_BYTES + CELL_BYTES * len(key[1])
-        return found
+        return state
 
     def _face(self, scene: Scene) -> tuple[int, frozenset[str]]:
-        """The number of what a scene shows and offers, and the cells it wrote."""
-        found = self._face_of.get(scene)
-        if found is None:
+        """Return the id of what a scene displays and offers, and the cells it writes."""
+        face = self._face_of.get(scene)
+        if face is None:
             ending = (scene.rule, scene.passage) if scene.ended else None
             key = (scene.text, scene.actions, scene.moves, scene.reward, ending)
-            number = self._face_numbers.setdefault(key, len(self.faces))
+            number = self._face_ids.setdefault(key, len(self.faces))
             if number == len(self.faces):
                 self.faces.append(scene)
-                self.matters.add_face(scene.moves)
-            self.shown.update(scene.shown)
-            found = self._face_of[scene] = (number, frozenset(scene.writes))
-        return found
+                self.live.add_face(scene.moves)
+            self.passages.update(scene.passages)
+            face = self._face_of[scene] = (number, frozenset(scene.writes))
+        return face
 
     def _check_size(self, move: Move, outcomes: int) -> None:
         if len(self.keys) > self.limit:
@@ -230,27 +389,26 @@ class _Search:
             raise TooLargeError(f"its {size}{self._growth()}")
         if outcomes > self.limit:
             raise TooLargeError(
-                f'by lot, passage "{move.target}" comes out in more than {self.limit:,} ways'
+                f'passage "{move.target}" has more than {self.limit:,} random outcomes'
             )
 
     def _growth(self) -> str:
-        """The cell that took the most values, if one stands out."""
-        seen = {
-            (cell, n)
-            for face, values in self.keys
-            for cell, n in zip(self.matters.on_face[face], values, strict=True)
-        }
-        most = Counter(cell for cell, _ in seen).most_common(1)
-        if not most or most[0][1] < 100:
+        """Name the cell with the most values, if one stands out."""
+        pairs: set[tuple[str, int]] = set()
+        for face, values in self.keys:
+            pairs.update(zip(self.live.on_face[face], values, strict=True))
+        counts = Counter(cell for cell, _ in pairs).most_common(1)
+        if not counts or counts[0][1] < 100:
             return ""
-        return f"; {most[0][0]} alone took {most[0][1]:,} values: does it grow without end?"
+        cell, count = counts[0]
+        return f"; {cell} alone has {count:,} values: does it grow without end?"
 
 
-def _remembered(move: Move) -> tuple[set[str], list[Scene]]:
-    """The cells that tellings of a move have read, and the scenes they came to."""
+def _cached(move: Move) -> tuple[set[str], list[Scene]]:
+    """Return the cells that renderings of a move have read, and their scenes."""
     reads = set()
     scenes = []
-    nodes = [move.told]
+    nodes = [move.cache]
     while nodes:
         node = nodes.pop()
         if isinstance(node, Question):
@@ -262,12 +420,12 @@ def _remembered(move: Move) -> tuple[set[str], list[Scene]]:
     return reads, scenes
 
 
-def _projection(cells: tuple[str, ...], wanted: tuple[str, ...]) -> Callable[[Values], Values]:
-    """Picks the wanted cells' values out of the cells' values."""
-    places = [cells.index(cell) for cell in wanted]
-    if not places:
+def _projection(cells: tuple[str, ...], targets: tuple[str, ...]) -> Callable[[Values], Values]:
+    """Return the function that selects the values of the target cells."""
+    indices = [cells.index(cell) for cell in targets]
+    if not indices:
         return lambda values: ()
-    if len(places) == 1:
-        only = places[0]
+    if len(indices) == 1:
+        only = indices[0]
         return lambda values: (values[only],)
-    return itemgetter(*places)
+    return itemgetter(*indices)

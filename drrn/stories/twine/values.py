@@ -1,4 +1,7 @@
-"""Values as JavaScript has them: numbers, strings, truth, lists; all immutable, so that a state can be a key."""
+"""Values with JavaScript's semantics: numbers, strings, booleans, lists.
+
+All are immutable, so that a state can be a dictionary key.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +16,18 @@ from drrn.errors import InputError
 Value = Union[int, float, str, bool, None, "tuple[Value, ...]"]
 
 MOST_CHARACTERS = 100_000  # of one string
-MOST_ITEMS = 10_000  # of one list, with those of the lists in it
-DEEPEST = 20  # lists in lists
+MOST_ITEMS = 10_000  # of one list, nested lists included
+DEEPEST = 20  # nested lists
 NAN = math.nan
 NUMBER = re.compile(r"[+-]?(?:Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)", re.A)
 
 
 class GrowthError(InputError):
-    """A string or list that grew past any honest use."""
+    """A string or list exceeds the limits."""
 
 
 def number(x: float) -> int | float:
-    """One form for each number: whole ones are int, so that 2.0 prints and compares as 2."""
+    """Return the number in its one form: whole numbers are int, so that 2.0 prints as 2."""
     if isinstance(x, int):
         return x if -(2**53) < x < 2**53 else float(x)
     if x != x:
@@ -40,7 +43,7 @@ def truth(value: Value) -> bool:
 
 
 def string(value: Value) -> str:
-    """The value as a page prints it."""
+    """Return the value as a page prints it."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -53,7 +56,7 @@ def string(value: Value) -> str:
 
 
 def numeric(value: Value) -> int | float:
-    """The value as arithmetic sees it; what is no number is NaN."""
+    """Return the value as a number; NaN if it is not one."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, (int, float)):
@@ -67,25 +70,27 @@ def numeric(value: Value) -> int | float:
 
 
 def equal(left: Value, right: Value) -> bool:
-    """`==`: of one kind as they are, of two kinds as numbers; null equals only null."""
+    """`==`: compares values of different types as numbers; null equals only null."""
     if left is None or right is None:
         return left is right
     if isinstance(left, str) and isinstance(right, str):
         return left == right
     if isinstance(left, tuple) and isinstance(right, tuple):
         return left == right
-    if isinstance(left, tuple) or isinstance(right, tuple):
-        return equal(*(string(side) if isinstance(side, tuple) else side for side in (left, right)))
+    if isinstance(left, tuple):
+        return equal(string(left), right)
+    if isinstance(right, tuple):
+        return equal(left, string(right))
     return numeric(left) == numeric(right)
 
 
 def same(left: Value, right: Value) -> bool:
-    """`===`: equal and of one kind."""
-    return _kind(left) == _kind(right) and equal(left, right)
+    """`===`: equal and of one type."""
+    return _type(left) == _type(right) and equal(left, right)
 
 
 def less(left: Value, right: Value) -> bool:
-    """`<`: two strings by their letters, anything else as numbers."""
+    """`<`: compares two strings by their characters, anything else as numbers."""
     if isinstance(left, str) and isinstance(right, str):
         return left < right
     return numeric(left) < numeric(right)
@@ -98,9 +103,9 @@ def at_most(left: Value, right: Value) -> bool:
 
 
 def add(left: Value, right: Value) -> Value:
-    """`+`: joins where one side is a string or a list, else adds."""
+    """`+`: concatenates if one side is a string or a list, else adds."""
     if isinstance(left, (str, tuple)) or isinstance(right, (str, tuple)):
-        return bounded(string(left) + string(right))
+        return check_size(string(left) + string(right))
     return number(numeric(left) + numeric(right))
 
 
@@ -128,26 +133,26 @@ def remainder(left: Value, right: Value) -> Value:
     return number(math.fmod(x, y))
 
 
-def bounded(value: Value) -> Value:
-    """The value itself, or a refusal where a story lets it grow without end."""
+def check_size(value: Value) -> Value:
+    """Return the value, or raise `GrowthError` if it exceeds the limits."""
     if isinstance(value, str) and len(value) > MOST_CHARACTERS:
         raise GrowthError(f"a text of more than {MOST_CHARACTERS:,} characters")
     if isinstance(value, tuple):
-        _weigh(value)
+        _measure(value)
     return value
 
 
-def _weigh(items: tuple[Value, ...], depth: int = 1) -> tuple[int, int]:
-    """How many items, and how many characters, a list holds with all the lists in it."""
+def _measure(items: tuple[Value, ...], depth: int = 1) -> tuple[int, int]:
+    """Return the number of items and of characters of a list, nested lists included."""
+    if depth > DEEPEST:
+        raise GrowthError(f"more than {DEEPEST} nested lists")
     count = len(items)
     characters = 0
-    if depth > DEEPEST:
-        raise GrowthError(f"more than {DEEPEST} lists in one another")
     for item in items if count <= MOST_ITEMS else ():
         if isinstance(item, tuple):
-            more, longer = _weigh(item, depth + 1)
-            count = count + more
-            characters = characters + longer
+            more_items, more_characters = _measure(item, depth + 1)
+            count += more_items
+            characters += more_characters
         elif isinstance(item, str):
             characters += len(item)
         if count > MOST_ITEMS:
@@ -160,22 +165,23 @@ def _weigh(items: tuple[Value, ...], depth: int = 1) -> tuple[int, int]:
 
 
 def _digits(value: float) -> str:
-    """As JavaScript prints it: powers of ten only from 1e21 up and below 1e-6."""
-    if not math.isfinite(value):
-        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    """Format like JavaScript: powers of ten only from 1e21 up and below 1e-6."""
+    if value != value:
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
     if 1e-6 <= abs(value) < 1e21:
         return format(Decimal(repr(value)), "f").removesuffix(".0")
     return re.sub(r"e([+-])0", r"e\1", repr(value))
 
 
-def _kind(value: Value) -> type:
+def _type(value: Value) -> type:
     return float if type(value) is int else type(value)
 
 
 Binary = Callable[[Value, Value], Value]
-BINARY: list[
-    dict[str, Binary]
-] = [  # from loosest to tightest; || and && stand apart, since they may stop early
+# From the loosest binding to the tightest; || and && are separate, since they may stop early.
+BINARY: list[dict[str, Binary]] = [
     {
         "==": equal,
         "===": same,
@@ -187,5 +193,10 @@ BINARY: list[
     {"*": multiply, "/": divide, "%": remainder},
 ]
 ASSIGNMENTS: dict[str, Binary] = {
-    "=": lambda old, new: new, "+=": add, "-=": subtract, "*=": multiply, "/=": divide, "%=": remainder,
-}  # fmt: skip
+    "=": lambda old, new: new,
+    "+=": add,
+    "-=": subtract,
+    "*=": multiply,
+    "/=": divide,
+    "%=": remainder,
+}

@@ -5,8 +5,5 @@ from drrn.stories.twine.twine1.expressions import parse
 from drrn.stories.twine.twine1.functions import FUNCTIONS
 from drrn.stories.twine.twine1.macros import read_passage
 
-TWINE_1 = Dialect(
-    "twine1", ("sugarcane", "jonah", "responsive"), read_passage, parse, frozenset(FUNCTIONS)
-)
-
-__all__ = ["TWINE_1"]
+FORMATS = ("sugarcane", "jonah", "responsive")
+TWINE_1 = Dialect("twine1", FORMATS, read_passage, parse, frozenset(FUNCTIONS))

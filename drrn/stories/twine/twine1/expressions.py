@@ -1,6 +1,6 @@
-"""Expressions of story macros: a small JavaScript-flavoured grammar, parsed once into closures.
+"""Expressions of macros: a small grammar like JavaScript's, parsed into closures.
 
-Nothing from a story is ever passed to `eval` or `exec`; a name that is not in the tables is refused at load time.
+Nothing from a story is passed to `eval` or `exec`; an unknown name is an error of the parser.
 """
 
 from __future__ import annotations
@@ -8,66 +8,111 @@ from __future__ import annotations
 import re
 
 from drrn.stories.twine import values as js
-from drrn.stories.twine.page import Expression
+from drrn.stories.twine.page import Expression, Page
 from drrn.stories.twine.script import DEFAULT_ANSWER, ExpressionError, Facts
-from drrn.stories.twine.twine1 import functions as made
-from drrn.stories.twine.twine1 import uniform
-from drrn.stories.twine.twine1.functions import FUNCTIONS, METHODS, TRACKED
-from drrn.stories.twine.twine1.tokens import tokens
-from drrn.stories.twine.twine1.uniform import INEXACT, Uniform
+from drrn.stories.twine.twine1.functions import (
+    FUNCTIONS,
+    INEXACT,
+    METHODS,
+    ROUNDED,
+    TRACKED,
+    Uniform,
+    apply,
+    operate,
+)
 from drrn.stories.twine.values import ASSIGNMENTS, BINARY, Value
 
-DEEPEST = 25  # brackets in brackets
+LONGEST = 10_000  # characters of one expression
+DEEPEST = 25  # nested brackets
 MOST_IN_A_ROW = 10  # signs before a value, members after it
 
+TOKEN = re.compile(
+    r"""\s*(?:
+        (?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+)
+      | (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+      | (?P<variable>\$[A-Za-z_\u00c0-\u0171][\w\u00c0-\u0171]*|\$\d+[A-Za-z_]\w*)
+      | (?P<name>Math\.\w+|[A-Za-z_]\w*)
+      | (?P<sign>===|!==|==|!=|<=|>=|&&|\|\||\+\+|--|\+=|-=|\*=|/=|%=|[-+*/%<>=!?:;,.()\[\]])
+    )""",
+    re.X,
+)
+# Operators in words, as the classic formats replace them.
+WORD_PAIRS = "eq == is == neq != gt > gte >= lt < lte <= and && or || not ! to =".split()
+WORDS = dict(zip(WORD_PAIRS[::2], WORD_PAIRS[1::2], strict=True))
 LEVELS = {sign: level for level, operators in enumerate(BINARY) for sign in operators}
-CONSTANTS: dict[str, Value] = {
-    "true": True,
-    "false": False,
-    "null": None,
-    "undefined": None,
-    "NaN": js.NAN,
-}
+CONSTANTS: dict[str, Value] = {"true": True, "false": False, "null": None, "undefined": None}
+CONSTANTS["NaN"] = js.NAN
 ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.S)
 ESCAPES = {"n": "\n", "t": "\t", "r": "", "b": "", "f": "", "v": "", "0": ""}
 
 
 def parse(source: str, facts: Facts, answers: dict[str, str] | None = None) -> Expression:
-    """The closure of one or more statements; its value is the last one's. `answers` fill in what `prompt` asks."""
-    return _Parser(tokens(source), facts, answers or {}).statements()
+    """Parse one or more statements; their value is the last one's.
+
+    Args:
+        source: the expression, such as `$x = $x + 1`.
+        facts: gets the variables and functions that the expression uses.
+        answers: to `prompt`, by variable.
+
+    Raises:
+        ExpressionError: the expression cannot be parsed.
+    """
+    return _Parser(source, facts, answers or {}).statements()
 
 
-def parameters(source: str, facts: Facts) -> list[Expression]:
-    """Expressions set apart by blanks, as the short form of <<display>> passes them."""
-    parser = _Parser(tokens(source), facts, {})
-    found = []
+def parse_parameters(source: str, facts: Facts) -> list[Expression]:
+    """Parse expressions separated by blanks, as in the short form of <<display>>."""
+    parser = _Parser(source, facts, {})
+    expressions = []
     while parser.sign is not None:
-        found.append(parser.unary())
-    parser.check_drawn()
-    return found
+        expressions.append(parser.unary())
+    parser.check_uniforms()
+    return expressions
+
+
+def _tokens(source: str) -> list[tuple[str, str]]:
+    """Return the kind and text of each token; operators in words become signs."""
+    if len(source) > LONGEST:
+        raise ExpressionError(
+            f"an expression of {len(source):,} characters; the limit is {LONGEST:,}"
+        )
+    tokens: list[tuple[str, str]] = []
+    position = 0
+    end = len(source.rstrip())
+    while position < end:
+        match = TOKEN.match(source, position)
+        if match is None:
+            raise ExpressionError(f"cannot read {source[position : position + 20].strip()!r}")
+        kind = match.lastgroup or ""
+        text = match.group(kind)
+        if kind == "name" and text.lower() in WORDS:
+            kind = "sign"
+            text = WORDS[text.lower()]
+        tokens.append((kind, text))
+        position = match.end()
+    return tokens
 
 
 class _Parser:
-    """Recursive descent, one method a level of precedence."""
+    """Recursive descent, one method for each level of precedence."""
 
-    def __init__(self, found: list[tuple[str, str]], facts: Facts, answers: dict[str, str]) -> None:
-        self.tokens = found
+    def __init__(self, source: str, facts: Facts, answers: dict[str, str]) -> None:
+        self.tokens = _tokens(source)
         self.facts = facts
         self.answers = answers
+        self.depth = 0
+        self.target = ""  # the variable being set, for prompt()
+        self.uniforms = 0  # Math.random()s that are neither rounded nor compared yet
         self.kind: str
         self.sign: str | None
         self.go_to(0)
-        self.depth = 0
-        self.target = ""  # the variable being set, for prompt()
-        self.undrawn = 0  # Math.random()s that nothing has yet made a lot of
 
     # --- the token stream
 
     def go_to(self, position: int) -> None:
         self.position = position
-        self.kind, self.sign = (
-            self.tokens[position] if position < len(self.tokens) else ("end", None)
-        )
+        at_end = position >= len(self.tokens)
+        self.kind, self.sign = ("end", None) if at_end else self.tokens[position]
 
     def next(self) -> str:
         text = self.sign
@@ -83,8 +128,12 @@ class _Parser:
         if not self.accept(sign):
             raise ExpressionError(f"expected {sign!r} before {self.sign or 'the end'!r}")
 
-    def check_drawn(self) -> None:
-        if self.undrawn:
+    def peek(self) -> str | None:
+        position = self.position + 1
+        return self.tokens[position][1] if position < len(self.tokens) else None
+
+    def check_uniforms(self) -> None:
+        if self.uniforms:
             raise ExpressionError(INEXACT)
 
     # --- the grammar
@@ -98,77 +147,93 @@ class _Parser:
                     raise ExpressionError(f"did not expect {self.sign!r}")
         if not steps:
             raise ExpressionError("nothing to evaluate")
-        self.check_drawn()
-        return steps[0] if len(steps) == 1 else made.sequence(steps)
+        self.check_uniforms()
+        return steps[0] if len(steps) == 1 else lambda page: [step(page) for step in steps][-1]
 
     def assignment(self) -> Expression:
         self.depth += 1
         if self.depth > DEEPEST:
-            raise ExpressionError(f"more than {DEEPEST} brackets in one another")
-        name = self.sign or ""
-        if self.kind == "variable" and self._peek(1) in ASSIGNMENTS:
-            self.next()
-            operator = self.next()
-            outer = self.target
-            self.target = name[1:]
-            right = self.assignment()
-            self.target = outer
-            if operator != "=":
-                self.facts.read.add(name[1:])
-            self.facts.written.add(name[1:])
-            found = made.assign(name, ASSIGNMENTS[operator], right)
+            raise ExpressionError(f"more than {DEEPEST} nested brackets")
+        if self.kind == "variable" and self.peek() in ASSIGNMENTS:
+            expression = self._assign(self.next(), self.next())
         else:
-            found = self.conditional()
+            expression = self.conditional()
         self.depth -= 1
-        return found
+        return expression
+
+    def _assign(self, variable: str, sign: str) -> Expression:
+        outer = self.target
+        self.target = variable[1:]
+        value = self.assignment()
+        self.target = outer
+        self.facts.written.add(variable[1:])
+        # A plain assignment must not read the old value: it would split the story's states.
+        if sign != "=":
+            self.facts.read.add(variable[1:])
+            value = apply(ASSIGNMENTS[sign], lambda page: page.read(variable), value)
+
+        def write(page: Page) -> Value:
+            result = value(page)
+            page.write(variable, result)
+            return result
+
+        return write
 
     def conditional(self) -> Expression:
-        test = self.either()
+        test = self._logical("||")
         if not self.accept("?"):
             return test
         yes = self.assignment()
         self.expect(":")
         no = self.assignment()
-        return made.choose(test, yes, no)
+        return lambda page: yes(page) if js.truth(test(page)) else no(page)
 
-    def either(self) -> Expression:
-        found = [self.both()]
-        while self.accept("||"):
-            found.append(self.both())
-        return made.any_of(found)
+    def _logical(self, sign: str) -> Expression:
+        """`||`: the first true operand, or the last; `&&`: the first false one, or the last."""
+        operands: list[Expression] = []
+        while not operands or self.accept(sign):
+            operands.append(self._logical("&&") if sign == "||" else self.binary(0))
+        if len(operands) == 1:
+            return operands[0]
+        stop = sign == "||"
 
-    def both(self) -> Expression:
-        found = [self.binary(0)]
-        while self.accept("&&"):
-            found.append(self.binary(0))
-        return made.all_of(found)
+        def run(page: Page) -> Value:
+            value: Value = 0
+            for expression in operands:
+                value = expression(page)
+                if js.truth(value) is stop:
+                    break
+            return value
+
+        return run
 
     def binary(self, loosest: int) -> Expression:
-        """Operators that bind no looser than that, level by level from the one that comes next."""
+        """Parse operators that bind no looser than a level."""
         left = self.unary()
         while (level := LEVELS.get(self.sign or "", -1)) >= loosest:
             rest = []
             while self.sign in BINARY[level]:
                 rest.append((self.next(), self.binary(level + 1)))
-            left = self._row(left, level, rest)
+            left = self._row(left, BINARY[level], rest)
         return left
 
-    def _row(self, left: Expression, level: int, rest: list[tuple[str, Expression]]) -> Expression:
-        """Operators of one level, from left to right."""
-        if not any(
-            isinstance(operand, Uniform) for operand in (left, *(right for _, right in rest))
-        ):
-            return made.chain(left, [(BINARY[level][sign], right) for sign, right in rest])
+    def _row(
+        self, left: Expression, operators: dict[str, js.Binary], rest: list[tuple[str, Expression]]
+    ) -> Expression:
+        """Combine operands of one level, from left to right."""
+        operands = (left, *(right for _, right in rest))
+        if not any(isinstance(operand, Uniform) for operand in operands):
+            return _chain(left, [(operators[sign], right) for sign, right in rest])
         if len(rest) > MOST_IN_A_ROW:
             raise ExpressionError(
                 f"more than {MOST_IN_A_ROW} operators in a row with Math.random() among them"
             )
         for sign, right in rest:
             if isinstance(left, Uniform) or isinstance(right, Uniform):
-                left = uniform.operated(left, sign, right)
-                self.undrawn -= not isinstance(left, Uniform)
+                left = operate(left, sign, right)
+                self.uniforms -= not isinstance(left, Uniform)
             else:
-                left = made.chain(left, [(BINARY[level][sign], right)])
+                left = apply(operators[sign], left, right)
         return left
 
     def unary(self) -> Expression:
@@ -177,87 +242,92 @@ class _Parser:
             signs.append(sign)
             if len(signs) > MOST_IN_A_ROW:
                 raise ExpressionError(f"more than {MOST_IN_A_ROW} signs in a row")
-        stepped = bool(signs) and signs[-1] in ("++", "--")
-        found = self._step(signs.pop(), before=True) if stepped else self.postfix()
+        if signs and signs[-1] in ("++", "--"):
+            expression = self._step(signs.pop(), self.next(), before=True)
+        else:
+            expression = self.postfix()
         for sign in reversed(signs):
             if sign in ("++", "--"):
                 raise ExpressionError(f"{sign} needs a variable")
-            if isinstance(found, Uniform) and sign != "!":
-                found = uniform.negated(found) if sign == "-" else found
+            if isinstance(expression, Uniform) and sign != "!":
+                expression = expression.negative() if sign == "-" else expression
             else:
-                found = made.signed(sign, found)
-        return found
+                expression = _signed(sign, expression)
+        return expression
 
     def postfix(self) -> Expression:
-        if self.kind == "variable" and self._peek(1) in ("++", "--"):
-            name = self.next()
-            return self._step(self.next(), before=False, name=name)
         variable = self.sign if self.kind == "variable" else None
-        found = self.primary()
+        if variable and self.peek() in ("++", "--"):
+            return self._step(name=self.next(), sign=self.next(), before=False)
+        expression = self.primary()
         members = 0
         while sign := self.accept(".", "["):
             members += 1
             if members > MOST_IN_A_ROW:
                 raise ExpressionError(f"more than {MOST_IN_A_ROW} members in a row")
-            found = self._index(found) if sign == "[" else self._member(found, variable)
+            is_index = sign == "["
+            expression = self._index(expression) if is_index else self._member(expression, variable)
             variable = None
-        return found
+        return expression
 
     def primary(self) -> Expression:
         kind = self.kind
         text = self.next()
         if kind == "number":
-            return made.constant(js.number(float(text)))
+            return _constant(js.number(float(text)))
         if kind == "string":
-            return made.constant(_unescape(text[1:-1]))
+            return _constant(ESCAPE.sub(_character, text[1:-1]))
         if kind == "variable":
             self.facts.read.add(text[1:])
             return lambda page: page.read(text)
         if kind == "name":
             return self._name(text)
         if text == "(":
-            found = self.assignment()
+            expression = self.assignment()
             self.expect(")")
-            return found
+            return expression
         if text == "[":
-            return made.listing(self._arguments("]"))
+            items = self._arguments("]")
+            return lambda page: js.check_size(tuple(item(page) for item in items))
         raise ExpressionError(f"did not expect {text!r}")
 
-    # --- names, members, lots
+    # --- names and members
 
     def _name(self, name: str) -> Expression:
         if not self.accept("("):
             if name in CONSTANTS:
-                return made.constant(CONSTANTS[name])
+                return _constant(CONSTANTS[name])
             raise ExpressionError(f"the name {name!r} is not known")
         arguments = self._arguments(")")
         if name == "Math.random":
             self.facts.chance = True
-            self.undrawn += 1
-            return uniform.math_random()
-        if name in uniform.ROUNDED and arguments and isinstance(arguments[0], Uniform):
-            self.undrawn -= 1
-            return uniform.rounded(name, arguments[0])
+            self.uniforms += 1
+            return Uniform()
+        if name in ROUNDED and arguments and isinstance(arguments[0], Uniform):
+            self.uniforms -= 1
+            return arguments[0].round(name)
         if name == "prompt":
             return self._prompt(arguments)
         if name not in FUNCTIONS:
             raise ExpressionError(f"the function {name}() is not supported")
-        self.facts.tracked.update(TRACKED.get(name, ()))
+        if name in TRACKED:
+            self.facts.tracked.add(TRACKED[name])
         self.facts.chance |= name in ("random", "either")
-        return made.call(FUNCTIONS[name], arguments)
+        function = FUNCTIONS[name]
+        return lambda page: function(page, [argument(page) for argument in arguments])
 
     def _prompt(self, arguments: list[Expression]) -> Expression:
-        """`prompt(question, suggestion)`: the answer of [inputs], else the suggestion, else a name."""
+        """`prompt(question, suggestion)`: the answer of [inputs], else the suggestion or a name."""
         if self.target:
-            self.facts.asked.add(self.target)
+            self.facts.prompts.add(self.target)
         if self.target in self.answers:
-            return made.constant(self.answers[self.target])
-        return arguments[1] if len(arguments) > 1 else made.constant(DEFAULT_ANSWER)
+            return _constant(self.answers[self.target])
+        return arguments[1] if len(arguments) > 1 else _constant(DEFAULT_ANSWER)
 
     def _member(self, owner: Expression, variable: str | None) -> Expression:
         name = self.next()
         if name == "length":
-            return lambda page: made.length(owner(page))
+            return lambda page: _length(owner(page))
         if name not in METHODS or not self.accept("("):
             raise ExpressionError(f"the member .{name} is not supported")
         arguments = self._arguments(")")
@@ -265,7 +335,7 @@ class _Parser:
             if variable is None:
                 raise ExpressionError(".push() needs a variable")
             self.facts.written.add(variable[1:])
-            return made.push(variable, arguments)
+            return _push(variable, arguments)
         method = METHODS[name]
         return lambda page: method(owner(page), [argument(page) for argument in arguments])
 
@@ -274,33 +344,80 @@ class _Parser:
         self.expect("]")
         if self.sign in ASSIGNMENTS:
             raise ExpressionError("setting one item of a list is not supported")
-        return made.item(owner, index)
+
+        def item(page: Page) -> Value:
+            value = owner(page)
+            at = js.numeric(index(page))
+            if isinstance(value, (str, tuple)) and isinstance(at, int) and 0 <= at < len(value):
+                return value[at]
+            return None
+
+        return item
 
     def _arguments(self, closing: str) -> list[Expression]:
-        found: list[Expression] = []
+        arguments: list[Expression] = []
         while not self.accept(closing):
-            found.append(self.assignment())
+            arguments.append(self.assignment())
             if self.sign != closing:
                 self.expect(",")
-        return found
+        return arguments
 
-    def _step(self, sign: str, *, before: bool, name: str = "") -> Expression:
-        """++ and --, before or after a variable."""
-        if not name:
-            if self.kind != "variable":
-                raise ExpressionError(f"{sign} needs a variable")
-            name = self.next()
+    def _step(self, sign: str, name: str, *, before: bool) -> Expression:
+        """`++` and `--`: the new value if the sign is before the variable, else the old one."""
+        if not name.startswith("$"):
+            raise ExpressionError(f"{sign} needs a variable")
         self.facts.read.add(name[1:])
         self.facts.written.add(name[1:])
-        return made.step(name, 1 if sign == "++" else -1, before=before)
+        change = 1 if sign == "++" else -1
 
-    def _peek(self, ahead: int) -> str | None:
-        position = self.position + ahead
-        return self.tokens[position][1] if position < len(self.tokens) else None
+        def write(page: Page) -> Value:
+            old = js.numeric(page.read(name))
+            page.write(name, js.number(old + change))
+            return js.number(old + change) if before else old
+
+        return write
 
 
-def _unescape(text: str) -> str:
-    return ESCAPE.sub(_character, text)
+# --- closures
+
+
+def _constant(value: Value) -> Expression:
+    return lambda page: value
+
+
+def _chain(first: Expression, rest: list[tuple[js.Binary, Expression]]) -> Expression:
+    """Return a loop over operators, since a thousand nested closures overflow the stack."""
+    if len(rest) == 1:
+        return apply(rest[0][0], first, rest[0][1])
+
+    def fold(page: Page) -> Value:
+        value = first(page)
+        for operator, operand in rest:
+            value = operator(value, operand(page))
+        return value
+
+    return fold
+
+
+def _signed(sign: str, operand: Expression) -> Expression:
+    if sign == "!":
+        return lambda page: not js.truth(operand(page))
+    factor = -1 if sign == "-" else 1
+    return lambda page: js.number(js.numeric(operand(page)) * factor)
+
+
+def _push(variable: str, arguments: list[Expression]) -> Expression:
+    def write(page: Page) -> Value:
+        old = page.read(variable)
+        items = old if isinstance(old, tuple) else ()
+        page.write(variable, js.check_size((*items, *(argument(page) for argument in arguments))))
+        return len(items) + len(arguments)
+
+    return write
+
+
+def _length(value: Value) -> Value:
+    return len(value) if isinstance(value, (str, tuple)) else None
 
 
 def _character(match: re.Match[str]) -> str:

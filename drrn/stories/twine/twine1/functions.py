@@ -1,12 +1,14 @@
-"""What expressions are made of: the functions and methods that a story may call, and closures for its operators."""
+"""Functions and methods that expressions may call, and the exact odds of `Math.random()`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from drrn.stories.twine import values as js
-from drrn.stories.twine.page import Expression, Page
+from drrn.stories.twine.page import Expression, Page, unit_shares
+from drrn.stories.twine.script import ExpressionError
 from drrn.stories.twine.values import Value
 
 Function = Callable[[Page, Sequence[Value]], Value]
@@ -16,34 +18,31 @@ Method = Callable[[Value, Sequence[Value]], Value]
 def random(page: Page, arguments: Sequence[Value]) -> Value:
     """A whole number from a to b, both included; with one argument, from 0 to it."""
     ends = [_integer(argument) for argument in arguments[:2]]
-    low, high = (
-        (min(ends), max(ends)) if len(ends) == 2 and ends[1] != 0 else (0, max(ends, default=0))
-    )
-    return low + page.draw(high - low + 1)
+    low = min(ends) if len(ends) == 2 and ends[1] != 0 else 0
+    return low + page.draw(max(ends, default=0) - low + 1)
 
 
 def either(page: Page, arguments: Sequence[Value]) -> Value:
-    """One of the arguments, or of the one list, by lot."""
+    """A random one of the arguments, or of the items if the only argument is a list."""
     items = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], tuple) else arguments
     return items[page.draw(len(items))] if items else 0
 
 
 def visited(page: Page, arguments: Sequence[Value]) -> Value:
-    """How often the player came to a passage, the present visit included; of several, the least."""
+    """The visits to a passage, this one included; of several passages, the minimum."""
     names = [js.string(argument) for argument in arguments] or [page.passage]
-    return min(_count(page, f"visited {name}") for name in names)
+    return min(_integer(page.read(f"visited {name}")) for name in names)
 
 
 def visited_tag(page: Page, arguments: Sequence[Value]) -> Value:
-    """How often the player came to passages that carry all the tags."""
-    wanted = set(" ".join(js.string(argument) for argument in arguments).split())
-    return sum(
-        _count(page, f"visited {name}") for name, tags in page.tags.items() if wanted <= set(tags)
-    )
+    """The visits to passages that have all the tags."""
+    required = set(" ".join(js.string(argument) for argument in arguments).split())
+    names = [name for name, tags in page.tags.items() if required <= set(tags)]
+    return sum(_integer(page.read(f"visited {name}")) for name in names)
 
 
 def parameter(page: Page, arguments: Sequence[Value]) -> Value:
-    """What the short form of <<display>> passed, by number from 0."""
+    """A parameter of the short form of <<display>>, by index."""
     index = _integer(arguments[0]) if arguments else 0
     return page.parameters[index] if 0 <= index < len(page.parameters) else 0
 
@@ -59,25 +58,25 @@ FUNCTIONS: dict[str, Function] = {
     "passage": lambda page, _: page.passage,
     "parameter": parameter,
     "tags": lambda page, _: page.tags.get(page.passage, ()),
-    "Math.floor": lambda _, a: _rounded(math.floor, a),
-    "Math.ceil": lambda _, a: _rounded(math.ceil, a),
-    "Math.round": lambda _, a: _rounded(lambda x: math.floor(x + 0.5), a),
-    "Math.trunc": lambda _, a: _rounded(math.trunc, a),
+    "Math.floor": lambda _, a: _round(math.floor, a),
+    "Math.ceil": lambda _, a: _round(math.ceil, a),
+    "Math.round": lambda _, a: _round(lambda x: math.floor(x + 0.5), a),
+    "Math.trunc": lambda _, a: _round(math.trunc, a),
     "Math.abs": lambda _, a: js.number(abs(js.numeric(a[0]))) if a else js.NAN,
     "Math.min": lambda _, a: js.number(min(map(js.numeric, a), default=math.inf)),
     "Math.max": lambda _, a: js.number(max(map(js.numeric, a), default=-math.inf)),
-    "parseInt": lambda _, a: _rounded(math.trunc, a),
+    "parseInt": lambda _, a: _round(math.trunc, a),
     "Number": lambda _, a: js.numeric(a[0]) if a else 0,
     "String": lambda _, a: js.string(a[0]) if a else "",
 }
 
-# What the engine must keep in cells, because a function asks for it.
+# The engine state that a function needs.
 TRACKED = {
-    "visited": ("visited",),
-    "visitedTag": ("visited",),
-    "visitedTags": ("visited",),
-    "turns": ("turns",),
-    "previous": ("previous",),
+    "visited": "visited",
+    "visitedTag": "visited",
+    "visitedTags": "visited",
+    "turns": "turns",
+    "previous": "previous",
 }
 
 METHODS: dict[str, Method] = {
@@ -92,16 +91,8 @@ METHODS: dict[str, Method] = {
     "substring": lambda owner, a: _slice(js.string(owner), [max(_integer(i), 0) for i in a[:2]]),
     "concat": lambda owner, a: _concat(owner, a),
     "join": lambda owner, a: _join(_items(owner), js.string(a[0]) if a else ","),
-    "push": lambda owner, _: owner,  # parsed apart: it writes the variable
+    "push": lambda owner, _: owner,  # the parser handles it, since it writes the variable
 }
-
-
-def length(value: Value) -> Value:
-    return len(value) if isinstance(value, (str, tuple)) else None
-
-
-def _count(page: Page, cell: str) -> int:
-    return _integer(page.read(cell))
 
 
 def _integer(value: Value) -> int:
@@ -109,7 +100,7 @@ def _integer(value: Value) -> int:
     return int(number) if math.isfinite(number) and abs(number) < 2**53 else 0
 
 
-def _rounded(how: Callable[[float], int], arguments: Sequence[Value]) -> Value:
+def _round(how: Callable[[float], int], arguments: Sequence[Value]) -> Value:
     number = js.numeric(arguments[0]) if arguments else js.NAN
     return js.number(how(number)) if math.isfinite(number) else number
 
@@ -120,14 +111,14 @@ def _items(value: Value) -> tuple[Value, ...]:
 
 def _concat(owner: Value, others: Sequence[Value]) -> Value:
     if isinstance(owner, tuple):
-        return js.bounded(owner + tuple(item for other in others for item in _items(other)))
-    return js.bounded("".join(map(js.string, (owner, *others))))
+        return js.check_size(owner + tuple(item for other in others for item in _items(other)))
+    return js.check_size("".join(map(js.string, (owner, *others))))
 
 
 def _join(items: tuple[Value, ...], between: str) -> Value:
     if len(items) * len(between) > js.MOST_CHARACTERS:
         raise js.GrowthError(f"a text of more than {js.MOST_CHARACTERS:,} characters")
-    return js.bounded(between.join("" if item is None else js.string(item) for item in items))
+    return js.check_size(between.join("" if item is None else js.string(item) for item in items))
 
 
 def _index_of(owner: Value, item: Value) -> int:
@@ -137,131 +128,122 @@ def _index_of(owner: Value, item: Value) -> int:
 
 
 def _slice(owner: Value, arguments: Sequence[Value]) -> Value:
-    start, end = (*(_integer(argument) for argument in arguments[:2]), None, None)[:2]
-    return owner[start:end] if isinstance(owner, (str, tuple)) else js.string(owner)[start:end]
+    indices = [_integer(argument) for argument in arguments[:2]]
+    part = slice(*(*indices, None, None)[:2])
+    return owner[part] if isinstance(owner, (str, tuple)) else js.string(owner)[part]
 
 
-# --- closures over a page
+# --- Math.random(): drawn only where it is rounded or compared, with exact odds
+
+MOST_OPERATORS = 10  # on one of them: each nests a closure
+MOST_UNEQUAL = 1_000  # outcomes with different odds
+INEXACT = (
+    "Math.random() is supported only if it is rounded to a whole number or compared by size, "
+    "since only then its odds are exact"
+)
+MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+ARITHMETIC: dict[str, js.Binary] = {
+    "+": lambda a, b: js.number(js.numeric(a) + js.numeric(b)),
+    "-": js.subtract,
+    "*": js.multiply,
+    "/": js.divide,
+}
+# The rounded value of a number between `unit` and `unit + 1`; `whole` if it equals the unit.
+ROUNDED: dict[str, Callable[[int, bool], int]] = {
+    "Math.floor": lambda unit, whole: unit,
+    "Math.round": lambda unit, whole: unit,
+    "Math.ceil": lambda unit, whole: unit + (not whole),
+    "Math.trunc": lambda unit, whole: unit + (not whole and unit < 0),
+    "parseInt": lambda unit, whole: unit + (not whole and unit < 0),
+}
 
 
-def constant(value: Value) -> Expression:
-    return lambda page: value
+@dataclass(frozen=True)
+class Uniform:
+    """`scale * Math.random() + offset`, before it is drawn."""
+
+    scale: Expression = lambda page: 1
+    offset: Expression = lambda page: 0
+    operators: int = 0
+
+    def __post_init__(self) -> None:
+        if self.operators > MOST_OPERATORS:
+            raise ExpressionError(f"more than {MOST_OPERATORS} operators on one Math.random()")
+
+    def __call__(self, page: Page) -> Value:
+        raise AssertionError("the parser refuses expressions that contain it")
+
+    def negative(self) -> Uniform:
+        return self._scaled(js.multiply, lambda page: -1)
+
+    def _scaled(self, operator: js.Binary, factor: Expression) -> Uniform:
+        scale = apply(operator, self.scale, factor)
+        return Uniform(scale, apply(operator, self.offset, factor), self.operators + 1)
+
+    def operate(self, sign: str, right: Expression) -> Expression:
+        """Return another uniform number, or a random draw if the operator compares."""
+        if sign in ("+", "-"):
+            offset = apply(ARITHMETIC[sign], self.offset, right)
+            return Uniform(self.scale, offset, self.operators + 1)
+        if sign in ("*", "/"):
+            return self._scaled(ARITHMETIC[sign], right)
+        if sign in MIRRORED:
+            return lambda page: self._compare(page, sign, js.numeric(right(page)))
+        raise ExpressionError(INEXACT)
+
+    def _compare(self, page: Page, sign: str, bound: float) -> Value:
+        """Draw one of two outcomes; equality has probability 0."""
+        low, high = self._ends(page)
+        if low == high:
+            return js.BINARY[1][sign](low, bound)
+        if not all(map(math.isfinite, (low, high))) or bound != bound:
+            return False
+        below = min(max((bound - low) / (high - low), 0.0), 1.0)
+        is_below = below == 1.0 if below in (0.0, 1.0) else page.draw_by((below, 1.0 - below)) == 0
+        return is_below is (sign in ("<", "<="))
+
+    def round(self, name: str) -> Expression:
+        """Return a random whole number: each unit of the number's interval is an outcome."""
+        value_of = ROUNDED[name]
+        shift = 0.5 if name == "Math.round" else 0
+
+        def draw(page: Page) -> Value:
+            low, high = (end + shift for end in self._ends(page))
+            if not math.isfinite(high - low):
+                return js.NAN
+            if low == high:
+                return value_of(math.floor(low), float(low).is_integer())
+            if isinstance(low, int) and isinstance(high, int):
+                return value_of(low + page.draw(high - low), False)
+            if high - low > MOST_UNEQUAL:
+                raise js.GrowthError(
+                    f"a random draw of more than {MOST_UNEQUAL:,} outcomes with different odds"
+                )
+            first, probabilities = unit_shares(low, high)
+            return value_of(first + page.draw_by(probabilities), False)
+
+        return draw
+
+    def _ends(self, page: Page) -> tuple[int | float, int | float]:
+        scale = js.numeric(self.scale(page))
+        offset = js.numeric(self.offset(page))
+        ends = (js.number(offset), js.number(offset + scale))
+        return (ends[1], ends[0]) if scale < 0 else ends
 
 
-def sequence(steps: list[Expression]) -> Expression:
-    def run(page: Page) -> Value:
-        value: Value = 0
-        for step in steps:
-            value = step(page)
-        return value
-
-    return run
+def apply(operator: js.Binary, left: Expression, right: Expression) -> Expression:
+    return lambda page: operator(left(page), right(page))
 
 
-def assign(variable: str, combine: js.Binary, right: Expression) -> Expression:
-    if (
-        combine is js.ASSIGNMENTS["="]
-    ):  # a plain set must not read the old value: it would split the story's states
-
-        def write(page: Page) -> Value:
-            value = right(page)
-            page.write(variable, value)
-            return value
-    else:
-
-        def write(page: Page) -> Value:
-            value = combine(page.read(variable), right(page))
-            page.write(variable, value)
-            return value
-
-    return write
-
-
-def step(variable: str, by: int, *, before: bool) -> Expression:
-    """++ and --: the new value where the sign stands before the variable, else the old one."""
-
-    def write(page: Page) -> Value:
-        old = js.numeric(page.read(variable))
-        page.write(variable, js.number(old + by))
-        return js.number(old + by) if before else old
-
-    return write
-
-
-def chain(first: Expression, rest: list[tuple[js.Binary, Expression]]) -> Expression:
-    """Operators of one level, from left to right; a loop, since a thousand closures in one another overflow."""
-    if not rest:
-        return first
-    if len(rest) == 1:
-        [(operator, second)] = rest
-        return lambda page: operator(first(page), second(page))
-
-    def fold(page: Page) -> Value:
-        value = first(page)
-        for operator, operand in rest:
-            value = operator(value, operand(page))
-        return value
-
-    return fold
-
-
-def any_of(operands: list[Expression]) -> Expression:
-    """`||`: the first that is true, or the last."""
-    return operands[0] if len(operands) == 1 else _until(operands, stop=True)
-
-
-def all_of(operands: list[Expression]) -> Expression:
-    """`&&`: the first that is false, or the last."""
-    return operands[0] if len(operands) == 1 else _until(operands, stop=False)
-
-
-def _until(operands: list[Expression], *, stop: bool) -> Expression:
-    def run(page: Page) -> Value:
-        value: Value = 0
-        for operand in operands:
-            value = operand(page)
-            if js.truth(value) is stop:
-                break
-        return value
-
-    return run
-
-
-def choose(test: Expression, yes: Expression, no: Expression) -> Expression:
-    return lambda page: yes(page) if js.truth(test(page)) else no(page)
-
-
-def signed(sign: str, operand: Expression) -> Expression:
-    if sign == "!":
-        return lambda page: not js.truth(operand(page))
-    factor = -1 if sign == "-" else 1
-    return lambda page: js.number(js.numeric(operand(page)) * factor)
-
-
-def listing(items: list[Expression]) -> Expression:
-    return lambda page: js.bounded(tuple(item(page) for item in items))
-
-
-def item(owner: Expression, index: Expression) -> Expression:
-    def pick(page: Page) -> Value:
-        value = owner(page)
-        at = js.numeric(index(page))
-        if isinstance(value, (str, tuple)) and isinstance(at, int) and 0 <= at < len(value):
-            return value[at]
-        return None
-
-    return pick
-
-
-def call(function: Function, arguments: list[Expression]) -> Expression:
-    return lambda page: function(page, [argument(page) for argument in arguments])
-
-
-def push(variable: str, arguments: list[Expression]) -> Expression:
-    def write(page: Page) -> Value:
-        old = page.read(variable)
-        items = old if isinstance(old, tuple) else ()
-        page.write(variable, js.bounded((*items, *(argument(page) for argument in arguments))))
-        return len(items) + len(arguments)
-
-    return write
+def operate(left: Expression, sign: str, right: Expression) -> Expression:
+    """Apply an operator with a uniform number on one side."""
+    if isinstance(left, Uniform) and isinstance(right, Uniform):
+        raise ExpressionError(f"two of them in one sum or comparison: {INEXACT}")
+    if isinstance(left, Uniform):
+        return left.operate(sign, right)
+    if isinstance(right, Uniform):
+        if sign == "-":
+            return right.negative().operate("+", left)
+        if sign in ("+", "*", *MIRRORED):
+            return right.operate(MIRRORED.get(sign, sign), left)
+    raise ExpressionError(INEXACT)

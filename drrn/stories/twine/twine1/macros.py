@@ -1,81 +1,98 @@
-"""Macros of the classic Twine 1 formats; a new one is a function and a line in `MACROS`."""
+"""Macros of the classic Twine 1 formats, and those that many stories bring as scripts.
+
+A new macro is a function with `@macro("name")`.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from drrn.stories.twine import values as js
-from drrn.stories.twine.layout import split_link
-from drrn.stories.twine.page import Link, Node, Page
+from drrn.stories.twine.page import Cycle, Link, Node, Page
 from drrn.stories.twine.script import DEFAULT_ANSWER, IGNORE, ExpressionError, Script
-from drrn.stories.twine.story import Passage
-from drrn.stories.twine.twine1 import wild
-from drrn.stories.twine.twine1.expressions import parameters
-from drrn.stories.twine.twine1.markup import PLAIN, Reader, discard, shortened
-from drrn.stories.twine.twine1.scanner import link_at
+from drrn.stories.twine.story import Passage, split_link
+from drrn.stories.twine.twine1.expressions import parse_parameters
+from drrn.stories.twine.twine1.markup import PLAIN, Reader, Words, discard, link_at, shortened
 
+LONGEST_WAIT = 10.0  # seconds; a player acts before a longer <<timedgoto>>
+MOST_PRINTED = 1_000  # texts with markup that one <<print>> caches
 ARGUMENT = re.compile(r"\"([^\"]*)\"|'([^']*)'|\[\[([^\]]{0,2000})\]\]|(\S+)")
+TIME = re.compile(r"\s*\b([0-9]*\.?[0-9]+)\s*(m?s)\s*$", re.I)
+QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'")
+SOUNDS = (
+    "playsound loopsound unloopsound stopsound stopallsound "
+    "pausesound mutesound unmutesound fadeinsound fadeoutsound"
+)
+
+Macro = Callable[[Reader, str, str], None]  # takes the reader, the arguments, the whole source
+MACROS: dict[str, Macro] = {}
+
+
+def macro(names: str) -> Callable[[Macro], Macro]:
+    """Register a macro under one or more names."""
+
+    def register(function: Macro) -> Macro:
+        MACROS.update(dict.fromkeys(names.split(), function))
+        return function
+
+    return register
 
 
 def read_passage(script: Script, passage: Passage, names: frozenset[str]) -> Node:
     script.links.setdefault(passage.name, set())
-    return Reader(script, passage, names, macro).read(passage.text)
+    return Reader(script, passage, names, _add_macro).read(passage.text)
 
 
-def macro(reader: Reader, source: str) -> None:
-    """Add what one <<macro>> does: a known macro, a bare variable, or a passage's name."""
+def _add_macro(reader: Reader, source: str) -> None:
+    """Add a known macro, a bare variable, or a passage by its name."""
     inside = source[2:-2].strip()
     name, arguments = (*inside.split(None, 1), "", "")[:2]
-    if meaning := _meaning(reader.script.macros, name.lower()):
+    lower = name.lower()
+    meanings = reader.script.macros
+    # The macro that `/name` or `endname` ends; the end of an ignored block is ignored as well.
+    block = next((lower.removeprefix(p) for p in ("/", "end") if lower.startswith(p)), "")
+    meaning = meanings.get(lower) or (IGNORE if meanings.get(block) == IGNORE else None)
+    if meaning:
         if meaning != IGNORE:
             MACROS[meaning](reader, arguments, source)
     elif name in MACROS:
         MACROS[name](reader, arguments, source)
     elif name.startswith("$"):
-        print_value(reader, inside, source)
+        _print(reader, inside, source)
     elif name in reader.names:
-        display_short(reader, name, arguments, source)
-    elif name.lower() in MACROS:
-        MACROS[name.lower()](reader, arguments, source)
-    elif (
-        _block(name.lower()) not in reader.script.unknown
-    ):  # of one that is unknown, the end goes without saying
-        reader.script.unknown.add(name.lower())
+        _display_short(reader, name, arguments, source)
+    elif lower in MACROS:
+        MACROS[lower](reader, arguments, source)
+    elif block not in reader.script.unknown:  # an unknown macro is reported without its end
+        reader.script.unknown.add(lower)
         what = "the macro <<{}>> is not supported".format
-        reader.problem(what(shortened(name)), cause=what(shortened(name.lower())))
-
-
-def _meaning(given: Mapping[str, str], name: str) -> str | None:
-    """What the [macros] of the rules say of a macro; the end of a block that is left out is left out, too."""
-    return given.get(name) or (IGNORE if given.get(_block(name)) == IGNORE else None)
-
-
-def _block(name: str) -> str:
-    """The macro whose block `/name` or `endname` ends, if it is such an end."""
-    return next((name.removeprefix(mark) for mark in ("/", "end") if name.startswith(mark)), "")
+        reader.problem(what(shortened(name)), cause=what(shortened(lower)))
 
 
 # --- values
 
 
-def set_value(reader: Reader, arguments: str, source: str) -> None:
+@macro("set remember")
+def _set(reader: Reader, arguments: str, source: str) -> None:
     expression = reader.expression(arguments, source)
     if expression is not None:
         reader.add(lambda page: discard(expression(page)))
 
 
-def forget(reader: Reader, arguments: str, source: str) -> None:
+@macro("forget")
+def _forget(reader: Reader, arguments: str, source: str) -> None:
     for variable in re.findall(r"\$\w+", arguments):
         reader.add(_write(variable, 0))
 
 
-def print_value(reader: Reader, arguments: str, source: str) -> None:
-    """Say a value; where it holds markup, links even, it is read as such."""
+@macro("print")
+def _print(reader: Reader, arguments: str, source: str) -> None:
+    """Print a value; markup in it, links included, is read as such."""
     expression = reader.expression(arguments, source)
     if expression is None:
         return
-    told: dict[str, Node] = {}
+    cache: dict[str, Node] = {}
 
     def node(page: Page) -> None:
         value = expression(page)
@@ -83,66 +100,106 @@ def print_value(reader: Reader, arguments: str, source: str) -> None:
             return
         text = js.string(value)
         if PLAIN.fullmatch(text):
-            page.say(text)
+            page.print(text)
             return
-        if text not in told:
-            if len(told) > 1_000:
-                told.clear()
-            told[text] = _told_while_playing(reader, text)
-        page.nested(told[text])
+        if text not in cache:
+            if len(cache) > MOST_PRINTED:
+                cache.clear()
+            count = len(reader.script.problems)
+            cache[text] = reader.read_inner(text)
+            del reader.script.problems[count:]  # too late to refuse the story
+        page.run_nested(cache[text])
 
     reader.add(node)
 
 
-def _told_while_playing(reader: Reader, text: str) -> Node:
-    known = len(reader.script.problems)
-    node = reader.again(text)
-    del reader.script.problems[
-        known:
-    ]  # too late to refuse the story: left out, as lenient play does
-    return node
+# --- passages
 
 
-# --- passages in passages
+@macro("display")
+def _display(reader: Reader, arguments: str, source: str) -> None:
+    target = _passage(reader, arguments, source, "shows")
+    if target is not None:
+        where = target
+
+        def node(page: Page) -> None:
+            name = where(page)
+            if name in page.script:  # else the play is lenient
+                page.display(name)
+
+        reader.add(node)
 
 
-def display(reader: Reader, arguments: str, source: str) -> None:
-    where = wild.passage_named(reader, arguments, source, "shows")
-    if where is not None:
-        target = where
-        reader.add(lambda page: _show(page, target(page)))
-
-
-def display_short(reader: Reader, name: str, arguments: str, source: str) -> None:
+def _display_short(reader: Reader, name: str, arguments: str, source: str) -> None:
     reader.script.links[reader.passage.name].add(name)
     try:
-        given = [
-            reader.guarded(argument, source)
-            for argument in parameters(arguments, reader.script.facts)
-        ]
+        parameters = parse_parameters(arguments, reader.script.facts)
     except ExpressionError as error:
         reader.problem(f"{shortened(source)}: {error}", cause=str(error))
         return
-    reader.add(lambda page: page.show(name, tuple(argument(page) for argument in given)))
+    values = [reader.guarded(parameter, source) for parameter in parameters]
+    reader.add(lambda page: page.display(name, tuple(value(page) for value in values)))
+
+
+@macro("goto")
+def _goto(reader: Reader, arguments: str, source: str) -> None:
+    """Replace this page by another passage after rendering; the last <<goto>> counts."""
+    target = _passage(reader, TIME.sub("", arguments), source, "goes to")
+    if target is not None:
+        where = target
+
+        def node(page: Page) -> None:
+            name = where(page)
+            if name in page.script:  # else the play is lenient
+                page.redirect = name
+
+        reader.add(node)
+
+
+@macro("timedgoto")
+def _timed_goto(reader: Reader, arguments: str, source: str) -> None:
+    """Go to a passage at once, unless the time is so long that a player would act first."""
+    time = TIME.search(arguments)
+    if time is None:
+        reader.problem(f"{shortened(source)} has no time, such as 2s")
+    elif float(time[1]) / (1000 if time[2].lower() == "ms" else 1) > LONGEST_WAIT:
+        reader.problem(f"{shortened(source)} waits more than {LONGEST_WAIT:.0f} seconds")
+    else:
+        _goto(reader, arguments, source)
+
+
+def _passage(reader: Reader, arguments: str, source: str, verb: str) -> Words | None:
+    """Return the passage that a macro names: quoted, bare, as a link, or by an expression."""
+    arguments = arguments.strip()
+    if arguments.startswith("[[") and (link := link_at(arguments, 0)):
+        return reader.target(split_link(link[1])[1], source, verb)
+    if quoted := QUOTED.fullmatch(arguments):
+        return reader.target(quoted[1] or quoted[2] or "", source, verb)
+    target = reader.target(arguments, source, verb) if arguments in reader.names else None
+    return target or reader.target(f"({arguments})", source, verb)
 
 
 # --- links
 
 
-def choice(reader: Reader, arguments: str, source: str) -> None:
-    """A link that is only words once one of the page's choices was taken."""
+@macro("choice")
+def _choice(reader: Reader, arguments: str, source: str) -> None:
+    """Add a link that becomes plain text once one of the page's choices was taken."""
     label, target, setter = _link(arguments)
-    offered = reader.aside(lambda: reader.offer(label, target, setter, source, _chosen))
+    link = reader.separate(lambda: reader.add_link(label, target, setter, source, _choice_cell))
     words = reader.label(label or target)
-    reader.add(lambda page: page.say(words(page)) if page.read(_chosen(page)) else offered(page))
+    reader.add(
+        lambda page: page.print(words(page)) if page.read(_choice_cell(page)) else link(page)
+    )
 
 
-def _chosen(page: Page) -> str:
+def _choice_cell(page: Page) -> str:
     return f"chosen {page.passage}"
 
 
-def actions(reader: Reader, arguments: str, source: str) -> None:
-    """A list of passages, each offered until it was taken."""
+@macro("actions")
+def _actions(reader: Reader, arguments: str, source: str) -> None:
+    """Add a list of passages, each until it was taken."""
     for name in _words(arguments):
         _action(reader, name, source)
 
@@ -152,41 +209,43 @@ def _action(reader: Reader, name: str, source: str) -> None:
 
     def item() -> None:
         reader.break_line()
-        reader.offer("", name, "", source, lambda page: mark)
+        reader.add_link("", name, "", source, lambda page: mark)
         reader.break_line()
 
-    offered = reader.aside(item)
-    reader.add(lambda page: None if page.read(mark) else offered(page))
+    link = reader.separate(item)
+    reader.add(lambda page: None if page.read(mark) else link(page))
 
 
-def button(reader: Reader, arguments: str, source: str) -> None:
-    label, target, setter = _link(arguments)
-    reader.offer(label, target, setter, source)
+@macro("button")
+def _button(reader: Reader, arguments: str, source: str) -> None:
+    reader.add_link(*_link(arguments), source)
 
 
-def text_input(reader: Reader, arguments: str, source: str) -> None:
-    """The answer of [inputs] is written at once; the button, if there is one, is a link."""
+@macro("textinput")
+def _text_input(reader: Reader, arguments: str, source: str) -> None:
+    """Write the answer of [inputs] at once; the button, if there is one, is a link."""
     variable, _, rest = arguments.partition(" ")
     name = variable.strip("\"'").lstrip("$")
-    reader.script.facts.asked.add(name)
+    reader.script.facts.prompts.add(name)
     reader.script.facts.written.add(name)
     reader.add(_write(f"${name}", reader.script.answers.get(name, DEFAULT_ANSWER)))
     if rest.strip():
-        button(reader, rest, source)
+        _button(reader, rest, source)
 
 
-def back(reader: Reader, arguments: str, source: str) -> None:
-    """To an earlier page, with the variables it had."""
-    label, steps, target = _way_back(reader, arguments, "« back")
+@macro("back")
+def _back(reader: Reader, arguments: str, source: str) -> None:
+    """Link to an earlier page with its variables."""
+    label, steps, target = _back_arguments(reader, arguments, "« back")
     reader.script.facts.tracked.add("history")
-    reader.add(
-        lambda page: page.offer(Link(label, target, back=steps)) if page.read("moved") else None
-    )
+    link = Link(label, target, back=steps)
+    reader.add(lambda page: page.add_link(link) if page.read("moved") else None)
 
 
-def return_(reader: Reader, arguments: str, source: str) -> None:
-    """To an earlier page, with the variables of now."""
-    label, steps, target = _way_back(reader, arguments, "« return")
+@macro("return")
+def _return(reader: Reader, arguments: str, source: str) -> None:
+    """Link to an earlier page with the present variables."""
+    label, steps, target = _back_arguments(reader, arguments, "« return")
     if steps != 1:
         reader.problem("<<return>> by several steps is not supported: name the passage")
         return
@@ -194,13 +253,13 @@ def return_(reader: Reader, arguments: str, source: str) -> None:
 
     def node(page: Page) -> None:
         if where := page.read("last") and (target or page.read("last")):
-            page.offer(Link(label, js.string(where)))
+            page.add_link(Link(label, js.string(where)))
 
     reader.add(node)
 
 
-def _way_back(reader: Reader, arguments: str, label: str) -> tuple[str, int, str]:
-    """Label, steps and passage of `label "…"`, `3 steps`, `"Passage"`."""
+def _back_arguments(reader: Reader, arguments: str, label: str) -> tuple[str, int, str]:
+    """Return label, steps and passage of `label "…"`, `3 steps`, `"Passage"`."""
     words = _words(arguments)
     steps = 1
     if "label" in words[:-1]:
@@ -212,9 +271,8 @@ def _way_back(reader: Reader, arguments: str, label: str) -> tuple[str, int, str
         if re.fullmatch("[1-9][0-9]{0,5}", words[at - 1]):
             steps = int(words[at - 1])
         else:
-            reader.problem(
-                f"going back by {shortened(words[at - 1])} steps is not supported: write a number"
-            )
+            number = shortened(words[at - 1])
+            reader.problem(f"going back {number} steps is not supported: write a number")
         del words[at - 1 : at + 1]
     target = words[0] if words else ""
     if target and target not in reader.names:
@@ -223,64 +281,74 @@ def _way_back(reader: Reader, arguments: str, label: str) -> tuple[str, int, str
     return label, steps, target
 
 
+@macro("cyclinglink")
+def _cycling_link(reader: Reader, arguments: str, source: str) -> None:
+    """`$variable "one" "two" …`: each click displays the next words; `end` or `out` stop it."""
+    words = _words(arguments)
+    last = words.pop() if words and words[-1] in ("end", "out") else ""
+    variable = words.pop(0) if words and words[0].startswith("$") else ""
+    if not words or (last == "out" and not variable):
+        missing = "a variable" if words else "words to display"
+        reader.problem(f"{shortened(source)} needs {missing}")
+        return
+    reader.script.facts.read.add(variable[1:])
+    reader.script.facts.written.add(variable[1:])
+    cell = variable or "$"  # links without a variable share this cell
+
+    def node(page: Page) -> None:
+        value = page.read(cell)
+        if last == "out" and value == "":
+            return
+        at = words.index(value) if isinstance(value, str) and value in words else 0
+        page.write(cell, words[at])
+        piece = Cycle(tuple(words), at, variable, last).piece(page.passage)
+        if isinstance(piece, Link):
+            page.add_link(piece)
+        else:
+            page.print(piece)
+
+    reader.add(node)
+
+
 # --- blocks
 
 
-def if_(reader: Reader, arguments: str, source: str) -> None:
+@macro("if")
+def _if(reader: Reader, arguments: str, source: str) -> None:
     reader.open("if", reader.expression(arguments, source) or (lambda page: False))
 
 
-def else_(reader: Reader, arguments: str, source: str) -> None:
+@macro("else")
+def _else(reader: Reader, arguments: str, source: str) -> None:
     if not reader.blocks or reader.blocks[-1].kind != "if":
-        reader.problem(f"{shortened(source)} stands outside an <<if>>")
+        reader.problem(f"{shortened(source)} is outside an <<if>>")
     elif arguments.split(None, 1)[:1] == ["if"]:
         reader.branch(reader.expression(arguments[2:], source) or (lambda page: False))
     else:
         reader.branch(lambda page: True)
 
 
-def else_if(reader: Reader, arguments: str, source: str) -> None:
-    else_(reader, f"if {arguments}", source)
+@macro("elseif")
+def _else_if(reader: Reader, arguments: str, source: str) -> None:
+    _else(reader, f"if {arguments}", source)
 
 
-def end(kind: str) -> Callable[[Reader, str, str], None]:
-    """A block's end; one that closes nothing is passed over, as the formats do."""
-
-    def close(reader: Reader, arguments: str, source: str) -> None:
-        if reader.blocks and reader.blocks[-1].kind == kind:
-            reader.close()
-
-    return close
+@macro("silently nobr")
+def _block(reader: Reader, arguments: str, source: str) -> None:
+    reader.open("nobr" if source[2:].strip().lower().startswith("nobr") else "silently")
 
 
-MACROS: dict[str, Callable[[Reader, str, str], None]] = {
-    "set": set_value,
-    "remember": set_value,
-    "forget": forget,
-    "print": print_value,
-    "display": display,
-    "choice": choice,
-    "actions": actions,
-    "button": button,
-    "textinput": text_input,
-    "back": back,
-    "return": return_,
-    "if": if_,
-    "else": else_,
-    "elseif": else_if,
-    "endif": end("if"),
-    "silently": lambda reader, arguments, source: reader.open("silently"),
-    "endsilently": end("silently"),
-    "nobr": lambda reader, arguments, source: reader.open("nobr"),
-    "endnobr": end("nobr"),
-    "goto": wild.goto,
-    "timedgoto": wild.timed_goto,
-    "cyclinglink": lambda reader, arguments, source: wild.cycling_link(
-        reader, _words(arguments), source
-    ),
-    **dict.fromkeys(wild.SOUNDS, wild.ignore),
-    **{f"/{kind}": end(kind) for kind in ("if", "silently", "nobr")},
-}
+@macro("endif endsilently endnobr /if /silently /nobr")
+def _end(reader: Reader, arguments: str, source: str) -> None:
+    """End a block; an end without a block is ignored, as the formats do."""
+    name = source[2:-2].split()[0].lower().lstrip("/").removeprefix("end")
+    if reader.blocks and reader.blocks[-1].kind == name:
+        reader.close()
+
+
+@macro(SOUNDS)
+def _ignore(reader: Reader, arguments: str, source: str) -> None:
+    """Add nothing: players do not read sounds."""
 
 
 def _words(arguments: str) -> list[str]:
@@ -288,22 +356,15 @@ def _words(arguments: str) -> list[str]:
 
 
 def _link(arguments: str) -> tuple[str, str, str]:
-    """Label, target and setter of `[[label|target][…]]`, or of `"target" "label"`."""
-    if (start := arguments.find("[[")) >= 0 and (found := link_at(arguments, start)):
-        _, body, setter = found
+    """Return label, target and setter of `[[label|target][…]]` or `"target" "label"`."""
+    if (start := arguments.find("[[")) >= 0 and (link := link_at(arguments, start)):
+        _, body, setter = link
         return (*split_link(body), setter)
     words = _words(arguments) or [""]
-    target, _, label = words[0].partition("|")
-    if label:  # `label|target` in one word
-        target, label = label, target
-    return (words[1] if len(words) > 1 else label), target, ""
+    first, _, second = words[0].partition("|")  # `label|target` in one word
+    label = first if second else ""
+    return (words[1] if len(words) > 1 else label), second or first, ""
 
 
 def _write(variable: str, value: js.Value) -> Node:
     return lambda page: page.write(variable, value)
-
-
-def _show(page: Page, name: str) -> None:
-    """A computed name that is no passage comes here in lenient play only."""
-    if name in page.script:
-        page.show(name)

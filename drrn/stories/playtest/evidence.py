@@ -1,0 +1,214 @@
+"""Evidence: everything that games and searches observed in a story, with the clicks to each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+
+from drrn.compiled.graph import EndingId
+from drrn.errors import InputError
+from drrn.game.contract import Game, Observation
+from drrn.game.optional import THE_END
+from drrn.stories.authored import Position
+from drrn.stories.playtest.clicks import ClickPath
+from drrn.stories.playtest.findings import Play, mean_of, share_of
+from drrn.stories.twine.page import Page
+from drrn.stories.twine.rules import Condition
+from drrn.stories.twine.values import Value
+
+MAX_VALUES = 1_000  # recorded for one variable
+
+MakePath = Callable[[], ClickPath]
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A page that was reached, and the position of the story there."""
+
+    page: Observation
+    position: Position
+    ending: EndingId | None = None
+
+    @property
+    def key(self) -> Hashable:
+        """Identity of the page for a search: passage and actions; the text in other games."""
+        return (self.position.passage or self.page.text, self.page.actions, self.ending)
+
+
+@dataclass
+class PageRecord:
+    """A page, the shortest clicks to it, and the pages that its actions led to."""
+
+    passage: str
+    actions: tuple[str, ...]
+    path: ClickPath
+    ending: EndingId | None = None
+    successors: dict[int, set[Hashable]] = field(default_factory=dict)  # by index of the action
+    visits: int = 0
+
+    @property
+    def untried(self) -> list[int]:
+        """Indices of actions that were never taken."""
+        return [index for index in range(len(self.actions)) if index not in self.successors]
+
+
+@dataclass
+class EndingRecord:
+    """An ending that was reached."""
+
+    path: ClickPath | None
+    reward: float
+    text: str
+    variants: dict[str, None] = field(default_factory=dict)  # last words of its pages
+
+
+@dataclass
+class Tally:
+    """The results of the games of one policy."""
+
+    rewards: list[float] = field(default_factory=list)  # final ones; 0 without an ending
+    returns: list[float] = field(default_factory=list)
+    steps: list[float] = field(default_factory=list)
+    endings: Counter[EndingId] = field(default_factory=Counter)
+    returns_of: dict[EndingId, list[float]] = field(default_factory=dict)
+    failed: int = 0  # games that ended in an error
+    truncated: int = 0  # games that reached the step limit
+    cut_short: int = 0  # games stopped by the clock, which count nowhere else
+
+    @property
+    def games(self) -> int:
+        return len(self.steps)
+
+    def add(self, arrival: Arrival, total: float, steps: int, *, failed: bool = False) -> None:
+        """Add a game by its last page."""
+        self.steps.append(steps)
+        self.returns.append(total)
+        self.rewards.append(arrival.page.reward if arrival.ending else 0.0)
+        if arrival.ending:
+            self.endings[arrival.ending] += 1
+            self.returns_of.setdefault(arrival.ending, []).append(total)
+        elif not failed:
+            self.truncated += 1
+        self.failed += failed
+
+    def play(self) -> Play | None:
+        """Return the estimates; None if no game was finished."""
+        reward = mean_of(self.rewards)
+        if reward is None:
+            return None
+        unfinished = share_of(self.truncated, self.games)
+        return Play(reward, mean_of(self.returns), mean_of(self.steps), unfinished, self.games)
+
+
+@dataclass
+class Evidence:
+    """What was observed so far; `complete` once every state was visited."""
+
+    forbidden: Mapping[str, Condition] = field(default_factory=dict)
+    passages: dict[str, ClickPath] = field(default_factory=dict)
+    # Pairs of passages shown on one page or on two consecutive pages.
+    links: set[tuple[str, str]] = field(default_factory=set)
+    pages: dict[Hashable, PageRecord] = field(default_factory=dict)
+    endings: dict[EndingId, EndingRecord] = field(default_factory=dict)
+    variables: dict[str, dict[str, Value]] = field(default_factory=dict)  # values by their repr
+    errors: dict[str, ClickPath] = field(default_factory=dict)  # by "passage: message"
+    violations: dict[str, ClickPath] = field(default_factory=dict)  # forbidden conditions that held
+    ended_by_error: dict[EndingId, ClickPath] = field(default_factory=dict)
+    steps: Counter[tuple[Hashable, int, Hashable]] = field(default_factory=Counter)  # random games
+    longest: ClickPath = field(default_factory=ClickPath)
+    random: Tally = field(default_factory=Tally)
+    agent: Tally = field(default_factory=Tally)
+    agent_lessons: int = 0  # games that the agent was trained on
+    searching_games: int = 0
+    value_count: int = 0  # over all variables
+    states: int = 0
+    complete: bool = False
+
+    def arrive(self, before: Arrival | None, index: int, now: Arrival, path: MakePath) -> bool:
+        """Record a page reached by an action on the page before; return whether it is new."""
+        passages = _passages(before, now)
+        for name in passages:
+            if name not in self.passages:
+                self.passages[name] = path()
+        origins = before.position.shown if before else ()
+        self.links.update((one, other) for one in (*origins, *passages) for other in passages)
+        self._record_values(now, path)
+        for error in now.position.errors:
+            self.add_error(error, path)
+        if now.ending:
+            self._record_ending(now.ending, now, path())
+        return self._record_page(before, index, now, path)
+
+    def add_error(self, error: str, path: MakePath) -> None:
+        """Record an error, with the clicks that first led to it."""
+        if error not in self.errors:
+            self.errors[error] = path()
+
+    def _record_page(
+        self, before: Arrival | None, index: int, now: Arrival, path: MakePath
+    ) -> bool:
+        is_new = now.key not in self.pages
+        if is_new:
+            passage = now.position.passage
+            self.pages[now.key] = PageRecord(passage, now.page.actions, path(), now.ending)
+        self.pages[now.key].visits += 1
+        if before is not None:
+            self.pages[before.key].successors.setdefault(index, set()).add(now.key)
+        return is_new
+
+    def _record_ending(self, key: EndingId, now: Arrival, path: ClickPath) -> None:
+        record = self.endings.get(key)
+        if record is None:
+            self.endings[key] = EndingRecord(path, now.page.reward, now.page.text)
+        elif record.path is None or len(path) < len(record.path):
+            self.endings[key] = EndingRecord(path, now.page.reward, now.page.text, record.variants)
+        if now.position.errors:
+            self.ended_by_error.setdefault(key, path)
+
+    def _record_values(self, now: Arrival, path: MakePath) -> None:
+        for name, value in now.position.variables.items():
+            values = self.variables.setdefault(name, {})
+            key = repr(value)  # true is not 1, although Python holds them equal
+            if key not in values and len(values) < MAX_VALUES:
+                values[key] = value
+                self.value_count += 1
+        for said, condition in self.forbidden.items():
+            if said not in self.violations and _holds(condition, now):
+                self.violations[said] = path()
+
+
+def _passages(before: Arrival | None, now: Arrival) -> tuple[str, ...]:
+    """Return the passages since the page before: on the page, or passed through by an engine."""
+    history = now.position.history
+    past = before.position.history if before else ()
+    through = history[len(past) :] if history[: len(past)] == past else ()
+    return tuple(dict.fromkeys((*through, *now.position.shown)))
+
+
+def _holds(condition: Condition, now: Arrival) -> bool:
+    page = Page(now.position.passage, {}, {}, now.position.cells, lambda _: 0)
+    try:
+        return condition.holds(page, now.page.text)
+    except InputError:  # such as a comparison with text
+        return False
+
+
+def position_of(game: Game) -> Position:
+    """Return the position of the story that a game plays; an empty one for other games."""
+    position = getattr(game, "position", None)
+    return position if isinstance(position, Position) else Position()
+
+
+def arrival_of(game: Game, page: Observation) -> Arrival:
+    """Return the arrival of a game at the page that it shows."""
+    position = position_of(game)
+    ending = None if page.actions else ending_key(getattr(game, "ending", None), position, page)
+    return Arrival(page, position, ending)
+
+
+def ending_key(name: str | None, position: Position, page: Observation) -> EndingId:
+    """Return the identity of an ending; without passages, text and reward belong to it."""
+    if position.passage:
+        return EndingId(name or THE_END, position.rule)
+    return EndingId(name or THE_END, position.rule, page.text, page.reward)

@@ -1,0 +1,229 @@
+"""Findings: everything known about a game, exact or estimated.
+
+`playtest` fills them; `drrn test`, `inspect`, `annotate` and the page show parts of them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from drrn.stories.playtest.clicks import ClickPath
+from drrn.stories.twine.rules import Distance
+from drrn.text import words
+from drrn.writing import percent
+
+# Between two sentences: quotes close with the first; "Dr. Who" and "“Why?” he asks" are one.
+BREAK = re.compile(r"(?<!\b(?:Dr|Mr|Ms|St))(?<!\bMrs)(?<!\bProf)[.!?…][\"”’')]*\s+(?=[^\sa-z])")
+PASSED = "passed"
+FAILED = "failed"
+UNSURE = "unsure"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and its standard error, which is 0 if the number is exact."""
+
+    mean: float
+    error: float = 0.0
+
+    def __str__(self) -> str:
+        """Format a number, with its error if it has one."""
+        return f"{self.mean:,.2f} ± {self.error:,.2f}" if self.error else f"{self.mean:,.2f}"
+
+    @property
+    def percent(self) -> str:
+        """Format a share in per cent, with its error if it has one."""
+        return f"{percent(self.mean)} ± {percent(self.error)}" if self.error else percent(self.mean)
+
+
+def share_of(count: int, games: int) -> Estimate | None:
+    """Estimate the share of games that had some result; None if no game was played.
+
+    The standard error adds one success and one failure (Agresti and Coull), so it is never 0.
+    """
+    if not games:
+        return None
+    likely = (count + 1) / (games + 2)
+    return Estimate(count / games, math.sqrt(likely * (1 - likely) / games))
+
+
+def mean_of(values: Sequence[float]) -> Estimate | None:
+    """Estimate a mean; None if there are no values."""
+    if not values:
+        return None
+    mean = math.fsum(values) / len(values)
+    spread = math.fsum((value - mean) ** 2 for value in values) / max(len(values) - 1, 1)
+    return Estimate(mean, math.sqrt(spread / len(values)))
+
+
+@dataclass(frozen=True)
+class Ending:
+    """An ending: its reward, its probabilities, and the shortest path to it."""
+
+    name: str  # in a story, its passage
+    reward: float
+    rule: int | None  # number of its [[ending]] in the TOML, from 1; None: it has no rule
+    last_words: str
+    path: ClickPath | None  # shortest path, assuming favourable draws; None if unknown
+    probability: Estimate | None  # in random play; None if unknown
+    best: Estimate | None = None  # in best play
+    agent: Estimate | None = None  # in the games of an agent
+    returns: Estimate | None = None  # mean return of the random games that end here
+    variants: tuple[str, ...] = ()  # last words of its pages, if they differ and it has no rule
+
+
+@dataclass(frozen=True)
+class Play:
+    """The scores of a policy: exact, or means of games."""
+
+    final_reward: Estimate  # 0 in a game without an ending
+    returns: Estimate | None  # None: unbounded
+    steps: Estimate | None  # None: unbounded
+    # Exact: probability of a state from which no ending is reachable; else: of the step limit.
+    unfinished: Estimate | None = None
+    games: int = 0  # 0 if exact
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """The paper's table of a game: its texts, words and actions. Lower bounds unless complete."""
+
+    kind: str  # such as "choice"; "" if unknown
+    transitions: str  # "deterministic" or "stochastic"; "" if unknown
+    state_vocabulary: int
+    action_vocabulary: int
+    words_per_description: float
+    fewest_actions: int  # on one page
+    mean_actions: float
+    most_actions: int
+    pages: int  # distinct texts
+    actions: int  # distinct texts
+    passages: int
+    paraphrases: dict[str, Distance] = field(default_factory=dict)  # by the name of the set
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How many of all passages or links were seen."""
+
+    seen: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Issue:
+    """Something to look at: a dead end, an error, a broken link, a passage never reached."""
+
+    passage: str
+    what: str
+    line: int = 0  # in the story's file; 0 if unknown
+    path: ClickPath | None = None  # the clicks that lead there
+    kind: str = ""
+    targets: tuple[str, ...] = ()  # of links
+
+
+@dataclass(frozen=True)
+class Values:
+    """The values of a variable: a range of numbers, or the first few of a list."""
+
+    variable: str
+    count: int
+    values: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """The verdict on an [[expect]] table."""
+
+    said: str
+    status: str  # PASSED, FAILED or UNSURE
+    found: str
+    line: int  # in the TOML
+    path: ClickPath | None = None
+    shows: str = "Clicks"  # what the path is
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What is known about a game. If `exact` is false, counts of what was seen are lower bounds."""
+
+    name: str
+    title: str
+    source: str  # the story's file; "" if there is none
+    exact: bool
+    why_not: str  # why it is not exact
+    complete: bool  # every state was visited
+    interrupted: bool
+    seconds: float
+    games: int  # random games that were finished
+    cut_short: int  # random games stopped by the clock, which do not count
+    searching_games: int
+    agent_lessons: int  # games that the agent was trained on
+    max_steps: int
+    states: int  # of (page, all variables)
+    endings: list[Ending]
+    random: Play | None
+    best: Play | None  # None unless exact
+    agent: Play | None
+    top_reward: float | None  # score of best play; if unknown, reward of the best ending found
+    passages: Coverage
+    links: Coverage
+    never_reached: list[Issue]
+    untaken_links: list[Issue]
+    unused_rules: list[int]  # numbers of the [[ending]] tables that no ending matched
+    dead_ends: list[Issue]
+    advice: list[str]
+    variables: list[Values]
+    broken_links: list[Issue]
+    errors: list[Issue]
+    problems: list[str]  # macros and links that cannot be played
+    left_out: list[str]  # macros that the native reader does not support and skipped
+    notes: list[str]
+    expectations: list[Check] = field(default_factory=list)
+    statistics: Statistics | None = None
+    # Of compiled games.
+    memoryless: Play | None = None  # best policy found that sees only the current page
+    live_states: int = 0  # of (page, variables that may still matter)
+    merged_states: int = 0  # after merging equivalent states
+    states_complete: bool = True  # whether `states` counts all of them
+    trap_states: int = 0  # from which no ending is reachable
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the findings as plain dictionaries, lists, strings and numbers."""
+        return asdict(self)
+
+    @property
+    def equal_rewards(self) -> bool:
+        """Whether no ending pays more than another, so that there is no best play."""
+        return len({ending.reward for ending in self.endings}) <= 1
+
+    @property
+    def intended_endings(self) -> int:
+        """Number of endings that are not dead ends."""
+        return sum(not self.is_dead_end(ending) for ending in self.endings)
+
+    @property
+    def failed(self) -> bool:
+        return any(check.status == FAILED for check in self.expectations)
+
+    def is_dead_end(self, ending: Ending) -> bool:
+        """Whether an ending is also listed as a dead end."""
+        return ending.rule is None and any(dead.passage == ending.name for dead in self.dead_ends)
+
+
+def last_words(text: str) -> str:
+    """Return the last sentence of a page, with the one before it if it is short.
+
+    Lines such as "THE END" are skipped.
+    """
+    lines = text.splitlines()
+    while lines and " ".join(words(lines[-1])) in ("", "the end", "end", "finis", "fin"):
+        lines.pop()
+    paragraph = "\n".join(lines).split("\n\n")[-1] or text.strip()
+    starts = [0, *(match.end() for match in BREAK.finditer(paragraph))]
+    is_short = len(words(paragraph[starts[-1] :])) < 4
+    return paragraph[starts[-2:][0] if is_short else starts[-1] :]

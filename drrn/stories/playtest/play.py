@@ -1,0 +1,289 @@
+"""Games of a play-test: random games, games that search for new pages, and games of an agent.
+
+A searching game returns, by the same clicks and seed, to a page with an untried action; from there
+on it takes the action that was taken least often.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable
+from typing import Protocol
+
+from drrn.errors import InputError
+from drrn.game.contract import Game, Observation
+from drrn.game.episodes import Policy, episode
+from drrn.game.optional import is_stopped, step_limit_of
+from drrn.stories.playtest.clicks import ClickPath
+from drrn.stories.playtest.evidence import Arrival, Evidence, Tally, arrival_of, position_of
+
+RANDOM_GAMES = 200  # at most, of `play_random_games`
+RANDOM_SECONDS = 30.0
+RETURNING = 0.7  # share of searching games that first return to a page with an untried action
+PATIENCE = 25  # steps without a new page after which a searching game is given up
+MAX_AGENT_GAMES = 200
+AGENT_SEED = 2 * 10**6
+LEARNING = 0.7  # part of the agent's time that is spent on training
+# Results of a game.
+FINISHED = "finished"
+FAILED = "failed"
+CUT_SHORT = "cut short"
+
+
+class Player(Protocol):
+    """A policy with memory, such as an agent's."""
+
+    def begin(self) -> None:
+        """Start a new episode."""
+        ...
+
+    def __call__(self, observation: Observation) -> int:
+        """Return the index of an action."""
+        ...
+
+
+# Trains a player on a game, which raises `OutOfTime` when training must stop; None: no player.
+TrainPlayer = Callable[[Game], Player | None]
+
+
+class OutOfTime(Exception):  # noqa: N818 - not an error
+    """The time of a watched game is over."""
+
+
+class Trace:
+    """The clicks and pages of one game, recorded as evidence while it is played."""
+
+    def __init__(self, game: Game, evidence: Evidence, seed: int | None) -> None:
+        self.game = game
+        self.evidence = evidence
+        self.seed = seed
+        self.before: Arrival | None = None
+        self.arrival = Arrival(Observation(""), position_of(game))
+        self.actions: list[str] = []
+        self.indices: list[int] = []
+        self.total = 0.0  # return
+
+    def click(self, index: int) -> None:
+        """Add an action of the present page."""
+        self.actions.append(self.arrival.page.actions[index])
+        self.indices.append(index)
+
+    def arrive(self, page: Observation) -> bool:
+        """Record the page that the last action led to; return whether it is new."""
+        self.before = self.arrival if self.indices else None
+        self.arrival = arrival_of(self.game, page)
+        self.total += page.reward if self.indices else 0.0
+        index = self.indices[-1] if self.indices else 0
+        return self.evidence.arrive(self.before, index, self.arrival, self.path)
+
+    def add_error(self, message: str) -> None:
+        """Record an error on the present page."""
+        self.evidence.add_error(f"{self.arrival.position.passage}: {message}", self.path)
+
+    def path(self) -> ClickPath:
+        """Return the clicks so far."""
+        text = self.arrival.page.text
+        return ClickPath(tuple(self.actions), tuple(self.indices), self.seed, (), text)
+
+
+class Games:
+    """Plays a game repeatedly and records what it meets."""
+
+    def __init__(
+        self,
+        game: Game,
+        evidence: Evidence,
+        listener: Callable[[Observation], None] | None = None,
+        *,
+        strict: bool = False,
+    ) -> None:
+        self.game = game
+        self.evidence = evidence
+        self.listener = listener  # is called with each page
+        self.strict = strict  # raises errors of the game instead of recording them
+        self._trials: Counter[tuple[Hashable, int]] = Counter()  # actions of searching games
+
+    def play_random(self, until: float) -> None:
+        """Play one random game with the next seed; it does not count if its time is over."""
+        tally = self.evidence.random
+        seed = tally.games + tally.failed
+        draw = random.Random(seed)
+        trace = Trace(self.game, self.evidence, seed)
+
+        def count_step(_: bool) -> bool:
+            if trace.before is not None:
+                key = (trace.before.key, trace.indices[-1], trace.arrival.key)
+                self.evidence.steps[key] += 1
+            return True
+
+        result = self._play(
+            trace, lambda page: draw.randrange(len(page.actions)), until, count_step
+        )
+        if result == CUT_SHORT:
+            tally.cut_short += 1
+        else:
+            tally.add(trace.arrival, trace.total, len(trace.indices), failed=result == FAILED)
+
+    def search(self, until: float) -> None:
+        """Play one game that searches for new pages."""
+        self.evidence.searching_games += 1
+        number = self.evidence.searching_games
+        draw = random.Random(-number)
+        path = self._path_back(draw)
+        ahead = list(path.choices)[::-1]
+        seed = path.seed if path.seed is not None else 10**6 + number
+        trace = Trace(self.game, self.evidence, seed)
+        last_step = len(path) + PATIENCE
+
+        def least_tried(page: Observation) -> int:
+            if ahead:
+                index = ahead.pop()
+                return index if index < len(page.actions) else 0
+            key = trace.arrival.key
+            known = self.evidence.pages[key].successors
+            indices = range(len(page.actions))
+            counts = [self._trials[key, i] + len(known.get(i, ())) for i in indices]
+            least = min(counts)
+            index = draw.choice([i for i in indices if counts[i] == least])
+            self._trials[key, index] += 1
+            return index
+
+        def is_patient(is_new: bool) -> bool:
+            nonlocal last_step
+            if is_new:
+                last_step = max(last_step, len(trace.indices) + PATIENCE)
+            return len(trace.indices) <= last_step
+
+        self._play(trace, least_tried, until, is_patient)
+
+    def _path_back(self, draw: random.Random) -> ClickPath:
+        """Return the path to a near, seldom visited page with an untried action; or no path."""
+        if draw.random() >= RETURNING:
+            return ClickPath()
+        pages = self.evidence.pages.values()
+        candidates = [page for page in pages if page.untried and page.path.choices]
+        if not candidates:
+            return ClickPath()
+        sample = draw.sample(candidates, min(8, len(candidates)))
+        return min(sample, key=lambda page: (page.visits, len(page.path))).path
+
+    def _play(
+        self, trace: Trace, policy: Policy, until: float, goes_on: Callable[[bool], bool]
+    ) -> str:
+        """Play one game while `goes_on(is_new)` holds after a page; return its result."""
+
+        def choose(page: Observation) -> int:
+            index = policy(page)
+            trace.click(index)
+            return index
+
+        old_errors = len(getattr(self.game, "errors", ()))
+        try:
+            for step in episode(self.game, choose, trace.seed):
+                is_new = trace.arrive(step.page)
+                if self.listener:
+                    self.listener(step.page)
+                if not goes_on(is_new):
+                    break
+                if step.page.actions and time.monotonic() > until:
+                    return CUT_SHORT
+        except InputError as error:
+            if self.strict:
+                raise
+            trace.add_error(str(error))
+            return FAILED
+        finally:
+            for message in list(getattr(self.game, "errors", ()))[old_errors:]:
+                trace.add_error(message)
+            if len(trace.indices) > len(self.evidence.longest):
+                self.evidence.longest = trace.path()
+        return FINISHED
+
+
+def play_random_games(
+    games: Games,
+    count: int = RANDOM_GAMES,
+    seconds: float = RANDOM_SECONDS,
+    *,
+    finish: bool = True,
+    progress: Callable[[int], None] | None = None,
+) -> None:
+    """Play random games for some time; with `finish`, at least two, and the last one to its end."""
+    until = time.monotonic() + seconds
+    for number in range(count):
+        if number > finish and time.monotonic() > until:
+            break
+        games.play_random(math.inf if finish else until)
+        if progress:
+            progress(number + 1)
+
+
+class WatchedGame:
+    """A game whose pages are recorded as evidence, and which stops when its time is over."""
+
+    def __init__(self, game: Game, evidence: Evidence, until: float) -> None:
+        self.game = game
+        self.evidence = evidence
+        self.until = until
+        self.name = game.name
+        self.max_steps = step_limit_of(game)
+        self.episodes = 0
+        self.trace = Trace(game, evidence, None)
+
+    @property
+    def ending(self) -> str | None:
+        place = self.trace.arrival.ending
+        return place.passage if place else None
+
+    @property
+    def stopped(self) -> bool:
+        return is_stopped(self.game)
+
+    def reset(self, seed: int | None = None) -> Observation:
+        self._check_time()
+        self.episodes += 1
+        seed = self.episodes if seed is None else seed
+        self.trace = Trace(self.game, self.evidence, seed)
+        return self._arrive(self.game.reset(seed))
+
+    def step(self, index: int) -> Observation:
+        self._check_time()
+        self.trace.click(index)
+        return self._arrive(self.game.step(index))
+
+    def _arrive(self, page: Observation) -> Observation:
+        self.trace.arrive(page)
+        return page
+
+    def _check_time(self) -> None:
+        if time.monotonic() > self.until:
+            raise OutOfTime
+
+
+def play_agent(game: Game, evidence: Evidence, train: TrainPlayer, seconds: float) -> None:
+    """Train a player on the game and let it play, for some seconds in all.
+
+    Its score is a lower bound of what can be scored; the pages that it meets count as evidence.
+    """
+    start = time.monotonic()
+    watched = WatchedGame(game, evidence, start + LEARNING * seconds)
+    tally = evidence.agent
+    try:
+        player = train(watched)
+        if player is None:
+            return
+        evidence.agent_lessons = watched.episodes
+        watched.until = start + seconds
+        for number in range(MAX_AGENT_GAMES):
+            player.begin()
+            for _ in episode(watched, player, AGENT_SEED + number):
+                pass
+            trace = watched.trace
+            tally.add(trace.arrival, trace.total, len(trace.indices))
+    except OutOfTime:
+        tally.cut_short += 1
+    except InputError:  # the game cannot be played with these settings: there is no agent
+        evidence.agent = Tally()

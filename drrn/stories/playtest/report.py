@@ -1,0 +1,304 @@
+"""The report of a play-test as a `Document`, from which every format is written.
+
+To add a section to all formats, yield it in `_sections`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from drrn.document import (
+    Block,
+    Bullets,
+    Cell,
+    Document,
+    Fact,
+    Facts,
+    Note,
+    Paragraph,
+    Section,
+    Severity,
+    Table,
+    literal,
+    to_html,
+)
+from drrn.stories.playtest.clicks import ClickPath
+from drrn.stories.playtest.coverage import BEHIND, LOOP, RULE_OF_THREE
+from drrn.stories.playtest.findings import FAILED, PASSED, UNSURE, Ending, Findings, Issue
+from drrn.writing import counted, one_line, percent
+
+MAX_STEPS = 40  # of a path that are printed
+MAX_GROUP = 4  # similar issues with a note each; more share one
+MAX_ROWS = 300  # of a table of the page
+SEVERITIES: dict[str, Severity] = {FAILED: "problem", UNSURE: "warning", PASSED: "success"}
+
+
+def report(findings: Findings, command: str = "", toml: str = "") -> Document:
+    """Build the report of a play-test.
+
+    Args:
+        findings: What the play-test found.
+        command: The name of the story on the command line.
+        toml: The file with the expectations, for annotations.
+    """
+    sections = [section for section in _sections(findings, command, toml) if section.blocks]
+    head = Paragraph(headline(findings), "headline")
+    blocks: list[Block] = [head, certainty(findings), _facts(findings)]
+    return Document(literal(findings.title), blocks, sections)
+
+
+def _sections(findings: Findings, command: str, toml: str) -> Iterator[Section]:
+    """Yield the sections of the report; those without blocks are left out."""
+    so_far = "" if findings.exact else " so far"
+    untaken = "Links whose condition never held"
+    if not findings.complete:
+        untaken = "Links not taken so far"
+    yield Section("Expectations", _checks(findings, toml))
+    dead_ends = len(findings.endings) - findings.intended_endings
+    more = f", and {counted(dead_ends, 'dead end')}" if dead_ends else ""
+    title = f"Endings ({findings.intended_endings:,}{more})"
+    yield Section(title, _endings(findings), "endings")
+    yield _issues(findings, "Errors thrown", findings.errors, annotate=True)
+    yield _issues(findings, "Dead ends", findings.dead_ends)
+    yield Section("What to do", _advice(findings))
+    yield _issues(findings, f"Passages never reached{so_far}", findings.never_reached)
+    yield _issues(findings, untaken, findings.untaken_links)
+    yield _issues(findings, "Broken links", findings.broken_links, annotate=True)
+    yield _list("Left out: not supported by the native interpreter", findings.left_out)
+    so_far = "" if findings.complete else " so far"
+    values = [f"{value.variable}: {value.values}" for value in findings.variables]
+    yield _list(f"Values of variables{so_far}", values)
+    if command and (findings.errors or findings.dead_ends or findings.failed):
+        story = literal(command)
+        save = f"`drrn test {story} --paths FOLDER` saves the clicks to each finding"
+        yield Section("Replay", [f"{save}; `drrn play {story} --path FILE` plays them."])
+
+
+def _advice(findings: Findings) -> list[Block]:
+    file = findings.source if findings.left_out else ""
+    severity: Severity = "warning" if findings.left_out else "info"
+    lines = map(literal, findings.advice)
+    return [Note(line, severity, label="advice", file=file, line=1) for line in lines]
+
+
+def _list(title: str, items: Sequence[str]) -> Section:
+    blocks = [Bullets([literal(item) for item in items])] if items else []
+    return Section(f"{title} ({len(items):,})", blocks)
+
+
+def report_fragment(findings: Findings) -> str:
+    """Write the report as HTML without a title, for a page that has its own."""
+    document = report(findings)
+    head = to_html(Document("", document.blocks))
+    body = to_html(Document("", (), document.sections), limit=MAX_ROWS)
+    return f'<div class="report-head">\n{head}\n</div>\n{body}\n'
+
+
+def headline(findings: Findings) -> str:
+    """Summarise a play-test: whether expectations hold, what play scores, and what is wrong."""
+    sentences = []
+    statuses = [check.status for check in findings.expectations]
+    if statuses:
+        count = counted(len(statuses), "expectation")
+        sentences.append(f"{statuses.count(FAILED):,} of {count} failed.")
+        if set(statuses) == {PASSED}:
+            sentences = [f"All {count} hold." if len(statuses) > 1 else "Its expectation holds."]
+    if findings.intended_endings:
+        sentences.append(f"{counted(findings.intended_endings, 'ending')}. {scores(findings)}")
+    elif findings.endings:
+        sentences.append("It has dead ends, and no other ending.")
+    elif findings.exact:
+        sentences.append("No ending: every page leads on.")
+    else:
+        sentences.append("No ending was found in the time.")
+    counts = [
+        f"{counted(len(issues), noun)}{suffix}"
+        for issues, noun, suffix in (
+            (findings.errors, "error", ""),
+            (findings.dead_ends, "dead end", ""),
+            (findings.broken_links, "broken link", ""),
+            (findings.never_reached, "passage", " never reached"),
+        )
+        if issues
+    ]
+    clean = "No errors, no dead ends, no broken links."
+    sentences.append(f"To look at: {', '.join(counts)}." if counts else clean)
+    return " ".join(sentences)
+
+
+def certainty(findings: Findings) -> str:
+    """Describe how the numbers were obtained."""
+    start = ""
+    if findings.left_out:
+        start = "Played without unsupported parts (see Left out), so much may differ. "
+    if findings.interrupted:
+        start += "Stopped early. "
+    if findings.exact:
+        return f"{start}Exact: solved from all of its states, not estimated."
+    games = [counted(findings.games, "random game")]
+    if findings.cut_short:
+        games[0] += f" ({findings.cut_short:,} more cut short by the clock)"
+    games.append(f"{counted(findings.searching_games, 'game')} that search for new pages")
+    if findings.agent:
+        lessons = counted(findings.agent_lessons, "game")
+        count = counted(findings.agent.games, "game")
+        games.append(f"{count} by an agent that was trained on {lessons}")
+    why = f" Not exact, since {literal(findings.why_not)}." if findings.why_not else ""
+    return (
+        f"{start}Estimated in {findings.seconds:.0f} seconds from {', '.join(games[:-1])} and "
+        f"{games[-1]}: shares have their standard error (±), counts are lower bounds.{why}"
+    )
+
+
+def scores(findings: Findings) -> str:
+    """Describe what best play, random play and an agent score."""
+    random = findings.random
+    length = "may never end"
+    if random and random.steps:
+        length = f"takes {random.steps} steps on average"
+    top = f"The best ending found pays {findings.top_reward:g}"
+    if findings.equal_rewards:
+        top = "All endings pay the same (an [[ending]] in the TOML sets its reward)"
+    elif findings.exact:
+        top = f"Best play scores {findings.top_reward:g} on average"
+    if random is None:
+        return f"{top}; no random game was finished."
+    if findings.equal_rewards:
+        return f"{top}; random play {length}."
+    agent = ""
+    if findings.agent:
+        agent = f" A briefly trained agent scores {findings.agent.final_reward}."
+    return f"{top}; random play scores {random.final_reward} and {length}.{agent}"
+
+
+def _facts(findings: Findings) -> Facts:
+    facts = []
+    for noun, covered in (("passages", findings.passages), ("links", findings.links)):
+        is_whole = covered.seen == covered.total
+        is_sure = findings.complete or is_whole or (findings.exact and noun == "passages")
+        name = f"{noun} covered{'' if is_sure else ', at least'}"
+        if covered.total:
+            count = f"{covered.seen:,} of {covered.total:,}"
+            facts.append(Fact(name, count, "info" if is_whole else "warning"))
+    endings = findings.intended_endings
+    facts.append(Fact("ending" if endings == 1 else "endings", f"{endings:,}"))
+    random = findings.random
+    if random and not findings.equal_rewards:
+        facts.append(Fact("random play, final reward", f"{random.final_reward.mean:,.2f}"))
+    if findings.top_reward is not None and not findings.equal_rewards:
+        name = "best play" if findings.exact else "best ending found"
+        facts.append(Fact(name, f"{findings.top_reward:,.2f}"))
+    if random and random.steps:
+        facts.append(Fact("steps of random play", f"{random.steps.mean:,.1f}"))
+    counts = [len(findings.errors), len(findings.dead_ends), len(findings.broken_links)]
+    severity: Severity = "problem" if any(counts) else "success"
+    numbers = " / ".join(f"{count:,}" for count in counts)
+    return Facts([*facts, Fact("errors, dead ends, broken links", numbers, severity)])
+
+
+def _checks(findings: Findings, toml: str) -> list[Block]:
+    order = list(SEVERITIES)
+    checks = sorted(findings.expectations, key=lambda check: order.index(check.status))
+    return [
+        Note(
+            f"{literal(check.found)}.",
+            SEVERITIES[check.status],
+            title=literal(check.said),
+            label=check.status,
+            steps=steps_of(check.path) if check.status != PASSED else (),
+            steps_title=check.shows + _seed(check.path),
+            file=toml,
+            line=check.line,
+        )
+        for check in checks
+    ]
+
+
+def _issues(
+    findings: Findings, title: str, issues: Sequence[Issue], *, annotate: bool = False
+) -> Section:
+    """Build a section with a note for each issue; many similar ones share a note."""
+    file = findings.source.lower()
+    has_lines = bool(file) and not file.endswith((".html", ".htm", ".json"))
+    notes: list[Block] = []
+    for kind in dict.fromkeys(issue.kind for issue in issues):
+        group = [issue for issue in issues if issue.kind == kind]
+        together = kind in (BEHIND, LOOP) and len(group) > MAX_GROUP
+        for issue in group[:1] if together else group:
+            names = ", ".join(other.passage for other in group) if together else issue.passage
+            clicks = "Clicks to the first" if together else "Clicks"
+            line = f" (line {issue.line})" if issue.line and has_lines and not together else ""
+            notes.append(
+                Note(
+                    literal(issue.what),
+                    "warning",
+                    title=literal(names) + line,
+                    label=kind or "note",
+                    steps=steps_of(issue.path),
+                    steps_title=f"{clicks}{_seed(issue.path)}",
+                    page="" if together else issue.passage,
+                    file=findings.source if annotate else "",
+                    line=issue.line,
+                )
+            )
+    count = sum(max(1, len(issue.targets)) for issue in issues)
+    return Section(f"{title} ({count:,})", notes)
+
+
+def _endings(findings: Findings) -> list[Block]:
+    if not findings.endings:
+        none = "There is none" if findings.exact else "None was found in the time"
+        return [f"{none}: every page that was seen leads on."]
+    has_best = findings.exact and not findings.equal_rewards
+    header = ["ending", "reward", "random play", "best play", "agent", "steps"]
+    columns = [0, 1, 2, *([3] if has_best else []), *([4] if findings.agent else []), 5]
+    rows = [_row(findings, ending) for ending in findings.endings]
+    table = [[row[column] for column in columns] for row in rows]
+    names = [header[column] for column in columns]
+    blocks: list[Block] = [Table("", names, table, align="l" + "r" * len(names[1:]))]
+    unfinished = findings.random.unfinished if findings.random else None
+    if unfinished and unfinished.mean:
+        why = "reach the step limit before an ending"
+        if findings.exact:
+            why = "get stuck: no ending is reachable"
+        blocks.append(Paragraph(f"{unfinished.percent} of random games {why}.", "note"))
+    found = "" if findings.exact else " found"
+    paths = []
+    for ending in findings.endings:
+        steps = " → ".join(steps_of(ending.path))
+        paths.append(literal(f"{ending.name}: {steps}{_seed(ending.path)}"))
+    return [*blocks, Bullets(paths, f"Shortest path{found} to each ending")]
+
+
+def _row(findings: Findings, ending: Ending) -> list[Cell | str]:
+    name = ending.name + (" (a dead end)" if findings.is_dead_end(ending) else "")
+    last_words = f"“{literal(one_line(ending.last_words))}”" if ending.last_words else ""
+    odds = "?"
+    share = ending.probability
+    if share and (findings.exact or share.mean):
+        odds = share.percent
+    elif findings.games > RULE_OF_THREE:
+        odds = f"below {percent(RULE_OF_THREE / findings.games)}"
+    row: list[Cell | str] = [Cell(literal(name), remark=last_words, page=ending.name)]
+    row += [f"{ending.reward:g}", Cell(odds, bar=share.mean if share else None)]
+    for share in (ending.best, ending.agent):
+        row.append(Cell(share.percent, bar=share.mean) if share else "")
+    return [*row, f"{len(ending.path or ()):,}"]
+
+
+def steps_of(path: ClickPath | None) -> list[str]:
+    """Return the actions of a path, with the probabilities of decisive draws."""
+    if path is None:
+        return []
+    steps = []
+    for index, action in enumerate(path.actions[:MAX_STEPS]):
+        chance = path.chances[index] if path.chances else 1.0
+        draw = f" [by chance, {percent(chance)}]" if chance < 1 - 1e-12 else ""
+        steps.append(f"{one_line(action)}{draw}")
+    if len(path) > MAX_STEPS:
+        steps.append(f"… and {len(path) - MAX_STEPS:,} more")
+    return steps or ["none: it is there from the start"]
+
+
+def _seed(path: ClickPath | None) -> str:
+    return "" if path is None or path.seed is None else f" (seed {path.seed})"
