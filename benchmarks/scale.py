@@ -36,7 +36,7 @@ from drrn.lab.experiments.provenance import versions
 from drrn.lab.experiments.running import Work, run
 from drrn.lab.experiments.sweep import Seeds, Sweep
 from drrn.lab.experiments.workers import Crew, Processes, side_by_side
-from drrn.lab.reports.headline import with_block
+from drrn.lab.reports.claims import with_block
 
 SMALL = {"rounds": 1, "episodes_per_round": 1, "evaluation_episodes": 1}
 SMALL_JOBS = 16

@@ -18,9 +18,9 @@ from drrn.lab.experiments.marks import mark
 from drrn.lab.experiments.plan import BEST, GRID
 from drrn.lab.experiments.rows import EVALUATIONS, FACTS, KINDS, text_of
 from drrn.lab.experiments.variants import Variant
-from drrn.lab.reports.headline import with_headline
+from drrn.lab.reports.claims import with_headline
 from drrn.lab.reports.report import differences, results_markdown, results_page
-from drrn.lab.reports.result_set import Measured, ResultSet, predictive_r2, squared_correlation
+from drrn.lab.reports.result_set import ResultSet, Summary, predictive_r2, squared_correlation
 from drrn.lab.reports.sections import document
 from drrn.settings import PAPER
 from drrn.text import words
@@ -104,8 +104,8 @@ def test_what_differs_by_more_than_twice_the_joint_deviation_is_marked(results):
         results, "saving-john", BEST, [1.0]
     )  # one seed deviates by nobody knows how much: neither shown nor marked
     assert "| 1.0 | 18.7 (0.4) |" in results_markdown(document(ResultSet(results)))
-    assert Measured(0.0, 3.0).differs(Measured(10.1, 4.0)) and not Measured(0.0, 3.0).differs(
-        Measured(9.9, 4.0)
+    assert Summary(0.0, 3.0).differs(Summary(10.1, 4.0)) and not Summary(0.0, 3.0).differs(
+        Summary(9.9, 4.0)
     )
 
 
@@ -133,10 +133,7 @@ def test_missing_rows_show_a_dash_and_the_command_that_makes_them(results):
     (results.root / "rows/saving-john/drrn-2x50.json").unlink()
     text = results_markdown(document(ResultSet(results)))
     assert "| — | 18.5 (0.3) |" in text
-    assert (
-        "Rows are missing: `drrn reproduce --only scores --games saving-john` makes them, with"
-        in text
-    )
+    assert "Rows are missing: run `drrn reproduce --only scores --games saving-john` with" in text
 
 
 def test_jobs_of_a_game_that_has_no_facts_are_not_left_out_in_silence(results):

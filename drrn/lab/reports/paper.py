@@ -1,10 +1,10 @@
-"""The paper's own numbers, to stand beside ours: (mean, standard deviation over 5 runs)."""
+"""The paper's numbers: (mean, standard deviation over 5 runs)."""
 
 from __future__ import annotations
 
 Reported = tuple[float, float]
 
-# Tables 2 and 3: final average reward. Linear has no hidden layer, and one number.
+# Tables 2 and 3: final average reward. Linear has no hidden layer, so it has one number.
 SCORES: dict[str, dict[str, Reported]] = {
     "saving-john": {
         "linear": (4.4, 0.4),
@@ -63,8 +63,8 @@ STATISTICS: dict[str, dict[str, str]] = {
     },
 }  # fmt: skip
 
-# Q-values of examples, by the mark of the state: the game's own actions, and in other words. The made-up actions of the
-# paper are its own; ours are others, and have no number beside them.
+# Q-values of examples by the mark of the state: actions of the game, and their paraphrases. Our
+# made-up actions are not the paper's, so they have no numbers here.
 EXAMPLES: dict[str, dict[str, float]] = {
     "5d5f5af234e8": {"good": 18.005, "poor": -8.981},
     "887d556059cf": {"good": 14.569, "poor": -9.498},
@@ -78,5 +78,5 @@ EXAMPLES: dict[str, dict[str, float]] = {
     "68991d48c5ac": {"good": 21.885, "poor": 1.915},
 }
 
-# Eight people: their first games, and after they gained experience.
+# Eight people: their first games, and after they gained experience
 PEOPLE: dict[str, dict[str, float]] = {"machine-of-death": {"novice": -5.5, "experienced": 16.0}}
