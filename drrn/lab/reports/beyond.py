@@ -458,11 +458,8 @@ def nearly_all(results: ResultSet, game: str) -> list[str]:
         when = "in no round"
         if steps:
             when = f"after {steps:,} steps per seed, as a mean over seeds"
-        share = _percent_spread(done)
-        title = results.title(game)
-        sentences.append(
-            f"{title}: {job.says} completes {share} of its quests at the end; it reaches 99 % {when}."
-        )
+        share = f"{results.title(game)}: {job.says} completes {_percent_spread(done)} of its quests"
+        sentences.append(f"{share} at the end; it reaches 99 % {when}.")
     return sentences
 
 

@@ -16,13 +16,19 @@ from drrn.errors import require
 INK = "#1d1d1f"  # replaced by the colour of text in a page
 GREY = "#8a8a8a"
 STYLE: dict[str, Any] = {
-    "svg.hashsalt": "drrn", "svg.fonttype": "path", "font.size": 10, "axes.spines.top": False,
-    "axes.spines.right": False, "axes.edgecolor": GREY, "axes.labelcolor": INK, "text.color": INK,
-    "xtick.color": GREY, "ytick.color": GREY, "xtick.labelcolor": INK, "ytick.labelcolor": INK,
-    "axes.titlesize": 11, "axes.titleweight": "bold", "axes.titlelocation": "left", "figure.facecolor": "none",
-    "axes.facecolor": "none", "savefig.facecolor": "none",
+    "svg.hashsalt": "drrn",
+    "svg.fonttype": "path",
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
     "text.parse_math": False,  # a title may have two dollar signs
-}  # fmt: skip
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right"), False),
+    **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color"), GREY),
+    **dict.fromkeys(("axes.labelcolor", "text.color", "xtick.labelcolor", "ytick.labelcolor"), INK),
+    **dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), "none"),
+}
+LEGEND = {"loc": "outside lower center", "frameon": False, "fontsize": 9}
 LINES = {  # colour, dash, marker
     "drrn-2x100": ("#2166ac", "-", "o"),
     "drrn-1x100": ("#67a9cf", "-", "s"),
@@ -51,7 +57,7 @@ POOR = "#c0392b"
 STATE = "#2166ac"
 
 
-WIDE = ("plane", "panels")  # kinds of figures that take the whole width
+WIDE = ("plane", "panels")  # kinds of figures that take the full width
 
 
 @dataclass(frozen=True)
@@ -141,32 +147,24 @@ def _curves(pyplot: Any, data: dict[str, Any]) -> Any:
     figure, axes = pyplot.subplots(figsize=(5.6, 4.0), layout="constrained")
     _draw_curves(axes, data)
     longest = max(len(line["label"]) for line in data["lines"])
-    columns = 3 if longest < 20 else 2
-    figure.legend(
-        loc="outside lower center", ncols=columns, frameon=False, fontsize=9, handlelength=2.4
-    )
+    figure.legend(ncols=3 if longest < 20 else 2, handlelength=2.4, **LEGEND)
     return figure
 
 
 def _panels(pyplot: Any, data: dict[str, Any]) -> Any:
-    """Learning curves of several games in one figure, with one legend."""
+    """Draw the learning curves of several games in one figure, with one legend."""
     rows = (len(data["panels"]) + 1) // 2
-    figure, grid = pyplot.subplots(
-        rows, 2, figsize=(9.6, 3.5 * rows + 0.4), layout="constrained", squeeze=False
-    )
+    size = (9.6, 3.5 * rows + 0.4)
+    figure, grid = pyplot.subplots(rows, 2, figsize=size, layout="constrained", squeeze=False)
     for axes, panel in zip(grid.flat, data["panels"], strict=False):
         _draw_curves(axes, panel)
     for axes in grid.flat[len(data["panels"]) :]:
         axes.set_axis_off()
-    labelled = dict(
-        pair
-        for axes in grid.flat
-        for pair in zip(*axes.get_legend_handles_labels()[::-1], strict=True)
-    )
-    figure.legend(
-        list(labelled.values()), list(labelled), loc="outside lower center", ncols=3, frameon=False, fontsize=9,
-        handlelength=2.4,
-    )  # fmt: skip
+    handles: dict[str, Any] = {}
+    for axes in grid.flat:
+        lines, labels = axes.get_legend_handles_labels()
+        handles.update(zip(labels, lines, strict=True))
+    figure.legend(list(handles.values()), list(handles), ncols=3, handlelength=2.4, **LEGEND)
     return figure
 
 
@@ -175,28 +173,27 @@ def _draw_curves(axes: Any, data: dict[str, Any]) -> None:
     for line in data["lines"]:
         colour, dash, marker = LINES.get(line["style"], ("#444444", "-", "o"))
         x, mean, sd = zip(*line["points"], strict=True)
-        axes.errorbar(
-            x, mean, sd, label=line["label"], color=colour, linestyle=dash, marker=marker, markersize=3.5,
-            linewidth=1.6, elinewidth=0.9, capsize=1.8, alpha=0.95,
-        )  # fmt: skip
+        look = {"color": colour, "linestyle": dash, "marker": marker, "markersize": 3.5}
+        bars = {"linewidth": 1.6, "elinewidth": 0.9, "capsize": 1.8, "alpha": 0.95}
+        axes.errorbar(x, mean, sd, label=line["label"], **look, **bars)
     if data["rest"] is not None:  # named in the legend, because it is among the curves
-        axes.axhline(
-            data["rest"], color=INK, linestyle=(0, (4, 2, 1, 2)), linewidth=1.2, zorder=1,
-            label=f"fixed point of Q-learning {data['rest']:.1f}",
-        )  # fmt: skip
-    for name, (words, colour, dashes, above) in MARKS.items():
+        look = {"color": INK, "linestyle": (0, (4, 2, 1, 2)), "linewidth": 1.2, "zorder": 1}
+        axes.axhline(data["rest"], label=f"fixed point of Q-learning {data['rest']:.1f}", **look)
+    for name, (text, colour, dashes, is_above) in MARKS.items():
         if data[name] is not None:
             axes.axhline(data[name], color=colour, linestyle=(0, dashes), linewidth=1.2, zorder=1)
             axes.annotate(
-                f"{words} {data[name]:.1f}", (1, data[name]), xycoords=("axes fraction", "data"),
-                xytext=(-2, 3 if above else -3), textcoords="offset points", ha="right",
-                va="bottom" if above else "top", fontsize=8.5,
-            )  # fmt: skip
-    axes.set(
-        xlabel="episodes played",
-        ylabel=data.get("measure", "mean final reward"),
-        title=data["title"],
-    )
+                f"{text} {data[name]:.1f}",
+                (1, data[name]),
+                xycoords=("axes fraction", "data"),
+                xytext=(-2, 3 if is_above else -3),
+                textcoords="offset points",
+                ha="right",
+                va="bottom" if is_above else "top",
+                fontsize=8.5,
+            )
+    axes.set(xlabel="episodes played", ylabel=data.get("measure", "mean final reward"))
+    axes.set(title=data["title"])
     axes.set_xlim(left=0)
     axes.margins(y=0.08)
     axes.grid(axis="y", color=GREY, alpha=0.25, linewidth=0.6)
@@ -209,27 +206,17 @@ def _scatter(pyplot: Any, data: dict[str, Any]) -> Any:
     high = max(*q, *paraphrased)
     axes.plot([low, high], [low, high], color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     axes.scatter(q, paraphrased, s=13, color=STATE, alpha=0.35, linewidths=0, zorder=2)
-    axes.set(
-        xlabel="Q of the original action",
-        ylabel="Q of its paraphrase",
-        title=data["title"],
-        aspect="equal",
-    )
+    axes.set(xlabel="Q of the original action", ylabel="Q of its paraphrase")
+    axes.set(title=data["title"], aspect="equal")
     axes.grid(color=GREY, alpha=0.22, linewidth=0.6)
     return figure
 
 
 def _plane(pyplot: Any, data: dict[str, Any]) -> Any:
     looks = data["looks"]
-    figure, panels = pyplot.subplots(
-        1,
-        len(looks),
-        figsize=(2.7 * len(looks), 3.1),
-        layout="constrained",
-        sharex=True,
-        sharey=True,
-        squeeze=False,
-    )
+    size = (2.7 * len(looks), 3.1)
+    shared = {"sharex": True, "sharey": True, "layout": "constrained"}
+    figure, panels = pyplot.subplots(1, len(looks), figsize=size, squeeze=False, **shared)
     values = [abs(value) for look in looks for role in ROLES for value in look[role][:2]]
     reach = 1.18 * max(values) or 1.0
     for axes, look in zip(panels[0], looks, strict=True):
@@ -245,7 +232,7 @@ def _plane(pyplot: Any, data: dict[str, Any]) -> Any:
         axes.text(0.03, 0.03, text, transform=axes.transAxes, fontsize=8.5, va="bottom")
         axes.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
     figure.suptitle(data["title"], fontsize=11, fontweight="bold", x=0.01, ha="left")
-    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=9)
+    figure.legend(ncols=3, **LEGEND)
     return figure
 
 
