@@ -6,29 +6,29 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from drrn.document import MISSING, Block, Cell, Table, markdown_block
-from drrn.lab.experiments.added import (
+from drrn.lab.experiments.plan import (
+    ABLATIONS,
     BAG_VECTORS,
+    BEST,
+    BEYOND,
     BOW_DQN,
     DRRN_BAG,
     DRRN_LSTM,
     ENCODERS,
+    EXPLORED,
+    LONG,
     LSTM,
     LSTM_DQN,
     PARSERS,
-    SUITE_JOBS,
-)
-from drrn.lab.experiments.beyond import (
-    ABLATIONS,
-    BEYOND,
-    EXPLORED,
-    LONG,
     REWORDED,
     STRONG_JOB,
+    SUITE_JOBS,
     VECTORS,
+    Added,
+    Beyond,
+    Variant,
 )
-from drrn.lab.experiments.plan import BEST
-from drrn.lab.experiments.rows import Row
-from drrn.lab.experiments.variants import Added, Beyond, Variant
+from drrn.lab.experiments.results import Row
 from drrn.lab.reports import paper
 from drrn.lab.reports.figures import Plot, curve_line, plot
 from drrn.lab.reports.result_set import ResultSet, Summary, decimal, percent, spread, summary
@@ -101,7 +101,7 @@ def _job_name(results: ResultSet, game: str, job: Beyond) -> str:
     """Describe a job; the longer one by its number of episodes."""
     record = results.record(game, job)
     if job != LONG or record is None:
-        return job.says
+        return job.label
     return f"{record['wanted']['rounds'] * record['wanted']['episodes_per_round']:,} episodes"
 
 
@@ -135,7 +135,7 @@ def ablation_table(results: ResultSet, game: str) -> Table:
     for job in (STRONG_JOB, *ABLATIONS):
         if not job.suits(game, vectors=True):
             continue
-        row: Cells = [job.says]
+        row: Cells = [job.label]
         for policy in ("softmax", "best"):
             row += _mean_and_lowest(strong_scores(results, game, job, policy))
         for wording in wordings:
@@ -245,7 +245,7 @@ def encoder_blocks(results: ResultSet, games: Sequence[str]) -> list[Block]:
 
 
 def _encoder_name(job: Variant) -> str:
-    return job.says if isinstance(job, Added) else BAG
+    return job.label if isinstance(job, Added) else BAG
 
 
 def encoder_table(results: ResultSet, game: str) -> Table:
@@ -277,7 +277,7 @@ def encoder_verdicts(results: ResultSet, game: str) -> list[str]:
         bag = results.final(game, BEST)
         if score is None or bag is None:
             continue
-        scores = f"{job.says} {spread(score)}, bag of words {spread(bag)}"
+        scores = f"{job.label} {spread(score)}, bag of words {spread(bag)}"
         verdict = f"{results.title(game)}: {scores}: {_comparison(score, bag)}."
         if job == LSTM and score.mean > bag.mean and score.differs(bag):
             verdict += " The remark does not hold here."
@@ -345,7 +345,7 @@ def parser_blocks(results: ResultSet, games: Sequence[str]) -> list[Block]:
     for game in games:
         sentences += [*on_par(results, game), *nearly_all(results, game)]
         jobs = results.jobs_of(game, PARSERS)
-        lines = [(job.says, job.name, results.curve(game, job, column="return")) for job in jobs]
+        lines = [(job.label, job.name, results.curve(game, job, column="return")) for job in jobs]
         panels.append({**_panel(results, game, lines, "return"), "measure": "mean return"})
     tables = [parser_table(results, game) for game in games]
     caption = (
@@ -364,7 +364,7 @@ def parser_table(results: ResultSet, game: str) -> Table:
     header += ["steps played", "minutes"]
     lines = [("random play", "", _exact_scores(results, game, "random"))]
     for job in results.jobs_of(game, PARSERS):
-        lines.append((job.says, published.get(job.name, ""), _agent_scores(results, game, job)))
+        lines.append((job.label, published.get(job.name, ""), _agent_scores(results, game, job)))
     if game in BAG_REACHES:
         share, reward = BAG_REACHES[game]
         bound = [percent(share), decimal(reward, 2)]
@@ -425,7 +425,7 @@ def on_par(results: ResultSet, game: str) -> list[str]:
         drrn = summary(quest_scores(results, game, DRRN_BAG, "return", policy))
         dqn = summary(quest_scores(results, game, BOW_DQN, "return", policy))
         if drrn is not None and dqn is not None:
-            scores = f"{DRRN_BAG.says} {spread(drrn, 2)}, BOW-DQN {spread(dqn, 2)}"
+            scores = f"{DRRN_BAG.label} {spread(drrn, 2)}, BOW-DQN {spread(dqn, 2)}"
             verdict = _on_par_verdict(drrn, dqn)
             title = results.title(game)
             sentences.append(f"{title}, return by {policy} play: {scores}: {verdict}.")
@@ -443,7 +443,7 @@ def _on_par_verdict(drrn: Summary, dqn: Summary) -> str:
             "they differ by more than one of the deviations, but by less than twice the joint "
             "deviation: nearly on par"
         )
-    ahead = DRRN_BAG.says if drrn.mean > dqn.mean else BOW_DQN.says
+    ahead = DRRN_BAG.label if drrn.mean > dqn.mean else BOW_DQN.label
     return f"they differ by {decimal(difference, 2)}, so “on par” does not hold: {ahead} is ahead"
 
 
@@ -458,7 +458,9 @@ def nearly_all(results: ResultSet, game: str) -> list[str]:
         when = "in no round"
         if steps:
             when = f"after {steps:,} steps per seed, as a mean over seeds"
-        share = f"{results.title(game)}: {job.says} completes {_percent_spread(done)} of its quests"
+        share = (
+            f"{results.title(game)}: {job.label} completes {_percent_spread(done)} of its quests"
+        )
         sentences.append(f"{share} at the end; it reaches 99 % {when}.")
     return sentences
 
@@ -516,7 +518,7 @@ def suite_table(results: ResultSet, games: Sequence[str]) -> Table:
         won = percent(results.fact(game, "random_done"), 0)
         rows.append([results.title(game), "random play", chance, "", "", won, "", ""])
         for job in results.jobs_of(game, SUITE_JOBS):
-            row: Cells = ["", job.says]
+            row: Cells = ["", job.label]
             for policy in SUITE_POLICIES:
                 returns = quest_scores(results, game, job, "return", policy)
                 row.append(spread(summary(returns), 2))

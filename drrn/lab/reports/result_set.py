@@ -10,10 +10,8 @@ from typing import Any, TypeVar
 
 from drrn.document import MISSING
 from drrn.errors import InputError
-from drrn.lab.experiments.folder import GAME, Results, Stored
-from drrn.lab.experiments.plan import PAPER, VARIANTS, game_order
-from drrn.lab.experiments.rows import Row
-from drrn.lab.experiments.variants import Variant
+from drrn.lab.experiments.plan import PAPER, VARIANTS, Variant, game_order
+from drrn.lab.experiments.results import GAME, Results, Row, Stored
 from drrn.writing import visible
 
 Job = TypeVar("Job", bound=Variant)
@@ -53,7 +51,7 @@ class ResultSet:
         for game in folder.games():
             for name in folder.names(game):
                 if name not in (GAME, *VARIANTS):
-                    path = f"{folder.stem(game, name)}.json"
+                    path = folder.path(game, f"{name}.json")
                     raise InputError(f"{path}: no job has this name; remove it and its rows")
                 stored = folder.load(game, name)
                 if stored is None:

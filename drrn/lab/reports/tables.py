@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from drrn.document import MISSING, Cell, Table
 from drrn.lab.experiments.examples import MADE_UP, Example
-from drrn.lab.experiments.marks import mark
 from drrn.lab.experiments.plan import (
     BEST,
     INTERACTIONS,
@@ -18,8 +17,9 @@ from drrn.lab.experiments.plan import (
     PAPER,
     SIZES,
     TABLE,
+    Variant,
 )
-from drrn.lab.experiments.variants import Variant
+from drrn.lab.experiments.results import mark
 from drrn.lab.reports import paper
 from drrn.lab.reports.claims import LABELS, best_baseline, control, depth_effect, label
 from drrn.lab.reports.result_set import ResultSet, Summary, decimal, percent, spread, summary
