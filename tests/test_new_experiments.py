@@ -357,17 +357,14 @@ def test_suites_are_played_and_a_failing_one_does_not_stop_the_others(stand_ins,
 
 def test_a_suite_that_is_not_installed_is_skipped_with_a_message(tmp_path, monkeypatch):
     monkeypatch.setattr("drrn.suites.catalogue.Suite.installed", False)
-    said = []
-    assert list(suite_games(SuiteFiles(folder=tmp_path), said.append)) == [] and len(said) == 6
-    assert (
-        "twx:coin" in said[0]
-        and "TextWorldExpress is not installed: pip install 'drrn[twx]'" in said[0]
-    )
-    assert "TextWorld's coin collector is left out: pip install 'drrn[textworld]'" in said[3]
-    assert (
-        said[-1]
-        == "Jericho is left out: name the file of a game that it supports with --jericho FILE"
-    )
+    messages = []
+    assert list(suite_games(SuiteFiles(folder=tmp_path), messages.append)) == []
+    assert len(messages) == 6
+    text = "\n".join(messages)
+    assert "twx:coin" in text
+    assert "TextWorldExpress is not installed: pip install 'drrn[twx]'" in text
+    assert "TextWorld's coin collector is left out: pip install 'drrn[textworld]'" in text
+    assert "Jericho is left out: name the file" in text and "--jericho FILE" in text
 
 
 def test_games_of_suites_are_played_for_few_episodes(stand_ins):
