@@ -169,6 +169,7 @@ reward = 1
 """
 
 
+@pytest.mark.slow
 def test_a_fingerprint_of_rules_with_where_is_the_same_in_every_process(story, tmp_path):
     game = story(WHERE, RULES.format(reward=4))
     code = f"import drrn, drrn.game.optional as o; print(o.fingerprint_of(drrn.make({str(tmp_path / 'tale.toml')!r})))"

@@ -170,6 +170,7 @@ def test_what_is_no_whole_pickle_is_refused(data):
         read_pickle(data, "x")
 
 
+@pytest.mark.slow
 def test_cut_and_changed_pickles_are_read_or_refused_never_more(imitation):
     found = read_sources(imitation, altered=True)
     story, draw = pickled_story(GATE, "Door"), random.Random(1)

@@ -136,10 +136,12 @@ def test_what_a_browser_would_bear_is_played(opened, script):
         "const kept = []; for (let i = 0; ; i++) { kept.push('x'.repeat(1e6) + i); /^y/.test(kept[i]); }",
     ],
 )
+@pytest.mark.slow
 def test_a_story_that_eats_memory_is_refused(opened, script):
     assert MEMORY in refusal(opened(hostile(script)), steps=0)
 
 
+@pytest.mark.slow
 def test_a_click_that_eats_memory_names_its_passage(opened):
     click = "const kept = []; for (;;) kept.push(new Array(1000).fill(0.5))"
     game = opened(tiny_story({"Hall": f'A hall. <button onclick="{click}">press</button>'}))
@@ -282,6 +284,7 @@ def test_links_without_words_go_by_their_target_and_links_elsewhere_are_none(ope
     assert opened(tiny_story({"Hall": text, "Cave": "A cave."})).reset(0).actions == ("Cave",)
 
 
+@pytest.mark.slow
 def test_a_page_of_three_thousand_links_is_read(opened):
     links = "".join(f"[[go {number}->Cave]] " for number in range(3_000))
     assert len(opened(tiny_story({"Hall": links, "Cave": "A cave."})).reset(0).actions) == 3_000
@@ -310,6 +313,7 @@ PICTURE = "data:image/png;base64," + "iVBORw0KGgo" * 100_000
         ),
     ],
 )
+@pytest.mark.slow
 def test_embedded_pictures_sounds_and_fonts_do_not_count(opened, monkeypatch, page):
     monkeypatch.setattr(browser, "MAX_CHARACTERS", 20_000)
     game = opened(page)
@@ -327,5 +331,6 @@ def test_a_page_that_is_too_large_is_refused_before_it_is_read(opened, monkeypat
     "part",
     ["<script ", "<script src= ", "<link rel= ", "a$", "data:image/png;", "<", "random()*", " "],
 )
+@pytest.mark.slow
 def test_preparing_a_page_takes_no_time_that_grows_with_its_square(part):
     assert "<body>" in browser.prepare("<body>" + part * 200_000)

@@ -105,6 +105,7 @@ def test_a_search_in_vain_is_not_made_twice(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("no_compile", [False, True])
+@pytest.mark.slow
 def test_a_run_on_a_hosted_story_resumes_to_the_same_numbers(fork, tmp_path, no_compile):
     settings = {
         "rounds": 2,
@@ -183,6 +184,7 @@ def test_a_where_may_only_compare_variables(fork):
         drrn.make(fork)
 
 
+@pytest.mark.slow
 def test_commands_work_on_a_hosted_story(fork, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     main(["inspect", str(fork), "--json"])

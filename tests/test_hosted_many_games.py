@@ -83,6 +83,7 @@ print(resident() - before)
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+@pytest.mark.slow
 def test_many_games_in_turn_leave_no_memory_behind(tmp_path):
     assert int(told_by(MANY, tmp_path)[0]) < 30  # MB; one game alone holds about that much
 
@@ -97,6 +98,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_the_interpreter_ends_with_games_left_open(tmp_path):
     assert told_by(EXIT, tmp_path) == ["done"]
 
@@ -118,6 +120,7 @@ print(other.step(0).actions[0].replace(" ", "_"))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.slow
 def test_ctrl_c_ends_a_call_and_other_games_go_on(tmp_path):
     assert told_by(INTERRUPT, tmp_path) == ["interrupted", "go_back"]
 
@@ -199,6 +202,7 @@ def test_an_engine_without_saves_goes_a_way_of_a_thousand_clicks_again(opened):
     assert game.step(0).text == "1002 go on"
 
 
+@pytest.mark.slow
 def test_a_refused_story_holds_no_engine_and_others_go_on(monkeypatch, opened):
     monkeypatch.setitem(session.Session.__init__.__kwdefaults__, "seconds", 0.5)
     good, before = opened(tiny_story(WALK), "good.html"), len(OPEN_ISOLATES)
@@ -227,6 +231,7 @@ def test_games_are_played_in_two_threads(opened):
     assert found == ["A cave."] * 6
 
 
+@pytest.mark.slow
 def test_worker_processes_play_a_hosted_story(tmp_path, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     fork = {

@@ -196,6 +196,7 @@ print("done")
 """
 
 
+@pytest.mark.slow
 def test_hundreds_of_isolates_in_turn_leave_nothing_behind_and_the_interpreter_ends():
     done = subprocess.run([sys.executable, "-c", MANY], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout.strip()) == (0, "done"), done.stderr

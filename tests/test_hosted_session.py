@@ -207,6 +207,7 @@ def test_the_tiny_engine_plays_and_begins_again():
 
 @pytest.mark.skipif(not PUBLISHED, reason="the story formats are not there (../shared/formats)")
 @pytest.mark.parametrize("kind", ["harlowe/3", "sugarcube/2.37"])
+@pytest.mark.slow
 def test_a_story_without_code_of_its_own_is_rewound_in_the_same_isolate(kind: str):
     path = next(path for path, name in zip(PUBLISHED, NAMES, strict=True) if name.startswith(kind))
     session, other = session_of(published(path)), session_of(published(path))

@@ -82,6 +82,7 @@ def story(passages, form="sugarcube"):
     )
 
 
+@pytest.mark.slow
 def test_a_whole_number_that_is_drawn_has_exact_odds(opened):
     game = opened(
         {
@@ -130,6 +131,7 @@ def test_an_undo_cannot_be_enumerated_and_says_so(opened):
         drrn.compile_game(game, cache=False)
 
 
+@pytest.mark.slow
 def test_a_second_search_finds_the_same_states(opened):
     passages = {
         "Start": "{{(s.gold = (s.gold || 0) + Math.floor(Math.random() * 2), '')}}{{s.gold}} "
@@ -168,6 +170,7 @@ def test_a_link_that_loads_the_page_anew_leads_back_to_the_opening(opened):
     assert len(drrn.compile_game(game, cache=False)) == 3
 
 
+@pytest.mark.slow
 def test_sampled_odds_come_with_their_standard_error(opened):
     game = opened(
         {
@@ -184,6 +187,7 @@ def test_sampled_odds_come_with_their_standard_error(opened):
     assert abs(shares["A"].mean - 0.25) < 5 * 0.0685
 
 
+@pytest.mark.slow
 def test_inspect_says_why_it_is_not_compiled_and_samples_instead(
     opened, tmp_path, capsys, monkeypatch
 ):
@@ -205,6 +209,7 @@ def test_inspect_says_why_it_is_not_compiled_and_samples_instead(
 
 @needs_formats
 @pytest.mark.parametrize("kind", DICE)
+@pytest.mark.slow
 def test_the_formats_own_draws_have_exact_odds(kind, tmp_path, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     main(["formats", "add", str(FORMATS / kind)])
@@ -304,6 +309,7 @@ def test_what_is_told_by_something_kept_tells_states_apart(how, tmp_path, monkey
 
 @needs_formats
 @pytest.mark.parametrize("condition", ["$x > 2 and it < 6", "$x > 2 and < 6", "$x is 3 or 4 or 5"])
+@pytest.mark.slow
 def test_a_variable_that_is_compared_again_without_its_name_has_exact_odds(
     condition, tmp_path, monkeypatch
 ):
@@ -351,6 +357,7 @@ def test_storage_that_grows_with_every_page_is_brought_back_as_it_was(tmp_path, 
 
 @needs_formats
 @pytest.mark.parametrize("name", ["last-tram", "lighthouse-garden"])
+@pytest.mark.slow
 def test_every_step_of_our_own_examples_is_among_the_outcomes_that_are_listed(
     name, tmp_path, monkeypatch
 ):
@@ -433,6 +440,7 @@ def test_an_unknown_formats_variables_all_matter():
     assert not identity.reads_names and identity.ahead.may_be_read("B", "anything")
 
 
+@pytest.mark.slow
 def test_worker_processes_play_a_story_that_cannot_be_compiled_to_the_same_numbers(
     opened, tmp_path
 ):
@@ -467,6 +475,7 @@ def test_what_a_library_of_sounds_keeps_tells_no_states_apart(opened):
 
 
 @needs_formats
+@pytest.mark.slow
 def test_a_page_that_draws_very_many_lots_is_come_back_to_by_few_attempts(tmp_path, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     main(["formats", "add", str(FORMATS / "sugarcube")])

@@ -35,6 +35,7 @@ def test_a_game_of_ones_own_is_opened_by_module_and_factory(folder):
     assert make("tests.sample_games:fixed_env").reset(0).actions == FixedEnv.actions
 
 
+@pytest.mark.slow
 def test_a_recipe_opens_its_game_from_another_folder_and_another_process(
     folder, monkeypatch, tmp_path_factory
 ):

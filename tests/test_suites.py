@@ -9,8 +9,8 @@ import drrn
 from drrn.cli import main
 from drrn.game.make import spec_for
 from drrn.game.optional import fingerprint_of
-from drrn.suites import SUITES, names_a_suite
-from drrn.suites.choice import read_choice
+from drrn.suites.catalogue import SUITES
+from drrn.suites.choice import names_a_suite, read_choice
 from drrn.suites.environments import JerichoEnvironment, TextWorldEnvironment
 from tests.small_trainings import SMALL, alike
 from tests.suite_files import game_file
@@ -59,6 +59,7 @@ def test_actions_are_sorted_and_copies_play_on_their_own(game, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow
 def test_a_game_of_a_suite_is_trained_and_other_processes_give_the_same_numbers(game, name):
     settings = {**SMALL, "rounds": 1, "episodes_per_round": 4, "replicas": 1}
     trainers = [
@@ -101,6 +102,7 @@ def test_an_ending_has_a_name_and_no_actions(game, name, way, ending):
         played.step(0)
 
 
+@pytest.mark.slow
 def test_a_limit_of_steps_is_no_ending(game):
     """The loop stops an episode by itself; the suites' own limits, which look like endings, are out of the way."""
     for name in NAMES:
@@ -258,6 +260,7 @@ def test_the_suites_are_listed_with_the_command_for_those_that_are_missing(
     )
 
 
+@pytest.mark.slow
 def test_a_name_opens_from_every_folder(game, tmp_path, monkeypatch):
     played = drrn.trainer(
         "textworld:tale.z8?max_steps=4", paper=True, **{**SMALL, "rounds": 1, "replicas": 1}
@@ -275,6 +278,7 @@ def test_a_name_opens_from_every_folder(game, tmp_path, monkeypatch):
         trainer.game.close()
 
 
+@pytest.mark.slow
 def test_the_fingerprint_is_of_all_that_play_depends_on(game, tmp_path):
     prints = [
         fingerprint_of(game(f"twx:coin{options}"))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import drrn
-from drrn.suites import SUITES
+from drrn.suites.catalogue import SUITES
 from tests.small_trainings import SMALL
 from tests.suite_files import children
 

@@ -73,6 +73,7 @@ def test_what_goes_wrong_every_time_is_refused(trouble):
         does(trouble, "die")
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_when_environments_die(stand_ins, caplog):
     settings = {**SMALL, "rounds": 1, "episodes_per_round": 8, "replicas": 1}
     game = Careless(drrn.make("twx:trouble?seed=0&seconds=2&max_steps=3&copies=1"))
@@ -148,6 +149,7 @@ def test_an_episode_that_has_ended_needs_no_environment(trouble, environments):
     assert len(environments()) == 1
 
 
+@pytest.mark.slow
 def test_no_process_is_left_when_a_game_is_closed_or_gone(environments, stand_ins):
     game = drrn.make("twx:coin")
     copies = [game.another() for _ in range(3)]
@@ -184,6 +186,7 @@ print(game.choice.name, *children(), flush=True)
         "game.step(page.actions.index('hang'))",
     ],
 )
+@pytest.mark.slow
 def test_no_process_is_left_when_the_program_ends(stand_ins, ending):
     program = subprocess.Popen([sys.executable, "-c", SCRIPT + ending], stdout=subprocess.PIPE, text=True,
                                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})  # fmt: skip

@@ -40,6 +40,7 @@ def after(house, command, room, errand, *, lit=False):
 
 
 @pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.slow
 def test_worlds_keep_the_contract_and_list_what_they_do(name):
     for game in (drrn.make(name), drrn.make(name, shuffle=False), compile_game(drrn.make(name))):
         check_game(game, episodes=3, max_steps=60)
@@ -212,6 +213,7 @@ def test_what_makes_no_sense_costs_a_tenth_and_what_is_in_vain_a_hundredth(house
 # --- by name, at the terminal, in training
 
 
+@pytest.mark.slow
 def test_games_lists_the_worlds(capsys, known_games):
     assert main(["games"]) == 0
     told = capsys.readouterr().out
@@ -289,6 +291,7 @@ def test_of_a_long_menu_the_taken_command_alone_is_shown(capsys, home):
     assert 1 <= len(lines) <= 20 and all(line.startswith("  → ") for line in lines)
 
 
+@pytest.mark.slow
 def test_a_run_reports_the_share_of_quests_done(capsys, tmp_path, home):
     run = str(tmp_path / "run")
     few = [

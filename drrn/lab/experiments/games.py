@@ -13,7 +13,8 @@ from drrn.lab.experiments.added import ADDED, ENCODED, ENCODERS, PARSED
 from drrn.lab.experiments.folder import make_folder
 from drrn.lab.experiments.plan import PAPER
 from drrn.lab.experiments.variants import Added, Variant
-from drrn.suites import SUITES, names_a_suite
+from drrn.suites.catalogue import SUITES
+from drrn.suites.choice import names_a_suite
 
 Say = Callable[[str], None]
 
