@@ -56,7 +56,7 @@ def walked(game, *actions):
     return shown
 
 
-def test_a_page_with_an_engine_of_its_own_is_hosted_and_keeps_the_contract(game):
+def test_a_page_with_an_engine_is_hosted_and_keeps_the_contract(game):
     assert isinstance(game, HostedGame)
     drrn.check_game(game)
 
@@ -135,7 +135,7 @@ def weights(trainer):
     return np.concatenate([tensor.numpy().ravel() for tensor in trainer.model.weights.values()])
 
 
-def test_a_link_that_loads_the_page_anew_leads_back_to_the_opening(tmp_path):
+def test_a_link_that_reloads_the_page_leads_back_to_the_opening(tmp_path):
     again = '<p><button onclick="location.reload()">Once round</button></p>'
     page = tiny_story(
         {
@@ -151,7 +151,7 @@ def test_a_link_that_loads_the_page_anew_leads_back_to_the_opening(tmp_path):
     game.close()
 
 
-def test_our_reading_is_chosen_where_it_understands_a_story_whole(tmp_path):
+def test_our_interpreter_plays_a_story_that_it_understands_completely(tmp_path):
     page = '<tw-storydata format="SugarCube" startnode="1"><tw-passagedata pid="1" name="Start">{}</tw-passagedata>'
     (tmp_path / "plain.html").write_text(page.format("Here.") + ENGINE, encoding="utf-8")
     (tmp_path / "odd.html").write_text(

@@ -84,7 +84,7 @@ print(resident() - before)
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 @pytest.mark.slow
-def test_many_games_in_turn_leave_no_memory_behind(tmp_path):
+def test_many_games_in_turn_release_their_memory(tmp_path):
     assert int(told_by(MANY, tmp_path)[0]) < 30  # MB; one game alone holds about that much
 
 
@@ -99,7 +99,7 @@ print("done")
 
 
 @pytest.mark.slow
-def test_the_interpreter_ends_with_games_left_open(tmp_path):
+def test_the_interpreter_exits_with_open_games(tmp_path):
     assert told_by(EXIT, tmp_path) == ["done"]
 
 
@@ -121,11 +121,11 @@ print(other.step(0).actions[0].replace(" ", "_"))
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.slow
-def test_ctrl_c_ends_a_call_and_other_games_go_on(tmp_path):
+def test_ctrl_c_ends_a_call_and_other_games_continue(tmp_path):
     assert told_by(INTERRUPT, tmp_path) == ["interrupted", "go_back"]
 
 
-def test_a_game_that_was_never_closed_is_let_go_of(tmp_path):
+def test_a_game_that_was_never_closed_is_collected(tmp_path):
     (tmp_path / "lost.html").write_text(tiny_story(WALK), encoding="utf-8")
     before = len(OPEN_ISOLATES)
     game = drrn.make(tmp_path / "lost.html")
@@ -158,7 +158,7 @@ NEXT = "{{ s.n = (s.n || 0) + 1 }}"
 COUNTS = {"Hall": f"{NEXT}<p>[[go on->Cave]]</p>", "Cave": f"{NEXT}<p>[[go back->Hall]]</p>"}
 
 
-def test_pages_that_are_not_remembered_are_not_kept(monkeypatch, opened):
+def test_pages_that_are_not_cached_are_released(monkeypatch, opened):
     monkeypatch.setattr(stage, "MAX_SAVED", 3000)
     game = opened(tiny_story(COUNTS), "counts.html")
     game.reset(0)
@@ -192,7 +192,7 @@ class CountingSession:
         pass
 
 
-def test_an_engine_without_saves_goes_a_way_of_a_thousand_clicks_again(opened):
+def test_an_engine_without_saves_replays_a_path_of_a_thousand_clicks(opened):
     game = opened(tiny_story(WALK), "way.html")
     game.stage.open_session = CountingSession
     game.reset(0)
@@ -203,7 +203,7 @@ def test_an_engine_without_saves_goes_a_way_of_a_thousand_clicks_again(opened):
 
 
 @pytest.mark.slow
-def test_a_refused_story_holds_no_engine_and_others_go_on(monkeypatch, opened):
+def test_a_refused_story_holds_no_engine_and_others_continue(monkeypatch, opened):
     monkeypatch.setitem(session.Session.__init__.__kwdefaults__, "seconds", 0.5)
     good, before = opened(tiny_story(WALK), "good.html"), len(OPEN_ISOLATES)
     good.reset(0)
