@@ -140,7 +140,7 @@ def test_inspect_prints_the_table_of_the_paper_and_what_to_mend(capsys, tale):
         assert part in out
     assert main(["test", str(tale)]) == 0
     told = capsys.readouterr().out
-    for part in ("Attic", '"Nowhere", which is no passage', "<<wobble>>"):
+    for part in ("Attic", '"Nowhere"', "<<wobble>>"):
         assert part in told
     assert main(["inspect", str(tale), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -181,7 +181,7 @@ def test_inspect_explores_what_it_cannot_compile_and_says_why(capsys, tmp_path):
     assert main(["inspect", str(path), "--limit", "300", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["best"] is None and not found["complete"] and found["games"] > 1
-    assert "$gold alone took" in found["why_not"]
+    assert "$gold alone" in found["why_not"]
     assert main(["inspect", str(path), "--limit", "300"]) == 0
     assert "mine cannot be compiled: it has more than 300 states" in capsys.readouterr().out
     assert main(["inspect", str(path), "--limit", "300", "--walkthrough"]) == 2

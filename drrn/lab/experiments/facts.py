@@ -38,7 +38,7 @@ def facts(game: Game, settings: Settings) -> dict[str, Any]:
     except InputError:
         compiled = None
         evidence = Evidence()
-        found = gather(game, evidence, statistics=explore(game, evidence))
+        found = gather(game, evidence, None, explore(game, evidence))
     statistics = found.statistics
     assert statistics is not None
     paraphrases = statistics.paraphrases.get(DEFAULT_SET)
