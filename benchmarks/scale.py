@@ -29,13 +29,11 @@ import torch
 
 import drrn
 from drrn.files import write_atomically
-from drrn.lab.experiments.cluster import LOCAL, RayCluster, job_elsewhere
-from drrn.lab.experiments.folder import GAME
-from drrn.lab.experiments.grid import read_grid
-from drrn.lab.experiments.provenance import versions
-from drrn.lab.experiments.running import Work, run
-from drrn.lab.experiments.sweep import Seeds, Sweep
-from drrn.lab.experiments.workers import Crew, Processes, side_by_side
+from drrn.lab.experiments.cluster import LOCAL, RayCluster, run_job
+from drrn.lab.experiments.job import Job
+from drrn.lab.experiments.results import GAME, versions
+from drrn.lab.experiments.sweep import Seeds, Sweep, read_grid
+from drrn.lab.experiments.workers import Event, Processes, Workers, run_all
 from drrn.lab.reports.headline import with_block
 
 SMALL = {"rounds": 1, "episodes_per_round": 1, "evaluation_episodes": 1}
@@ -44,14 +42,14 @@ CORES = (1, 2, 4, 16, 64, 256, 1000)
 ROWS = Path(__file__).parent.parent / "results" / "rows"
 
 
-def works_of(root: Path, count: int, given: dict[str, Any], seeds: int = 5) -> list[Work]:
+def works_of(root: Path, count: int, given: dict[str, Any], seeds: int = 5) -> list[Job]:
     """So many jobs of a sweep over The Long Watch by the paper's recipe."""
     grid = read_grid([f"alpha=0.1..{count / 10}:0.1"])
     game = drrn.make("long-watch")
     sweep = Sweep(
         root, "long-watch", game, grid, given, True, Seeds(1000, seeds), Seeds(0, 1), "benchmark"
     )
-    return [sweep.work(changes) for changes in grid.in_order()]
+    return [sweep.job(changes) for changes in grid.in_order()]
 
 
 def processor_seconds() -> float:
@@ -83,16 +81,15 @@ class Moment:
         return Moment(self.clock - other.clock, self.spent - other.spent)
 
 
-def moments(works: Sequence[Work], crew: Crew | None) -> Iterator[Moment]:
+def moments(works: Sequence[Job], crew: Workers | None) -> Iterator[Moment]:
     """When each job was done, since the beginning; without a crew they are done here, one after another."""
     start = Moment.now()
     if crew is None:
         for work in works:
-            for _ in run(work):
-                pass
+            list(work.run())
             yield Moment.now() - start
         return
-    for event in side_by_side(works, crew):
+    for event in run_all(works, crew):
         assert event.kind != "failed", event.why
         if event.kind == "done":
             yield Moment.now() - start
@@ -108,7 +105,7 @@ class Found:
     whole: Moment  # all jobs worth doing
 
 
-def measured(name: str, crew: Crew | None, workers: int, options: argparse.Namespace) -> Found:
+def measured(name: str, crew: Workers | None, workers: int, options: argparse.Namespace) -> Found:
     with tempfile.TemporaryDirectory() as folder, crew or nullcontext():
         small = list(moments(works_of(Path(folder, "small"), SMALL_JOBS, SMALL), crew))
         begun = small[workers - 1]  # by then each worker has begun
@@ -144,12 +141,12 @@ def seeds_measured(options: argparse.Namespace) -> tuple[str, float]:
     return sentence, share
 
 
-def many_events(*_: Any) -> Iterator[Any]:
-    """A job that says much and does nothing."""
-    yield ("started", 0, None, ""), {}
+def many_events(job: Job, *_: Any) -> Iterator[Any]:
+    """Yield many events, and do nothing."""
+    yield Event(job, "started"), {}
     for number in range(1000):
-        yield ("round", number, 0.0, ""), {}
-    yield ("done", 1000, 0.0, ""), {}
+        yield Event(job, "round", number, 0.0), {}
+    yield Event(job, "done", 1000, 0.0), {}
 
 
 def event_measured() -> str:
@@ -157,11 +154,13 @@ def event_measured() -> str:
     with tempfile.TemporaryDirectory() as folder, RayCluster(LOCAL, 1) as crew:
         works = works_of(Path(folder), 3, SMALL)
         first, *others = works
-        said = list(job_elsewhere(first, {}, versions(), Path.cwd()))
-        crew.places()
-        crew.do = crew.ray.remote(num_cpus=1, max_retries=0, num_returns="streaming")(many_events)
+        said = list(run_job(first, {}, versions(), Path.cwd()))
+        crew.slots()
+        crew.run_remotely = crew.ray.remote(num_cpus=1, max_retries=0, num_returns="streaming")(
+            many_events
+        )
         start = time.process_time()
-        events = len(list(side_by_side(others, crew)))
+        events = len(list(run_all(others, crew)))
         each = 1000 * (time.process_time() - start) / events
     size = sum(map(len, said[-1][1].values())) / 1000
     return f"An event of Ray's takes the command {each:.2f} ms; a job sends back {size:.0f} KB."

@@ -1,15 +1,10 @@
-"""A job of an experiment that is cut after its first round and gone on with, beside one that was not."""
-
-from drrn.lab.experiments.running import run
+"""Compares a job that is interrupted after its first round and resumed with one that is not."""
 
 
-def assert_cut_job_ends_alike(work, rows, names):
-    """What `work("cut")` writes after a cut is what `work("whole")` writes; `rows(root)` is the folder of its rows."""
-    for _ in run(work("whole")):
-        pass
-    for _ in run(work("cut")):
-        break
-    for _ in run(work("cut")):
-        pass
+def assert_cut_job_ends_alike(job, rows, names):
+    """`job("cut")` is interrupted, `job("whole")` is not; `rows(root)` is the folder of the rows."""
+    list(job("whole").run())
+    next(job("cut").run())
+    list(job("cut").run())
     for name in names:
         assert (rows("whole") / name).read_text() == (rows("cut") / name).read_text()

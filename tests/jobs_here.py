@@ -1,25 +1,24 @@
-"""Jobs in the process of the test, where it is not the processes that are tested: each would import PyTorch anew."""
+"""Runs jobs in the process of the test: other processes would have to import PyTorch again."""
 
-from drrn.lab.experiments.workers import Crew, Event, outcomes
+from drrn.lab.experiments.workers import Workers, events_of
 
 
-class JobsHere(Crew):
-    """Does one job after another, in this process."""
+class JobsHere(Workers):
+    """Runs one job after another in this process."""
 
     attempts = 1
 
     def __init__(self, count):
-        self.work = self.said = None
+        self.stream = None
 
-    def places(self):
+    def slots(self):
         return 1
 
-    def begin(self, work):
-        self.work, self.said = work, outcomes(work)
+    def start(self, job):
+        self.stream = events_of(job)
 
     def events(self):
-        kind, rounds, score, why = next(self.said)
-        return [Event(self.work, kind, rounds, score, 0.0, why)]
+        return [next(self.stream)]
 
     def close(self):
-        self.work = self.said = None
+        self.stream = None

@@ -207,8 +207,7 @@ def test_games_lists_what_was_added_and_whose_rewards_it_has(capsys, imitation, 
     assert own["saving-john"].split()[1:3] == ["Saving", "John"]
     assert "hypertext" in own["machine-of-death"] and "stochastic" in own["machine-of-death"]
     assert any(
-        line.endswith("8 of 8 files altered, rewards as the published code pays them")
-        for line in lines
+        line.endswith("8 of 8 files altered, rewards of the published code") for line in lines
     )
 
 

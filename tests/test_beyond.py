@@ -9,12 +9,21 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.lab.experiments.beyond import ABLATIONS, BEYOND, LONG, SEEDS, STRONG_JOB, VECTORS
-from drrn.lab.experiments.folder import Results
-from drrn.lab.experiments.plan import BEST, Scale, settings_of, variants_of
-from drrn.lab.experiments.rows import EVALUATIONS
-from drrn.lab.experiments.running import Work, hashes_of
-from drrn.lab.experiments.variants import Beyond
+from drrn.lab.experiments.job import Job, hashes_of
+from drrn.lab.experiments.plan import (
+    ABLATIONS,
+    BEST,
+    BEYOND,
+    LONG,
+    SEEDS,
+    STRONG_JOB,
+    VECTORS,
+    Beyond,
+    Scale,
+    settings_of,
+    variants_of,
+)
+from drrn.lab.experiments.results import EVALUATIONS, Results
 from drrn.lab.reports.beyond import strong_scores
 from drrn.lab.reports.headline import headline
 from drrn.lab.reports.report import differences
@@ -87,7 +96,7 @@ def test_each_ablation_changes_what_it_names_and_nothing_else():
             name: value for name, value in variant.changes if value != whole[name]
         }, variant.name
     assert len(
-        {variant.name for variant in BEYOND} | {variant.says for variant in BEYOND}
+        {variant.name for variant in BEYOND} | {variant.label for variant in BEYOND}
     ) == 2 * len(BEYOND)
 
 
@@ -165,7 +174,7 @@ def test_vectors_elsewhere_are_the_same_and_other_ones_are_refused(made, vectors
     assert main([*command, str(moved)]) == 0 and "2 of 2 jobs are done" in capsys.readouterr().out
     Path(moved).write_text(vectors.read_text() + "oar 1 2 3\n")
     assert main([*command, str(moved)]) == 2
-    assert "strong-vectors.csv: made otherwise (vectors is" in capsys.readouterr().err
+    assert "strong-vectors.csv: it has other settings (vectors is" in capsys.readouterr().err
 
 
 def test_without_vectors_a_sentence_says_what_is_left_out(made, capsys):
@@ -181,11 +190,11 @@ def test_a_strong_job_cut_after_a_round_ends_with_the_same_rows(tmp_path, vector
 
     def work(root):
         found = settings_of(
-            "long-watch", VECTORS, game, Scale(beyond_seeds=1, given=TINY, vectors=str(vectors))
+            "long-watch", VECTORS, game, Scale(beyond_seeds=1, overrides=TINY, vectors=str(vectors))
         )
         final = {"softmax": 20, "greedy": 5, "best": 5}
         hashes = hashes_of(game, VECTORS)
-        return Work(
+        return Job(
             tmp_path / root,
             "long-watch",
             "long-watch",
@@ -266,7 +275,7 @@ def test_the_page_has_a_table_of_parts_between_its_markers(made, tmp_path, capsy
     assert main([*command, "--check"]) == 1 and "what each part gives" in capsys.readouterr().err
     assert main(command) == 0 and main([*command, "--check"]) == 0
     told = page.read_text()
-    assert f"| {part.says} | " in told and told.startswith("before\n<!-- parts -->")
+    assert f"| {part.label} | " in told and told.startswith("before\n<!-- parts -->")
     assert (
         "| … in other words altogether, with word vectors | " in told
     )  # what was missed stands there, too

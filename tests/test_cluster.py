@@ -10,16 +10,14 @@ from pathlib import Path
 import pytest
 
 import drrn
-from drrn.cli import main, progress
-from drrn.cli.jobs import crew_of
-from drrn.cli.progress import jobs_display
+from drrn.cli import jobs, main
+from drrn.cli.jobs import Display, workers_for
 from drrn.errors import InputError
 from drrn.lab.experiments import cluster as ray_jobs
-from drrn.lab.experiments.cluster import check_address, files_of, job_elsewhere
-from drrn.lab.experiments.folder import Results
+from drrn.lab.experiments.cluster import check_cluster, read_files, run_job
+from drrn.lab.experiments.job import Job, hashes_of
 from drrn.lab.experiments.plan import TABLE, Scale, settings_of
-from drrn.lab.experiments.provenance import versions
-from drrn.lab.experiments.running import Work, hashes_of, run
+from drrn.lab.experiments.results import Results, versions
 
 needs_ray = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None, reason="ray is not installed: drrn[ray]"
@@ -52,11 +50,11 @@ class Game:
 """
 
 
-def work_for(root, variant=TABLE, **more):
+def job_for(root, variant=TABLE, **more):
     game = drrn.make("long-watch")
-    settings = settings_of("long-watch", variant, game, Scale(seeds=1, given={**TINY, **more}))
+    settings = settings_of("long-watch", variant, game, Scale(seeds=1, overrides={**TINY, **more}))
     final = {"softmax": 20, "greedy": 10}
-    return Work(
+    return Job(
         root, "long-watch", "long-watch", variant, settings, final, hashes_of(game), "a commit"
     )
 
@@ -67,10 +65,9 @@ def rows(root):
     }
 
 
-def done_here(works):
-    for work in works:
-        for _ in run(work):
-            pass
+def done_here(jobs):
+    for job in jobs:
+        list(job.run())
 
 
 @needs_ray
@@ -95,7 +92,7 @@ def test_a_lost_workers_jobs_are_done_again_with_the_rows_of_one_machine(
     Path("die").touch()
     before = set(Path("/tmp").glob("drrn-*"))
 
-    class Reachable(jobs_display):
+    class Reachable(Display):
         """Asks at the beginning whether others could join the cluster that was started."""
 
         def __enter__(self):
@@ -103,14 +100,14 @@ def test_a_lost_workers_jobs_are_done_again_with_the_rows_of_one_machine(
 
             if not joined:
                 joined.append(ray.get_runtime_context().gcs_address)
-                check_address(joined[0])
+                check_cluster(joined[0])
             return super().__enter__()
 
     joined = []
-    monkeypatch.setattr(progress, "jobs_display", Reachable)
+    monkeypatch.setattr(jobs, "Display", Reachable)
     assert main([*command, "there", "--jobs", "2", "--ray"]) == 0
     captured = capfd.readouterr()
-    assert captured.out.count("its worker was lost (WorkerCrashedError): it is done again") == 1
+    assert captured.out.count("its worker was lost (WorkerCrashedError): started again") == 1
     assert "ray" not in captured.err.lower()  # what it says to itself is not for the terminal
     here, there = (
         sorted(path.relative_to(out) for path in out.rglob("*"))
@@ -126,43 +123,41 @@ def test_a_lost_workers_jobs_are_done_again_with_the_rows_of_one_machine(
 
 
 def test_a_job_done_in_a_folder_of_its_own_comes_back_whole(tmp_path):
-    work = work_for(tmp_path / "results")
-    said = list(job_elsewhere(work, {}, versions(), tmp_path))
-    assert [one[0] for one, _ in said] == ["started", *["round"] * 4, "done"]
+    work = job_for(tmp_path / "results")
+    said = list(run_job(work, {}, versions(), tmp_path))
+    assert [event.kind for event, _ in said] == ["started", *["round"] * 4, "done"]
     files = said[-1][1]
     assert not (tmp_path / "results").exists()
     Results(work.root).receive(work.game, work.name, files)
-    done_here([here := work_for(tmp_path / "here")])
+    done_here([here := job_for(tmp_path / "here")])
     assert rows(work.root) == rows(here.root) and Results(work.root).load("long-watch", "table")
 
 
 def test_a_job_that_was_begun_goes_on_elsewhere(tmp_path):
-    work = work_for(tmp_path / "results")
-    next(run(work))
-    begun = files_of(work.root, Results(work.root).work(work.game, work.name))
-    said = list(job_elsewhere(work, begun, versions(), tmp_path))
-    assert [(one[0], one[1]) for one, _ in said][1:3] == [("round", 2), ("round", 3)]
+    work = job_for(tmp_path / "results")
+    next(work.run())
+    begun = read_files(work.root, work.folder)
+    said = list(run_job(work, begun, versions(), tmp_path))
+    assert [(event.kind, event.rounds) for event, _ in said][1:3] == [("round", 2), ("round", 3)]
     Results(work.root).receive(work.game, work.name, said[-1][1])
-    done_here([here := work_for(tmp_path / "here")])
+    done_here([here := job_for(tmp_path / "here")])
     assert rows(work.root) == rows(here.root)
-    assert not (
-        Results(work.root).work(work.game, work.name) / "checkpoint.safetensors"
-    ).exists()  # it is done
+    assert not (work.folder / "checkpoint.safetensors").exists()  # it is done
 
 
 def test_what_was_finished_by_then_outlives_a_worker(tmp_path, monkeypatch):
-    monkeypatch.setattr(ray_jobs, "KEPT_EVERY", 0.0)
-    work = work_for(tmp_path / "results")
-    for (_, number, _, _), files in job_elsewhere(work, {}, versions(), tmp_path):
+    monkeypatch.setattr(ray_jobs, "SAVE_SECONDS", 0.0)
+    work = job_for(tmp_path / "results")
+    for event, files in run_job(work, {}, versions(), tmp_path):
         Results(work.root).receive(work.game, work.name, files)
-        if number == 2:
+        if event.rounds == 2:
             break
-    assert next(run(work)).number == 3
+    assert next(work.run()).number == 3
 
 
 def test_a_worker_with_other_versions_computes_nothing(tmp_path):
-    _, (last, _) = job_elsewhere(work_for(tmp_path), {}, {**versions(), "numpy": "0.1"}, tmp_path)
-    assert last[0] == "failed" and f"numpy {versions()['numpy']}, not 0.1: install there" in last[3]
+    _, (last, _) = run_job(job_for(tmp_path), {}, {**versions(), "numpy": "0.1"}, tmp_path)
+    assert last.kind == "failed" and f"numpy {versions()['numpy']}, not 0.1" in last.why
 
 
 @pytest.mark.parametrize(
@@ -185,20 +180,20 @@ def test_an_address_where_no_cluster_is_gets_one_sentence(address, tmp_path, cap
 
 @needs_ray
 def test_an_address_where_nobody_answers_is_refused_even_if_no_job_is_left():
-    with pytest.raises(InputError, match="nobody answers there"):
-        crew_of(
+    with pytest.raises(InputError, match="nothing answers there"):
+        workers_for(
             argparse.Namespace(ray="127.0.0.1:9", device="cpu", jobs=None)
         )  # a crew that is asked for no places
 
 
 @needs_ray
 def test_what_answers_but_is_no_cluster_is_not_waited_for(monkeypatch):
-    monkeypatch.setattr(ray_jobs, "ANSWERED_WITHIN", 0.5)
+    monkeypatch.setattr(ray_jobs, "ANSWER_SECONDS", 0.5)
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
         pytest.raises(InputError, match="no answer within"),
     ):
-        check_address(f"127.0.0.1:{server.getsockname()[1]}")
+        check_cluster(f"127.0.0.1:{server.getsockname()[1]}")
 
 
 def test_without_ray_the_cure_is_named(monkeypatch, tmp_path, capsys):
@@ -208,5 +203,5 @@ def test_without_ray_the_cure_is_named(monkeypatch, tmp_path, capsys):
 
 
 def test_a_gpu_is_not_asked_of_a_cluster():
-    with pytest.raises(InputError, match="--device cuda goes without --ray"):
-        crew_of(argparse.Namespace(ray="", device="cuda", jobs=None))
+    with pytest.raises(InputError, match="--device cuda"):
+        workers_for(argparse.Namespace(ray="", device="cuda", jobs=None))

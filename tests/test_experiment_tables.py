@@ -13,11 +13,8 @@ from drrn.compiled.compile import compile_game
 from drrn.document import Document, Section, Table
 from drrn.errors import InputError
 from drrn.lab.experiments.examples import examples
-from drrn.lab.experiments.folder import Results
-from drrn.lab.experiments.marks import mark
-from drrn.lab.experiments.plan import BEST, GRID
-from drrn.lab.experiments.rows import EVALUATIONS, FACTS, KINDS, text_of
-from drrn.lab.experiments.variants import Variant
+from drrn.lab.experiments.plan import BEST, GRID, Variant
+from drrn.lab.experiments.results import EVALUATIONS, FACTS, KINDS, Results, mark, to_csv
 from drrn.lab.reports.headline import with_headline
 from drrn.lab.reports.report import differences, results_markdown, results_page
 from drrn.lab.reports.result_set import Measured, ResultSet, predictive_r2, squared_correlation
@@ -46,12 +43,12 @@ def store(results, game, variant, scores, exact=None, **more):
         }
         for seed, score in enumerate(scores)
     ]  # fmt: skip
-    results.store(game, variant.name, {"": text_of(rows, EVALUATIONS), **more}, RECORD)
+    results.store(game, variant.name, {"": to_csv(rows, EVALUATIONS), **more}, RECORD)
 
 
 def store_facts(results, game, **facts):
     rows = [{"measure": name, "value": value} for name, value in facts.items()]
-    results.store(game, "game", {"": text_of(rows, FACTS)}, RECORD)
+    results.store(game, "game", {"": to_csv(rows, FACTS)}, RECORD)
 
 
 @pytest.fixture
@@ -195,7 +192,7 @@ def test_predictive_r2_is_taken_for_each_seed_apart(results):
         {"state": "a", "action": "b", "paraphrase": "c", "q": q, "q_paraphrased": p}
         for q, p in pairs
     ]
-    store(results, "saving-john", BEST, [1.0], **{".pairs": text_of(rows, KINDS[".pairs"])})
+    store(results, "saving-john", BEST, [1.0], **{".pairs": to_csv(rows, KINDS[".pairs"])})
     found = ResultSet(results).predictive_r2("saving-john", BEST)
     assert found is not None and (found[0].mean, round(found[0].sd, 3)) == (0.5, 0.707)
 
@@ -313,7 +310,7 @@ def test_the_papers_q_values_stand_beside_those_of_its_own_actions(results):
             ("poor", example.poor.mark, -9.0),
         )
     ]
-    store(results, "saving-john", BEST, [18.0], **{".examples": text_of(rows, KINDS[".examples"])})
+    store(results, "saving-john", BEST, [18.0], **{".examples": to_csv(rows, KINDS[".examples"])})
     lines = table_lines(results)
     assert f"| in the game, good | {example.good.gloss} | 17.0 | 18.0 |" in lines
     assert f"| in the game, poor | {example.poor.gloss} | -9.0 | -9.0 |" in lines

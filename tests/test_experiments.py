@@ -18,22 +18,23 @@ import drrn
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.files import write_atomically
-from drrn.lab.experiments.added import ENCODERS, PARSERS, SUITE_JOBS
-from drrn.lab.experiments.beyond import BEYOND
-from drrn.lab.experiments.folder import Results, difference
+from drrn.lab.experiments.job import Job, hashes_of
+from drrn.lab.experiments.measure import plane
 from drrn.lab.experiments.plan import (
     BEST,
+    BEYOND,
+    ENCODERS,
     EXPERIMENTS,
+    PARSERS,
+    SUITE_JOBS,
     TABLE,
     VARIANTS,
     Scale,
     settings_of,
     variants_of,
 )
-from drrn.lab.experiments.rows import EVALUATIONS
-from drrn.lab.experiments.running import Work, hashes_of, is_done, run
-from drrn.lab.experiments.trace import plane
-from drrn.lab.experiments.workers import side_by_side
+from drrn.lab.experiments.results import EVALUATIONS, Results, difference
+from drrn.lab.experiments.workers import run_all
 from drrn.lab.reports import figures
 from tests.jobs_here import JobsHere
 
@@ -45,11 +46,11 @@ COMMAND = ["reproduce", "--quick", "--games", "long-watch", "--jobs", "1", "--se
 pytestmark = pytest.mark.usefixtures("jobs_here")
 
 
-def work_for(root, variant=BEST, **more):
+def job_for(root, variant=BEST, **more):
     game = drrn.make("long-watch")
-    settings = settings_of("long-watch", variant, game, Scale(seeds=1, given={**TINY, **more}))
+    settings = settings_of("long-watch", variant, game, Scale(seeds=1, overrides={**TINY, **more}))
     final = {"softmax": 100, "greedy": 50}
-    return Work(
+    return Job(
         root, "long-watch", "long-watch", variant, settings, final, hashes_of(game), "a commit"
     )
 
@@ -124,7 +125,7 @@ def test_rows_of_other_settings_are_never_mixed_in_and_again_puts_them_aside(res
 def test_two_at_once_in_one_folder_are_refused(results, capsys):
     with Results(results).locked():
         assert main([*COMMAND, "--out", str(results)]) == 2
-    assert "another `drrn reproduce` is at work" in capsys.readouterr().err
+    assert "another `drrn reproduce` is running" in capsys.readouterr().err
 
 
 def test_an_unknown_experiment_or_setting_is_named(tmp_path, capsys):
@@ -138,7 +139,7 @@ def test_an_unknown_experiment_or_setting_is_named(tmp_path, capsys):
         in capsys.readouterr().err
     )
     assert main(["reproduce", "--set", "hidden=7", "--out", str(tmp_path)]) == 2
-    assert "hidden is what the jobs differ in" in capsys.readouterr().err
+    assert "hidden differs between the jobs" in capsys.readouterr().err
 
 
 def test_none_turns_off_what_can_be_off_and_nothing_else(tmp_path, capsys):
@@ -164,8 +165,7 @@ def test_the_price_of_exploring_is_that_of_the_jobs_own_alpha(tmp_path):
 def test_a_run_stopped_by_ctrl_c_leaves_no_process_and_goes_on_to_the_same_rows(tmp_path):
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     many = {"rounds": 60, "episodes_per_round": 20}
-    for _ in run(work_for(whole, TABLE, **many)):
-        pass
+    list(job_for(whole, TABLE, **many).run())
     values = [f"{name}={value}" for name, value in {**TINY, **many}.items()]
     command = [*COMMAND[: -len(SET)], *values, "--only", "table", "--out", str(cut)]
     started = {"env": {**os.environ, "PYTHONPATH": str(ROOT)}, "start_new_session": True}
@@ -195,26 +195,23 @@ def test_a_run_stopped_by_ctrl_c_leaves_no_process_and_goes_on_to_the_same_rows(
 
 
 def test_a_job_cut_after_any_round_ends_with_the_same_rows(tmp_path):
-    for _ in run(work_for(tmp_path / "whole")):
-        pass
+    list(job_for(tmp_path / "whole").run())
     for _ in range(2):
-        for _ in run(work_for(tmp_path / "cut")):
-            break
-    for _ in run(work_for(tmp_path / "cut")):
-        pass
+        next(job_for(tmp_path / "cut").run())
+    list(job_for(tmp_path / "cut").run())
     found = texts(tmp_path / "whole")
     assert set(found) == {"drrn-2x100.csv", "drrn-2x100.embeddings.csv", "drrn-2x100.examples.csv"}
     assert texts(tmp_path / "cut") == found
 
 
 def test_a_job_begun_with_other_settings_is_not_gone_on_with(tmp_path):
-    next(run(work_for(tmp_path)))
+    next(job_for(tmp_path).run())
     with pytest.raises(InputError, match="epochs is 1 there, and 2 in the plan"):
-        is_done(work_for(tmp_path, epochs=2))
+        job_for(tmp_path, epochs=2).is_done()
 
 
 def test_a_broken_checkpoint_is_named_and_again_begins_anew(tmp_path, capsys):
-    next(run(work_for(tmp_path, TABLE)))
+    next(job_for(tmp_path, TABLE).run())
     path = tmp_path / "work/long-watch/table/checkpoint.safetensors"
     path.write_bytes(path.read_bytes()[:99])
     command = [*COMMAND, "--only", "table", "--out", str(tmp_path)]
@@ -225,9 +222,8 @@ def test_a_broken_checkpoint_is_named_and_again_begins_anew(tmp_path, capsys):
 
 
 def test_a_job_gone_on_with_at_another_commit_names_both(tmp_path):
-    next(run(work_for(tmp_path, TABLE)))
-    for _ in run(replace(work_for(tmp_path, TABLE), commit="another")):
-        pass
+    next(job_for(tmp_path, TABLE).run())
+    list(replace(job_for(tmp_path, TABLE), commit="another").run())
     assert Results(tmp_path).record("long-watch", "table")["commit"] == "a commit, another"
 
 
@@ -242,30 +238,28 @@ def test_a_disk_that_fills_leaves_the_rows_that_were_there(results, monkeypatch)
             )
         write(path, parts)
 
-    monkeypatch.setattr("drrn.lab.experiments.folder.write_atomically", full)
-    work = work_for(results, VARIANTS["linear"])
+    monkeypatch.setattr("drrn.lab.experiments.results.write_atomically", full)
+    job = job_for(results, VARIANTS["linear"])
     with pytest.raises(InputError, match="No space left"):
-        for _ in run(work):
-            pass
-    assert texts(results) == before and not is_done(work)
+        list(job.run())
+    assert texts(results) == before and not job.is_done()
     monkeypatch.undo()
-    for _ in run(work):
-        pass
-    assert is_done(work)
+    list(job.run())
+    assert job.is_done()
 
 
 def test_a_job_that_fails_does_not_lose_the_others(tmp_path):
-    good = work_for(tmp_path, TABLE, rounds=1)
+    good = job_for(tmp_path, TABLE, rounds=1)
     bad = replace(
         good, variant=VARIANTS["linear"], hashes={**good.hashes, "sha256": "another story"}
     )
-    with JobsHere(1) as crew:
-        events = list(side_by_side([bad, good], crew))
-    assert [(event.work.name, event.kind) for event in events if event.kind != "round"] == [
+    with JobsHere(1) as workers:
+        events = list(run_all([bad, good], workers))
+    assert [(event.job.name, event.kind) for event in events if event.kind != "round"] == [
         ("linear", "started"), ("linear", "failed"), ("table", "started"), ("table", "done"),
     ]  # fmt: skip
-    assert "the story was changed meanwhile" in events[1].why
-    assert is_done(good) and not is_done(bad)
+    assert "the game has changed" in events[1].why
+    assert good.is_done() and not bad.is_done()
 
 
 # --- files that were cut or altered
@@ -277,8 +271,8 @@ def test_a_job_that_fails_does_not_lose_the_others(tmp_path):
         (lambda text: text[: len(text) // 2], "line"),
         (lambda text: text.replace("softmax", "softmax,x", 1), "line 2: not a row of results"),
         (lambda text: "a,b\n" + text, "line 1: the header must be"),
-        (lambda text: text.replace(",no,softmax", ",no,greedily", 1), "rows were altered"),
-        (lambda text: text.rstrip("\n"), "the file breaks off here"),
+        (lambda text: text.replace(",no,softmax", ",no,greedily", 1), "rows were changed"),
+        (lambda text: text.rstrip("\n"), "truncated"),
     ],
 )
 def test_rows_that_were_cut_or_altered_are_refused_with_the_cure(results, damage, said, capsys):
@@ -294,7 +288,7 @@ def test_altered_rows_are_made_anew_when_asked(results, capsys):
     before = path.read_text()
     path.write_text(before.replace("softmax", "greedy", 1))
     command = [*COMMAND, "--only", "table", "--out", str(results)]
-    assert main(command) == 2 and "rows were altered" in capsys.readouterr().err
+    assert main(command) == 2 and "rows were changed" in capsys.readouterr().err
     assert main([*command, "--again"]) == 0
     assert path.read_text() == before
     assert main(["report", "--out", str(results), "--check"]) == 0
@@ -336,7 +330,7 @@ def test_a_file_that_no_job_wrote_is_to_be_removed(results, capsys):
 def test_a_run_half_way_whose_files_are_foreign_is_named_and_again_begins_anew(
     tmp_path, name, text, capsys
 ):
-    next(run(work_for(tmp_path, TABLE)))
+    next(job_for(tmp_path, TABLE).run())
     (tmp_path / "work/long-watch/table" / name).write_text(text)
     command = [*COMMAND, "--only", "table", "--out", str(tmp_path)]
     assert main(command) == 2 and name in capsys.readouterr().err
@@ -431,7 +425,7 @@ def test_rows_without_a_report_are_no_success(results, monkeypatch, capsys):
 
     monkeypatch.setattr("drrn.lab.reports.report.write_atomically", full)
     assert main([*COMMAND, "--only", "table", "--out", str(results)]) == 2
-    assert "no report was made" in capsys.readouterr().err
+    assert "the report could not be written" in capsys.readouterr().err
 
 
 def test_a_figure_of_someone_elses_stays(results):

@@ -140,11 +140,9 @@ def test_an_environment_that_shows_no_texts_or_lists_no_actions_is_told_so():
 
     with pytest.raises(drrn.InputError, match="an observation is a ndarray"):
         GymnasiumGame(Numbers()).reset(0)
-    with pytest.raises(
-        drrn.InputError, match=r'lists no info\["admissible_commands"\]: give its actions'
-    ):
+    with pytest.raises(drrn.InputError, match=r'no info\["admissible_commands"\]'):
         GymnasiumGame(Silent()).reset(0)
-    with pytest.raises(drrn.InputError, match="must be a list of words"):
+    with pytest.raises(drrn.InputError, match="must be a list of"):
         GymnasiumGame(FixedEnv(), "one")
 
 

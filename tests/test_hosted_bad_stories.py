@@ -133,7 +133,7 @@ def test_what_a_browser_would_bear_is_played(opened, script):
     "script",
     [
         "const kept = []; for (;;) kept.push(new Array(1000).fill(0.5))",
-        "const kept = []; for (let i = 0; ; i++) { kept.push('x'.repeat(1e6) + i); /x$/.test(kept[i]); }",
+        "const kept = []; for (let i = 0; ; i++) { kept.push('x'.repeat(1e6) + i); /^y/.test(kept[i]); }",
     ],
 )
 def test_a_story_that_eats_memory_is_refused(opened, script):
@@ -247,7 +247,7 @@ def test_a_page_that_never_begins_is_refused(opened, page, said):
 
 def test_a_page_that_ends_within_its_passages_is_refused(opened):
     page = tiny_story(WALK)
-    with pytest.raises(InputError, match=r"tale\.html: it ends within its story"):
+    with pytest.raises(InputError, match=r"tale\.html: the file is truncated"):
         opened(page[: page.index("A cave") + 3])
 
 

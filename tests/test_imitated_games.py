@@ -10,7 +10,7 @@ from drrn.compiled.memoryless import best_memoryless
 from drrn.compiled.solve import best, random_play
 from drrn.game.episodes import play_episodes, random_policy, summarise
 from drrn.lab.authors.install import add_games
-from drrn.lab.experiments.folder import Results
+from drrn.lab.experiments.results import Results
 from drrn.stories import added as place
 from drrn.stories.twine.rules import read_paraphrases
 from drrn.stories.twine.states import explore

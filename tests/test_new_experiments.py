@@ -7,21 +7,25 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.lab.experiments.added import (
+from drrn.lab.experiments.games import SuiteFiles, experiment_games, suite_games
+from drrn.lab.experiments.job import Job, hashes_of
+from drrn.lab.experiments.measure import PLAYED, good_share, save_step_counts
+from drrn.lab.experiments.plan import (
     ADDED,
     BAG_VECTORS,
+    BEST,
     BOW_DQN,
     DRRN_BAG,
     DRRN_LSTM,
     ENCODERS,
     LSTM,
+    ON_REQUEST,
     SUITE_GRU,
+    Scale,
+    settings_of,
+    variants_of,
 )
-from drrn.lab.experiments.folder import Results
-from drrn.lab.experiments.games import SuiteFiles, experiment_games, suite_games
-from drrn.lab.experiments.plan import BEST, ON_REQUEST, Scale, settings_of, variants_of
-from drrn.lab.experiments.quests import PLAYED, keep_played, share_done
-from drrn.lab.experiments.running import Work, hashes_of
+from drrn.lab.experiments.results import Results
 from drrn.lab.reports.encoders import encoder_verdicts
 from drrn.lab.reports.parser import nearly_all, on_par
 from drrn.lab.reports.result_set import ResultSet
@@ -93,7 +97,7 @@ def opened(only, tmp_path, asked=()):
     said = []
     found = [
         one.source
-        for one in experiment_games(asked, only, SuiteFiles(made_in=tmp_path), said.append)
+        for one in experiment_games(asked, only, SuiteFiles(folder=tmp_path), said.append)
     ]
     return found, said
 
@@ -141,7 +145,7 @@ def test_each_experiment_brings_its_own_games(tmp_path, monkeypatch):
 
 
 def test_quests_done_are_the_episodes_with_an_ending_that_a_player_is_after():
-    assert share_done({"quest done": 0.25, "out of time": 0.5, "won": 0.125}) == 0.375
+    assert good_share({"quest done": 0.25, "out of time": 0.5, "won": 0.125}) == 0.375
 
 
 # --- encoders
@@ -239,7 +243,7 @@ def test_steps_are_counted_though_the_replay_buffer_is_full(tmp_path):
     trainer = drrn.trainer("home-world", paper=True, hidden=4, seed=5, **settings)
     list(trainer.train())
     trainer.save(tmp_path / "run")
-    keep_played(Run(tmp_path / "run"), trainer)
+    save_step_counts(Run(tmp_path / "run"), trainer)
     assert (
         20 < json.loads((tmp_path / "run" / PLAYED).read_text())["1"][0] <= 40
     )  # not 3, of two days of 20
@@ -293,9 +297,9 @@ def test_a_parser_job_cut_after_a_round_ends_with_the_same_rows(tmp_path):
     few = {"rounds": 2, "episodes_per_round": 4, "evaluation_episodes": 2, "epochs": 1}
 
     def work(root):
-        found = settings_of("home-world", DRRN_BAG, game, Scale(seeds=1, given=few))
+        found = settings_of("home-world", DRRN_BAG, game, Scale(seeds=1, overrides=few))
         final = {"softmax": 5, "greedy": 5}
-        return Work(
+        return Job(
             tmp_path / root,
             "home-world",
             "home-world",
@@ -351,14 +355,15 @@ def test_suites_are_played_and_the_one_that_fails_leaves_the_rest_going(
 def test_a_suite_that_is_not_installed_is_left_out_with_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setattr("drrn.suites.catalogue.Suite.installed", False)
     said = []
-    assert list(suite_games(SuiteFiles(made_in=tmp_path), said.append)) == [] and len(said) == 6
+    assert list(suite_games(SuiteFiles(folder=tmp_path), said.append)) == [] and len(said) == 6
     assert (
         "twx:coin" in said[0]
         and "TextWorldExpress is not installed: pip install 'drrn[twx]'" in said[0]
     )
     assert "TextWorld's coin collector is left out: pip install 'drrn[textworld]'" in said[3]
     assert (
-        said[-1] == "Jericho is left out: name the file of a game that it knows by --jericho FILE"
+        said[-1]
+        == "Jericho is left out: name the file of a game that it supports with --jericho FILE"
     )
 
 

@@ -10,7 +10,7 @@ import drrn
 from drrn.cli import main
 from drrn.errors import InputError
 from drrn.game.make import BUILT_IN, spec_for
-from drrn.lab.experiments.running import hashes_of
+from drrn.lab.experiments.job import hashes_of
 from drrn.runs.config import game_entry, spec_from
 from drrn.runs.run import Run
 from drrn.stories.authored import paraphrases_of

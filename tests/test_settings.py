@@ -13,8 +13,8 @@ import drrn
 from drrn.cli import main, parser
 from drrn.declaration import declared
 from drrn.errors import InputError
-from drrn.lab.experiments.folder import Results, difference
 from drrn.lab.experiments.plan import VARIANTS, Scale, settings_of
+from drrn.lab.experiments.results import Results, difference
 from drrn.models import Shape, build_model
 from drrn.models.encoders.recurrent import GRUEncoder
 from drrn.runs.config import recommended_settings
@@ -272,11 +272,13 @@ def test_a_setting_for_all_jobs_is_not_refused_for_the_models_that_do_not_use_it
     game = drrn.make("long-watch")
     for variant in (each for each in VARIANTS.values() if not getattr(each, "vectors", False)):
         assert (
-            settings_of("long-watch", variant, game, Scale(given={"bag_norm": 2.0})).model.bag_norm
+            settings_of(
+                "long-watch", variant, game, Scale(overrides={"bag_norm": 2.0})
+            ).model.bag_norm
             == 2.0
         )
     with pytest.raises(InputError, match="embedding is given"):
-        settings_of("long-watch", VARIANTS["table"], game, Scale(given={"embedding": 8}))
+        settings_of("long-watch", VARIANTS["table"], game, Scale(overrides={"embedding": 8}))
 
 
 def test_a_run_can_be_gone_on_with_by_another_number_of_workers(tale, tmp_path):

@@ -9,11 +9,8 @@ import pytest
 import drrn
 from drrn.cli import main
 from drrn.errors import InputError
-from drrn.lab.experiments.folder import Results
-from drrn.lab.experiments.grid import Grid, read_grid
-from drrn.lab.experiments.sweep import Seeds, Sweep
-from drrn.lab.experiments.variants import Swept
-from drrn.lab.experiments.workers import Processes
+from drrn.lab.experiments.results import Results
+from drrn.lab.experiments.sweep import Grid, Seeds, Sweep, Swept, read_grid
 
 SET = ["--set", "rounds=2", "episodes_per_round=8", "evaluation_episodes=4"]
 COMMAND = [
@@ -82,16 +79,16 @@ def test_values_are_lists_and_ranges(text, values):
         ("alpha=", 'alpha is ""; it must be a number'),
         ("alpha=1,,2", 'alpha is ""; it must be a number'),
         ("alpha=-1", "alpha is -1.0; it must be at least 0"),
-        ("hidden=200..50:50", "the range from 200 to 50 is empty"),
+        ("hidden=200..50:50", "from 200 to 50"),
         ("hidden=50..200:0", "the step of a range must be above 0"),
-        ("alpha=0..1", "how far apart"),
-        ("alpha=0..inf:1", "from one number to another"),
+        ("alpha=0..1", "needs a step"),
+        ("alpha=0..inf:1", "two numbers"),
         ("alpha=0..1:1e-9", "10,000 values at most"),
         ("learning_rate=log:0..1:4", "a LOW above 0"),
-        ("learning_rate=log:0.1..1:1", "a COUNT from 2 up"),
+        ("learning_rate=log:0.1..1:1", "a COUNT of at least 2"),
         ("hidden=1.5..3", 'hidden is "1.5"; it must be a whole number'),
-        ("seed=1,2", "options of its own"),
-        ("workers=1,2", "results are the same whatever workers is"),
+        ("seed=1,2", "--first-seed"),
+        ("workers=1,2", "do not depend on workers"),
         ("model=drrm", 'Did you mean "drrn"?'),
     ],
 )
@@ -148,10 +145,10 @@ def test_the_best_is_chosen_on_some_seeds_and_reported_on_others(made, capsys):
     )
     tuning, report = (float(best[place]) for place in (2, 5))
     assert (
-        f"which it was chosen on: {tuning:.2f}" in out
-        and f"which it was not chosen on: {report:.2f}" in out
+        f"used for the choice: {tuning:.2f}" in out
+        and f"not used for the choice: {report:.2f}" in out
     )
-    assert "the recipe as it is" in out
+    assert "the unchanged recipe" in out
     chosen = json.loads((made / "best.json").read_text())
     assert chosen["settings"] == {
         "rounds": 2, "episodes_per_round": 8, "evaluation_episodes": 4,
@@ -207,7 +204,9 @@ def test_other_results_are_never_written_over(swept, tmp_path, capsys):
 
 def test_minutes_end_the_choice_and_not_the_jobs(tmp_path, capsys, monkeypatch):
     moments = iter([0.0, 1.0, 99.0])
-    monkeypatch.setattr("drrn.cli.jobs.in_time", lambda until: until is None or next(moments) < 60)
+    monkeypatch.setattr(
+        "drrn.cli.jobs.is_before", lambda until: until is None or next(moments) < 60
+    )
     grid = ["--vary", "alpha=0.1..2:0.1", "--budget", "1m"]
     assert main([*COMMAND, *grid, "--out", str(tmp_path)]) == 0
     out = capsys.readouterr().out
@@ -225,30 +224,30 @@ def test_combinations_that_make_no_sense_are_left_out_with_a_sentence(tmp_path):
         sweep = Sweep(
             tmp_path, "long-watch", drrn.make("long-watch"), grid, {}, True, *seeds, "a commit"
         )
-        return sweep.tried(None, at_random=False, seed=0)
+        return sweep.jobs(None, at_random=False, seed=0)
 
-    works, refused = tried("model=drrn,table", "hidden=6")
-    assert [work.name for work in works] == ["tuning-model=drrn,hidden=6"]
-    assert refused[0].startswith("model=table hidden=6 is left out: hidden is given")
+    jobs, errors = tried("model=drrn,table", "hidden=6")
+    assert [job.name for job in jobs] == ["tuning-model=drrn,hidden=6"]
+    assert errors[0].startswith("model=table hidden=6 is left out: hidden is given")
     with pytest.raises(
-        InputError, match="epsilon is given, but it counts only with exploration epsilon"
+        InputError, match="n_steps is given, but it has an effect only with learner"
     ):
-        tried("epsilon=0.1,0.2")
+        tried("learner=returns", "n_steps=2,3")
 
 
 @pytest.mark.parametrize(
     ("more", "why"),
     [
         (["--first-seed", "0"], "seeds 0 to 1 to choose by and seed 0 to report overlap"),
-        (["--set", "alpha=1"], "alpha stands in --set and in --vary"),
-        (["--set", "replicas=9"], "has an option of its own"),
+        (["--set", "alpha=1"], "alpha is in --set and in --vary"),
+        (["--set", "replicas=9"], "has its own option"),
         (["--budget", "some"], "neither a number of jobs"),
         (["--budget", "0m"], "neither a number of jobs"),
         (["--vary", "hidden=1..9999", "layers=1..9999"], "combinations: give a --budget"),
-        (["--vary", "hidden=9000000000000"], "hidden 9000000000000: that would take about"),
+        (["--vary", "hidden=9000000000000"], "hidden 9000000000000: needs about"),
         (
             ["--report-seeds", "100000000", "--first-report-seed", "5000"],
-            "replicas 100000000: that would take about",
+            "replicas 100000000: needs about",
         ),
     ],
 )
@@ -261,7 +260,7 @@ def test_what_a_sweep_cannot_do_is_one_sentence(more, why, tmp_path, capsys):
 def test_two_at_once_in_one_folder_are_refused_by_name(swept, capsys):
     with Results(swept).locked("sweep"):
         assert main([*COMMAND, *TWO, "--out", str(swept)]) == 2
-    assert "another `drrn sweep` is at work" in capsys.readouterr().err
+    assert "another `drrn sweep` is running" in capsys.readouterr().err
 
 
 def test_without_a_job_that_came_to_its_end_nothing_is_chosen(tmp_path, own_modules, capsys):
@@ -307,16 +306,11 @@ def sweep_of(tuning, report):
     )
 
 
-def test_a_crew_that_is_not_needed_is_not_begun():
-    with Processes(2) as crew:
-        assert crew.workers == []
-
-
 def test_an_unknown_game_is_named(capsys):
     assert main(["sweep", "long-wach", "--vary", "alpha=1"]) == 2
     assert "long-watch" in capsys.readouterr().err
 
 
 def test_the_settings_of_one_name_are_given_once():
-    with pytest.raises(InputError, match="alpha is named twice"):
+    with pytest.raises(InputError, match="alpha occurs twice"):
         read_grid(["alpha=1", "alpha=2"])

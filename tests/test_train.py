@@ -158,9 +158,13 @@ def test_a_compiled_rollout_tells_the_same_transitions_as_a_stepped_one(story, n
         story(FORK, endless, shuffle=True), Settings.from_flat(**{**SMALL, "model": model}), CPU
     )
     generators = [np.random.default_rng(r) for r in range(2)]
-    fast = trainer.rollouts.play(400, evenly, generators, learn=True)[0].transitions(0.9, n_steps)
+    fast = (
+        trainer.rollouts.play(400, evenly, generators, learn=True)[0]
+        .steps()
+        .transitions(0.9, n_steps)
+    )
     stepped = SteppedRollouts(trainer.game, trainer.model)
-    slow = stepped.play(400, evenly, generators, learn=True)[0].transitions(0.9, n_steps)
+    slow = stepped.play(400, evenly, generators, learn=True)[0].steps().transitions(0.9, n_steps)
 
     def seen(t):
         action = t.actions.at(t.taken)

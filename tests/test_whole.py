@@ -2,9 +2,10 @@
 
 import pytest
 
+import drrn
 from drrn.errors import InputError
+from drrn.stories.authored import NATIVE
 from drrn.stories.hosted.game import HostedGame
-from drrn.stories.open_story import NATIVE, StoryOptions, open_story
 from drrn.stories.twine.dialects import engine_difference, read_script
 from drrn.stories.twine.story import Passage, Story
 from drrn.stories.twine.story_game import StoryGame
@@ -121,7 +122,7 @@ def test_what_the_engines_of_twine_1_lay_out_in_their_own_way_is_left_to_them(te
 def test_only_a_story_that_has_an_engine_is_left_to_it(tmp_path):
     path = tmp_path / "tale.twee"
     path.write_text(':: StoryData\n{"format": "Chapbook"}\n\n:: Start\nOne line\nand another.\n')
-    assert isinstance(open_story(path, StoryOptions()), StoryGame)
+    assert isinstance(drrn.make(path), StoryGame)
 
 
 def test_a_story_that_starts_in_a_passage_that_is_no_page_is_left_to_its_engine(tmp_path):
@@ -129,8 +130,8 @@ def test_a_story_that_starts_in_a_passage_that_is_no_page_is_left_to_its_engine(
     page.write_text(
         tiny_story({"StoryInit": "Press [[here->Start]].", "Start": "Here."}), encoding="utf-8"
     )
-    game = open_story(page, StoryOptions())
+    game = drrn.make(page)
     assert isinstance(game, HostedGame)
     game.close()
     with pytest.raises(InputError, match='the start "StoryInit" is not a page'):
-        open_story(page, StoryOptions(engine=NATIVE))
+        drrn.make(page, engine=NATIVE)

@@ -77,17 +77,16 @@ class Signs(Walk):
 
 
 @pytest.mark.parametrize("model", ["drrn", "table"])
-def test_a_game_without_words_is_said_to_be_one(model, caplog):
+def test_a_game_without_words_is_reported(model, caplog):
     small = {name: value for name, value in SMALL.items() if model == "drrn" or name != "hidden"}
     trainer = drrn.trainer(Signs(), paper=True, model=model, **small)
     with caplog.at_level(logging.WARNING):
         list(trainer.train())
-    said = [record.getMessage() for record in caplog.records]
+    messages = [record.getMessage() for record in caplog.records]
     sides = ["pages", "actions"] if model == "drrn" else []
-    assert len(said) == len(sides)
+    assert len(messages) == len(sides)
     assert all(
-        f"signs is a game without words: its {side} hold" in said[at]
-        for at, side in enumerate(sides)
+        f"signs: its {side} have no letters" in messages[at] for at, side in enumerate(sides)
     )
 
 

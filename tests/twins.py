@@ -2,8 +2,9 @@
 
 import re
 
+import drrn
 from benchmarks.twins import compare
-from drrn.stories.open_story import HOSTED, NATIVE, StoryOptions, open_story
+from drrn.stories.authored import HOSTED, NATIVE
 
 DATA = ':: StoryData\n{"format": "SugarCube", "format-version": "2"}\n\n'
 # What SugarCube 2 has under another name.
@@ -23,8 +24,8 @@ def twins_of(twee, folder):
     for path, text in ((native, twee), (hosted, in_sugarcube(twee))):
         path.parent.mkdir()
         path.write_text(text, encoding="utf-8")
-    told = open_story(native, StoryOptions(shuffle=False, engine=NATIVE))
-    return told, open_story(hosted, StoryOptions(shuffle=False, engine=HOSTED))
+    told = drrn.make(native, shuffle=False, engine=NATIVE)
+    return told, drrn.make(hosted, shuffle=False, engine=HOSTED)
 
 
 def compared(twee, folder, **options):

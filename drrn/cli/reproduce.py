@@ -1,242 +1,248 @@
-"""`drrn reproduce`: run the paper's experiments, and make its tables and figures."""
+"""`drrn reproduce`: run the paper's experiments, and write its tables and figures."""
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drrn.cli.jobs import (
-    add_crew_options,
-    crew_of,
-    failures,
-    in_order,
-    read_setting,
+    STOPPED,
+    add_set_option,
+    add_workers_options,
+    failure_error,
+    read_settings,
     run_jobs,
-    seconds_before,
+    workers_for,
 )
 from drrn.cli.terminal import positive
 from drrn.errors import InputError
 from drrn.game.optional import close, title_of
-from drrn.lab.experiments.plan import BEST, EXPERIMENTS, PAPER, Scale, settings_of, variants_of
-from drrn.lab.experiments.variants import Named
+from drrn.lab.experiments.plan import (
+    BEST,
+    EXPERIMENTS,
+    ON_REQUEST,
+    PAPER,
+    Named,
+    Scale,
+    settings_of,
+    variants_of,
+)
 from drrn.stories.authored import paraphrases_of
 from drrn.writing import visible
 
 if TYPE_CHECKING:
-    from drrn.lab.experiments.running import Work
+    from drrn.lab.experiments.games import GameToRun
+    from drrn.lab.experiments.job import Job
+    from drrn.lab.experiments.results import Results
 
-DESCRIPTION = f"""Run those of the paper's experiments that are missing, continue interrupted ones, and write RESULTS.md
-and report.html. Experiments: {", ".join(EXPERIMENTS)}; the last three run only if --only names them.
-A job (one model of one size on one game, all seeds at once) is never run twice; a killed run continues from its last
-round and ends with the same numbers. Rows made with other settings, or with another version of a game, are never
-mixed."""
+DESCRIPTION = f"""Run the paper's experiments and write RESULTS.md and report.html. Experiments:
+{", ".join(EXPERIMENTS)}; {", ".join(ON_REQUEST)} run only if --only names them. A job (one model
+of one size on one game, all seeds at once) never runs twice; a killed one continues from its last
+round and ends with the same numbers. Rows of other settings, or of another version of a game, are
+never mixed."""
 PLANNED = {*BEST.settings, "action_hidden", "seed", "replicas"}
 
 
 def add_command(commands: Any) -> None:
     command = commands.add_parser(
-        "reproduce",
-        help="run the paper's experiments, make its tables and figures",
-        description=DESCRIPTION,
+        "reproduce", help="run the paper's experiments", description=DESCRIPTION
+    )
+    several: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
+    command.add_argument(
+        "--only", **several, metavar="NAME", help="names of experiments, or of jobs"
     )
     command.add_argument(
-        "--only",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME",
-        help="names of experiments, or of jobs",
+        "--games",
+        **several,
+        metavar="GAME",
+        help="paper, built-in, names or paths (default: the paper's if installed, and built-in)",
     )
-    command.add_argument(
-        "--games", nargs="+", action="extend", default=[], metavar="GAME",
-        help="paper, built-in, names or paths (default: the paper's, where installed, and the built-in ones)",
-    )  # fmt: skip
     command.add_argument(
         "--seeds",
         type=positive,
         metavar="N",
-        help="number of seeds (default: 5; 10 beyond the paper, 3 of suites; quick: 1)",
+        help="number of seeds (default: 5; beyond the paper 10, suites 3; quick 1)",
     )
     command.add_argument(
         "--first-seed", type=int, default=0, metavar="N", help="the first seed (default: 0)"
     )
     command.add_argument(
-        "--quick",
-        action="store_true",
-        help="a short version in three minutes: one seed, few rounds",
+        "--quick", action="store_true", help="a three-minute version: one seed, few rounds"
     )
-    add_crew_options(command)
+    add_workers_options(command)
+    path: dict[str, Any] = {"type": Path, "metavar": "FILE"}
     command.add_argument(
         "--out",
         type=Path,
         metavar="FOLDER",
         help="the folder of results (default: results; quick: results-quick)",
     )
+    add_set_option(command, "; needs another --out")
     command.add_argument(
-        "--set", nargs="+", action="extend", default=[], metavar="NAME=VALUE",
-        help="a setting for all jobs, as `drrn train` has them, such as rounds=2; give another --out with it",
-    )  # fmt: skip
-    command.add_argument(
-        "--vectors", type=Path, metavar="FILE",
-        help="a file of word vectors, for the jobs that need them; without it they are left out",
-    )  # fmt: skip
-    command.add_argument(
-        "--textworld", type=Path, metavar="FILE",
-        help="a game that TextWorld made, for suites (default: a coin collector is made, where it is installed)",
-    )  # fmt: skip
-    command.add_argument(
-        "--jericho",
-        type=Path,
-        metavar="FILE",
-        help="a game that Jericho knows, for suites; without it none is played",
+        "--vectors", **path, help="word vectors; without them, jobs that need them are left out"
     )
+    command.add_argument(
+        "--textworld",
+        **path,
+        help="a TextWorld game for suites (default: a coin collector, generated if installed)",
+    )
+    command.add_argument("--jericho", **path, help="a Jericho game for suites (default: none)")
     command.add_argument(
         "--again",
         action="store_true",
-        help="run jobs again whose rows were made with other settings; old rows are moved aside",
+        help="run jobs again that have rows of other settings; old rows are moved aside",
     )
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    from drrn.lab.experiments.folder import Results
+    from drrn.lab.experiments.results import Results
 
-    given = dict(read_setting(text, "--set", PLANNED) for text in options.set)
-    scale = Scale(first_seed=options.first_seed, quick=options.quick, given=given)
-    if options.quick:
-        scale = dataclasses.replace(scale, seeds=1, beyond_seeds=1, suite_seeds=1)
-        scale = dataclasses.replace(scale, final_softmax=100, final_greedy=50, final_best=50)
-    if options.seeds:
-        many = options.seeds
-        scale = dataclasses.replace(scale, seeds=many, beyond_seeds=many, suite_seeds=many)
-    scale = dataclasses.replace(scale, vectors=str(options.vectors) if options.vectors else None)
-    out = options.out or Path("results-quick" if options.quick else "results")
-    results = Results(out)
+    scale = _scale(options)
+    results = Results(options.out or Path("results-quick" if options.quick else "results"))
     results.refuse_sweep()
     with results.locked():
-        works = list(_works(options, scale, out))
-        missing = [work for work in works if not _done(work, options.again)]
-        print(f"{len(works) - len(missing)} of {len(works)} jobs are done", flush=True)
-        done = [work for work in works if work not in missing]
+        jobs = list(_jobs(options, scale, results.root))
+        missing = [job for job in jobs if not _is_done(job, options.again)]
+        names = {(job.game, job.name) for job in missing}
+        finished = [job for job in jobs if (job.game, job.name) not in names]
+        print(f"{len(finished)} of {len(jobs)} jobs are done", flush=True)
         try:
-            with crew_of(options) as crew:
-                failed = run_jobs(in_order(missing), crew, seconds_before(done))
+            with workers_for(options) as workers:
+                failed = run_jobs(_in_order(missing), workers, finished)
         except KeyboardInterrupt:
-            print(
-                "stopped: the same command goes on from the last finished rounds", file=sys.stderr
-            )
+            print(STOPPED, file=sys.stderr)
             raise
-        reported = _report(results)
+        has_report = _write_report(results)
     if failed:
-        raise failures(failed, len(works))
-    return 0 if reported else 2
+        raise failure_error(failed, len(jobs))
+    return 0 if has_report else 2
 
 
-def _works(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Work]:
-    """A game's facts, and its jobs."""
+def _scale(options: argparse.Namespace) -> Scale:
+    scale = Scale(
+        first_seed=options.first_seed,
+        quick=options.quick,
+        vectors=str(options.vectors) if options.vectors else None,
+        overrides=read_settings(options.set, PLANNED),
+    )
+    if options.quick:
+        scale = replace(scale, final_softmax=100, final_greedy=50, final_best=50)
+    if seeds := options.seeds or (1 if options.quick else None):
+        scale = replace(scale, seeds=seeds, beyond_seeds=seeds, suite_seeds=seeds)
+    return scale
+
+
+def _in_order(jobs: list[Job]) -> list[Job]:
+    from drrn.lab.experiments.workers import in_order
+
+    return in_order(jobs)
+
+
+def _jobs(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Job]:
+    """Yield the jobs of each game, the game's facts first."""
     from drrn.lab.experiments.games import SuiteFiles, experiment_games
-    from drrn.lab.experiments.provenance import commit
-    from drrn.lab.experiments.running import Work, hashes_of
+    from drrn.lab.experiments.results import commit
     from drrn.runs.agent import torch_device
-    from drrn.runs.limits import check_memory
 
     torch_device(options.device)
-    made_at = commit()
+    common = {"root": out, "commit": commit(), "device": options.device}
     digest = _digest(options)
     files = SuiteFiles(options.textworld, options.jericho, out / "work" / "suites")
-    seen: dict[str, str] = {}
-    for opened in experiment_games(options.games, options.only, files, _say):
-        source = opened.source
-        game = opened.game
-        name = {title: name for name, title in PAPER.items()}.get(title_of(game), game.name)
-        if seen.get(name) == source:  # asked for twice
+    titles = {title: name for name, title in PAPER.items()}
+    sources: dict[str, str] = {}
+    for game in experiment_games(options.games, options.only, files, _warn):
+        name = titles.get(title_of(game.game), game.game.name)
+        if sources.get(name) == game.source:  # named twice
             continue
-        if name in seen:
+        if name in sources:
             raise InputError(
-                f'{source} and {seen[name]} are both named "{name}": run one of them, or rename its file'
+                f'{game.source} and {sources[name]} are both named "{name}": run one of them, or '
+                "rename its file"
             )
-        seen[name] = source
-        common: dict[str, Any] = {
-            "root": out,
-            "source": source,
-            "game": name,
-            "suite": opened.suite,
-        }
-        common |= {"commit": made_at, "device": options.device}
-        of_game = settings_of(name, BEST, game, scale)
-        yield Work(
-            variant=None,
-            settings=of_game,
-            final=scale.final(BEST),
-            hashes=hashes_of(game),
-            **common,
-        )
-        has = paraphrases_of(game) is not None
-        for variant in variants_of(
-            options.only, paraphrases=has, game=name, vectors=digest is not None
-        ):
-            if not opened.is_for(variant, name):
-                continue
+        sources[name] = game.source
+        yield from _jobs_of(game, name, options, scale, digest, common)
+        close(game.game)
+
+
+def _jobs_of(
+    opened: GameToRun,
+    name: str,
+    options: argparse.Namespace,
+    scale: Scale,
+    digest: str | None,
+    common: dict[str, Any],
+) -> Iterator[Job]:
+    from drrn.lab.experiments.job import Job, hashes_of
+    from drrn.runs.limits import check_memory
+
+    game = opened.game
+    common = {**common, "source": opened.source, "game": name, "suite": opened.suite}
+    yield Job(
+        variant=None,
+        settings=settings_of(name, BEST, game, scale),
+        final=scale.final(BEST),
+        hashes=hashes_of(game),
+        **common,
+    )
+    has_paraphrases = paraphrases_of(game) is not None
+    variants = variants_of(
+        options.only, paraphrases=has_paraphrases, game=name, vectors=digest is not None
+    )
+    for variant in variants:
+        if opened.runs(variant, name):
             settings = settings_of(name, variant, game, scale)
             if options.ray is None:
                 check_memory(settings)
-            final = scale.final(variant, settings)
-            hashes = hashes_of(game, variant)
-            read = digest if settings.model.vectors else None
-            yield Work(
+            yield Job(
                 variant=variant,
                 settings=settings,
-                final=final,
-                hashes=hashes,
-                vectors=read,
+                final=scale.final(variant, settings),
+                hashes=hashes_of(game, variant),
+                vectors=digest if settings.model.vectors else None,
                 **common,
             )
-        close(game)
 
 
 def _digest(options: argparse.Namespace) -> str | None:
-    """The digest of the word vectors; None where there are none, and a sentence says what is left out."""
+    """Return the digest of the word vectors; without them, warn about jobs that need them."""
     if options.vectors:
         from drrn.vectors import open_vectors
 
         return open_vectors(options.vectors).digest
-    jobs = variants_of(options.only, paraphrases=True)
-    for job in jobs:
-        if isinstance(job, Named) and job.vectors:
-            _say(f"{job.name} is left out: give a file of word vectors by --vectors FILE")
+    for variant in variants_of(options.only, paraphrases=True):
+        if isinstance(variant, Named) and variant.vectors:
+            _warn(f"{variant.name} is left out: give a file of word vectors with --vectors FILE")
     return None
 
 
-def _say(sentence: str) -> None:
-    print(sentence, file=sys.stderr)
+def _warn(message: str) -> None:
+    print(message, file=sys.stderr)
 
 
-def _done(work: Work, again: bool) -> bool:
-    from drrn.lab.experiments.folder import Results
-    from drrn.lab.experiments.running import is_done
-
+def _is_done(job: Job, again: bool) -> bool:
     try:
-        return is_done(work)
+        return job.is_done()
     except InputError as error:
         if not again:
             raise
-        aside = Results(work.root).set_aside(work.game, work.name)
-        print(f"{visible(str(error))}\n  put aside: {aside}", file=sys.stderr)
+        aside = job.results.move_aside(job.game, job.name)
+        _warn(f"{visible(str(error))}\n  moved to {aside}")
         return False
 
 
-def _report(results: Any) -> bool:
-    """Write the report, or say why there is none: the rows are safe by then."""
+def _write_report(results: Results) -> bool:
+    """Write the report; a failure is printed, since the rows are complete."""
     from drrn.lab.reports.report import write_report
 
     try:
         for path in write_report(results):
             print(path)
     except InputError as error:
-        print(f"the rows are there, but no report was made: {error}", file=sys.stderr)
+        _warn(f"the rows are complete, but the report could not be written: {error}")
         return False
     return True

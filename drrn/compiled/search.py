@@ -35,17 +35,12 @@ def breadth_first(
         TooLargeError: There are more than `limit` states, or they need more than about `memory`
             bytes.
     """
-    search = _BreadthFirst(game, limit, memory)
-    search.add_row(search.game.opening(), "the opening", opening=True)
-    for done, (state, face) in enumerate(search.keys, 1):  # the list grows during the loop
-        search.expand(state, face)
-        if progress and done % 20 == 0:
-            progress(done)
-    search.states.raw_states = len(search.states)
-    return search.states
+    return BreadthFirst(game, limit, memory).run(progress)
 
 
-class _BreadthFirst:
+class BreadthFirst:
+    """A search of a game's states, in which a subclass may expand states differently."""
+
     def __init__(self, game: Game, limit: int, memory: int) -> None:
         assert isinstance(game, Enumerable)
         self.game: Enumerable = game
@@ -58,6 +53,15 @@ class _BreadthFirst:
         self.numbers: dict[tuple[Hashable, bool], int] = {}
         self.faces: dict[Face, int] = {}
         self.rows = 0
+
+    def run(self, progress: Callable[[int], None] | None = None) -> States:
+        self.add_row(self.game.opening(), "the opening", opening=True)
+        for done, (state, face) in enumerate(self.keys, 1):  # the list grows during the loop
+            self.expand(state, face)
+            if progress and done % 20 == 0:
+                progress(done)
+        self.states.raw_states = len(self.states)
+        return self.states
 
     def expand(self, state: Hashable, face: int) -> None:
         """Add a row for each action of a state."""

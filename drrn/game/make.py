@@ -71,7 +71,7 @@ OPENERS = (
     STORIES,
     SUITES,
     Opener(
-        "drrn.worlds.names:open_world_of",
+        "drrn.worlds:open_world_of",
         "a world of commands",
         names=WORLDS,
         options=frozenset({"shuffle"}),

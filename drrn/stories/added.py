@@ -1,6 +1,7 @@
-"""Where the authors' games lie once they are added, and what they were made from.
+"""The paper's games, once they are added to the home folder, and the files they come from.
 
-One small file names the folder of the games; it is put in place last, so the games change all at once or not at all.
+One small file names the folder of the games. It is written last, so that the games are replaced
+all at once or not at all.
 """
 
 from __future__ import annotations
@@ -13,39 +14,36 @@ from typing import Any
 
 from drrn.errors import InputError
 from drrn.files import home
+from drrn.game.make import ADDED
 
-NAMES = ("saving-john", "machine-of-death")
+NAMES = ADDED
 REPOSITORY = "jvking/text-games"
 HOW = f"git clone https://github.com/{REPOSITORY}, then drrn games add text-games"
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What the installed games were made from."""
+    """The files that the installed games were made from."""
 
     folder: str
-    sha256: str  # of all files that were read
+    sha256: str  # of all files
     files: dict[str, str]  # SHA-256 of each
-    altered: list[str]  # those that are not as published
-    as_published: bool  # rewards as in the code, not as in the paper
+    altered: list[str]  # files that differ from the published ones
+    as_published: bool  # rewards as in the published code, not as in the paper
 
     @property
     def path(self) -> Path:
         return games_folder() / self.folder
 
-    def written(self) -> str:
+    def to_json(self) -> str:
         return json.dumps(asdict(self), indent=2) + "\n"
 
     def __str__(self) -> str:
-        rewards = (
-            "rewards as the published code pays them"
-            if self.as_published
-            else "rewards as the paper has them"
+        source = "published code" if self.as_published else "paper"
+        changes = f", {len(self.altered)} of {len(self.files)} files altered"
+        return (
+            f"sources {self.sha256[:12]}{changes if self.altered else ''}, rewards of the {source}"
         )
-        changed = (
-            f", {len(self.altered)} of {len(self.files)} files altered" if self.altered else ""
-        )
-        return f"sources {self.sha256[:12]}{changed}, {rewards}"
 
 
 def games_folder() -> Path:
@@ -57,23 +55,22 @@ def record_path() -> Path:
 
 
 def origin() -> Origin | None:
-    """What is installed; None: nothing."""
+    """Return the origin of the installed games; None if none are installed."""
     path = record_path()
     try:
         if not path.exists():
             return None
-        found = Origin(**json.loads(path.read_text(encoding="utf-8")))
-        if not re.fullmatch(r"text-games-[0-9a-f]{12}", found.folder):
+        record = Origin(**json.loads(path.read_text(encoding="utf-8")))
+        if not re.fullmatch(r"text-games-[0-9a-f]{12}", record.folder):
             raise ValueError("not a folder of games")
-        return found
+        return record
     except (OSError, ValueError, TypeError) as error:
-        raise InputError(
-            f"{path}: cannot be read: delete it and add the games again: {HOW}"
-        ) from error
+        cure = f"delete it and add the games again: {HOW}"
+        raise InputError(f"{path}: cannot be read; {cure}") from error
 
 
 def origin_if_sound() -> Origin | None:
-    """What is installed; None also where the record cannot be read, for who is about to replace it."""
+    """Return the origin of the installed games; None if there is none or it cannot be read."""
     try:
         return origin()
     except InputError:
@@ -81,19 +78,23 @@ def origin_if_sound() -> Origin | None:
 
 
 def story_sources(story: Path) -> dict[str, Any]:
-    """For a story that was added from its authors' files: the hash of those files, and whose rewards it has."""
-    made = origin_if_sound()
-    if made is None or story.parent != made.path:
+    """Return the hash and kind of the files that an added story was made from."""
+    record = origin_if_sound()
+    if record is None or story.parent != record.path:
         return {}
-    return {"sources_sha256": made.sha256, "as_published": made.as_published}
+    return {"sources_sha256": record.sha256, "as_published": record.as_published}
 
 
 def toml_of(name: str) -> Path:
-    """The TOML of one of the authors' games, or a sentence that tells how to get it."""
-    found = origin()
-    if found is None:
-        raise InputError(f"{name} is one of the paper's games and not yet here: {HOW}")
-    path = found.path / f"{name}.toml"
+    """Return the TOML of one of the paper's games.
+
+    Raises:
+        InputError: The games are not installed; the message says how to install them.
+    """
+    record = origin()
+    if record is None:
+        raise InputError(f"{name} is one of the paper's games, which are not installed: {HOW}")
+    path = record.path / f"{name}.toml"
     if not path.is_file():
-        raise InputError(f"{path}: the game was deleted: add it again: {HOW}")
+        raise InputError(f"{path}: the game was deleted; add it again: {HOW}")
     return path

@@ -1,4 +1,4 @@
-"""From a story's file to its game: by our reading of Twine 1 where that understands it whole, else by its engine."""
+"""Opens a story file: by our interpreter if that understands all of it, otherwise by its engine."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from pathlib import Path
 from drrn.errors import InputError
 from drrn.files import decode, read_bytes
 from drrn.game.contract import Game
-from drrn.game.make import BUILT_IN, ENGINES, GameSpec, check_path
+from drrn.game.make import BUILT_IN, GameSpec, check_path
 from drrn.stories import added
+from drrn.stories.authored import HOSTED, NATIVE
 from drrn.stories.formats.library import SCRIPT, format_for, publish, with_engine
 from drrn.stories.hosted.browser import check_size, without_media
 from drrn.stories.hosted.game import HostedGame
@@ -42,45 +43,26 @@ from drrn.stories.twine.script import Facts, Script
 from drrn.stories.twine.story import LONGEST_PASSAGE, Story
 from drrn.stories.twine.story_game import StoryGame
 
-NATIVE, HOSTED = ENGINES
 INK = (".json", ".ink")
-CURE = "pip install 'drrn[twine]'"
-
-
-@dataclass(frozen=True)
-class StoryOptions:
-    """How a story is to be opened."""
-
-    shuffle: bool = True
-    paraphrased: bool | str = False
-    lenient: bool = False
-    encoding: str | None = None
-    engine: str | None = None  # native or hosted; None: whichever understands the story
-    outside: bool = False  # whether a TOML may name files outside its folder
-
-
-def open_story(path: Path, options: StoryOptions) -> Game:
-    """The game of a story file, of the TOML beside one, or of a folder of Twee."""
-    toml = path if path.suffix.lower() == ".toml" else _toml_beside(path)
-    rules = read_rules(toml) if toml else Rules()
-    if toml and not options.outside:
-        _check_inside(rules, toml)
-    file = rules.story or path
-    said_in = paraphrase_file(rules.paraphrases, options.paraphrased, toml or path)
-    said = read_paraphrases(said_in) if said_in else None
-    if file.suffix.lower() in INK:
-        return open_ink(
-            file, rules, toml, shuffle=options.shuffle, paraphrases=said, encoding=options.encoding
-        )
-    return _Opening(path, toml, rules, file, said, options).game()
+INSTALL = "pip install 'drrn[twine]'"
 
 
 def open_story_of(spec: GameSpec) -> Game:
-    """Open the story that a spec names; called by `make`."""
-    options = StoryOptions(
-        spec.shuffle, spec.paraphrased, spec.lenient, spec.encoding, spec.engine, spec.outside
-    )
-    return open_story(_story_path(spec.source), options)
+    """Open a story file, the TOML of one, or a folder of Twee; called by `make`."""
+    path = _story_path(spec.source)
+    toml = path if path.suffix.lower() == ".toml" else _toml_of(path)
+    rules = read_rules(toml) if toml else Rules()
+    if toml and not spec.outside:
+        _check_inside(rules, toml)
+    file = rules.story or path
+    paraphrases = None
+    if tsv := paraphrase_file(rules.paraphrases, spec.paraphrased, toml or path):
+        paraphrases = read_paraphrases(tsv)
+    if file.suffix.lower() in INK:
+        return open_ink(
+            file, rules, toml, shuffle=spec.shuffle, paraphrases=paraphrases, encoding=spec.encoding
+        )
+    return _Opening(path, toml, rules, file, paraphrases, spec).game()
 
 
 def _story_path(name: str) -> Path:
@@ -93,133 +75,122 @@ def _story_path(name: str) -> Path:
 
 @dataclass
 class _Opening:
-    """A Twine story about to be opened."""
+    """A Twine story that is being opened."""
 
     path: Path
     toml: Path | None
     rules: Rules
     file: Path
-    said: Mapping[str, str] | None
-    options: StoryOptions
+    paraphrases: Mapping[str, str] | None
+    spec: GameSpec
 
     def game(self) -> Game:
         story = self._story()
-        if self.options.engine == HOSTED:
-            return self.hosted(story)
+        engine = self.spec.engine
+        if engine == HOSTED:
+            return self._hosted(story)
+        inputs = dict(self.rules.inputs)
         try:
-            script = read_script(
-                story, dict(self.rules.inputs), lenient=True, macros=self.rules.macros
-            )
+            script = read_script(story, inputs, lenient=True, macros=self.rules.macros)
         except ForeignError as error:
-            return self._foreign(story, error)
-        whole = not script.problems and not _has_scripts(story) and self._names_our_kind(story)
+            if engine == NATIVE:
+                raise InputError(f"{error}: leave out --engine native") from error
+            if not has_mini_racer():
+                raise InputError(f"{error}: {INSTALL}") from error
+            return self._hosted(story)
+        whole = not script.problems and not _has_scripts(story) and self._is_our_format(story)
         whole = whole and not engine_difference(story, script)
-        if self.options.engine != NATIVE and not whole and self._can_be_hosted(story, script):
-            return self.hosted(story)
-        if script.problems and not self.options.lenient:
-            if (
-                self.options.engine is None
-                and story.format
-                and not _is_page(self.file)
-                and has_mini_racer()
-            ):
-                format_for(story)  # the sentence that says which format is missing
+        if engine != NATIVE and not whole and self._has_engine(story, script):
+            return self._hosted(story)
+        if script.problems and not self.spec.lenient:
+            if engine is None and story.format and not self._is_page and has_mini_racer():
+                format_for(story)  # raises an error that names the missing format
             raise InputError(complaint(script) + self._how_to_host(story))
-        return self.native(script)
+        return self._native(script)
 
     def _story(self) -> Story:
-        """The story as it is told; pictures within its passages are left out where they make one too long."""
-        if not _is_page(self.file) or self.options.engine == NATIVE:
-            return read_story(self.file, self.options.encoding)
-        if (begun := TWINE_2.search(self._text)) and not TWINE_2_END.search(
-            self._text, begun.end()
-        ):
-            raise InputError(
-                f"{self.file}: it ends within its story (no </tw-storydata>): fetch the whole file again"
-            )
-        if len(self._text) <= LONGEST_PASSAGE:
-            return read_twine_html(self._text, str(self.file))
-        light = without_media(self._text)
-        if self._carries_engine:
-            check_size(light, str(self.file))
+        """Read the story, without the pictures inside its passages if they are too long."""
+        if not self._is_page or self.spec.engine == NATIVE:
+            return read_story(self.file, self.spec.encoding)
+        text = self._text
+        source = str(self.file)
+        data = TWINE_2.search(text)
+        if data and not TWINE_2_END.search(text, data.end()):
+            cause = "the file is truncated (no </tw-storydata>)"
+            raise InputError(f"{source}: {cause}; fetch the whole file again")
+        if len(text) <= LONGEST_PASSAGE:
+            return read_twine_html(text, source)
+        light = without_media(text)
+        if SCRIPT.search(text):
+            check_size(light, source)
         try:
-            return read_twine_html(self._text, str(self.file))
+            return read_twine_html(text, source)
         except InputError:
-            return read_twine_html(light, str(self.file))
+            return read_twine_html(light, source)
 
-    def _foreign(self, story: Story, error: ForeignError) -> Game:
-        if self.options.engine == NATIVE:
-            raise InputError(f"{error}: leave out --engine native") from error
-        if not has_mini_racer():
-            raise InputError(f"{error}: {CURE}") from error
-        return self.hosted(story)
+    @property
+    def _is_page(self) -> bool:
+        return self.file.suffix.lower() in HTML
 
-    def _can_be_hosted(self, story: Story, script: Script) -> bool:
-        """Whether the story has an engine: a published page carries one; a source must name, or by its macros be in, a
-        format that is kept."""
+    @cached_property
+    def _text(self) -> str:
+        return decode(read_bytes(self.file), str(self.file), self.spec.encoding)
+
+    def _has_engine(self, story: Story, script: Script) -> bool:
+        """Return whether the page contains an engine, or the story's format is installed."""
         if not has_mini_racer():
             return False
-        if _is_page(self.file) and self._carries_engine:
+        if self._is_page and SCRIPT.search(self._text):
             return True
         try:
             return bool(story.format or format_by_macros(script)) and format_for(story) is not None
         except InputError:
             return False
 
-    def _names_our_kind(self, story: Story) -> bool:
-        """Whether its format is one that we read: a page of Twine 2 that names another, or none, may hold any code."""
-        return not _is_page(self.file) or TWINE_2.search(self._text) is None or knows_format(story)
-
-    @cached_property
-    def _carries_engine(self) -> bool:
-        return SCRIPT.search(self._text) is not None
-
-    @cached_property
-    def _text(self) -> str:
-        return decode(read_bytes(self.file), str(self.file), self.options.encoding)
+    def _is_our_format(self, story: Story) -> bool:
+        """Return whether we interpret its format: a Twine 2 page of another may hold any code."""
+        return not self._is_page or TWINE_2.search(self._text) is None or knows_format(story)
 
     def _how_to_host(self, story: Story) -> str:
-        if not has_mini_racer() and (_is_page(self.file) or story.format):
-            return f"\n  Its own engine can play it whole: {CURE}"
+        if not has_mini_racer() and (self._is_page or story.format):
+            return f"\n  Its own engine can play all of it: {INSTALL}"
         return ""
 
-    def native(self, script: Script) -> StoryGame:
-        """Told by our own reading of Twine 1."""
-        rules = self.rules
-        options = self.options
-        script.lenient = options.lenient
+    def _native(self, script: Script) -> StoryGame:
+        """Return the game that our interpreter plays."""
+        script.lenient = self.spec.lenient
         if self.toml:
-            check_rules(rules, script, self.toml)
-        sources = added.story_sources(rules.story) if rules.story else None
+            check_rules(self.rules, script, self.toml)
         game = StoryGame(
             self.path.stem,
             script,
-            rules,
-            shuffle=options.shuffle,
-            paraphrases=self.said,
-            sources=sources,
+            self.rules,
+            shuffle=self.spec.shuffle,
+            paraphrases=self.paraphrases,
+            sources=added.story_sources(self.rules.story) if self.rules.story else None,
         )
-        if options.lenient:
+        if self.spec.lenient:
             game.note_empty_opening()
         return game
 
-    def hosted(self, story: Story) -> HostedGame:
-        """Played by the engine that the page carries, or by the kept format that the source names."""
-        page = self._page(story)
+    def _hosted(self, story: Story) -> HostedGame:
+        """Return the game that the engine in the page, or in the installed format, plays."""
+        source = str(self.file)
+        if self._is_page:
+            page = with_engine(self._text, source)
+        else:
+            page = publish(story, format_for(story))
         identity = Identity(story, twine1=not story.format and "<tw-storydata" not in page)
-        script = Script(
-            story, DEFAULT, dict(self.rules.inputs), facts=Facts(written=set(identity.variables))
-        )
+        facts = Facts(written=set(identity.variables))
+        script = Script(story, DEFAULT, dict(self.rules.inputs), facts=facts)
         script.tags.update((name, passage.tags) for name, passage in story.pages.items())
         if self.toml:
             check_rules(self.rules, script, self.toml)
-            if script.facts.tracked:
-                raise InputError(
-                    f"{self.toml}: where may compare the story's variables only, since its own engine plays it: "
-                    f"leave out {', '.join(sorted(script.facts.tracked))}"
-                )
-        identity.keep(script.facts.read)
-        source = str(self.file)
+            if facts.tracked:
+                names = ", ".join(sorted(facts.tracked))
+                cause = "the engine of this story reports its variables only"
+                raise InputError(f"{self.toml}: {cause}; leave out {names} in where")
+        identity.keep(facts.read)
         stage = Stage(lambda: Session(page, answers=script.answers), identity, source)
         return HostedGame(
             self.path.stem,
@@ -227,25 +198,15 @@ class _Opening:
             script,
             self.rules,
             page=page,
-            shuffle=self.options.shuffle,
-            paraphrases=self.said,
+            shuffle=self.spec.shuffle,
+            paraphrases=self.paraphrases,
         )
-
-    def _page(self, story: Story) -> str:
-        if _is_page(self.file):
-            return with_engine(self._text, str(self.file))
-        return publish(story, format_for(story))
-
-
-def _is_page(file: Path) -> bool:
-    return file.suffix.lower() in HTML
 
 
 def _has_scripts(story: Story) -> bool:
-    """Whether the author wrote JavaScript, which our reading of a story leaves out."""
-    return any(
-        "script" in passage.tags and passage.text.strip() for passage in story.passages.values()
-    )
+    """Return whether the author wrote JavaScript, which our interpreter skips."""
+    passages = story.passages.values()
+    return any("script" in passage.tags and passage.text.strip() for passage in passages)
 
 
 def has_mini_racer() -> bool:
@@ -253,24 +214,20 @@ def has_mini_racer() -> bool:
 
 
 def _check_inside(rules: Rules, toml: Path) -> None:
-    """Refuse files outside the TOML's folder: whoever wrote it may not be whose files they are."""
+    """Refuse files outside the TOML's folder: its author may be a stranger."""
     folder = toml.parent.resolve()
-    named = {
-        "story": rules.story,
-        **{f"paraphrases ({name})": file for name, file in rules.paraphrases.items()},
-    }
-    for key, file in named.items():
+    sets = {f"paraphrases ({name})": file for name, file in rules.paraphrases.items()}
+    for key, file in {"story": rules.story, **sets}.items():
         if file and not file.resolve().is_relative_to(folder):
-            cure = "put it there, or allow it by --outside (in Python: outside=True)"
-            raise InputError(
-                f"{toml}: {key} is {file.resolve()}, which is outside the folder of the TOML: {cure}"
-            )
+            cause = f"{key} is {file.resolve()}, which is outside the folder of the TOML"
+            cure = "move it there, or allow it with --outside (in Python: outside=True)"
+            raise InputError(f"{toml}: {cause}; {cure}")
 
 
-def _toml_beside(path: Path) -> Path | None:
-    """`story.toml` beside `story.twee`, if it speaks of this story."""
+def _toml_of(path: Path) -> Path | None:
+    """Return `story.toml` next to `story.twee`, if it names this story."""
     toml = path.with_suffix(".toml")
     if not toml.is_file():
         return None
-    rules = read_rules(toml)
-    return toml if rules.story and rules.story.resolve() == path.resolve() else None
+    story = read_rules(toml).story
+    return toml if story and story.resolve() == path.resolve() else None

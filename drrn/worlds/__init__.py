@@ -1,1 +1,22 @@
-"""Parser games of our own: worlds in which every page offers the same commands, verbs times objects."""
+"""Parser games: worlds in which every page offers the same commands, verbs times objects."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from drrn.files import read_toml
+from drrn.game.make import GameSpec
+from drrn.worlds.errand_world import ErrandWorld
+from drrn.worlds.home_world import Home, HomeWorld
+from drrn.worlds.parser_world import ParserWorld
+
+
+def open_world_of(spec: GameSpec) -> ParserWorld[Any]:
+    """Open the built-in world that a spec names; called by `make`."""
+    name = spec.source
+    table = read_toml(Path(str(resources.files("drrn.worlds") / f"{name}.toml")))
+    if "errand" in table:
+        return ErrandWorld(name, table, shuffle=spec.shuffle)
+    return HomeWorld(name, Home.read(table), shuffle=spec.shuffle)

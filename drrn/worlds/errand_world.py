@@ -1,6 +1,6 @@
-"""A world of rooms and errands: one wish after another, light that the wind blows out, 222 commands on every page.
+"""A world of rooms and errands, with 222 commands on every page and a light that may go out.
 
-What it holds is data (`comet-house.toml`); docs/worlds.md tells the rules.
+Its rooms and errands are data (`comet-house.toml`); docs/worlds.md lists the rules.
 """
 
 from __future__ import annotations
@@ -12,23 +12,20 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from drrn.game.contract import Observation
-from drrn.worlds.parser_world import ParserWorld, crossed
+from drrn.worlds.parser_world import ParserWorld, all_commands, with_tuples
 
 ERRAND_PAYS = 0.5
 LAST_PAYS = 6.0
 IN_VAIN = -0.01
 SENSELESS = -0.1
-WRONG_PAYS = (
-    -0.5
-)  # the later of two errands first; the last errand done wrongly ends the episode and pays nothing
-WIND = 0.25  # how likely a flame goes out at a step in the open
-LONGEST = 100  # steps of an episode
-LIGHT = "LIGHT"  # in what one holds: the lantern, lit or not
-# the endings
-SEEN = "seen"
+WRONG_PAYS = -0.5  # for the later of two errands first
+WIND = 0.25  # probability that a flame goes out in a step outdoors
+MAX_STEPS = 100
+LIGHT = "LIGHT"  # stands for the lantern, lit or not, in the lists of what the player holds
+SEEN = "seen"  # endings
 MISSED = "missed"
-# What suits it under the paper's recipe.
-ERRAND_TRAINING: dict[str, Any] = {
+# Settings that suit it under the paper's recipe.
+TRAINING: dict[str, Any] = {
     "hidden": 50,
     "lstm_gain": 10.0,
     "discount": 0.9,
@@ -48,7 +45,7 @@ ERRAND_TRAINING: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Deed:
-    """A command that means something in a room."""
+    """A command in a room."""
 
     room: str
     command: str
@@ -56,194 +53,173 @@ class Deed:
 
 @dataclass(frozen=True)
 class Errand:
-    """What is wanted now: the deed that does it, how likely that succeeds, and what is wanted next, drawn by lot."""
+    """An errand: the command that does it, and the errands that may follow."""
 
     room: str
     command: str
-    said: str
-    holds: tuple[str, ...]
-    next: tuple[str, ...] = ()  # none: this is the last
-    chance: float = 1.0
-    wrong: Deed | None = None  # what must not be done now
-
-    @classmethod
-    def read(cls, table: Mapping[str, Any]) -> Errand:
-        lists = {name: tuple(table.get(name, ())) for name in ("holds", "next")}
-        wrong = Deed(**table["wrong"]) if "wrong" in table else None
-        return cls(**{**table, **lists, "wrong": wrong})
+    said: str  # the Professor's words
+    holds: tuple[str, ...] = ()
+    next: tuple[str, ...] = ()  # one of them is drawn; empty: this is the last errand
+    chance: float = 1.0  # of success
+    wrong: Deed | None = None  # ends the last errand, and costs something in others
 
 
 @dataclass(frozen=True)
 class ErrandRoom:
-    """A room: its ways out, the commands that are in vain but not senseless, and how it looks."""
+    """A room: its exits, its harmless commands, and its descriptions."""
 
     name: str
-    ways: str
+    ways: str  # the sentence that lists the exits
     exits: Mapping[str, str]
-    harmless: tuple[str, ...]
     descriptions: tuple[str, ...]
-    unlit: tuple[str, ...] = ()  # how a dark room looks without a light
+    harmless: tuple[str, ...] = ()  # commands that do nothing but make sense
+    unlit: tuple[str, ...] = ()  # descriptions of a dark room without a light
     outdoor: bool = False
     dark: bool = False
-    barred: Mapping[str, str] | None = None  # a way that cannot be gone until after an errand
+    barred: Mapping[str, str] | None = None  # an exit that is closed until after an errand
     barred_ways: str = ""
-
-    @classmethod
-    def read(cls, table: Mapping[str, Any]) -> ErrandRoom:
-        lists = {name: tuple(table.get(name, ())) for name in ("harmless", "descriptions", "unlit")}
-        return cls(**{**table, **lists})
 
 
 class ErrandState(NamedTuple):
-    """A moment of an episode."""
+    """A state of an episode."""
 
     room: str
     description: int
     errand: str
     lit: bool
-    reward: float  # of the command that led here
+    reward: float  # of the last command
 
 
 class ErrandEnd(NamedTuple):
-    """The end of an episode: which one, and what it pays."""
+    """The end of an episode: SEEN or MISSED, and its reward."""
 
     ending: str
     reward: float
 
 
-Effect = tuple[
-    str, str | float
-]  # go to a room, stay for a cost, do what is wanted or what is wrong, light the lantern
+# "go" to a room, "stay" for a reward, "do" the errand or what is "wrong", or "light" the lantern.
+Effect = tuple[str, str | float]
+Outcomes = Iterator[tuple[float, ErrandState | ErrandEnd]]
 
 
 class ErrandWorld(ParserWorld[ErrandState | ErrandEnd]):
-    """Rooms, and somebody who wants one thing after another."""
+    """A house whose Professor asks for one errand after another."""
 
-    max_steps = LONGEST
-    training = ERRAND_TRAINING
+    max_steps = MAX_STEPS
+    training = TRAINING
 
     def __init__(self, name: str, table: Mapping[str, Any], *, shuffle: bool = True) -> None:
         super().__init__(shuffle=shuffle)
         self.name = name
         self.title = table["title"]
-        self.told = table
-        self.rooms = {room["name"]: ErrandRoom.read(room) for room in table["room"]}
-        self.errands = {name: Errand.read(errand) for name, errand in table["errand"].items()}
-        self.commands = crossed(table["verbs"], table["objects"])
+        self.table = table
+        self.rooms = {room["name"]: ErrandRoom(**with_tuples(room)) for room in table["room"]}
+        self.errands = {}
+        for key, errand in table["errand"].items():
+            wrong = Deed(**errand["wrong"]) if "wrong" in errand else None
+            self.errands[key] = Errand(**with_tuples(errand) | {"wrong": wrong})
+        self.commands = all_commands(table["verbs"], table["objects"])
         self.fire = Deed(**table["fire"])
         self._effects = cache(self._effects_in)
-        rules = (table, ERRAND_PAYS, LAST_PAYS, IN_VAIN, SENSELESS, WRONG_PAYS, WIND, LONGEST)
+        rules = (table, ERRAND_PAYS, LAST_PAYS, IN_VAIN, SENSELESS, WRONG_PAYS, WIND, MAX_STEPS)
         self.fingerprint = hashlib.sha256(repr(rules).encode()).hexdigest()
 
-    def opening(self) -> Iterator[tuple[float, ErrandState]]:
-        for room in self.told["start"]:
-            yield from self._looked(
-                1 / len(self.told["start"]), room, self.told["first"], False, 0.0
-            )
+    def opening(self) -> Outcomes:
+        rooms = self.table["start"]
+        for room in rooms:
+            yield from self._descriptions(1 / len(rooms), room, self.table["first"], False, 0.0)
 
     def effects(self, state: ErrandState | ErrandEnd) -> list[Effect]:
         assert isinstance(state, ErrandState)
         return self._effects(state.room, state.errand, state.lit)
 
-    def led_to(
-        self, state: ErrandState | ErrandEnd, effect: Effect
-    ) -> Iterator[tuple[float, ErrandState | ErrandEnd]]:
+    def led_to(self, state: ErrandState | ErrandEnd, effect: Effect) -> Outcomes:
         assert isinstance(state, ErrandState)
         room, _, errand, lit, _ = state
         match effect:
-            case ("go", str(there)):
-                yield from self._looked(1.0, there, errand, lit, IN_VAIN)
-            case ("stay", float(cost)):
-                yield from self._looked(1.0, room, errand, lit, cost)
+            case ("go", str(target)):
+                yield from self._descriptions(1.0, target, errand, lit, IN_VAIN)
+            case ("stay", float(reward)):
+                yield from self._descriptions(1.0, room, errand, lit, reward)
             case ("light", _):
-                yield from self._looked(1.0, room, errand, True, IN_VAIN)
+                yield from self._descriptions(1.0, room, errand, True, IN_VAIN)
             case ("wrong", _) if not self.errands[errand].next:
                 yield 1.0, ErrandEnd(MISSED, 0.0)
             case ("wrong", _):
-                yield from self._looked(1.0, room, errand, lit, WRONG_PAYS)
+                yield from self._descriptions(1.0, room, errand, lit, WRONG_PAYS)
             case _:
-                yield from self._done(state)
+                yield from self._attempt(state)
 
     def look(self, state: ErrandState | ErrandEnd) -> Observation:
         if isinstance(state, ErrandEnd):
-            return Observation(self.told["ending"][state.ending]["text"].strip(), (), state.reward)
+            text = self.table["ending"][state.ending]["text"].strip()
+            return Observation(text, (), state.reward)
         room = self.rooms[state.room]
+        errand = self.errands[state.errand]
+        description = self._texts(room, state.lit)[state.description]
         ways = room.barred_ways if self._is_barred(room, state.errand) else room.ways
-        said = f"The Professor says: “{self.errands[state.errand].said}”"
-        parts = (self._looks(room, state.lit)[state.description], ways, said, self._held(state))
-        return Observation("\n\n".join(parts), self.commands, state.reward)
+        words = f"The Professor says: “{errand.said}”"
+        lantern = self.table["lit"] if state.lit else self.table["blown_out"]
+        things = [lantern if thing == LIGHT else thing for thing in errand.holds]
+        hands = f"You hold {' and '.join(things)}." if things else "Your hands are empty."
+        text = "\n\n".join((description, ways, words, hands))
+        return Observation(text, self.commands, state.reward)
 
     def ending_at(self, state: ErrandState | ErrandEnd) -> str:
         assert isinstance(state, ErrandEnd)
-        return str(self.told["ending"][state.ending]["name"])
-
-    # --- rules
+        return str(self.table["ending"][state.ending]["name"])
 
     def _effects_in(self, room: str, errand: str, lit: bool) -> list[Effect]:
-        """What each command does."""
-        found: dict[str, Effect] = {}
         here = self.rooms[room]
-        wanted = self.errands[errand]
-        seen = lit or not self.rooms[room].dark
-        found |= dict.fromkeys(here.harmless, ("stay", IN_VAIN))
-        for way, there in here.exits.items():
-            shut = (
-                self._is_barred(here, errand)
-                and here.barred is not None
-                and way == here.barred["way"]
-            )
-            found[f"go {way}"] = ("stay", IN_VAIN) if shut else ("go", there)
-        if room == self.fire.room and LIGHT in wanted.holds:
-            found[self.fire.command] = ("light", 0.0)
-        for (
-            other
-        ) in self.errands.values():  # what is wanted at another time is in vain, but makes sense
+        task = self.errands[errand]
+        effects: dict[str, Effect] = dict.fromkeys(here.harmless, ("stay", IN_VAIN))
+        for direction, target in here.exits.items():
+            closed = here.barred and direction == here.barred["way"]
+            is_open = not (closed and self._is_barred(here, errand))
+            effects[f"go {direction}"] = ("go", target) if is_open else ("stay", IN_VAIN)
+        if room == self.fire.room and LIGHT in task.holds:
+            effects[self.fire.command] = ("light", 0.0)
+        for other in self.errands.values():  # another errand's command makes sense, too
             if other.room == room:
-                found.setdefault(other.command, ("stay", IN_VAIN))
-        if wanted.room == room and seen:
-            found[wanted.command] = ("do", 0.0)
-        if wanted.wrong and wanted.wrong.room == room:
-            found[wanted.wrong.command] = ("wrong", 0.0)
-        return [found.get(command, ("stay", SENSELESS)) for command in self.commands]
+                effects.setdefault(other.command, ("stay", IN_VAIN))
+        if task.room == room and (lit or not here.dark):
+            effects[task.command] = ("do", 0.0)
+        if task.wrong and task.wrong.room == room:
+            effects[task.wrong.command] = ("wrong", 0.0)
+        return [effects.get(command, ("stay", SENSELESS)) for command in self.commands]
 
-    def _done(self, state: ErrandState) -> Iterator[tuple[float, ErrandState | ErrandEnd]]:
-        """What is wanted is done, or slips; the next wish is drawn by lot."""
+    def _attempt(self, state: ErrandState) -> Outcomes:
+        """Yield the outcomes of doing the errand: failure, the end, or each next errand."""
         room, _, errand, lit, _ = state
-        done = self.errands[errand]
-        if done.chance < 1:
-            yield from self._looked(1 - done.chance, room, errand, lit, IN_VAIN)
-        if not done.next:
-            yield done.chance, ErrandEnd(SEEN, LAST_PAYS)
-        lit = lit or Deed(done.room, done.command) == self.fire
-        for wish in done.next:
-            yield from self._looked(done.chance / len(done.next), room, wish, lit, ERRAND_PAYS)
+        task = self.errands[errand]
+        if task.chance < 1:
+            yield from self._descriptions(1 - task.chance, room, errand, lit, IN_VAIN)
+        if not task.next:
+            yield task.chance, ErrandEnd(SEEN, LAST_PAYS)
+        lit = lit or Deed(task.room, task.command) == self.fire
+        for name in task.next:
+            share = task.chance / len(task.next)
+            yield from self._descriptions(share, room, name, lit, ERRAND_PAYS)
 
-    def _looked(
-        self, chance: float, room: str, errand: str, lit: bool, reward: float
+    def _descriptions(
+        self, probability: float, room: str, errand: str, lit: bool, reward: float
     ) -> Iterator[tuple[float, ErrandState]]:
-        """The room in each of its descriptions; in the open, a flame may go out."""
-        flames = (
-            [(WIND, False), (1 - WIND, True)] if lit and self.rooms[room].outdoor else [(1.0, lit)]
-        )
-        for share, burning in flames:
-            count = len(self._looks(self.rooms[room], burning))
+        """Yield the room with each of its descriptions; outdoors, a flame may go out."""
+        flames = [(1.0, lit)]
+        if lit and self.rooms[room].outdoor:
+            flames = [(WIND, False), (1 - WIND, True)]
+        for share, burns in flames:
+            count = len(self._texts(self.rooms[room], burns))
             for description in range(count):
-                yield (
-                    chance * share / count,
-                    ErrandState(room, description, errand, burning, reward),
-                )
+                state = ErrandState(room, description, errand, burns, reward)
+                yield probability * share / count, state
 
-    def _looks(self, room: ErrandRoom, lit: bool) -> tuple[str, ...]:
+    def _texts(self, room: ErrandRoom, lit: bool) -> tuple[str, ...]:
         return room.unlit if room.dark and not lit else room.descriptions
 
     def _is_barred(self, room: ErrandRoom, errand: str) -> bool:
-        """Whether a way is barred: errands stand in the order in which they come."""
+        """Return whether an exit is still closed; the errands are listed in order."""
+        if room.barred is None:
+            return False
         order = list(self.errands)
-        return room.barred is not None and order.index(errand) <= order.index(
-            room.barred["until_after"]
-        )
-
-    def _held(self, state: ErrandState) -> str:
-        lantern = self.told["lit"] if state.lit else self.told["blown_out"]
-        held = [lantern if thing == LIGHT else thing for thing in self.errands[state.errand].holds]
-        return f"You hold {' and '.join(held)}." if held else "Your hands are empty."
+        return order.index(errand) <= order.index(room.barred["until_after"])

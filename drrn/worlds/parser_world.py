@@ -1,4 +1,4 @@
-"""What parser games share: fixed commands of a verb and an object, chance by listed outcomes, an order of commands."""
+"""Base class of parser games: fixed commands of a verb and an object, and listed outcomes."""
 
 from __future__ import annotations
 
@@ -9,108 +9,132 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from drrn.compiled.graph import States
+from drrn.compiled.search import BreadthFirst
 from drrn.game.contract import Observation
-from drrn.worlds.search import search_world
+
+SLOT_BYTES = 4  # of each command of each state
 
 State = TypeVar("State", bound=Hashable)
+Outcomes = Iterable[tuple[float, State]]  # states with their probabilities
 
 
 class ParserWorld(Generic[State]):
-    """A game that shows the same commands on every page. A subclass says what each command does in a state; most do the
-    same (nothing), so effects are few, and it is compiled by effects instead of by commands."""
+    """A game that offers the same commands on every page.
+
+    A subclass lists the effect of each command in a state. Most commands of a state have the same
+    effect (nothing happens), so the search visits each effect once instead of each command.
+    """
 
     name: str
     title: str
     max_steps: int
     fingerprint: str
     commands: tuple[str, ...]
-    training: Mapping[str, Any]
+    training: dict[str, Any]
     kind = "parser"
-    most_copies = 10**9  # a copy is a state and a generator: all else is shared
+    most_copies = 10**9  # a copy is a state and a generator
 
     def __init__(self, *, shuffle: bool = True) -> None:
         self.shuffle = shuffle
-        self._random = random.Random()  # by chance, until a seed is given
+        self._random = random.Random()
         self._state: State | None = None
-        self._order: Sequence[
-            int
-        ] = ()  # of the commands as they are shown; none: there is no episode
+        self._order: Sequence[int] = ()  # of the commands on the page; empty outside an episode
 
-    # --- what a subclass says
-
-    def opening(self) -> Iterable[tuple[float, State]]:
-        """The states that an episode can begin in, each with its chance."""
+    def opening(self) -> Outcomes[State]:
+        """Return the states that an episode can start in."""
         raise NotImplementedError
 
     def effects(self, state: State) -> Sequence[Hashable]:
-        """What each command does in a state, in the commands' own order."""
+        """Return the effect of each command in a state."""
         raise NotImplementedError
 
-    def led_to(self, state: State, effect: Any) -> Iterable[tuple[float, State]]:
-        """What an effect can lead to, each with its chance."""
+    def led_to(self, state: State, effect: Any) -> Outcomes[State]:
+        """Return the states that an effect can lead to."""
         raise NotImplementedError
 
     def look(self, state: State) -> Observation:
-        """What a player sees there, with the commands in their own order."""
+        """Return the page of a state, with the commands in their fixed order."""
         raise NotImplementedError
 
     def ending_at(self, state: State) -> str:
-        """The name of an ending."""
+        """Return the name of an ending."""
         raise NotImplementedError
-
-    # --- what all have
 
     @property
     def ending(self) -> str | None:
-        """The name of the ending it stands on; None while it goes on."""
+        """The name of the ending that the episode reached; None before the end."""
         if self._state is None or self._order:
             return None
         return self.ending_at(self._state)
 
     def another(self) -> ParserWorld[State]:
-        """The same world once more, with a state and a generator of its own."""
+        """Return a copy with a separate episode and random generator."""
         twin = copy.copy(self)
         twin._random = random.Random()
         twin._state = None
         twin._order = ()
         return twin
 
-    def outcomes(self, state: State, index: int) -> Iterable[tuple[float, State]]:
-        """What a command can lead to, each with its chance."""
+    def outcomes(self, state: State, index: int) -> Outcomes[State]:
+        """Return the states that a command can lead to."""
         return self.led_to(state, self.effects(state)[index])
 
     def reachable_states(
         self, limit: int, memory: int, progress: Callable[[int], None] | None = None
     ) -> States:
-        """Every state, for the compiler."""
-        return search_world(self, limit, memory, progress)
+        """Return all states; called by the compiler."""
+        return _EffectSearch(self, limit, memory).run(progress)
 
     def reset(self, seed: int | None = None) -> Observation:
         if seed is not None:
-            self._random = random.Random(f"game {operator.index(seed)}")  # salted, as every game's
+            # Salted: a player who seeds its generator with the same number is independent.
+            self._random = random.Random(f"game {operator.index(seed)}")
         return self._arrive(self.opening())
 
     def step(self, index: int) -> Observation:
-        if self._state is None or not self._order:
-            raise RuntimeError("the episode has ended, or has not begun: call reset()")
-        if not 0 <= index < len(self._order):
-            raise IndexError(
-                f"command {index} of {len(self._order)}: choose one from 0 to {len(self._order) - 1}"
-            )
+        count = len(self._order)
+        if self._state is None or not count:
+            raise RuntimeError("the episode has ended or has not started; call reset()")
+        if not 0 <= index < count:
+            raise IndexError(f"command {index} of {count}: choose one from 0 to {count - 1}")
         return self._arrive(self.outcomes(self._state, self._order[index]))
 
-    def _arrive(self, outcomes: Iterable[tuple[float, State]]) -> Observation:
-        chances, states = zip(*outcomes, strict=True)
-        self._state = state = self._random.choices(states, chances)[0]
-        seen = self.look(state)
-        self._order = range(len(seen.actions))
+    def _arrive(self, outcomes: Outcomes[State]) -> Observation:
+        probabilities, states = zip(*outcomes, strict=True)
+        self._state = state = self._random.choices(states, probabilities)[0]
+        page = self.look(state)
+        self._order = range(len(page.actions))
         if self.shuffle:
             self._order = self._random.sample(self._order, len(self._order))
-        return Observation(
-            seen.text, tuple(seen.actions[place] for place in self._order), seen.reward
-        )
+        actions = tuple(page.actions[index] for index in self._order)
+        return Observation(page.text, actions, page.reward)
 
 
-def crossed(verbs: Iterable[str], objects: Sequence[str]) -> tuple[str, ...]:
-    """Every verb with every object."""
+class _EffectSearch(BreadthFirst):
+    """Search that adds one row for each effect of a state instead of each command."""
+
+    def __init__(self, world: ParserWorld[Any], limit: int, memory: int) -> None:
+        super().__init__(world, limit, memory)
+        self.world = world
+
+    def expand(self, state: Hashable, face: int) -> None:
+        if not self.states.faces[face].ended:
+            effects = self.world.effects(state)
+            row = {}
+            for effect in dict.fromkeys(effects):
+                row[effect] = self.rows
+                self.add_row(self.world.led_to(state, effect), f"the effect {effect}")
+            self.states.row.extend(row[effect] for effect in effects)
+            self.bytes += SLOT_BYTES * len(effects)
+        self.states.first.append(len(self.states.row))
+        self.states.face.append(face)
+
+
+def all_commands(verbs: Iterable[str], objects: Sequence[str]) -> tuple[str, ...]:
+    """Return every verb with every object."""
     return tuple(f"{verb} {thing}" for verb in verbs for thing in objects)
+
+
+def with_tuples(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a table with its lists as tuples."""
+    return {key: tuple(v) if isinstance(v, list) else v for key, v in table.items()}

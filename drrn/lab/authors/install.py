@@ -112,7 +112,7 @@ def _put(files: dict[str, str], made: Origin) -> None:
             shutil.rmtree(made.path, ignore_errors=True)
             unfinished.rename(made.path)
         record = Path(beside) / "record.json"
-        record.write_text(made.written(), encoding="utf-8")
+        record.write_text(made.to_json(), encoding="utf-8")
         record.replace(record_path())
 
 

@@ -105,7 +105,7 @@ def open_original(*, shuffle: bool = True) -> HomeWorld:
     """Home World in its authors' words, or a sentence that tells how to get it."""
     found = added_home_world()
     if found is None:
-        raise InputError(f"{ORIGINAL} is told in its authors' words and not yet here: {WORLD_HOW}")
+        raise InputError(f"{ORIGINAL} is not installed: {WORLD_HOW}")
     return HomeWorld(ORIGINAL, Home.read(found["home"]), shuffle=shuffle)
 
 

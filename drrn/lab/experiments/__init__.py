@@ -1,1 +1,1 @@
-"""The paper's tables and figures: settings as data, results as rows, tables and drawings from the rows alone."""
+"""The experiments of the paper and beyond: plan, jobs, results, sweeps, clusters."""

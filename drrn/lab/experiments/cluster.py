@@ -1,7 +1,8 @@
 """Jobs on a Ray cluster, with the same rows and the same folder of results as on one machine.
 
-A job is done in a folder of its worker's own, and its files come back: machines need not share a disk. They come back
-on the way, too, so that what was finished by then outlives a lost worker, and this process.
+A worker runs a job in a temporary folder and sends its files back, so machines need not share a
+disk. It also sends them during the job, so that finished rounds outlive the worker and this
+process.
 """
 
 from __future__ import annotations
@@ -14,220 +15,194 @@ import re
 import socket
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from multiprocessing.connection import Connection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from drrn.errors import InputError, require
-from drrn.lab.experiments.folder import Results
-from drrn.lab.experiments.provenance import versions
-from drrn.lab.experiments.running import Work
-from drrn.lab.experiments.workers import ENDED, Crew, Event, Said, outcomes
-from drrn.processes import Worker, temporary_folder
+from drrn.lab.experiments.job import Job
+from drrn.lab.experiments.results import versions
+from drrn.lab.experiments.workers import ENDED, Event, Workers, events_of
+from drrn.processes import Service, ServiceError, temporary_folder
 
-LOCAL = "local"  # the address of a cluster of this machine alone, which is started and ended with the command
-REACHED_WITHIN = 5.0  # seconds for a connection to the address
-ANSWERED_WITHIN = 60.0  # seconds for the cluster to answer
-KEPT_EVERY = 60.0  # seconds between the moments of a job that are kept in the folder of results
+LOCAL = "local"  # the address of a cluster of this machine alone, started and ended by the command
+CONNECTION_SECONDS = 5.0
+ANSWER_SECONDS = 60.0
+SAVE_SECONDS = 60.0  # between the times at which a running job sends its files
 LAST_PORT = 65535
-STORE = 512 * 2**20  # bytes of a local cluster's object store
-
-CURE = "give the HOST:PORT of a cluster that this machine is part of (ray start), or none for one of its own"
+OBJECT_STORE = 512 * 2**20  # bytes, of a local cluster
+REMEDY = "give the HOST:PORT of a cluster that this machine is part of (ray start), or no address"
 
 Files = dict[str, bytes]  # by their path in the folder of results
 
 
-@dataclass
-class Task:
-    """A job that the cluster was given."""
+class RayCluster(Workers):
+    """The workers of a Ray cluster, each with one core.
 
-    work: Work
-    since: float
-
-
-class RayCluster(Crew):
-    """The workers of a Ray cluster, each with one core; or of one that is started here, with so many of them."""
+    Args:
+        address: HOST:PORT, "auto", or LOCAL.
+        count: The largest number of jobs at once; of a local cluster, its number of cores.
+    """
 
     attempts = 4
 
     def __init__(self, address: str, count: int | None = None) -> None:
         self.address = address
         self.count = count
-        self.tasks: dict[Any, Task] = {}  # by the stream of what its worker says
-        self.own = contextlib.ExitStack()
-        self.folder: Path | None = None  # a local cluster's own, with all that it writes
+        self.tasks: dict[Any, tuple[Job, float]] = {}  # by Ray's stream of events: job and start
+        self.resources = contextlib.ExitStack()
+        self.folder: Path | None = None  # of a local cluster: everything that it writes
         self.ray = require("ray", "ray")
-        check_reached(address)  # now: where no job is left, the cluster is never joined
-        self.do: Any = None  # a job, as a task of Ray's; none before the cluster is needed
-        self.ours = False  # whether the cluster was joined here
+        check_connection(address)  # even if no job is left and the cluster is never joined
+        self.run_remotely: Any = None  # Ray's task, once the cluster is joined
         self.cores = 1
-        self.counted = -math.inf
+        self.count_time = -math.inf
 
-    def places(self) -> int:
-        """The cluster's cores, counted anew every second: it may grow and shrink."""
-        if self.do is None:
+    def slots(self) -> int:
+        """Return the number of cores, counted again every second: a cluster grows and shrinks."""
+        if self.run_remotely is None:
             self._join()
-        if time.perf_counter() > self.counted + 1:
+        if time.perf_counter() > self.count_time + 1:
             self.cores = max(1, int(self.ray.cluster_resources().get("CPU", 0)))
-            self.counted = time.perf_counter()
+            self.count_time = time.perf_counter()
         return min(self.cores, self.count or self.cores)
 
-    def begin(self, work: Work) -> None:
-        begun = files_of(work.root, Results(work.root).work(work.game, work.name))
-        stream = self.do.remote(work, begun, versions(), Path.cwd(), self.folder)
-        self.tasks[stream] = Task(work, time.perf_counter())
+    def start(self, job: Job) -> None:
+        files = read_files(job.root, job.folder)
+        stream = self.run_remotely.remote(job, files, versions(), Path.cwd(), self.folder)
+        self.tasks[stream] = (job, time.perf_counter())
 
     def events(self) -> list[Event]:
         streams = list(self.tasks)
         self.ray.wait(streams, num_returns=1)
-        ready, _ = self.ray.wait(
-            streams, num_returns=len(streams), timeout=0
-        )  # all that came meanwhile
+        ready, _ = self.ray.wait(streams, num_returns=len(streams), timeout=0)
         return [event for stream in ready if (event := self._next_event(stream))]
 
     def close(self) -> None:
         for stream in self.tasks:
-            with contextlib.suppress(Exception):  # its worker may be gone already
+            with contextlib.suppress(Exception):  # its worker may be dead already
                 self.ray.cancel(stream, force=True)
         self.tasks.clear()
-        if self.ours:
-            self.ray.shutdown()
-        self.own.close()
+        self.resources.close()
 
     def _join(self) -> None:
-        """Join the cluster when it is first needed."""
         if not self.ray.is_initialized():
-            self.ours = True
             self._connect()
-        one_core = self.ray.remote(
-            num_cpus=1, max_retries=0, num_returns="streaming"
-        )  # what is lost, we begin again
-        self.do = one_core(job_elsewhere)
+        # Ray does not retry: `run_all` starts lost jobs again.
+        one_core = self.ray.remote(num_cpus=1, max_retries=0, num_returns="streaming")
+        self.run_remotely = one_core(run_job)
 
     def _connect(self) -> None:
-        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # nobody else is told of it
-        quiet = {"log_to_driver": False, "logging_level": "ERROR", "include_dashboard": False}
-        if self.address != LOCAL:
-            check_address(self.address)
-            self.ray.init(address=self.address, **{**quiet, "include_dashboard": None})
-            return
-        self.folder = self.own.enter_context(temporary_folder("ray"))
-        here = {"num_cpus": self.count, "object_store_memory": STORE, "_temp_dir": str(self.folder)}
-        self.ray.init(address=LOCAL, **here, **quiet, _node_ip_address="127.0.0.1")
+        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+        if self.address == LOCAL:
+            self.folder = self.resources.enter_context(temporary_folder("ray"))
+            quiet |= {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+            quiet |= {"num_cpus": self.count, "object_store_memory": OBJECT_STORE}
+            quiet["_temp_dir"] = str(self.folder)
+        else:
+            check_cluster(self.address)
+        self.resources.callback(self.ray.shutdown)
+        self.ray.init(address=self.address, **quiet)
 
     def _next_event(self, stream: Any) -> Event | None:
-        """What a worker said next; None where it was nothing to tell."""
-        task = self.tasks[stream]
+        job, start = self.tasks[stream]
+        files = Files()
+        event: Event
         try:
-            (kind, rounds, score, why), files = self.ray.get(next(stream))
+            event, files = self.ray.get(next(stream))
+        except self.ray.exceptions.RayTaskError as error:  # a fault in the code
+            event = Event(job, "failed", why=str(error))
         except (StopIteration, self.ray.exceptions.RayError) as error:
-            failed = isinstance(
-                error, self.ray.exceptions.RayTaskError
-            )  # a fault of ours, not of the machine's
-            kind = "failed" if failed else "lost"
-            rounds = 0
-            score = None
-            files = {}
-            why = str(error) if failed else f"its worker was lost ({type(error).__name__})"
-        if kind == "started":  # it may have waited until then
-            task.since = time.perf_counter()
+            event = Event(job, "lost", why=f"its worker was lost ({type(error).__name__})")
+        if event.kind == "started":  # it may have waited for a core until now
+            self.tasks[stream] = (job, time.perf_counter())
             return None
-        Results(task.work.root).receive(task.work.game, task.work.name, files)
-        if kind in ENDED:
+        job.results.receive(job.game, job.name, files)
+        if event.kind in ENDED:
             del self.tasks[stream]
-        return Event(task.work, kind, rounds, score, time.perf_counter() - task.since, why)
+        return replace(event, job=job, seconds=time.perf_counter() - start)
 
 
-def job_elsewhere(
-    work: Work, begun: Files, wanted: Mapping[str, str], folder: Path, place: Path | None = None
-) -> Iterator[tuple[Said, Files]]:
-    """Do a job in a Ray worker: what it says, and now and then its files as they are by then. `folder` is where the
-    command was given, `place` where temporary files go."""
-    import torch
+def run_job(
+    job: Job, files: Files, required: Mapping[str, str], folder: Path, temporary: Path | None = None
+) -> Iterator[tuple[Event, Files]]:
+    """Run a job in a Ray worker; yield events, and from time to time the job's files.
 
+    Args:
+        job: The job.
+        files: The files of an interrupted run.
+        required: The versions of packages that the worker must have.
+        folder: The folder in which the command was run, where the user's own games may be.
+        temporary: Where temporary files are written.
+    """
     torch.set_num_threads(1)
-    yield ("started", 0, None, ""), {}
+    yield Event(job, "started"), {}
+    pairs = versions().items()
     if other := [
-        f"{name} {found}, not {wanted[name]}"
-        for name, found in versions().items()
-        if found != wanted[name]
+        f"{name} {own}, not {required[name]}" for name, own in pairs if own != required[name]
     ]:
-        why = f"the worker on {platform.node()} has {', '.join(other)}: install there what is installed here"
-        yield ("failed", 0, None, why), {}
+        why = f"the worker on {platform.node()} has {', '.join(other)}: install the same versions"
+        yield Event(job, "failed", why=why), {}
         return
     with contextlib.suppress(OSError):
-        os.chdir(folder)  # where a game of the user's own may lie
-    with temporary_folder("job", place) as root:
-        write_files(root, begun)
-        yield from _with_files(replace(work, root=root))
+        os.chdir(folder)
+    with temporary_folder("job", temporary) as root:
+        for name, data in files.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_bytes(data)
+        yield from _events_with_files(replace(job, root=root))
 
 
-def _with_files(work: Work) -> Iterator[tuple[Said, Files]]:
-    results = Results(work.root)
-    kept = time.perf_counter()
-    for said in outcomes(work):
-        over = said[0] in ENDED
+def _events_with_files(job: Job) -> Iterator[tuple[Event, Files]]:
+    last = time.perf_counter()
+    for event in events_of(job):
         files = Files()
-        if over or time.perf_counter() > kept + KEPT_EVERY:
-            files = files_of(work.root, results.work(work.game, work.name))
-            kept = time.perf_counter()
-        if over:
-            files |= files_of(work.root, results.root / "rows")
-        yield said, files
+        if event.kind in ENDED or time.perf_counter() > last + SAVE_SECONDS:
+            files = read_files(job.root, job.folder)
+            last = time.perf_counter()
+        if event.kind in ENDED:
+            files |= read_files(job.root, job.root / "rows")
+        yield event, files
 
 
-def files_of(root: Path, folder: Path) -> Files:
-    """The files in a folder of the root, by their path from there; none where there is no such folder."""
-    found = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
+def read_files(root: Path, folder: Path) -> Files:
+    """Return the files in a folder by their path from the root."""
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
 
 
-def write_files(root: Path, files: Files) -> None:
-    for name, data in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_bytes(data)
-
-
-def check_reached(address: str) -> None:
-    """Refuse what is no address, or one where nobody answers; it takes seconds at most."""
+def check_connection(address: str) -> None:
+    """Raise an InputError if nothing listens at the address; takes a few seconds at most."""
     if address in (LOCAL, "auto"):
         return
     host, colon, port = address.rpartition(":")
     if not colon or "/" in host or not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > LAST_PORT:
-        raise InputError(f'--ray "{address}": not the address of a cluster: {CURE}')
+        raise InputError(f'--ray "{address}": not the address of a cluster: {REMEDY}')
     try:
-        socket.create_connection((host.strip("[]"), int(port)), REACHED_WITHIN).close()
+        socket.create_connection((host.strip("[]"), int(port)), CONNECTION_SECONDS).close()
     except OSError as error:
-        raise InputError(f"--ray {address}: nobody answers there ({error}): {CURE}") from error
+        raise InputError(f"--ray {address}: nothing answers there ({error}): {REMEDY}") from error
 
 
-def check_address(address: str) -> None:
-    """Refuse an address where no cluster answers. Ray itself would wait for minutes, and end the process."""
-    check_reached(address)
-    asking = Worker(_ask, address)
+def check_cluster(address: str) -> None:
+    """Raise an InputError if no cluster answers. Ray itself would wait, then end the process."""
+    check_connection(address)
     try:
-        answered = asking.connection.poll(ANSWERED_WITHIN)
-        why = (
-            asking.connection.recv()
-            if answered
-            else f"no answer within {ANSWERED_WITHIN:.0f} seconds"
-        )
-    except (EOFError, OSError):
-        why = "what answers is no Ray of this version"
-    finally:
-        asking.stop()
-    if why:
-        raise InputError(f"--ray {address}: no cluster to work with ({why}): {CURE}")
+        with Service(_join_cluster, address, quiet=True) as service:
+            service.answer(0, timeout=ANSWER_SECONDS)
+    except (ServiceError, InputError) as error:
+        why = "it is not a Ray cluster of this version" if _died(error) else error
+        raise InputError(f"--ray {address}: no usable cluster ({why}): {REMEDY}") from error
 
 
-def _ask(connection: Connection[Any, Any], address: str) -> None:
-    """Try to join the cluster, in a process that can be ended; say what went wrong, or nothing."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what Ray logs is for its developers
+def _died(error: Exception) -> bool:
+    return isinstance(error, ServiceError) and error.reason == "died"
+
+
+def _join_cluster(address: str) -> None:
+    """Join a cluster; called in a process of its own."""
     ray = require("ray", "ray")
-
-    try:
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR")
-        connection.send("")
-    except Exception as error:
-        connection.send((str(error).strip() or type(error).__name__).splitlines()[0])
+    ray.init(address=address, log_to_driver=False, logging_level="ERROR")

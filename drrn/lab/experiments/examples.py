@@ -1,4 +1,4 @@
-"""The states whose Q-values are shown, from examples.toml."""
+"""The states whose Q-values are reported, from examples.toml."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MADE_UP = ("positive", "negative", "irrelevant")
 
 @dataclass(frozen=True)
 class Glossed:
-    """A text of a game: its mark, and what it says in our own words."""
+    """A text of a game: its mark, and its meaning in our own words."""
 
     mark: str
     gloss: str
@@ -22,19 +22,19 @@ class Glossed:
 
 @dataclass(frozen=True)
 class Example:
-    """A state with a good and a poor action of its own, and actions that we made up."""
+    """A state with a good and a poor action, and actions that we made up."""
 
     game: str
     state: Glossed
     good: Glossed
     poor: Glossed
     made_up: dict[str, tuple[str, ...]]  # by kind
-    embedding: bool  # whether its way through the embedding space is drawn
+    embedding: bool  # whether its embeddings are recorded during training
 
 
 @cache
 def examples() -> tuple[Example, ...]:
-    """All of them, as the file has them."""
+    """Return all examples, in the order of the file."""
     table = read_toml(Path(str(resources.files("drrn.lab.experiments") / "examples.toml")))
     return tuple(
         Example(

@@ -1,192 +1,427 @@
-"""What is measured once a job has learned: larger evaluations, paraphrased play, Q-values of pairs and of examples."""
+"""What a job measures: scores, quests, Q-values, embeddings, and the facts of a game."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
 
+from drrn.compiled.chain import softmax_of_slots
+from drrn.compiled.compile import MOST_STATES, compile_game
+from drrn.compiled.fixed_point import fixed_point
 from drrn.compiled.game import Compiled
-from drrn.compiled.solve import Score, policy_score
+from drrn.compiled.solve import Score, best, one_slot, policy_score, random_play
+from drrn.errors import InputError
 from drrn.game.contract import Game
-from drrn.game.optional import step_limit_of
-from drrn.lab.experiments.examples import MADE_UP, examples_of
-from drrn.lab.experiments.facts import paraphrased_pairs
-from drrn.lab.experiments.marks import mark
-from drrn.lab.experiments.rows import Row
+from drrn.game.episodes import play_episodes, random_policy, summarise
+from drrn.game.optional import another, step_limit_of, title_of
+from drrn.lab.experiments.examples import MADE_UP, Example, examples_of
+from drrn.lab.experiments.plan import FOUR_STEPS
+from drrn.lab.experiments.results import Row, mark
+from drrn.learning.q_learning import QLearning
 from drrn.models import Model, Pages
+from drrn.models.drrn import DRRN
 from drrn.playing.compiled_rollouts import CompiledRollouts
 from drrn.playing.evaluation import Evaluation, evaluate
 from drrn.playing.menu_rollouts import compiled_rollouts
 from drrn.playing.policies import policy_of
 from drrn.playing.rollouts import Rollouts
 from drrn.playing.stepped_rollouts import SteppedRollouts
-from drrn.runs.scores import compiled_or_none
+from drrn.runs import storage
+from drrn.runs.run import Run
+from drrn.runs.scores import compiled_or_none, reference_scores
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 from drrn.stories.authored import paraphrases_of
+from drrn.stories.playtest.evidence import Evidence
+from drrn.stories.playtest.playtest import gather, inspect_game
+from drrn.stories.playtest.survey import explore
+from drrn.stories.twine.rules import DEFAULT_SET
 
-MEASURED = (
-    "softmax",
-    "greedy",
-)  # the policies of the paper's experiments, whatever others there are
+Scores = list[tuple[Evaluation, Score | None]]  # sampled, and exact if it can be computed
 
-
-def final_rows(
-    trainer: Trainer,
-    game: Game,
-    episodes: dict[str, int],
-    common: Row,
-    *,
-    paraphrased: bool = False,
-) -> list[Row]:
-    """After the last round: more episodes by each policy and seed, and the exact score where there is one."""
-    found = final_evaluations(trainer, game, episodes, paraphrased=paraphrased)
-    return rows_of_evaluations(found, trainer.settings, common, paraphrased=paraphrased)
+# --- Scores
 
 
-def final_evaluations(
+def round_rows(rows: list[dict[str, str]], common: Row, policies: Sequence[str]) -> list[Row]:
+    """Return a row for each seed, round and policy, from the rows of a training run."""
+    measures = ("final_reward", "return", "steps", "stopped")
+    return [
+        {
+            **common,
+            **{name: int(row[name]) for name in ("seed", "round", "episodes")},
+            "final": False,
+            "policy": policy,
+            "paraphrased": False,
+            "exact": None,
+            **{measure: float(row[f"{policy}_{measure}"]) for measure in measures},
+        }
+        for row in rows
+        for policy in policies
+    ]
+
+
+def final_scores(
     trainer: Trainer, game: Game, episodes: dict[str, int], *, paraphrased: bool = False
-) -> list[tuple[Evaluation, Score | None]]:
-    """How each seed plays by each policy after the last round, and its exact score where there is one."""
+) -> Scores:
+    """Return the scores of each policy and seed after the last round; `episodes` by policy."""
     settings = trainer.settings
     model = trainer.model
-    compiled = trainer.compiled if not paraphrased else compiled_or_none(game, settings)
+    compiled = compiled_or_none(game, settings) if paraphrased else trainer.compiled
     fast = None
     if compiled is not None and not trainer.grows:
         fast = compiled_rollouts(compiled, model, model.store.scratch() if paraphrased else None)
     rollouts: Rollouts = fast or SteppedRollouts(game, model)
-    found = []
-    for policy in episodes:
+    alpha = settings.exploration.alpha
+    number = settings.run.rounds + 1  # a round of its own, for the random draws
+    scores: Scores = []
+    for policy, count in episodes.items():
         exact = exact_scores(fast, policy, settings, step_limit_of(game))
-        played = evaluate(
-            rollouts,
-            [policy],
-            settings.exploration.alpha,
-            episodes[policy],
-            settings.run.seeds,
-            settings.run.rounds + 1,
-        )
-        found += [(e, exact[e.replica]) for e in played]
-    return found
-
-
-def rows_of_evaluations(
-    found: list[tuple[Evaluation, Score | None]],
-    settings: Settings,
-    common: Row,
-    *,
-    paraphrased: bool = False,
-) -> list[Row]:
-    """A row for each evaluation after the last round."""
-    rows = []
-    for e, exact in found:
-        s = e.summary
-        measured = {
-            "final_reward": s.mean_final_reward, "return": s.mean_return, "steps": s.mean_steps,
-            "stopped": e.stopped, "exact": exact.final_reward if exact else None,
-        }  # fmt: skip
-        place = {
-            "seed": settings.run.seeds[e.replica],
-            "round": settings.run.rounds,
-            "episodes": s.episodes,
-        }
-        rows.append(
-            {
-                **common,
-                **place,
-                "final": True,
-                "policy": e.policy,
-                "paraphrased": paraphrased,
-                **measured,
-            }
-        )
-    return rows
+        sampled = evaluate(rollouts, [policy], alpha, count, settings.run.seeds, number)
+        scores += [(each, exact[each.replica]) for each in sampled]
+    return scores
 
 
 def exact_scores(
     rollouts: CompiledRollouts | None, policy: str, settings: Settings, max_steps: int
 ) -> list[Score | None]:
-    """What each replica is expected to score; None where its choice depends on the order of the actions, or on the
-    pages that were shown before."""
+    """Return the expected score of each replica.
+
+    It is None if a choice depends on the order of the actions, or on earlier pages.
+    """
     if rollouts is None or rollouts.model.sees_menu or policy == "best":
         return [None] * len(settings.run.seeds)
-    shares = rollouts.probabilities(policy_of(policy, settings.exploration.alpha))
-    return [policy_score(rollouts.game, one, max_steps) for one in shares]
+    probabilities = rollouts.probabilities(policy_of(policy, settings.exploration.alpha))
+    return [policy_score(rollouts.game, each, max_steps) for each in probabilities]
 
 
-def round_rows(
-    kept: list[dict[str, str]], common: Row, policies: Sequence[str] = MEASURED
-) -> list[Row]:
-    """The evaluations of a run's folder: one row for each seed, round and policy."""
+def final_rows(scores: Scores, settings: Settings, common: Row, paraphrased: bool) -> list[Row]:
+    """Return a row for each score after the last round."""
     return [
         {
-            **common, "seed": int(row["seed"]), "round": int(row["round"]), "episodes": int(row["episodes"]),
-            "final": False, "policy": policy, "paraphrased": False, "exact": None,
-            **{m: float(row[f"{policy}_{m}"]) for m in ("final_reward", "return", "steps", "stopped")},
+            **common,
+            "seed": settings.run.seeds[sampled.replica],
+            "round": settings.run.rounds,
+            "episodes": sampled.summary.episodes,
+            "final": True,
+            "policy": sampled.policy,
+            "paraphrased": paraphrased,
+            "final_reward": sampled.summary.mean_final_reward,
+            "return": sampled.summary.mean_return,
+            "steps": sampled.summary.mean_steps,
+            "stopped": sampled.stopped,
+            "exact": exact.final_reward if exact else None,
         }
-        for row in kept
-        for policy in policies
-    ]  # fmt: skip
+        for sampled, exact in scores
+    ]
+
+
+# --- Quests: the share of episodes with a good ending, and the steps that a seed has played by then
+
+GOOD_ENDINGS = ("quest done", "the comet seen", "won")
+PLAYED = "played.json"  # in the run's folder: steps of each seed, by round
+
+
+def save_step_counts(run: Run, trainer: Trainer) -> None:
+    """Add the steps that each seed has played to the run's folder, if the learner counts them."""
+    if isinstance(trainer.learner, QLearning) and trainer.settings.learner.keep:
+        counts = [buffer.count for buffer in trainer.learner.buffers]
+        run.write(PLAYED, json.dumps({**_step_counts(run), str(trainer.round): counts}))
+
+
+def _step_counts(run: Run) -> dict[str, list[int]]:
+    try:
+        return dict(json.loads((run.folder / PLAYED).read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return {}
+
+
+def quest_rows(run: Run, trainer: Trainer, scores: Scores) -> list[Row]:
+    """Return a row for each seed and round by softmax, then for each seed and policy at the end."""
+    seeds = trainer.settings.run.seeds
+    last = trainer.settings.run.rounds
+    counts = _step_counts(run)
+
+    def row(replica: int, number: int, policy: str, done: float, final: bool) -> Row:
+        key = {"seed": seeds[replica], "round": number, "final": final, "policy": policy}
+        steps = counts.get(str(number))
+        return {**key, "played": steps[replica] if steps else None, "done": done}
+
+    unknown = {"exact_done": None, "exact_return": None}
+    rows = []
+    for each in run.rows():
+        done = good_share(json.loads(each["endings"]))
+        replica = seeds.index(int(each["seed"]))
+        rows.append({**row(replica, int(each["round"]), "softmax", done, False), **unknown})
+    for sampled, score in scores:
+        done = good_share(sampled.summary.endings) / sampled.summary.episodes
+        exact: Row = dict(unknown)
+        if score and trainer.compiled:
+            exact["exact_done"] = exact_good_share(trainer.compiled, score)
+        if score:
+            exact["exact_return"] = score.total
+        rows.append({**row(sampled.replica, last, sampled.policy, done, True), **exact})
+    return rows
+
+
+def good_share(endings: Mapping[str, float]) -> float:
+    """Return the share, or the number, of episodes with a good ending."""
+    return sum(share for name, share in endings.items() if name in GOOD_ENDINGS)
+
+
+def exact_good_share(compiled: Compiled, score: Score) -> float:
+    """Return the probability of a good ending."""
+    pairs = zip(compiled.endings, score.endings, strict=True)
+    return float(sum(share for ending, share in pairs if ending.passage in GOOD_ENDINGS))
+
+
+# --- Q-values of pairs of a text and an action
+
+
+def paraphrased_pairs(game: Game, compiled: Compiled) -> dict[tuple[int, int], tuple[int, int]]:
+    """Return each distinct pair of a text and an action that has a paraphrase.
+
+    Keys are the indices of the text and the action; values are the page and the slot where the pair
+    first occurs.
+    """
+    paraphrases = paraphrases_of(game) or {}
+    pairs: dict[tuple[int, int], tuple[int, int]] = {}
+    for page, actions in enumerate(compiled.page_actions.tolist()):
+        for slot, action in enumerate(actions):
+            if action >= 0 and compiled.actions[action] in paraphrases:
+                pairs.setdefault((int(compiled.page_text[page]), action), (page, slot))
+    return pairs
 
 
 def pair_rows(model: Model, game: Game, compiled: Compiled) -> list[Row]:
-    """Q of each action that has a paraphrase, on each page that shows it: as it was, and paraphrased. A model that
-    sees the menu sees it whole, all as it was or all paraphrased, in the story's order."""
-    said = paraphrases_of(game) or {}
-    paraphrases = [said.get(action, action) for action in compiled.actions]
-    q, other = (
-        _q_of_pages(model, compiled, actions) for actions in (compiled.actions, paraphrases)
-    )
-    rows = []
-    for (text, action), (page, place) in paraphrased_pairs(game, compiled).items():
-        marks = map(mark, (compiled.texts[text], compiled.actions[action], paraphrases[action]))
-        numbers = {"q": q[:, page, place].tolist(), "q_paraphrased": other[:, page, place].tolist()}
-        rows.append({**dict(zip(("state", "action", "paraphrase"), marks, strict=True)), **numbers})
-    return rows
+    """Return Q of each action that has a paraphrase, in the original and paraphrased.
+
+    A model that sees the whole menu sees all actions paraphrased, or none.
+    """
+    paraphrase_of = paraphrases_of(game) or {}
+    paraphrases = [paraphrase_of.get(action, action) for action in compiled.actions]
+    q = _q_of_pages(model, compiled, compiled.actions)
+    q_paraphrased = _q_of_pages(model, compiled, paraphrases)
+    return [
+        {
+            "state": mark(compiled.texts[text]),
+            "action": mark(compiled.actions[action]),
+            "paraphrase": mark(paraphrases[action]),
+            "q": q[:, page, slot].tolist(),
+            "q_paraphrased": q_paraphrased[:, page, slot].tolist(),
+        }
+        for (text, action), (page, slot) in paraphrased_pairs(game, compiled).items()
+    ]
 
 
-def _q_of_pages(model: Model, compiled: Compiled, actions: Any) -> Any:
-    """Q [R, P, A] of all pages, with the actions said so."""
+def _q_of_pages(model: Model, compiled: Compiled, actions: Sequence[str]) -> NDArray[Any]:
+    """Return Q [R, P, A] of all pages, with these texts of the actions."""
     store = model.store.scratch()
     replicas = len(model.seeds)
-    states = np.array([store.states.id(text) for text in compiled.texts], np.int64)[
-        compiled.page_text
-    ]
-    ids = np.array([*(store.actions.id(action) for action in actions), -1], np.int64)[
-        compiled.page_actions
-    ]
-    return (
-        model.q(Pages(np.tile(states, (replicas, 1)), np.tile(ids, (replicas, 1, 1))), store)
-        .cpu()
-        .numpy()
-    )
+    texts = np.array([store.states.id(text) for text in compiled.texts], np.int64)
+    ids = np.array([*(store.actions.id(action) for action in actions), -1], np.int64)
+    states = np.tile(texts[compiled.page_text], (replicas, 1))
+    slots = np.tile(ids[compiled.page_actions], (replicas, 1, 1))
+    q: NDArray[Any] = model.q(Pages(states, slots), store).cpu().numpy()
+    return q
+
+
+def _example_texts(example: Example, compiled: Compiled) -> tuple[str, str, str] | None:
+    """Return the state, the good and the poor action; None in another version of the story."""
+    texts = {mark(text): text for text in compiled.texts}
+    actions = {mark(text): text for text in compiled.actions}
+    state = texts.get(example.state.mark)
+    good = actions.get(example.good.mark)
+    poor = actions.get(example.poor.mark)
+    if state is None or good is None or poor is None:
+        return None
+    return state, good, poor
 
 
 def example_rows(trainer: Trainer, name: str, game: Game, compiled: Compiled) -> list[Row]:
-    """Q of the good and the poor action of each example, of both paraphrased, and of what we made up."""
-    said = paraphrases_of(game) or {}
-    texts, actions = (
-        {mark(text): text for text in side} for side in (compiled.texts, compiled.actions)
-    )
+    """Return Q of each example's good and poor action, of both paraphrased, and of made-up ones."""
+    paraphrases = paraphrases_of(game) or {}
     rows = []
     for example in examples_of(name):
-        if not (
-            example.state.mark in texts and {example.good.mark, example.poor.mark} <= actions.keys()
-        ):
-            continue  # another version of the story
-        asked = [("good", actions[example.good.mark]), ("poor", actions[example.poor.mark])]
-        asked += [(f"{kind} paraphrased", said[action]) for kind, action in asked if action in said]
-        asked += [(kind, action) for kind in MADE_UP for action in example.made_up[kind]]
-        q = trainer.agent.ask(texts[example.state.mark], [action for _, action in asked])
+        texts = _example_texts(example, compiled)
+        if texts is None:
+            continue
+        state, *pair = texts
+        actions = list(zip(("good", "poor"), pair, strict=True))
+        actions += [
+            (f"{kind} paraphrased", paraphrases[a]) for kind, a in actions if a in paraphrases
+        ]
+        actions += [(kind, action) for kind in MADE_UP for action in example.made_up[kind]]
+        q = trainer.agent.ask(state, [action for _, action in actions])
         for replica, seed in enumerate(trainer.settings.run.seeds):
-            for (kind, action), value in zip(asked, q[replica].tolist(), strict=True):
-                place = {
-                    "seed": seed,
-                    "state": example.state.mark,
-                    "kind": kind,
-                    "action": mark(action),
-                }
-                rows.append({**place, "q": round(value, 4)})
+            for (kind, action), value in zip(actions, q[replica].tolist(), strict=True):
+                key = {"seed": seed, "state": example.state.mark, "kind": kind}
+                rows.append({**key, "action": mark(action), "q": round(value, 4)})
     return rows
+
+
+# --- Embeddings during training: a state and two of its actions on their principal axes
+
+TRACED_EPISODES = (200, 400, 600)  # and after the last round
+ROLES = ("state", "good", "poor")
+
+Points = NDArray[np.float64]
+
+
+class Trace:
+    """Saves the embeddings of an example in a run's folder, so that a resumed run has them."""
+
+    def __init__(self, folder: Path, example: Example, texts: tuple[str, str, str]) -> None:
+        self.folder = folder
+        self.example = example
+        self.texts = texts
+
+    @staticmethod
+    def of(folder: Path, game: str, compiled: Compiled | None) -> Trace | None:
+        """Return the trace of the game's example; None if it has none."""
+        for example in examples_of(game) if compiled else ():
+            if example.embedding and compiled:
+                texts = _example_texts(example, compiled)
+                return Trace(folder, example, texts) if texts else None
+        return None
+
+    def save(self, model: Model, episodes: int) -> None:
+        """Save the three embeddings [R, 3, H], and Q of the two actions."""
+        assert isinstance(model, DRRN)
+        store = model.store.scratch()
+        replicas = len(model.seeds)
+        state, actions = store.page(self.texts[0], self.texts[1:])
+        states = np.full((replicas, 1), state, np.int64)
+        pages = Pages(states, np.array([[actions]] * replicas, np.int64))
+        with torch.no_grad():
+            reading = model.read(Pages(pages.states[None], pages.actions[None]), store)[0]
+            s, a = model.embeddings(reading)
+            vectors = torch.cat([s[:, 0, None], a[:, 0]], dim=1).cpu().numpy()  # [R, 3, H]
+            q = model.q(pages, store)[:, 0].cpu().numpy()  # [R, 2]
+        storage.save_tensors(self._path(episodes), {"vectors": vectors, "q": q})
+
+    def rows(self, seeds: list[int], last: int) -> list[Row]:
+        """Return where the three embeddings were, for each seed and each time they were saved."""
+        times = [each for each in sorted({*TRACED_EPISODES, last}) if self._path(each).exists()]
+        tensors = [storage.load_tensors(self._path(each))[0] for each in times]
+        rows = []
+        for replica, seed in enumerate(seeds):
+            vectors = np.stack([each["vectors"][replica] for each in tensors])
+            points = plane(vectors.astype(np.float64)).tolist()
+            for episodes, tensor, three in zip(times, tensors, points, strict=True):
+                key = {"seed": seed, "episodes": episodes, "state": self.example.state.mark}
+                q = [None, *(round(value, 4) for value in tensor["q"][replica].tolist())]
+                for role, (x, y), value in zip(ROLES, three, q, strict=True):
+                    rows.append(
+                        {**key, "role": role, "x": round(x, 4), "y": round(y, 4), "q": value}
+                    )
+        return rows
+
+    def _path(self, episodes: int) -> Path:
+        return self.folder / f"embeddings-{episodes}.safetensors"
+
+
+def plane(vectors: Points) -> Points:
+    """Project vectors [times, 3, H] onto their two principal axes [times, 3, 2].
+
+    The origin is fixed, so that a right angle with the state means a Q near 0. At the last time the
+    state points right, and the good action does not point down.
+    """
+    flat = vectors.reshape(-1, vectors.shape[-1])
+    axes = np.linalg.svd(flat, full_matrices=False)[2][:2]
+    points = (flat @ axes.T).reshape(*vectors.shape[:2], 2)
+    state = points[-1, 0]
+    good = points[-1, 1]
+    oriented: Points = points * np.where([state[0] < 0, good[1] < 0], -1.0, 1.0)
+    return oriented
+
+
+# --- Facts of a game
+
+RANDOM_EPISODES = 2_000  # of a game that cannot be compiled
+SUITE_EPISODES = {"twx": 100, "textworld": 20}  # of random play in a suite's game
+SLOW_EPISODES = 10  # in other suites, whose steps are slow
+STATISTICS = "kind state_vocabulary action_vocabulary words_per_description most_actions".split()
+STATISTICS += "transitions pages actions".split()
+
+
+def facts(game: Game, settings: Settings) -> dict[str, Any]:
+    """Return a game's facts by name; None: unknown. The settings give α and γ of softmax play."""
+    try:
+        compiled = compile_game(game, limit=MOST_STATES)
+        findings = inspect_game(game, compiled)
+    except InputError:
+        compiled = None
+        evidence = Evidence()
+        findings = gather(game, evidence, statistics=explore(game, evidence))
+    statistics = findings.statistics
+    assert statistics is not None
+    scores = reference_scores(game, compiled, RANDOM_EPISODES)
+    limit = step_limit_of(game)
+    values: dict[str, Any] = {
+        "title": title_of(game),
+        **{name: getattr(statistics, name) for name in STATISTICS},
+        "states": findings.states,
+        "endings": sum(len(ending.variants) or 1 for ending in findings.endings),
+        "states_are_all": findings.states_complete,
+        "states_that_differ": len(compiled) if compiled else None,
+        "random_final_reward": scores.random,
+        "best_final_reward": scores.best,
+        **(softmax_scores(compiled, settings, limit) if compiled else {}),
+    }
+    if scores.random_return is not None and statistics.kind == "parser":
+        values |= {"random_return": scores.random_return, "best_return": scores.best_return}
+        values |= _quest_facts(compiled, limit) if compiled else {}
+    if paraphrases := statistics.paraphrases.get(DEFAULT_SET):
+        values |= {
+            "paraphrases": paraphrases.pairs,
+            "paraphrased_pairs": len(paraphrased_pairs(game, compiled)) if compiled else None,
+            "oov_rate": paraphrases.oov_rate,
+            "bleu": paraphrases.bleu,
+        }
+    return values
+
+
+def suite_facts(game: Game, source: str) -> dict[str, Any]:
+    """Return the facts of a suite's game: its name without folders, and scores of random play."""
+    suite, _, rest = source.partition(":")
+    path, question, options = rest.partition("?")
+    episodes = SUITE_EPISODES.get(suite, SLOW_EPISODES)
+    summary = summarise(play_episodes(another(game) or game, random_policy(0), episodes, 0))
+    return {
+        "title": title_of(game).partition(" (")[0],  # the source has its options
+        "kind": "suite",
+        "source": f"{suite}:{Path(path).name}{question}{options}",
+        "random_final_reward": summary.mean_final_reward,
+        "random_return": summary.mean_return,
+        "random_done": good_share(summary.endings) / summary.episodes,
+        "random_episodes": summary.episodes,
+    }
+
+
+def softmax_scores(compiled: Compiled, settings: Settings, limit: int) -> dict[str, float | None]:
+    """Return the scores of softmax with the true Q-values, and at Q-learning's fixed points."""
+    alpha = settings.exploration.alpha
+    gamma = settings.learner.discount
+    policy = softmax_of_slots(compiled, best(compiled, gamma).q, alpha)
+    values: dict[str, float | None] = {
+        "true_q_softmax": policy_score(compiled, policy, limit).final_reward
+    }
+    steps = {"one_step_at_rest": 1, "four_steps_at_rest": FOUR_STEPS.n_steps}
+    for name, n_steps in steps.items():
+        point = fixed_point(compiled, alpha, gamma, limit, n_steps=n_steps)
+        values[name] = point.final_reward if point else None
+    return values
+
+
+def _quest_facts(compiled: Compiled, limit: int) -> dict[str, float]:
+    by_best = policy_score(compiled, one_slot(compiled, best(compiled, 1.0).slot), limit)
+    return {
+        "random_done": exact_good_share(compiled, random_play(compiled, limit)),
+        "best_done": exact_good_share(compiled, by_best),
+    }

@@ -1,17 +1,21 @@
-"""A sweep: settings are tried on some seeds, and the best of them is reported on seeds that it was not chosen on.
+"""A sweep: combinations of settings are tried on some seeds, the best is reported on other seeds.
 
 sweep.json            what is swept: the game, the recipe, the settings
-rows/GAME/JOB.csv     rows, as every experiment's: tuning-… to choose by, report-… to report
-sweep.csv             a line for each combination, best first
+rows/GAME/JOB.csv     rows as of every experiment: tuning-… to choose by, report-… to report
+sweep.csv             one line for each combination, the best first
 best.json             the settings of the best: drrn train GAME --config FOLDER/best.json
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
-from collections.abc import Iterator
+import math
+import random
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -20,25 +24,183 @@ from typing import Any
 
 import numpy as np
 
-from drrn.errors import InputError
+from drrn.declaration import Setting
+from drrn.errors import InputError, did_you_mean
 from drrn.files import write_atomically
 from drrn.game.contract import Game
-from drrn.lab.experiments.folder import SWEEP, Results, make_folder
-from drrn.lab.experiments.grid import Changes, Grid
-from drrn.lab.experiments.running import Work, hashes_of
-from drrn.lab.experiments.variants import Swept, in_words
+from drrn.lab.experiments.job import Job, hashes_of
+from drrn.lab.experiments.plan import Changed
+from drrn.lab.experiments.results import SWEEP, make_folder, write_json
 from drrn.runs.config import recommended_settings
 from drrn.runs.limits import check_memory
-from drrn.settings import Settings, recipe, recipe_name, settings_for
+from drrn.settings import POLICIES, Settings, all_settings, recipe, recipe_name, settings_for
 
-MOST = 10_000  # combinations of one sweep
-POLICIES = ("softmax", "greedy", "best")
-FINAL = 2  # evaluations of a round in the last one
+Changes = tuple[tuple[str, Any], ...]  # names of settings, and their values
+
+# --- The grid
+
+OWN_OPTIONS = ("seed", "replicas")  # settings that have options of the command
+MAX_VALUES = 10_000  # of one setting
+MAX_SHUFFLED = 1_000_000  # combinations; from more, one after another is drawn at random
+RANGE = re.compile(r"(?P<log>log:)?(?P<low>[^:,]+?)\.\.(?P<high>[^:,]+?)(?::(?P<by>[^:,]*))?")
+NOTATION = "write NAME=VALUE,VALUE… or NAME=LOW..HIGH:STEP or NAME=log:LOW..HIGH:COUNT"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """All combinations of the values of some settings."""
+
+    values: dict[str, tuple[Any, ...]]
+
+    @property
+    def size(self) -> int:
+        return math.prod(len(values) for values in self.values.values())
+
+    def combination(self, index: int) -> Changes:
+        """Return a combination; the last setting changes first."""
+        changes = []
+        for name, values in reversed(self.values.items()):
+            index, remainder = divmod(index, len(values))
+            changes.append((name, values[remainder]))
+        return tuple(reversed(changes))
+
+    def in_order(self) -> Iterator[Changes]:
+        return (self.combination(index) for index in range(self.size))
+
+    def at_random(self, seed: int) -> Iterator[Changes]:
+        """Yield each combination once, in random order."""
+        generator = random.Random(seed)
+        if self.size <= MAX_SHUFFLED:
+            yield from map(self.combination, generator.sample(range(self.size), self.size))
+            return
+        indices: set[int] = set()
+        while len(indices) < self.size:
+            index = generator.randrange(self.size)
+            if index not in indices:
+                indices.add(index)
+                yield self.combination(index)
+
+
+def read_grid(texts: Sequence[str]) -> Grid:
+    """Parse NAME=VALUES, each of another setting."""
+    values: dict[str, tuple[Any, ...]] = {}
+    for text in texts:
+        name, equals, right = text.partition("=")
+        if name in values:
+            raise InputError(f'--vary "{text}": {name} occurs twice: combine its values')
+        try:
+            values[name] = _values(_setting(name), right) if equals else ()
+            if not values[name]:
+                raise InputError(NOTATION)
+        except InputError as error:
+            raise InputError(f'--vary "{text}": {error}') from error
+    return Grid(values)
+
+
+def _setting(name: str) -> Setting:
+    settings = all_settings()
+    if name not in settings:
+        near = did_you_mean(name, settings)
+        raise InputError(f'no setting is named "{name}".{near} See: drrn train --help')
+    if name in OWN_OPTIONS:
+        options = "--seeds, --first-seed, --report-seeds, --first-report-seed"
+        raise InputError(f"{name} cannot be varied: use {options}")
+    if settings[name].same_results:
+        raise InputError(f"results do not depend on {name}")
+    return settings[name]
+
+
+def _values(setting: Setting, text: str) -> tuple[Any, ...]:
+    """Parse a list of values and ranges; each value occurs once."""
+    values: list[Any] = []
+    for part in text.split(","):
+        match = RANGE.fullmatch(part) if setting.kind in (int, float) else None
+        values += _range(setting, match) if match else [setting.read(part)]
+    for value in values:
+        setting.check(value)
+    return tuple(dict.fromkeys(values))
+
+
+def _range(setting: Setting, parts: re.Match[str]) -> list[Any]:
+    low = setting.read(parts["low"])
+    high = setting.read(parts["high"])
+    by = parts["by"]
+    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+        raise InputError(f"a range needs two numbers: {NOTATION}")
+    if low > high:
+        raise InputError(f"the range from {low} to {high} is empty: write the smaller number first")
+    if parts["log"]:
+        return _geometric_range(setting, low, high, by)
+    if by is None and setting.kind is float:
+        raise InputError(f"the range from {low} to {high} needs a step: {NOTATION}")
+    step = setting.read(by) if by is not None else 1
+    if not step or not 0 < step < math.inf:
+        raise InputError(f"the step of a range must be above 0, not {by}")
+    if (high - low) / step >= MAX_VALUES:
+        raise _too_many_values()
+    count = int((high - low) / step + 1e-9) + 1
+    return [setting.kind(round(low + number * step, 12)) for number in range(count)]
+
+
+def _geometric_range(setting: Setting, low: float, high: float, by: str | None) -> list[Any]:
+    if not by or not by.isdecimal() or int(by) < 2 or low <= 0:
+        raise InputError("log:LOW..HIGH:COUNT needs a LOW above 0 and a COUNT of at least 2")
+    count = int(by)
+    if count > MAX_VALUES:
+        raise _too_many_values()
+    factor = (high / low) ** (1 / (count - 1))
+    # rounded, to be the same on every machine
+    values = [float(f"{low * factor**number:.6g}") for number in range(count)]
+    return [round(value) for value in values] if setting.kind is int else values
+
+
+def _too_many_values() -> InputError:
+    return InputError(f"a setting can have {MAX_VALUES:,} values at most: use a larger step")
+
+
+# --- The sweep
+
+MAX_JOBS = 10_000
+FINAL = 2  # evaluation after the last round, relative to that of a round
+
+
+@dataclass(frozen=True)
+class Swept(Changed):
+    """One combination of settings, to choose by or to report."""
+
+    part: str = "tuning"
+
+    policies = ("softmax", "best")
+    paraphrase_sets = ()
+
+    @property
+    def name(self) -> str:
+        """Its settings as a file name, with a hash if that loses information."""
+        text = changes_text(self.changes, ",")
+        plain = re.sub(r"[^\w=,+-]", "_", text)
+        if re.sub(r"(?<=\d)\.(?=\d)", "_", text) != plain or len(plain) > 100:
+            plain = f"{plain[:100]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+        return f"{self.part}-{plain}"
+
+
+def changes_text(changes: Changes, separator: str = " ") -> str:
+    """Return settings as a person writes them."""
+    parts = [f"{name}={value_text(value)}" for name, value in changes]
+    return separator.join(parts) or "as-it-is"
+
+
+def value_text(value: Any) -> str:
+    """Return a setting's value as a person writes it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    return "none" if value is None else str(value)
 
 
 @dataclass(frozen=True)
 class Seeds:
-    """Seeds one after another."""
+    """Consecutive seeds."""
 
     first: int
     count: int
@@ -53,36 +215,33 @@ class Seeds:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What is swept: a game, the settings that are the same for all jobs, and those that vary."""
+    """A game, the settings that all jobs share, and those that vary."""
 
     root: Path
     source: str
     game: Game
     grid: Grid
-    given: dict[str, Any]
+    overrides: dict[str, Any]  # settings of all jobs
     paper: bool
     tuning: Seeds
     report: Seeds
     commit: str
     device: str = "cpu"
-    elsewhere: bool = False  # done on a cluster, whose machines may have more memory than this one
+    remote: bool = False  # on a cluster, whose machines may have more memory than this one
     digests: dict[str, str] = field(default_factory=dict)  # of files of word vectors
 
     def __post_init__(self) -> None:
-        if max(self.tuning.first, self.report.first) < min(
-            self.tuning.all.stop, self.report.all.stop
-        ):
-            cure = "give other ones by --first-seed or --first-report-seed"
+        end = min(self.tuning.all.stop, self.report.all.stop)
+        if max(self.tuning.first, self.report.first) < end:
             raise InputError(
-                f"{self.tuning} to choose by and {self.report} to report overlap: {cure}"
+                f"{self.tuning} to choose by and {self.report} to report overlap: give others with "
+                "--first-seed or --first-report-seed"
             )
-        if twice := sorted(self.given.keys() & self.grid.values.keys()):
-            raise InputError(
-                f"{twice[0]} stands in --set and in --vary: leave it out of one of them"
-            )
+        if both := sorted(self.overrides.keys() & self.grid.values.keys()):
+            raise InputError(f"{both[0]} is in --set and in --vary: leave it out of one of them")
 
     @cached_property
-    def suiting(self) -> dict[str, Any]:
+    def recommended(self) -> dict[str, Any]:
         return recommended_settings(self.game)
 
     @cached_property
@@ -90,113 +249,124 @@ class Sweep:
         return hashes_of(self.game)
 
     def settings(self, changes: Changes, seeds: Seeds) -> Settings:
-        """The recipe, under what is given for all jobs, under what this one changes; as `drrn train` has them."""
-        asked = {**self.given, **dict(changes)}
-        base = recipe(paper=self.paper, recommended=self.suiting, given=asked)
-        return settings_for({**base, "seed": seeds.first, "replicas": seeds.count}, asked)
+        """Return the settings of a combination, as `drrn train` has them."""
+        given = {**self.overrides, **dict(changes)}
+        base = recipe(paper=self.paper, recommended=self.recommended, given=given)
+        return settings_for({**base, "seed": seeds.first, "replicas": seeds.count}, given)
 
-    def work(self, changes: Changes, part: str = "tuning") -> Work:
-        """A job of the sweep: to choose by, or to report."""
+    def job(self, changes: Changes, part: str = "tuning") -> Job:
+        """Return the job of a combination: part "tuning" to choose by, "report" to report."""
         settings = self.settings(changes, self.report if part == "report" else self.tuning)
-        strong = settings.learner.name != "q-learning"
-        shape = (
-            settings.model.name,
-            settings.model.layers,
-            settings.model.hidden,
-            settings.model.interaction,
-            settings.model.action_hidden,
-        )
-        variant = Swept(
-            *shape,
-            settings.model.shared,
-            settings.learner.n_steps,
-            changes=changes,
-            part=part,
-            strong=strong,
-        )
-        final = dict.fromkeys(POLICIES, FINAL * settings.run.evaluation_episodes)
-        where: dict[str, Any] = {
-            "commit": self.commit,
-            "device": self.device,
-            "vectors": self._digest(settings),
-        }
-        return Work(
-            self.root, self.source, self.game.name, variant, settings, final, self.hashes, **where
+        model = settings.model
+        return Job(
+            root=self.root,
+            source=self.source,
+            game=self.game.name,
+            variant=Swept(
+                model.name,
+                model.layers,
+                model.hidden,
+                model.interaction,
+                shared=model.shared,
+                changes=changes,
+                part=part,
+            ),
+            settings=settings,
+            final=dict.fromkeys(POLICIES, FINAL * settings.run.evaluation_episodes),
+            hashes=self.hashes,
+            commit=self.commit,
+            device=self.device,
+            vectors=self._digest(model.vectors),
         )
 
-    def tried(
+    def jobs(
         self, budget: int | None, *, at_random: bool, seed: int
-    ) -> tuple[list[Work], list[str]]:
-        """The jobs to choose by: all combinations, or a seeded choice where there are more than the budget; and a
-        sentence for each combination that the settings themselves refuse."""
-        most = min(budget or MOST, MOST)
-        if budget is None and not at_random and self.grid.size > MOST:
-            raise InputError(
-                f"these are {self.grid.size:,} combinations: give a --budget, such as 50 (jobs) or 30m"
-            )
-        chance = at_random or self.grid.size > most
-        works = list[Work]()
-        refused = list[str]()
-        for changes in islice(
-            self.grid.at_random(seed) if chance else self.grid.in_order(), 10 * MOST
-        ):
-            if len(works) == most:
+    ) -> tuple[list[Job], list[str]]:
+        """Return the jobs to choose by, and a sentence for each combination that is impossible.
+
+        Args:
+            budget: The largest number of jobs; a larger grid is sampled.
+            at_random: Sample the grid even if it is smaller.
+            seed: Of the sample.
+        """
+        most = min(budget or MAX_JOBS, MAX_JOBS)
+        size = self.grid.size
+        if budget is None and not at_random and size > MAX_JOBS:
+            raise InputError(f"{size:,} combinations: give a --budget, such as 50 (jobs) or 30m")
+        sampled = at_random or size > most
+        combinations = self.grid.at_random(seed) if sampled else self.grid.in_order()
+        jobs = list[Job]()
+        errors = list[str]()
+        for changes in islice(combinations, 10 * MAX_JOBS):
+            if len(jobs) == most:
                 break
             try:
-                self._check_sizes(changes)
-                works.append(self.work(changes))
+                if not self.remote:
+                    check_memory(self.settings(changes, self.tuning))
+                    check_memory(self.settings(changes, self.report))
+                jobs.append(self.job(changes))
             except InputError as error:
-                refused.append(f"{Swept('', changes=changes).said()} is left out: {error}")
-        if not works:
-            raise InputError(refused[0])
-        return works, refused
+                errors.append(f"{changes_text(changes)} is left out: {error}")
+        if not jobs:
+            raise InputError(errors[0])
+        return jobs, errors
 
-    def _check_sizes(self, changes: Changes) -> None:
-        """Refuse a combination that this machine's memory cannot hold, with the seeds to choose by or to report."""
-        for seeds in () if self.elsewhere else (self.tuning, self.report):
-            check_memory(self.settings(changes, seeds))
+    def start(self) -> None:
+        """Write sweep.json.
 
-    def begin(self) -> None:
-        """Write what is swept; a folder of other results, or of another sweep's, is refused."""
-        said = {
-            "game": self.game.name,
-            "recipe": recipe_name(paper=self.paper),
-            "settings": self.given,
-        }
+        Raises:
+            InputError: The folder has other results.
+        """
+        recipe = recipe_name(paper=self.paper)
+        value = {"game": self.game.name, "recipe": recipe, "settings": self.overrides}
         path = self.root / SWEEP
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-            other = next((name for name in said if found.get(name) != said[name]), None)
+            existing = json.loads(path.read_text(encoding="utf-8"))
+            other = next((name for name in value if existing.get(name) != value[name]), None)
         except FileNotFoundError:
             other = "folder" if (self.root / "rows").exists() else None
         except (OSError, ValueError, AttributeError) as error:
-            raise InputError(f"{path}: not what is swept: give another --out") from error
+            raise InputError(f"{path}: not the file of a sweep: give another --out") from error
         if other:
-            raise InputError(
-                f"{self.root}: it has other results (another {other}): give another --out"
-            )
+            raise InputError(f"{self.root}: it has other results ({other}): give another --out")
         make_folder(self.root)
         vary = {name: list(values) for name, values in self.grid.values.items()}
-        write_atomically(
-            path,
-            [(json.dumps({**said, "vary": vary}, indent=2, ensure_ascii=False) + "\n").encode()],
-        )
+        write_json(path, {**value, "vary": vary})
 
-    def _digest(self, settings: Settings) -> str | None:
-        if settings.model.vectors is None:
+    def write_tables(self, tuning: list[Scored], report: list[Scored]) -> None:
+        """Write sweep.csv and best.json; the scores are sorted, the best first."""
+        reported = {each.changes: each for each in report}
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        columns = [f"{part}_{c}" for part in ("tuning", "report") for c in Scored.COLUMNS]
+        writer.writerow([*self.grid.values, *columns])
+        for each in tuning:
+            other = reported.get(each.changes)
+            cells = [value_text(value) for _, value in each.changes]
+            writer.writerow([*cells, *each.cells(), *(other.cells() if other else ("", "", ""))])
+        write_atomically(self.root / "sweep.csv", [text.getvalue().encode()])
+        best = {**self.overrides, **dict(tuning[0].changes)}
+        # the form of a run's config.json
+        recipe = recipe_name(paper=self.paper)
+        write_json(self.root / "best.json", {"recipe": recipe, "settings": best})
+
+    def _digest(self, vectors: str | None) -> str | None:
+        if vectors is None:
             return None
         from drrn.vectors import open_vectors
 
-        if settings.model.vectors not in self.digests:
-            self.digests[settings.model.vectors] = open_vectors(Path(settings.model.vectors)).digest
-        return self.digests[settings.model.vectors]
+        if vectors not in self.digests:
+            self.digests[vectors] = open_vectors(Path(vectors)).digest
+        return self.digests[vectors]
 
 
 @dataclass(frozen=True)
 class Scored:
-    """How a job played after its last round: the score of each seed."""
+    """A combination, and its score after the last round for each seed."""
 
-    work: Work
+    COLUMNS = ("mean", "deviation", "seeds")
+
+    changes: Changes
     scores: tuple[float, ...]
 
     @property
@@ -207,54 +377,20 @@ class Scored:
     def deviation(self) -> float:
         return float(np.std(self.scores, ddof=1)) if len(self.scores) > 1 else 0.0
 
-    @property
-    def variant(self) -> Swept:
-        assert isinstance(self.work.variant, Swept)
-        return self.work.variant
+    def cells(self) -> list[Any]:
+        return [round(self.mean, 6), round(self.deviation, 6), len(self.scores)]
 
 
-def scored(works: list[Work], policy: str, measure: str) -> list[Scored]:
-    """The scores of those works that are done, best first; the order they come in decides where they are equal."""
-    return sorted(_scores(works, policy, measure), key=lambda found: -found.mean)
-
-
-def _scores(works: list[Work], policy: str, measure: str) -> Iterator[Scored]:
-    for work in works:
-        stored = Results(work.root).load(work.game, work.name)
-        rows = (
-            [row for row in stored.rows[""] if row["final"] and row["policy"] == policy]
-            if stored
-            else []
-        )
-        exact = measure == "final_reward"  # where it is known exactly, chance has no part in it
-        scores = [
-            row["exact"] if exact and row["exact"] is not None else row[measure] for row in rows
-        ]
-        if scores:
-            yield Scored(work, tuple(scores))
-
-
-def write_tables(sweep: Sweep, tried: list[Scored], reported: list[Scored]) -> None:
-    """sweep.csv and best.json, from the rows alone."""
-    by_changes = {found.variant.changes: found for found in reported}
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    columns = ("mean", "deviation", "seeds")
-    names = [*sweep.grid.values]
-    writer.writerow([*names, *(f"tuning_{c}" for c in columns), *(f"report_{c}" for c in columns)])
-    for found in tried:
-        cells = [in_words(value) for _, value in found.variant.changes]
-        report = by_changes.get(found.variant.changes)
-        writer.writerow(
-            [*cells, *_cells(found), *(_cells(report) if report else [""] * len(columns))]
-        )
-    write_atomically(sweep.root / "sweep.csv", [text.getvalue().encode()])
-    chosen = {**sweep.given, **tried[0].variant.settings}
-    best = {"recipe": recipe_name(paper=sweep.paper), "settings": chosen}  # as a run's config.json
-    write_atomically(
-        sweep.root / "best.json", [(json.dumps(best, indent=2, ensure_ascii=False) + "\n").encode()]
-    )
-
-
-def _cells(found: Scored) -> list[Any]:
-    return [round(found.mean, 6), round(found.deviation, 6), len(found.scores)]
+def scored(jobs: list[Job], policy: str, measure: str) -> list[Scored]:
+    """Return the scores of the finished jobs, the best first; equal ones keep their order."""
+    results = []
+    for job in jobs:
+        stored = job.results.load(job.game, job.name)
+        rows = stored.rows[""] if stored else []
+        rows = [row for row in rows if row["final"] and row["policy"] == policy]
+        # an exact score does not depend on random draws
+        exact = measure == "final_reward" and all(row["exact"] is not None for row in rows)
+        scores = tuple(row["exact" if exact else measure] for row in rows)
+        if scores and isinstance(job.variant, Swept):
+            results.append(Scored(job.variant.changes, scores))
+    return sorted(results, key=lambda each: -each.mean)

@@ -1,189 +1,287 @@
-"""Jobs side by side: one loop for whoever does them, and the processes of this machine that can. A job that fails
-leaves the others alone."""
+"""Many jobs at once: the loop, the processes of this machine, and an estimate of the time left."""
 
 from __future__ import annotations
 
-import os
+import statistics
 import time
 import traceback
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from multiprocessing.connection import Connection, wait
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import wait
 from typing import Any
 
-from drrn.errors import InputError
-from drrn.lab.experiments.running import Work, run
-from drrn.processes import Worker
+import torch
 
-Said = tuple[
-    str, int, float | None, str
-]  # of a job under way: kind of event, rounds finished, score, why
+from drrn.errors import InputError
+from drrn.lab.experiments.job import Job
+from drrn.lab.experiments.plan import USUAL_SEEDS, cost
+from drrn.playing.evaluation import mean_and_deviation
+from drrn.processes import Service, ServiceError, report
+from drrn.settings import PAPER
+
 ENDED = ("done", "failed", "lost")
 
 
 @dataclass(frozen=True)
 class Event:
-    """What became of a job: "started", "round", "done", "failed", or "lost", with its worker."""
+    """A change of a job: "started", "round", "done", "failed", or "lost" if its worker died."""
 
-    work: Work
+    job: Job
     kind: str
     rounds: int = 0  # finished
-    score: float | None = None  # the last round's mean over seeds, by softmax
-    seconds: float = 0.0  # since it was started
-    why: str = ""
+    score: float | None = None  # mean over the seeds after the last round, by softmax
+    seconds: float = 0.0  # since the job was started
+    why: str = ""  # it failed
 
 
-class Crew(ABC):
-    """Who does jobs side by side: processes of this machine, or a cluster. Leaving it ends all that is under way."""
+class Workers(ABC):
+    """Runs jobs at once, on this machine or on a cluster. Closing it stops all running jobs."""
 
-    attempts: int  # how often a job is begun whose worker is lost each time
-
-    @abstractmethod
-    def places(self) -> int:
-        """Jobs that can be under way at once, as things stand."""
+    attempts: int  # how often a job is started if its worker dies each time
 
     @abstractmethod
-    def begin(self, work: Work) -> None:
-        """Begin a job; there is a place for it."""
+    def slots(self) -> int:
+        """Return the number of jobs that can run at once at present."""
+
+    @abstractmethod
+    def start(self, job: Job) -> None:
+        """Start a job in a free slot."""
 
     @abstractmethod
     def events(self) -> list[Event]:
-        """Wait until something happened, and tell it."""
+        """Wait for the next events."""
 
     @abstractmethod
     def close(self) -> None:
-        """End all that is under way."""
+        """Stop all running jobs."""
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
 
-def side_by_side(works: Iterable[Work], crew: Crew) -> Iterator[Event]:
-    """Do the works in order, as many at a time as there are places, and tell what happens. The next work is asked for
-    only when there is a place for it; one whose worker was lost is begun again before any other."""
-    waiting = iter(works)
-    again = list[Work]()
-    begun = Counter[tuple[str, str]]()
-    under_way = 0
+def run_all(jobs: Iterable[Job], workers: Workers) -> Iterator[Event]:
+    """Run jobs in order, as many at once as there are slots, and yield their events.
+
+    The next job is taken only when a slot is free. A job whose worker died is started again first.
+    """
+    waiting = iter(jobs)
+    again = list[Job]()
+    starts = Counter[tuple[str, str]]()
+    running = 0
     while True:
-        while under_way < crew.places() and (work := again.pop() if again else next(waiting, None)):
-            under_way += 1
-            begun[work.game, work.name] += 1
-            crew.begin(work)
-            yield Event(work, "started")
-        if not under_way:
+        while running < workers.slots() and (job := again.pop() if again else next(waiting, None)):
+            running += 1
+            starts[job.game, job.name] += 1
+            workers.start(job)
+            yield Event(job, "started")
+        if not running:
             return
-        for event in crew.events():
-            under_way -= event.kind in ENDED
+        for event in workers.events():
+            running -= event.kind in ENDED
             if event.kind == "lost":
-                if begun[event.work.game, event.work.name] < crew.attempts:
-                    again.append(event.work)
+                if starts[event.job.game, event.job.name] < workers.attempts:
+                    again.append(event.job)
                 else:
                     event = replace(event, kind="failed")
             yield event
 
 
-def outcomes(work: Work) -> Iterator[Said]:
-    """Do the work: what there is to say of each round, and last how it ended."""
-    from drrn.playing.evaluation import mean_and_deviation
-
-    number = 0
+def events_of(job: Job) -> Iterator[Event]:
+    """Run a job; yield an event for each round, and last how it ended."""
+    start = time.perf_counter()
+    rounds = 0
     score = None
+    kind = "done"
+    why = ""
     try:
-        for finished in run(work):
-            number = finished.number
+        for finished in job.run():
+            rounds = finished.number
             score = mean_and_deviation(finished.evaluations, "softmax")[0]
-            yield "round", number, score, ""
+            yield Event(job, "round", rounds, score, time.perf_counter() - start)
     except (InputError, OSError) as error:
-        yield "failed", number, score, str(error)
-    except Exception:  # a fault of ours: told whole, and the other jobs go on
-        yield "failed", number, score, traceback.format_exc()
-    else:
-        yield "done", number, score, ""
+        kind = "failed"
+        why = str(error)
+    except Exception:  # a fault in the code: the other jobs continue
+        kind = "failed"
+        why = traceback.format_exc()
+    yield Event(job, kind, rounds, score, time.perf_counter() - start, why)
 
 
-class JobWorker(Worker):
-    """A process that does one job after another."""
+class _Runner:
+    """Runs jobs in a process of its own."""
 
     def __init__(self) -> None:
-        super().__init__(_serve)
-        self.work: Work | None = None
-        self.since = 0.0
+        torch.set_num_threads(1)
 
-    def begin(self, work: Work) -> None:
-        self.work = work
-        self.since = time.perf_counter()
-        self.connection.send(work)
-
-    def next_event(self) -> Event:
-        """The next event that the process sends; or that it died."""
-        assert self.work is not None
-        work = self.work
-        seconds = time.perf_counter() - self.since
-        try:
-            kind, rounds, score, why = self.connection.recv()
-        except (EOFError, OSError):
-            self.process.join()
-            kind = "lost"
-            rounds = 0
-            score = None
-            why = f"its process died (exit code {self.process.exitcode}); was there memory enough?"
-        if kind in ENDED:
-            self.work = None
-        return Event(work, kind, rounds, score, seconds, why)
+    def run(self, job: Job) -> Event:
+        """Report the event of each round, and return the last event."""
+        for event in events_of(job):
+            if event.kind in ENDED:
+                return event
+            report(event)
+        raise AssertionError("a job ends with an event")
 
 
-class Processes(Crew):
-    """So many processes of this machine, each begun when it is first needed."""
+class Processes(Workers):
+    """Processes of this machine, each started when it is first needed."""
 
-    attempts = 1  # what kills a process here, want of memory above all, would kill the next one
+    attempts = 1  # what kills a process here, usually lack of memory, would kill the next one
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self.workers: list[JobWorker] = []
+        self.idle: list[Service] = []
+        self.running: dict[Service, tuple[Job, float]] = {}  # job and start
 
-    def places(self) -> int:
+    def slots(self) -> int:
         return self.count
 
-    def begin(self, work: Work) -> None:
-        idle = next((worker for worker in self.workers if worker.work is None), None)
-        if idle is None:
-            os.environ["OMP_NUM_THREADS"] = (
-                "1"  # for the process; more threads mostly wait for each other
-            )
-            self.workers.append(idle := JobWorker())
-        idle.begin(work)
+    def start(self, job: Job) -> None:
+        # One thread each: several would mostly wait for each other.
+        threads = {"OMP_NUM_THREADS": "1"}
+        service = self.idle.pop() if self.idle else Service(_Runner, environment=threads)
+        service.send("run", job)
+        self.running[service] = (job, time.perf_counter())
 
     def events(self) -> list[Event]:
-        busy: dict[Any, JobWorker] = {
-            worker.connection: worker for worker in self.workers if worker.work
-        }
-        heard = [
-            (worker := busy[connection], worker.next_event()) for connection in wait(list(busy))
-        ]
-        for worker in [worker for worker, event in heard if event.kind == "lost"]:
-            worker.stop()
-            self.workers.remove(worker)
-        return [event for _, event in heard]
+        services: dict[Any, Service] = {each.connection: each for each in self.running}
+        ready = wait(list(services))
+        return [event for each in ready if (event := self._event(services[each]))]
+
+    def _event(self, service: Service) -> Event | None:
+        job, start = self.running[service]
+        seconds = time.perf_counter() - start
+        try:
+            reply = service.receive()
+            if reply.question == 0 and reply.kind == "answer":  # the process has started
+                return None
+            event: Event = reply.result()
+        except ServiceError as error:
+            del self.running[service]
+            service.kill()
+            hint = "; is there enough memory?" if error.reason == "died" else ""
+            return Event(job, "lost", seconds=seconds, why=f"{error}{hint}")
+        if event.kind in ENDED:
+            del self.running[service]
+            self.idle.append(service)
+        return replace(event, seconds=seconds)
 
     def close(self) -> None:
-        for worker in self.workers:
-            worker.stop()
-        self.workers.clear()
+        for service in [*self.running, *self.idle]:
+            service.kill()
+        self.running.clear()
+        self.idle.clear()
 
 
-def _serve(connection: Connection[Any, Any]) -> None:
-    import torch
+# --- The time left
 
-    torch.set_num_threads(1)
-    while True:
-        try:
-            for said in outcomes(connection.recv()):
-                connection.send(said)
-        except (EOFError, OSError):  # nobody is left who asks
-            return
+Key = tuple[str, str]  # game and job
+SECONDS = 5.5  # of a unit of cost on one core of a machine of 2025
+# Seconds of a job before its first round and after its last, until they are measured.
+START = 1.0
+END = 1.0
+WEIGHT = 2.0  # of what is known in advance, in units of cost
+USUAL = PAPER.run.rounds * PAPER.run.episodes_per_round
+
+
+def job_cost(job: Job) -> float:
+    """Return a job's relative duration; the facts of a game take a few seconds."""
+    if job.variant is None:
+        return 0.0
+    run = job.settings.run
+    seeds = run.replicas / USUAL_SEEDS.get(type(job.variant), PAPER.run.replicas)
+    usual = cost(job.game, job.variant, strong=job.settings.learner.name != "q-learning")
+    return usual * run.rounds * run.episodes_per_round / USUAL * (0.3 + 0.7 * seeds)
+
+
+def in_order(jobs: Iterable[Job]) -> list[Job]:
+    """Sort jobs: facts first, since they compile the game; then the longest jobs."""
+    return sorted(jobs, key=lambda job: (job.variant is not None, -job_cost(job)))
+
+
+def seconds_per_cost(finished: Iterable[Job]) -> float:
+    """Return the duration of a unit of cost, from the records of finished jobs."""
+    costs = 0.0
+    seconds = 0.0
+    for job in finished:
+        record = job.results.record(job.game, job.name)
+        if record and job.variant is not None:
+            costs += job_cost(job)
+            seconds += float(record["seconds"]["whole"])
+    return seconds / costs if costs else SECONDS
+
+
+@dataclass
+class Estimate:
+    """An estimate of the time left: jobs have relative costs, measurements turn them into seconds.
+
+    A job consists of its start (a process, PyTorch, the game), its rounds, and the measurements at
+    its end. The start is separate from the rounds, or the first of them would predict hours.
+    """
+
+    jobs: list[Job]
+    slots: int
+    before: float = SECONDS  # duration of a unit of cost, as known in advance
+    finished: dict[Key, float] = field(default_factory=dict)  # seconds
+    # The share of the rounds that is finished, and the seconds: first and latest report of a job.
+    first: dict[Key, tuple[float, float]] = field(default_factory=dict)
+    last: dict[Key, tuple[float, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.costs = {(job.game, job.name): job_cost(job) for job in self.jobs if job.variant}
+
+    def update(self, event: Event) -> None:
+        key = (event.job.game, event.job.name)
+        if event.kind == "round":
+            self.last[key] = (event.rounds / event.job.settings.run.rounds, event.seconds)
+            self.first.setdefault(key, self.last[key])
+        elif event.kind in ("done", "failed"):
+            self.finished[key] = event.seconds
+        elif event.kind == "lost":  # it starts again
+            self.first.pop(key, None)
+            self.last.pop(key, None)
+
+    def seconds_left(self) -> float:
+        """Return the seconds until all jobs are done; at least those of the longest job."""
+        rate = self._rate()
+        starts = [s - share * self.costs[key] * rate for key, (share, s) in self.first.items()]
+        ends = [self.finished[key] - self.last[key][1] for key in self.finished if key in self.last]
+        start = max(0.0, statistics.fmean(starts)) if starts else START
+        end = max(0.0, statistics.fmean(ends)) if ends else END
+        seconds = [0.0]
+        for key, whole in self.costs.items():
+            if key in self.last and key not in self.finished:
+                seconds.append((1 - self.last[key][0]) * whole * rate + end)
+            elif key not in self.finished:
+                seconds.append(whole * rate + end + start)
+        return max(sum(seconds) / max(1, self.slots), max(seconds))
+
+    def seconds_per_job(self) -> float:
+        return self._rate() * sum(self.costs.values()) / max(1, len(self.costs))
+
+    def _rate(self) -> float:
+        """Return the duration of a unit of cost.
+
+        Measured are the rounds after the first of each job, and jobs of one round.
+        """
+        seconds = WEIGHT * self.before
+        costs = WEIGHT
+        for key, (share, now) in self.last.items():
+            first_share, first_seconds = self.first[key]
+            if share > first_share:
+                seconds = seconds + now - first_seconds
+                costs = costs + (share - first_share) * self.costs[key]
+        for key in self.finished.keys() & self.costs.keys() - self.last.keys():
+            seconds = seconds + self.finished[key]
+            costs = costs + self.costs[key]
+        return seconds / costs
+
+
+def time_left_text(seconds: float) -> str:
+    if seconds < 90:
+        return f"about {max(1, round(seconds))} s left"
+    return f"about {round(seconds / 60)} min left"

@@ -6,17 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from drrn.document import MISSING, Block, Cell, Table, markdown_block
-from drrn.lab.experiments.beyond import (
+from drrn.lab.experiments.plan import (
     ABLATIONS,
+    BEST,
     BEYOND,
     EXPLORED,
     LONG,
     REWORDED,
     STRONG_JOB,
     VECTORS,
+    Beyond,
+    Variant,
 )
-from drrn.lab.experiments.plan import BEST
-from drrn.lab.experiments.variants import Beyond, Variant
 from drrn.lab.reports import paper
 from drrn.lab.reports.figures import Plot, plot
 from drrn.lab.reports.result_set import Measured, ResultSet, decimal, measured, spread
@@ -99,7 +100,7 @@ def _named(results: ResultSet, game: str, variant: Beyond) -> str:
     """A job in words; the longer one by the episodes that it was given."""
     record = results.record(game, variant)
     if variant != LONG or record is None:
-        return variant.says
+        return variant.label
     return f"{record['wanted']['rounds'] * record['wanted']['episodes_per_round']:,} episodes"
 
 
@@ -154,7 +155,7 @@ def ablation_table(results: ResultSet, game: str) -> Table:
 def _ablated(
     results: ResultSet, game: str, variant: Beyond, sets: Sequence[str]
 ) -> list[Cell | str]:
-    row: list[Cell | str] = [variant.says]
+    row: list[Cell | str] = [variant.label]
     for policy in ("softmax", "best"):
         row += _scored(strong_scores(results, game, variant, policy))
     return row + [

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from drrn.lab.experiments.plan import GRID, LAYERED, LINEAR, SIZES, TABLE
-from drrn.lab.experiments.variants import Variant
+from drrn.lab.experiments.plan import GRID, LAYERED, LINEAR, SIZES, TABLE, Variant
 from drrn.lab.reports import paper
 from drrn.lab.reports.result_set import Measured, ResultSet, comma_list, decimal
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from drrn.document import MISSING, Block, Cell, Table
-from drrn.lab.experiments.added import BAG_VECTORS, ENCODERS, LSTM
-from drrn.lab.experiments.plan import BEST
-from drrn.lab.experiments.variants import Added, Variant
+from drrn.lab.experiments.plan import BAG_VECTORS, BEST, ENCODERS, LSTM, Added, Variant
 from drrn.lab.reports.figures import Plot, plot
 from drrn.lab.reports.result_set import Measured, ResultSet, decimal, spread
 
@@ -70,7 +68,7 @@ def encoder_verdicts(results: ResultSet, game: str) -> list[str]:
         bag = results.final(game, BEST)
         if ours is None or bag is None:
             continue
-        beside = f"{results.title(game)}: {job.says} {spread(ours)}, {BAG.partition(',')[0]} {spread(bag)}"
+        beside = f"{results.title(game)}: {job.label} {spread(ours)}, {BAG.partition(',')[0]} {spread(bag)}"
         holds = f" {remark}: it does not give more." if remark else ""
         told.append(f"{beside}: {_compared(ours, bag)}.{holds if not _ahead(ours, bag) else ''}")
         if remark and _ahead(ours, bag):
@@ -110,7 +108,7 @@ def _jobs(results: ResultSet, game: str) -> list[Variant]:
 
 
 def _says(job: Variant) -> str:
-    return job.says if isinstance(job, Added) else BAG
+    return job.label if isinstance(job, Added) else BAG
 
 
 def _figure(results: ResultSet, games: Sequence[str]) -> list[Plot]:

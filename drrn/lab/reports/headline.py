@@ -10,8 +10,7 @@ from pathlib import Path
 
 from drrn.document import Block, Paragraph, Table, markdown_block
 from drrn.errors import InputError
-from drrn.lab.experiments.beyond import STRONG_JOB
-from drrn.lab.experiments.plan import BEST, FOUR_STEPS, PAPER
+from drrn.lab.experiments.plan import BEST, FOUR_STEPS, PAPER, STRONG_JOB
 from drrn.lab.reports import paper
 from drrn.lab.reports.beyond import strong_scores
 from drrn.lab.reports.figures import Plot

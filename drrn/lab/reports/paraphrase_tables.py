@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from drrn.document import MISSING, Cell, Table
 from drrn.lab.experiments.examples import MADE_UP, Example, examples_of
-from drrn.lab.experiments.marks import mark
-from drrn.lab.experiments.plan import BEST, PAIRED, SIZES, TABLE
-from drrn.lab.experiments.variants import Variant
+from drrn.lab.experiments.plan import BEST, PAIRED, SIZES, TABLE, Variant
+from drrn.lab.experiments.results import mark
 from drrn.lab.reports import paper
 from drrn.lab.reports.claims import LABELS, ahead, label
 from drrn.lab.reports.result_set import ResultSet, decimal, measured, spread

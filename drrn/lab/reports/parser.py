@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from drrn.document import MISSING, Block, Cell, Table
-from drrn.lab.experiments.added import BOW_DQN, DRRN_BAG, DRRN_LSTM, LSTM_DQN, PARSERS
-from drrn.lab.experiments.rows import Row
-from drrn.lab.experiments.variants import Added
+from drrn.lab.experiments.plan import BOW_DQN, DRRN_BAG, DRRN_LSTM, LSTM_DQN, PARSERS, Added
+from drrn.lab.experiments.results import Row
 from drrn.lab.reports.encoders import curve_line, minutes_of
 from drrn.lab.reports.figures import Plot, plot
 from drrn.lab.reports.result_set import Measured, ResultSet, decimal, measured, spread
@@ -54,7 +53,7 @@ def parser_table(results: ResultSet, game: str) -> Table:
         "greedy, return",
     ]
     lines = [
-        (job.says, theirs.get(job.name, ""), _agent(results, game, job))
+        (job.label, theirs.get(job.name, ""), _agent(results, game, job))
         for job in _jobs(results, game)
     ]
     lines.insert(0, ("random play", "", _exact(results, game, "random")))
@@ -119,7 +118,7 @@ def _apart(ours: Measured | None, theirs: Measured | None) -> list[str]:
     """How far apart the two are, in a sentence; none where one of them has no rows."""
     if ours is None or theirs is None:
         return []
-    beside = f"{DRRN_BAG.says} {spread(ours, 2)}, BOW-DQN {spread(theirs, 2)}"
+    beside = f"{DRRN_BAG.label} {spread(ours, 2)}, BOW-DQN {spread(theirs, 2)}"
     if ours.sd is None or theirs.sd is None:
         return [f"{beside}: of one seed, too little to say whether they are on par."]
     apart = abs(ours.mean - theirs.mean)
@@ -129,7 +128,7 @@ def _apart(ours: Measured | None, theirs: Measured | None) -> list[str]:
         return [
             f"{beside}: apart by more than one of the deviations, but not by twice the joint one: nearly on par."
         ]
-    ahead = DRRN_BAG.says if ours.mean > theirs.mean else BOW_DQN.says
+    ahead = DRRN_BAG.label if ours.mean > theirs.mean else BOW_DQN.label
     return [f"{beside}: apart by {decimal(apart, 2)}, so “on par” does not hold: {ahead} is ahead."]
 
 
@@ -145,7 +144,7 @@ def nearly_all(results: ResultSet, game: str) -> list[str]:
             "99 % of them in no round"
         )  # fmt: skip
         told.append(
-            f"{results.title(game)}: {job.says} does {_spread_share(done)} of its quests at the end; {reached}."
+            f"{results.title(game)}: {job.label} does {_spread_share(done)} of its quests at the end; {reached}."
         )
     return told
 
@@ -207,7 +206,7 @@ def _figure(results: ResultSet, games: Sequence[str]) -> list[Plot]:
         {
             "title": results.title(game),
             "lines": [
-                curve_line(job.says, job.name, results.curve(game, job, column="return"))
+                curve_line(job.label, job.name, results.curve(game, job, column="return"))
                 for job in _jobs(results, game)
                 if results.curve(game, job)
             ],

@@ -11,7 +11,7 @@ from pathlib import Path
 from drrn.document import Block, Document, Figure, Table, figures, to_html, to_markdown
 from drrn.errors import InputError
 from drrn.files import write_atomically
-from drrn.lab.experiments.folder import Results, make_folder
+from drrn.lab.experiments.results import Results, make_folder
 from drrn.lab.reports.beyond import parts_block
 from drrn.lab.reports.figures import (
     Plot,

@@ -10,10 +10,8 @@ from typing import Any
 
 from drrn.document import MISSING
 from drrn.errors import InputError
-from drrn.lab.experiments.folder import GAME, Results, Stored
-from drrn.lab.experiments.plan import PAPER, VARIANTS, game_order
-from drrn.lab.experiments.rows import Row
-from drrn.lab.experiments.variants import Variant
+from drrn.lab.experiments.plan import PAPER, VARIANTS, Variant, game_order
+from drrn.lab.experiments.results import GAME, Results, Row, Stored
 from drrn.writing import visible
 
 
@@ -48,7 +46,7 @@ class ResultSet:
             for name in folder.names(game):
                 if name not in (GAME, *VARIANTS):
                     raise InputError(
-                        f"{folder.stem(game, name)}.json: no job is named so: remove it and its rows"
+                        f"{folder.path(game, f'{name}.json')}: no job is named so: remove it and its rows"
                     )
                 stored = folder.load(game, name)
                 if stored is None:

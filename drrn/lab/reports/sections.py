@@ -8,11 +8,21 @@ from dataclasses import asdict
 from typing import Any
 
 from drrn.document import Block, Bullets, Cell, Code, Document, Section, Table
-from drrn.lab.experiments.added import ADDED
-from drrn.lab.experiments.beyond import ABLATIONS
 from drrn.lab.experiments.examples import examples_of
-from drrn.lab.experiments.plan import BEST, CURVES, PAPER, SHARED, VARIANTS, game_order, variants_of
-from drrn.lab.experiments.variants import Added, Named, Variant
+from drrn.lab.experiments.plan import (
+    ABLATIONS,
+    ADDED,
+    BEST,
+    CURVES,
+    PAPER,
+    SHARED,
+    VARIANTS,
+    Added,
+    Named,
+    Variant,
+    game_order,
+    variants_of,
+)
 from drrn.lab.reports.beyond import beyond_blocks
 from drrn.lab.reports.claims import label
 from drrn.lab.reports.encoders import encoder_blocks

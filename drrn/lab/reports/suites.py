@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from drrn.document import MISSING, Block, Cell, Table
-from drrn.lab.experiments.added import SUITE_JOBS
-from drrn.lab.experiments.variants import Added
+from drrn.lab.experiments.plan import SUITE_JOBS, Added
 from drrn.lab.reports.encoders import minutes_of
 from drrn.lab.reports.parser import quest_scores
 from drrn.lab.reports.result_set import ResultSet, decimal, measured, spread
@@ -57,7 +56,7 @@ def _agent(results: ResultSet, game: str, job: Added) -> list[Cell | str]:
     minutes = minutes_of(results, game, job)
     return [
         "",
-        job.says,
+        job.label,
         *returns,
         _percent(won.mean if won else None),
         _steps(results, game, job),

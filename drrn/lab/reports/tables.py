@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from drrn.document import MISSING, Cell, Table
-from drrn.lab.experiments.plan import INTERACTIONS, LARGEST, LAYERED, LINEAR, PAPER, SIZES, TABLE
-from drrn.lab.experiments.variants import Variant
+from drrn.lab.experiments.plan import (
+    INTERACTIONS,
+    LARGEST,
+    LAYERED,
+    LINEAR,
+    PAPER,
+    SIZES,
+    TABLE,
+    Variant,
+)
 from drrn.lab.reports import paper
 from drrn.lab.reports.claims import FIXED_POINT, LABELS, ahead, control, deeper, label, off
 from drrn.lab.reports.result_set import Measured, ResultSet, decimal, spread

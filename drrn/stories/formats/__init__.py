@@ -1,1 +1,1 @@
-"""Story formats of Twine 2: reading a `format.js`, keeping it, and publishing a story with it in memory."""
+"""Story formats of Twine 2: reads and installs them, and publishes stories with them."""

@@ -1,6 +1,6 @@
-"""A story format as Twine keeps it: `window.storyFormat({"name": …, "version": …, "source": "<html …>", …})`.
+"""Reads a story format of Twine 2: `window.storyFormat({"name": …, "version": …, "source": …})`.
 
-The object is scanned, never run: some formats hold JavaScript functions beside the strings that are wanted.
+The object is scanned, never run: some formats contain JavaScript functions next to the strings.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from pathlib import Path
 from drrn.errors import InputError
 from drrn.files import decode, read_bytes
 
-LARGEST_FORMAT = 32 * 2**20  # bytes; the largest known has one million
-MOST_TOKENS = 400_000  # read in one file
+LARGEST_FORMAT = 32 * 2**20  # bytes; the largest known format has one million
+MAX_TOKENS = 400_000  # of one file
 OPENING = re.compile(r"\bstoryFormat\s*\(\s*\{")
 VERSION = re.compile(r"\d{1,9}(?:\.\d{1,9}){0,3}(?:[-+][\w.+-]{1,40})?")
 NAME = re.compile(r"[^\W_](?:[\w .+'-]{0,60}\w)?")
@@ -28,27 +28,15 @@ TOKEN = re.compile(
     re.X | re.S,
 )
 REGEX = re.compile(r"/(?:[^/\\\[\n]|\\.|\[(?:[^\]\\\n]|\\.){0,2000}\]){1,2000}/[a-z]*")
-BEFORE_A_REGEX = frozenset("return typeof case in of void delete".split())
-JAVASCRIPT_ESCAPE = re.compile(
-    r"\\(u\{[\da-fA-F]{1,6}\}|u[\da-fA-F]{4}|x[\da-fA-F]{2}|\r\n|.)", re.S
-)
-ONE_CHARACTER = {
-    "n": "\n",
-    "t": "\t",
-    "r": "\r",
-    "b": "\b",
-    "f": "\f",
-    "v": "\v",
-    "0": "\0",
-    "\n": "",
-    "\r\n": "",
-}
+WORDS_BEFORE_REGEX = frozenset("return typeof case in of void delete".split())
+ESCAPE = re.compile(r"\\(u\{[\da-fA-F]{1,6}\}|u[\da-fA-F]{4}|x[\da-fA-F]{2}|\r\n|.)", re.S)
+ESCAPES = dict(zip("ntrbfv0", "\n\t\r\b\f\v\0", strict=True)) | {"\n": "", "\r\n": ""}
 STORY_DATA = "{{STORY_DATA}}"
 
 
 @dataclass(frozen=True)
 class StoryFormat:
-    """A story format: `source` is the page in which {{STORY_NAME}} and {{STORY_DATA}} are replaced."""
+    """A story format; `source` is a page with {{STORY_NAME}} and {{STORY_DATA}} to replace."""
 
     name: str
     version: str
@@ -59,13 +47,13 @@ class StoryFormat:
 
     @property
     def key(self) -> str:
-        """The name by which stories and files speak of it: lower case, joined by hyphens."""
+        """The name in stories and file names: lower case, joined by hyphens."""
         return format_key(self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of JavaScript source: a string, a word, a bracket or a sign."""
+    """A token of JavaScript source: a string, a word, a bracket or a sign."""
 
     kind: str
     text: str
@@ -76,129 +64,115 @@ def format_key(name: str) -> str:
 
 
 def read_format(path: Path) -> StoryFormat:
-    """The format in a file, or one sentence that says why it is none."""
+    """Read the format in a file; raise InputError if there is none."""
     return format_in(decode(read_bytes(path, LARGEST_FORMAT), str(path), "utf-8-sig"), str(path))
 
 
-def format_in(text: str, place: str) -> StoryFormat:
-    """The format in the text of a `format.js`; `place` names the file in messages."""
+def format_in(text: str, source: str) -> StoryFormat:
+    """Return the format in the text of a `format.js`; `source` names the file in errors."""
     opening = OPENING.search(text)
     if opening is None:
-        raise InputError(
-            f"{place}: not a story format of Twine 2: it never calls window.storyFormat({{…}})"
-        )
-    found: dict[str, str] = {}
+        cause = "not a story format of Twine 2: it never calls window.storyFormat({…})"
+        raise InputError(f"{source}: {cause}")
+    members: dict[str, str] = {}
     try:
         for key, value in _members(_tokens(text, opening.end())):
-            found.setdefault(key, value)
+            members.setdefault(key, value)
     except _MalformedError as error:
-        if (
-            not {"name", "version", "source"} <= found.keys()
-        ):  # beyond them stands code, which need not be understood
-            raise InputError(
-                f"{place}: a damaged story format: {error}: copy it again from where Twine has it"
-            ) from error
-    return _checked_format(found, place)
-
-
-def _checked_format(found: dict[str, str], place: str) -> StoryFormat:
-    made = StoryFormat(
-        found.get("name") or "Untitled", found.get("version", ""), found.get("source", "")
+        # Code may follow these members; it need not be understood.
+        if not {"name", "version", "source"} <= members.keys():
+            cause = f"a damaged story format: {error}"
+            raise InputError(f"{source}: {cause}; copy the file again from Twine") from error
+    story_format = StoryFormat(
+        members.get("name") or "Untitled", members.get("version", ""), members.get("source", "")
     )
-    if not NAME.fullmatch(made.name) or not made.key:
-        raise InputError(
-            f"{place}: a story format with the name {made.name[:60]!r}: it must be a few plain words"
-        )
-    if not VERSION.fullmatch(made.version):
-        raise InputError(
-            f'{place}: {made.name} has the version {made.version[:40]!r}: it must be like "3.3.9"'
-        )
-    if found.get("proofing") == "true":
-        raise InputError(
-            f"{place}: {made} is a proofing format: it prints stories and cannot play them"
-        )
-    if STORY_DATA not in made.source:
-        raise InputError(f"{place}: {made} has no place for a story: its source lacks {STORY_DATA}")
-    return made
+    if fault := _fault(story_format, members):
+        raise InputError(f"{source}: {fault}")
+    return story_format
+
+
+def _fault(story_format: StoryFormat, members: dict[str, str]) -> str:
+    name = story_format.name
+    version = story_format.version
+    if not NAME.fullmatch(name) or not story_format.key:
+        return f"the name of the story format is {name[:60]!r}; it must be a few plain words"
+    if not VERSION.fullmatch(version):
+        return f'{name} has the version {version[:40]!r}; it must look like "3.3.9"'
+    if members.get("proofing") == "true":
+        return f"{story_format} is a proofing format, which prints stories and cannot play them"
+    if STORY_DATA not in story_format.source:
+        return f"{story_format} cannot contain a story: its source lacks {STORY_DATA}"
+    return ""
 
 
 class _MalformedError(Exception):
-    """Where the scan cannot go on, and why."""
+    """The scan cannot continue."""
 
 
 def _tokens(text: str, position: int) -> Iterator[Token]:
-    """The tokens of JavaScript source; a slash after a value divides, any other begins a regular expression."""
-    divides = False
-    for _ in range(MOST_TOKENS):
+    """Yield the tokens of JavaScript source; a slash after a value is a division."""
+    after_value = False
+    for _ in range(MAX_TOKENS):
         if position >= len(text):
-            raise _MalformedError("it is cut short")
-        if (
-            text[position] == "/"
-            and not divides
-            and text[position + 1 : position + 2] not in ("/", "*")
-        ):
+            raise _MalformedError("the file is truncated")
+        is_comment = text.startswith(("//", "/*"), position)
+        if text[position] == "/" and not after_value and not is_comment:
             literal = REGEX.match(text, position)
             if literal is None:
-                raise _MalformedError("a slash stands where none can")
+                raise _MalformedError("a slash is misplaced")
             position = literal.end()
-            divides = True
+            after_value = True
             yield Token("regex", "")
             continue
         match = TOKEN.match(text, position)
-        assert match is not None and match.lastgroup is not None  # any character is a sign at least
+        assert match is not None and match.lastgroup is not None  # every character is a sign
         position = match.end()
         if match.lastgroup == "blank":
             continue
         token = Token(match.lastgroup, match.group())
         if token.text in ('"', "'", "`"):
-            raise _MalformedError("it is cut short")
-        divides = token.kind in ("string", "close") or (
-            token.kind == "word" and token.text not in BEFORE_A_REGEX
-        )
+            raise _MalformedError("the file is truncated")
+        is_operand = token.kind == "word" and token.text not in WORDS_BEFORE_REGEX
+        after_value = is_operand or token.kind in ("string", "close")
         yield token
-    raise _MalformedError("there is no end to it")
+    raise _MalformedError(f"it has more than {MAX_TOKENS:,} tokens")
 
 
 def _members(tokens: Iterator[Token]) -> Iterator[tuple[str, str]]:
-    """Keys and values of an object whose brace is open: strings decoded, other values as the word they begin with."""
+    """Yield the keys and values of an open object; only strings are read whole."""
     for token in tokens:
         if token.text == "}" and token.kind == "close":
             return
         if token.kind not in ("string", "word"):
-            raise _MalformedError(f"{token.text[:20]!r} stands where a name should")
-        key = _decoded_string(token.text) if token.kind == "string" else token.text
+            raise _MalformedError(f"{token.text[:20]!r} is not the name of a member")
+        key = _text_of(token)
         after = next(tokens)
-        if (
-            after.text != ":" and after.text != "("
-        ):  # a method has brackets where a value has a colon
+        if after.text not in (":", "("):  # a method has a bracket
             raise _MalformedError(f"{after.text[:20]!r} follows {key[:20]!r}")
-        value, last = _value(next(tokens) if after.text == ":" else after, tokens)
-        yield key, value
+        first = next(tokens) if after.text == ":" else after
+        last = first
+        depth = 0
+        while depth or last.text not in (",", "}") or last.kind not in ("sign", "close"):
+            depth += (last.kind == "open") - (last.kind == "close")
+            last = next(tokens)
+        yield key, _text_of(first)
         if last.kind == "close":
             return
 
 
-def _value(first: Token, tokens: Iterator[Token]) -> tuple[str, Token]:
-    """A value, and the comma or brace that ends it."""
-    depth = 0
-    token = first
-    while depth or token.text not in (",", "}") or token.kind not in ("sign", "close"):
-        depth += (token.kind == "open") - (token.kind == "close")
-        token = next(tokens)
-    return (_decoded_string(first.text) if first.kind == "string" else first.text), token
-
-
-def _decoded_string(literal: str) -> str:
-    """The text that a JavaScript string literal stands for."""
+def _text_of(token: Token) -> str:
+    """Return the text of a token, decoded if it is a string."""
+    literal = token.text
+    if token.kind != "string":
+        return literal
     if literal[0] == '"':
         try:
             return str(json.loads(literal, strict=False))
         except ValueError:
             pass  # an escape that JSON does not have
-    text = JAVASCRIPT_ESCAPE.sub(_character, literal[1:-1])
-    return text.encode("utf-16", "surrogatepass").decode(
-        "utf-16", "replace"
-    )  # two halves become one character
+    text = ESCAPE.sub(_character, literal[1:-1])
+    # Two surrogates become one character.
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _character(match: re.Match[str]) -> str:
@@ -206,4 +180,4 @@ def _character(match: re.Match[str]) -> str:
     if escape[0] in "ux" and len(escape) > 1:
         number = int(escape[1:].strip("{}"), 16)
         return chr(number) if number < 0x110000 else "\ufffd"
-    return ONE_CHARACTER.get(escape, escape)
+    return ESCAPES.get(escape, escape)

@@ -1,1 +1,1 @@
-"""Stories as games: readers, dialects, the page being told, rules, and the game that steps through it."""
+"""Twine stories as games: readers, dialects, rendering, rules, state search, the game."""

@@ -20,7 +20,7 @@ from drrn.stories.twine.twine1 import TWINE_1
 
 
 def _plain(title: str, foreign: str, *, rejects: bool, macros: str = "") -> Dialect:
-    """Return the dialect of a Twine 2 format, read like Twine 1 if it has no code of its own."""
+    """Return the dialect of a Twine 2 format, which is read like Twine 1 if it is plain."""
     name = title.lower()
     dialect = replace(TWINE_1, name=name, formats=(name,), title=title, rejects=rejects)
     return replace(dialect, foreign=re.compile(foreign), macros=frozenset(macros.split()))

@@ -21,7 +21,7 @@ FIRST_LOCATIONS = 3  # listed for problems of one cause
 
 
 class ExpressionError(Exception):
-    """An expression cannot be parsed; the message says why."""
+    """An expression cannot be parsed; the message has the reason."""
 
 
 @dataclass(frozen=True, order=True, slots=True)

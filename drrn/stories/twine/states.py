@@ -393,7 +393,7 @@ class _StateSearch:
             )
 
     def _growth(self) -> str:
-        """Name the cell with the most values, if one stands out."""
+        """Name the cell with the most values, if it has at least 100."""
         pairs: set[tuple[str, int]] = set()
         for face, values in self.keys:
             pairs.update(zip(self.live.on_face[face], values, strict=True))

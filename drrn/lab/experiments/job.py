@@ -1,0 +1,262 @@
+"""A job: train one variant on one game, measure it, and store the rows; resumes if interrupted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from drrn.errors import InputError
+from drrn.game.contract import Game
+from drrn.game.make import make
+from drrn.game.optional import close, fingerprint_of, sources_of
+from drrn.lab.experiments import measure
+from drrn.lab.experiments.plan import BEST, PAIRED, PARSERS, REWORDED, SUITE_JOBS, Added, Variant
+from drrn.lab.experiments.results import (
+    FACTS,
+    GAME,
+    KINDS,
+    Results,
+    Row,
+    difference,
+    to_csv,
+    versions,
+)
+from drrn.runs import storage
+from drrn.runs.run import Run
+from drrn.runs.scores import Round
+from drrn.runs.storage import CHECKPOINT, CONFIG
+from drrn.runs.trainer import Trainer
+from drrn.settings import Settings
+from drrn.stories.authored import paraphrases_of
+
+FACTS_EDITION = 2  # raised whenever the facts of games change, so that they are computed again
+CLOCK = "clock.json"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A variant and a game, or (without a variant) the facts of a game, with all that they need."""
+
+    root: Path  # of the results
+    source: str  # what `make` opens
+    game: str  # its name
+    variant: Variant | None
+    settings: Settings
+    final: dict[str, int]  # episodes after the last round, by policy
+    hashes: dict[str, str | None]  # of the game and its paraphrases
+    commit: str
+    device: str = "cpu"
+    vectors: str | None = None  # hash of the word vectors, if the settings name some
+    suite: bool = False  # whether the game belongs to a suite: it has fewer facts
+
+    @property
+    def name(self) -> str:
+        return self.variant.name if self.variant else GAME
+
+    @property
+    def results(self) -> Results:
+        return Results(self.root)
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the training run."""
+        return self.results.work(self.game, self.name)
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """The settings and hashes that its rows must have been computed with."""
+        if self.variant is None:
+            alpha = self.settings.exploration.alpha
+            discount = self.settings.learner.discount
+            return {**self.hashes, "alpha": alpha, "discount": discount, "edition": FACTS_EDITION}
+        final = {f"final_{policy}": episodes for policy, episodes in self.final.items()}
+        vectors = {"vectors": self.vectors} if self.vectors else {}  # wherever the file is
+        return {**self.hashes, **self.settings.flat(), **final, **vectors}
+
+    def is_done(self) -> bool:
+        """Return whether the job has rows.
+
+        Raises:
+            InputError: Its rows, or its unfinished run, have other settings or are damaged.
+        """
+        stored = self.results.load(self.game, self.name)
+        path = self.results.path(self.game, f"{self.name}.csv")
+        record: dict[str, Any] | None = stored.record["wanted"] if stored else None
+        if record is None and (self.folder / CONFIG).exists():
+            path = self.folder
+            record = self._unfinished()
+        if record is not None and (apart := difference(record, self.plan)):
+            raise InputError(
+                f"{path}: it has other settings ({apart}): give another --out, or --again to "
+                "compute it again"
+            )
+        return stored is not None
+
+    def _unfinished(self) -> dict[str, Any]:
+        """Return the settings and hashes of the unfinished run, whose files must be readable."""
+        run = Run(self.folder)
+        try:
+            config = run.config
+        except InputError as error:
+            raise InputError(f"{error}: --again starts again") from error
+        if run.has(CHECKPOINT):
+            storage.load_tensors(self.folder / CHECKPOINT)
+            run.rows()
+        record = {**self.plan, **config["settings"], "sha256": config["game"]["sha256"]}
+        if config.get("vectors"):
+            record["vectors"] = config["vectors"].get("sha256")
+        return record
+
+    def run(self) -> Iterator[Round]:
+        """Do the job and yield each round; at the end its rows are stored."""
+        start = time.perf_counter()
+        game = make(self.source)
+        if hashes_of(game, self.variant) != self.hashes:
+            raise InputError(
+                f"{self.source}: the game has changed meanwhile: run the command again"
+            )
+        try:
+            if self.variant is None:
+                self._store_facts(game, start)
+            else:
+                yield from self._train(self.variant, game, start)
+        finally:
+            close(game)
+
+    def _train(self, variant: Variant, game: Game, start: float) -> Iterator[Round]:
+        trainer = Trainer(game, self.settings, self.device)
+        run = self._open_run(trainer)
+        trace = None
+        if variant == BEST:
+            trace = measure.Trace.of(run.folder, self.game, trainer.compiled)
+        last = self.settings.run.rounds
+        per_round = self.settings.run.episodes_per_round
+
+        def before_save(finished: Round) -> None:
+            episodes = finished.number * per_round
+            if trace and (episodes in measure.TRACED_EPISODES or finished.number == last):
+                trace.save(trainer.model, episodes)
+            if isinstance(variant, Added):
+                measure.save_step_counts(run, trainer)
+
+        clock = _Clock(run, self, start)
+        for finished in run.train(trainer, before_save):
+            clock.tick(finished.learning_seconds)
+            yield finished
+        rows = self._measure(variant, game, trainer, run)
+        if trace:
+            rows[".embeddings"] = trace.rows(self.settings.run.seeds, last * per_round)
+        files = {ending: to_csv(each, KINDS[ending]) for ending, each in rows.items()}
+        self._store(game, files, clock.seconds(), clock.origin)
+        (run.folder / CHECKPOINT).unlink(missing_ok=True)  # nothing to resume
+
+    def _open_run(self, trainer: Trainer) -> Run:
+        """Restore the trainer from an interrupted run, or start a new one."""
+        run = Run(self.folder)
+        if run.has(CHECKPOINT):
+            run.restore(trainer)
+            return run
+        shutil.rmtree(self.folder, ignore_errors=True)  # interrupted in its first round
+        return Run.create(self.folder, trainer)
+
+    def _measure(
+        self, variant: Variant, game: Game, trainer: Trainer, run: Run
+    ) -> dict[str, list[Row]]:
+        """Return the rows by the end of the file's name."""
+        settings = self.settings
+        common: Row = {"game": self.game, **variant.columns(settings)}
+        rows = measure.round_rows(run.rows(), common, variant.policies)
+        scores = measure.final_scores(trainer, trainer.played, self.final)
+        rows += measure.final_rows(scores, settings, common, paraphrased=False)
+        files = {"": rows}
+        for name in variant.paraphrase_sets:
+            if paraphrases_of(game, name) is not None:
+                other = make(self.source, paraphrased=name)
+                others = measure.final_scores(trainer, other, self.final, paraphrased=True)
+                more = measure.final_rows(others, settings, common, paraphrased=True)
+                files.setdefault(f".{REWORDED}" if name == REWORDED else "", []).extend(more)
+        compiled = trainer.compiled
+        if compiled and variant in PAIRED and paraphrases_of(game) is not None:
+            files[".pairs"] = measure.pair_rows(trainer.model, game, compiled)
+        if compiled and variant == BEST:
+            examples = measure.example_rows(trainer, self.game, game, compiled)
+            files |= {".examples": examples} if examples else {}
+        if variant in (*PARSERS, *SUITE_JOBS):
+            files[".quests"] = measure.quest_rows(run, trainer, scores)
+        return files
+
+    def _store_facts(self, game: Game, start: float) -> None:
+        if self.suite:
+            facts = measure.suite_facts(game, self.source)
+        else:
+            facts = measure.facts(game, self.settings)
+        rows = [{"measure": name, "value": value} for name, value in facts.items()]
+        seconds = {"whole": round(time.perf_counter() - start, 1)}
+        origin = {"commit": [self.commit], "device": [self.device]}
+        self._store(game, {"": to_csv(rows, FACTS)}, seconds, origin)
+
+    def _store(
+        self,
+        game: Game,
+        files: Mapping[str, str],
+        seconds: Mapping[str, float],
+        origin: Mapping[str, list[str]],
+    ) -> None:
+        record = {
+            "wanted": self.plan,
+            "sources": sources_of(game),
+            "versions": versions(),
+            "seconds": seconds,
+            **{name: ", ".join(each) for name, each in origin.items()},
+        }
+        if self.vectors:
+            record["vectors"] = Path(str(self.settings.model.vectors)).name
+        self.results.store(self.game, self.name, files, record)
+
+
+class _Clock:
+    """The duration of a job, and the commits and devices that ran it, over all interruptions."""
+
+    def __init__(self, run: Run, job: Job, start: float) -> None:
+        self.run = run
+        self.start = start
+        self.learning = 0.0
+        self.before = {"whole": 0.0, "learning": 0.0}
+        self.origin = {"commit": [job.commit], "device": [job.device]}
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            saved = json.loads((run.folder / CLOCK).read_text(encoding="utf-8"))
+            origins = {
+                name: list(dict.fromkeys([*saved[name], *now])) for name, now in self.origin.items()
+            }
+            self.before = dict(saved["seconds"])
+            self.origin = origins
+
+    def tick(self, learning: float) -> None:
+        self.learning += learning
+        self.run.write(CLOCK, json.dumps({"seconds": self.seconds(), **self.origin}))
+
+    def seconds(self) -> dict[str, float]:
+        whole = self.before["whole"] + time.perf_counter() - self.start
+        learning = self.before["learning"] + self.learning
+        return {"whole": round(whole, 1), "learning": round(learning, 1)}
+
+
+def hashes_of(game: Game, variant: Variant | None = None) -> dict[str, str | None]:
+    """Return the hashes of what results depend on: the game with its rewards, its paraphrases."""
+    hashes = {"sha256": fingerprint_of(game), "paraphrases": _hash_of(paraphrases_of(game))}
+    if variant is not None and REWORDED in variant.paraphrase_sets:
+        hashes[REWORDED] = _hash_of(paraphrases_of(game, REWORDED))
+    return hashes
+
+
+def _hash_of(paraphrases: Mapping[str, str] | None) -> str | None:
+    if paraphrases is None:
+        return None
+    return hashlib.sha256(repr(sorted(paraphrases.items())).encode()).hexdigest()

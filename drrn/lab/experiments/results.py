@@ -1,0 +1,355 @@
+"""The folder of results: rows as CSV, records as JSON, and which of them can be trusted.
+
+    rows/GAME/JOB.csv, JOB.pairs.csv …   rows
+    rows/GAME/JOB.json                   the record: settings, versions, hashes of game and rows
+    rows/GAME/game.csv, game.json        facts about the game itself
+    figures/, RESULTS.md, report.html    computed from the rows
+    work/GAME/JOB/                       the training run (not for the repository)
+
+The record is written last: rows without a record belong to an interrupted job and are ignored.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import itertools
+import json
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from drrn.errors import InputError
+from drrn.files import write_atomically
+from drrn.processes import locked
+from drrn.settings import PAPER, RETIRED, all_settings
+from drrn.text import words
+from drrn.version import __version__
+
+Row = dict[str, Any]
+Columns = dict[str, Callable[[str], Any]]  # by name, the function that reads a cell
+
+PACKAGE = Path(__file__).parents[2]
+SWEEP = "sweep.json"  # marks the folder of a sweep
+GAME = "game"  # takes the place of a job's name for the facts about a game
+LEFTOVER = re.compile(r"\..+\.\d+")  # temporary file of `write_atomically`, after a kill
+REMEDY = "restore the file (git checkout), or compute it again: drrn reproduce --again"
+# What a report needs of a record.
+SETTINGS = {"alpha", "discount", "learning_rate", "rounds", "episodes_per_round", "epochs"}
+SETTINGS |= {"batch_size", "model", "seed", "replicas", "final_softmax", "final_greedy"}
+NEEDED = {"wanted": SETTINGS, "seconds": {"whole", "learning"}}
+
+
+# --- Rows
+
+
+def _flag(cell: str) -> bool:
+    return {"yes": True, "no": False}[cell]
+
+
+def _numbers(cell: str) -> list[float]:
+    return [float(number) for number in cell.split(" ")]
+
+
+def _columns(names_and_types: str) -> Columns:
+    types: Columns = {"text": str, "int": int, "float": float, "flag": _flag, "floats": _numbers}
+    pairs = (each.split(":") for each in names_and_types.split())
+    return {name: types[kind] for name, kind in pairs}
+
+
+# One row for each seed, round and policy; `final` marks the evaluation after the last round.
+EVALUATIONS = _columns(
+    "game:text model:text layers:int hidden:int interaction:text action_hidden:int shared:flag "
+    "n_steps:int seed:int round:int episodes:int final:flag policy:text paraphrased:flag "
+    "final_reward:float return:float steps:float stopped:float exact:float"
+)
+# Texts are given by their `mark`; the Q-values of pairs have one number for each seed.
+PAIRS = _columns("state:text action:text paraphrase:text q:floats q_paraphrased:floats")
+EXAMPLES = _columns("seed:int state:text kind:text action:text q:float")
+EMBEDDINGS = _columns("seed:int episodes:int state:text role:text x:float y:float q:float")
+# The share of episodes with a good ending, and the steps that the seed has played by then.
+QUESTS = _columns(
+    "seed:int round:int final:flag policy:text played:int done:float exact_done:float "
+    "exact_return:float"
+)
+# The files of a job, by the end of their names.
+KINDS: dict[str, Columns] = {
+    "": EVALUATIONS,
+    ".reworded": EVALUATIONS,
+    ".pairs": PAIRS,
+    ".examples": EXAMPLES,
+    ".embeddings": EMBEDDINGS,
+    ".quests": QUESTS,
+}
+FACTS: Columns = {"measure": str, "value": str}
+
+
+def to_csv(rows: Iterable[Row], columns: Columns) -> str:
+    """Return the rows as CSV; None is an empty cell."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([_cell(row[name]) for name in columns])
+    return text.getvalue()
+
+
+def from_csv(text: str, columns: Columns, path: Path) -> list[Row]:
+    """Return the rows of a CSV file.
+
+    Raises:
+        InputError: The file is truncated, or a line is not a row; the message names the line.
+    """
+    reader = csv.reader(io.StringIO(text, newline=""))
+    rows: list[Row] = []
+    try:
+        if next(reader, None) != list(columns):
+            raise InputError(f"{path}, line 1: the header must be {','.join(columns)}: {REMEDY}")
+        for cells in reader:
+            pairs = zip(columns.items(), cells, strict=True)
+            rows.append({name: read(cell) if cell else None for (name, read), cell in pairs})
+    except (ValueError, KeyError, csv.Error) as error:
+        line = reader.line_num
+        raise InputError(f"{path}, line {line}: not a row of results: {REMEDY}") from error
+    if not text.endswith("\n"):
+        raise InputError(f"{path}, line {reader.line_num}: the file is truncated: {REMEDY}")
+    return rows
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return round(value, 6)
+    if isinstance(value, list):
+        return " ".join(f"{number:.3f}" for number in value)
+    return "" if value is None else value
+
+
+def mark(text: str) -> str:
+    """Return a short hash of a text: results contain no sentence of other people's stories."""
+    return hashlib.sha256(" ".join(words(text)).encode()).hexdigest()[:12]
+
+
+# --- The folder
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A job's record, and its rows by the end of the file's name."""
+
+    record: dict[str, Any]
+    rows: dict[str, list[Row]]
+
+
+@dataclass(frozen=True)
+class Results:
+    """A folder of results: rows and records by game and job, and unfinished training runs."""
+
+    root: Path
+
+    def refuse_sweep(self) -> None:
+        """Raise an InputError if the folder belongs to `drrn sweep`."""
+        if (self.root / SWEEP).exists():
+            raise InputError(f"{self.root}: the folder of a sweep (drrn sweep): give another --out")
+
+    def work(self, game: str, name: str) -> Path:
+        """Return the folder of a job's training run."""
+        return self.root / "work" / game / name
+
+    def path(self, game: str, file: str) -> Path:
+        """Return the path of a file of rows, or of a record."""
+        return self.root / "rows" / game / file
+
+    def games(self) -> list[str]:
+        rows = self.root / "rows"
+        folders = rows.iterdir() if rows.is_dir() else ()
+        return sorted(path.name for path in folders if path.is_dir())
+
+    def names(self, game: str) -> list[str]:
+        """Return the finished jobs of a game."""
+        return sorted(path.stem for path in (self.root / "rows" / game).glob("*.json"))
+
+    def record(self, game: str, name: str) -> dict[str, Any] | None:
+        """Return the record of a job; None if the job is not finished.
+
+        Raises:
+            InputError: The file is not the record of this job.
+        """
+        path = self.path(game, f"{name}.json")
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+            keys = ("files", "wanted", "seconds", "versions")
+            parts = {key: dict(record[key]) for key in keys}
+            files = set(parts["files"])
+            if "" not in files or not files <= set(KINDS):
+                raise ValueError("files")
+            if (record["game"], record["job"]) != (game, name):
+                raise ValueError("job")
+            if name != GAME and any(not NEEDED[key] <= set(parts[key]) for key in NEEDED):
+                raise KeyError("settings")
+            return {**record, **parts, "commit": str(record["commit"])}
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{path}: not the record of a job: {REMEDY}") from error
+
+    def load(self, game: str, name: str) -> Stored | None:
+        """Return a finished job, with every file checked against its recorded hash."""
+        record = self.record(game, name)
+        if record is None:
+            return None
+        rows = {}
+        for ending, sha256 in record["files"].items():
+            columns = FACTS if name == GAME else KINDS[ending]
+            rows[ending] = _checked_rows(self.path(game, f"{name}{ending}.csv"), columns, sha256)
+        return Stored(record, rows)
+
+    def store(
+        self, game: str, name: str, files: Mapping[str, str], record: Mapping[str, Any]
+    ) -> None:
+        """Write rows, by the end of their file's name, and then the record with their hashes."""
+        make_folder(self.root / "rows" / game)
+        for ending, text in files.items():
+            write_atomically(self.path(game, f"{name}{ending}.csv"), [text.encode()])
+        hashes = {ending: _sha256(text) for ending, text in files.items()}
+        write_json(
+            self.path(game, f"{name}.json"), {"game": game, "job": name, **record, "files": hashes}
+        )
+
+    def receive(self, game: str, name: str, files: Mapping[str, bytes]) -> None:
+        """Write the files of a job that another machine has run, by their path in the folder.
+
+        The training run is replaced as a whole; the record is written last.
+        """
+        run = self.work(game, name)
+        prefix = f"{run.relative_to(self.root).as_posix()}/"
+        run_files = {path: data for path, data in files.items() if path.startswith(prefix)}
+        if run_files:
+            new = run.with_name(f".{name}.new")
+            shutil.rmtree(new, ignore_errors=True)  # left by a killed process
+            for path, data in run_files.items():
+                _write(new / path.removeprefix(prefix), data)
+            shutil.rmtree(run, ignore_errors=True)
+            new.rename(run)
+        others = sorted(files.keys() - run_files.keys(), key=lambda path: path.endswith(".json"))
+        for path in others:
+            _write(self.root / path, files[path])
+
+    def move_aside(self, game: str, name: str) -> Path:
+        """Move all files of a job to another folder, and return that folder."""
+        number = 1
+        while (aside := self.root / "work" / "aside" / str(number) / game / name).exists():
+            number += 1
+        make_folder(aside)
+        for path in sorted((self.root / "rows" / game).glob(f"{name}.*")):
+            path.rename(aside / path.name)
+        if self.work(game, name).exists():
+            shutil.move(self.work(game, name), aside / "work")
+        return aside
+
+    @contextmanager
+    def locked(self, command: str = "reproduce") -> Iterator[None]:
+        """Let only this process write to the folder; removes temporary files of killed ones."""
+        make_folder(self.root / "work")
+        busy = f"{self.root}: another `drrn {command}` is running here: wait, or give another --out"
+        with locked(self.root / "work" / ".lock", busy):
+            below = ((self.root / part).rglob("*") for part in ("rows", "work"))
+            for path in list(itertools.chain(*below, self.root.iterdir())):
+                if LEFTOVER.fullmatch(path.name):
+                    path.unlink(missing_ok=True)
+            yield
+
+
+def difference(record: Mapping[str, Any], plan: Mapping[str, Any]) -> str | None:
+    """Return how recorded settings and hashes differ from the plan's; None if they do not."""
+    # A setting that is newer than the record had its default then; a retired one has no effect.
+    recorded = {**PAPER.flat(), **record}
+    ignored = {name for name, setting in all_settings().items() if setting.same_results}
+    ignored |= {name for name, value in RETIRED.items() if recorded.get(name, value) == value}
+    for name in {**plan, **record}:
+        if name not in ignored and recorded.get(name) != plan.get(name):
+            if name in ("sha256", "paraphrases", "reworded"):
+                return "another version of the game, or of its paraphrases"
+            return f"{name} is {recorded.get(name)} there, and {plan.get(name)} in the plan"
+    return None
+
+
+def make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be created: {error.strerror}") from error
+
+
+def write_json(path: Path, value: Any) -> None:
+    text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    write_atomically(path, [text.encode()])
+
+
+def _write(path: Path, data: bytes) -> None:
+    make_folder(path.parent)
+    write_atomically(path, [data])
+
+
+def _checked_rows(path: Path, columns: Columns, sha256: str) -> list[Row]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}, line 1: cannot be read: {REMEDY}") from error
+    rows = from_csv(text, columns, path)  # before the hash, since it can name the line
+    if _sha256(text) != sha256:
+        raise InputError(f"{path}: its {len(rows)} rows were changed by hand: {REMEDY}")
+    return rows
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# --- Where results come from
+
+
+def commit() -> str:
+    """Return the commit of this package, with "-dirty" if it was changed since.
+
+    Outside its own repository the commit is "unknown".
+    """
+    if _git("ls-files", "--error-unmatch", "__init__.py") is None:
+        return "unknown"
+    head = _git("rev-parse", "HEAD")
+    if head is None:
+        return "unknown"
+    changes = _git("status", "--porcelain", "--untracked-files=no", "--", ".")
+    return f"{head}-dirty" if changes else head
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the packages that affect results."""
+    import torch
+
+    return {
+        "drrn": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "torch": torch.__version__,
+    }
+
+
+def _git(*arguments: str) -> str | None:
+    """Return the output of Git in the package's folder; None if it fails."""
+    command = ["git", *arguments]
+    try:
+        result = subprocess.run(command, cwd=PACKAGE, capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return result.stdout.strip() if result.returncode == 0 else None
