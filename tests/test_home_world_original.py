@@ -142,11 +142,7 @@ def test_what_is_installed_stays_when_a_file_makes_no_world(barge):
             r"line 17: .*'@py import os; os.remove on which",
         ),
         ("@detail desc1 = Onions swing to and fro.", "#", "the galley has no description"),
-        (
-            "@open north;go north = tut#01",
-            "@open north;go north = tut#09",
-            "line 46: .*'north'",
-        ),
+        ("@open north;go north = tut#01", "@open north;go north = tut#09", "line 46: .*'north'"),
         ("@create/drop bunk:text_sims.objects.Sleepable", "#", "the cabin has no thing"),
         ("@dig/teleport Cabin", "@dig/teleport Cabin;x y", "line"),
     ],
