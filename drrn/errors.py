@@ -1,4 +1,4 @@
-"""Errors that the user can fix: one sentence that names the place and the remedy."""
+"""Errors that the user can fix: one sentence that names what is wrong, where, and the fix."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from types import ModuleType
 
 
 class InputError(Exception):
-    """A file, a name or an option that the user gave is wrong; the message says where, and how to fix it."""
+    """A file, a name or an option is wrong; the message says where, and how to fix it."""
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """' Did you mean "…"?' for the nearest known word, or nothing."""
+    """Return ' Did you mean "…"?' for the closest known word, or an empty string."""
     folded = {name.casefold(): name for name in known}
     near = difflib.get_close_matches(word.casefold(), folded, n=1)
     return f' Did you mean "{folded[near[0]]}"?' if near else ""
 
 
 def require(module: str, extra: str) -> ModuleType:
-    """Import an optional dependency, or say how to install it."""
+    """Import an optional dependency, or raise an `InputError` with the command that installs it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

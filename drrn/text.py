@@ -213,7 +213,7 @@ class Lexicon:
         spelled = words(text)
         read = self.vocabulary.read(spelled, grow=parent is None)
         number = self._ids[key] = len(self)
-        if (parent or self).keeps_texts:
+        if self.keeps_texts or (parent is not None and parent.keeps_texts):
             self.spoken.append(text)
         if parent is not None and parent.keeps_unknown and len(read) < len(spelled):
             self.unknown[number] = [word for word in spelled if word not in self.vocabulary.numbers]

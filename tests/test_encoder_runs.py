@@ -51,12 +51,7 @@ ALL = ["lstm", "gru", "attention", "vectors trained", "bag+vectors trained", "se
 
 @pytest.mark.parametrize("encoder", ALL)
 @pytest.mark.parametrize(
-    "more",
-    [
-        {},
-        {"shared": True, "interaction": "network", "grow": True},
-        {"form": "online", "target_every": 3},
-    ],
+    "more", [{}, {"shared": True, "interaction": "network", "grow": True}, {"form": "online"}]
 )
 def test_a_run_of_the_papers_recipe_is_saved_loaded_and_resumed(fork, tmp_path, encoder, more):
     settings = {**PAPER, **chosen(encoder, tmp_path), **more}

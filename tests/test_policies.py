@@ -151,7 +151,7 @@ def test_an_episode_of_one_step_and_one_of_none(story, way):
 def test_lanes_that_play_one_episode_after_another_forget_what_was_shown(fork, monkeypatch):
     rollouts = rollouts_of(fork, "compiled")
     game, (first, again) = rollouts.game, rollouts.tables(policy_of("best", 1.0))[0]
-    monkeypatch.setattr(lockstep, "MOST_SHOWN", 7 * len(game.texts))  # no more than 7 at once
+    monkeypatch.setattr(lockstep, "MAX_SEEN_TABLE", 7 * len(game.texts))  # no more than 7 at once
     taken = game.play(first, 300, seed=0, record=True, again=again).transitions
     assert np.bincount(np.unique(taken.episode)).sum() == 300
     for episode in range(300):
@@ -170,7 +170,7 @@ def test_a_table_for_pages_shown_before_that_says_the_same_changes_no_draw(fork)
         rollouts.game.play(shares, 500, seed=1, again=table) for table in (None, shares)
     )
     assert np.array_equal(plain.total, twice.total) and np.array_equal(plain.ending, twice.ending)
-    with pytest.raises(TypeError, match="probabilities of slots only"):
+    with pytest.raises(TypeError, match="probabilities of slots"):
         rollouts.game.play(None, 5, seed=1, again=shares)
 
 
