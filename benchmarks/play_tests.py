@@ -136,7 +136,7 @@ def tested(name: str, format_name: str, path: Path, arguments: argparse.Namespac
 
 
 def _covered(covered: dict[str, int]) -> str:
-    return f"{covered['seen']} of {covered['total']}" if covered["total"] else "–"
+    return f"{covered['count']} of {covered['total']}" if covered["total"] else "–"
 
 
 def summary(rows: list[Row], seconds: float) -> None:

@@ -15,7 +15,7 @@ from drrn.learning.equations import (
 from drrn.learning.experience import Transitions
 from drrn.learning.menus import Menus
 from drrn.learning.q_learning import ReplayBuffer, batches_of
-from drrn.playing.trajectory import Trajectory, transitions_of
+from drrn.playing.stepped_rollouts import Trajectory, transitions_of
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
 

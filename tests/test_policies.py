@@ -11,7 +11,7 @@ from drrn.game.episodes import summarise
 from drrn.learning.equations import greedy, softmax
 from drrn.models import Pages
 from drrn.playing.evaluation import evaluate
-from drrn.playing.policies import POLICIES, Softmax, chances, policy_of
+from drrn.playing.policies import POLICIES, Softmax, policy_of, probabilities_of
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.runs.trainer import Trainer
 from drrn.settings import Settings
@@ -89,10 +89,10 @@ def test_the_probabilities_recorded_are_the_policys_own(fork, way, name):
     rollouts = rollouts_of(fork, way)
     policy = Softmax(0.5) if name == "epsilon" else policy_of(name, 0.7)
     for replica, rollout in enumerate(played(rollouts, policy, 50)):
-        steps = rollout.steps()
+        steps = rollout.steps
         pages = Pages(steps.states, steps.actions.padded())
         q = rollouts.model.q(pages).numpy()
-        shares = chances(policy, replica, q, pages, seen_in(steps))
+        shares = probabilities_of(policy, replica, q, pages, seen_in(steps))
         assert shares.sum(axis=1) == pytest.approx(1) and (shares[~pages.mask] == 0).all()
         assert steps.probabilities == pytest.approx(shares[np.arange(len(steps)), steps.taken])
         assert (steps.probabilities > 0).all()
@@ -102,7 +102,7 @@ def test_the_probabilities_recorded_are_the_policys_own(fork, way, name):
 def test_steps_are_whole_episodes_that_lead_from_page_to_page(fork, way):
     rollouts = rollouts_of(fork, way)
     rollout = played(rollouts, policy_of("best", 1.0), 200)[1]
-    steps, episodes = rollout.steps(), rollout.episodes
+    steps, episodes = rollout.steps, rollout.episodes
     assert np.diff(np.flatnonzero(steps.last), prepend=-1).tolist() == [
         episode.steps for episode in episodes
     ]
@@ -112,7 +112,7 @@ def test_steps_are_whole_episodes_that_lead_from_page_to_page(fork, way):
     ]
     totals = np.add.reduceat(steps.rewards, np.flatnonzero(np.append(True, steps.last[:-1])))
     assert totals == pytest.approx([episode.total for episode in episodes])
-    transitions = rollout.steps().transitions(0.9, 1)
+    transitions = rollout.steps.transitions(0.9, 1)
     inner = ~steps.last
     assert (transitions.next_states[inner] == steps.states[1:][inner[:-1]]).all()
     assert (transitions.next_states[steps.last] == steps.end_states).all()
@@ -122,9 +122,9 @@ def test_steps_are_whole_episodes_that_lead_from_page_to_page(fork, way):
 @pytest.mark.parametrize("way", WAYS)
 def test_the_same_seed_plays_the_same_and_a_replica_does_not_see_another(fork, way):
     rollouts, policy = rollouts_of(fork, way), policy_of("best", 1.0)
-    one, two = (played(rollouts, policy, 40, seed=3)[1].steps() for _ in range(2))
+    one, two = (played(rollouts, policy, 40, seed=3)[1].steps for _ in range(2))
     assert all(np.array_equal(vars(one)[name], vars(two)[name]) for name in vars(one))
-    other = played(rollouts, policy, 40, seed=4)[1].steps()
+    other = played(rollouts, policy, 40, seed=4)[1].steps
     assert not np.array_equal(one.states, other.states)
 
 
@@ -133,7 +133,7 @@ def test_an_episode_of_one_step_and_one_of_none(story, way):
     twee = ":: Start\n<<if random(0, 1)>>Alive.\n\n[[go|E]]<<else>>Dead.<<endif>>\n\n:: E\nEnd.\n"
     rules = "[[ending]]\npassage = 'E'\nreward = 10\n[[ending]]\npassage = 'Start'\nreward = -5\n"
     rollout = played(rollouts_of(story(twee, rules), way, {}), policy_of("best", 1.0), 60)[0]
-    steps = rollout.steps()
+    steps = rollout.steps
     assert 10 < len(steps) < 50 and len(rollout.episodes) == 60
     assert steps.last.all() and (steps.probabilities == 1).all() and (steps.rewards == 10).all()
     assert (steps.end_actions.counts == 0).all() and len(steps.end_states) == len(steps)
@@ -141,9 +141,9 @@ def test_an_episode_of_one_step_and_one_of_none(story, way):
         rollouts_of(story(":: Start\nAll is over.\n", ""), way, {}), policy_of("best", 1.0), 5
     )[0]
     assert (
-        len(nothing.steps())
-        == len(nothing.steps().end_states)
-        == len(nothing.steps().transitions(0.9, 2))
+        len(nothing.steps)
+        == len(nothing.steps.end_states)
+        == len(nothing.steps.transitions(0.9, 2))
         == 0
     )
 
@@ -186,7 +186,7 @@ def test_best_is_greedy_on_new_pages_and_softmax_on_those_shown_before():
     pages = Pages(np.array([4, 5]), np.array([[0, 1, -1], [2, 3, 4]]))
     best = policy_of("best", 0.5)
     assert np.array_equal(best.first(0, q, pages), greedy(q, pages.mask))
-    mixed = chances(best, 0, q, pages, np.array([False, True]))
+    mixed = probabilities_of(best, 0, q, pages, np.array([False, True]))
     assert np.array_equal(mixed, [[0, 1, 0], softmax(q, pages.mask, 0.5)[1]])
 
 
@@ -211,7 +211,7 @@ def test_an_agent_that_plays_by_itself_remembers_the_pages_of_one_episode_only(f
     )
     assert home == pytest.approx(LEFT / (2 - AWAY), abs=0.04)
     assert summarise(drrn.play_episodes(fork, agent.policy("greedy"), 5, seed=1)).endings == {}
-    with pytest.raises(drrn.InputError, match="can only be sampled"):
+    with pytest.raises(drrn.InputError, match="depends on the earlier pages"):
         agent.exact(fork, "best")
 
 

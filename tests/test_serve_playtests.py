@@ -103,7 +103,7 @@ def check_report(client, test):
     report = client.get(f"/api/tests/{test}").json()["report"]
     assert (report["exact"], report["passages"], report["source"]) == (
         True,
-        {"seen": 4, "total": 4},
+        {"count": 4, "total": 4},
         "fork.twee",
     )
     assert report["expectations"][0]["status"] == "passed"

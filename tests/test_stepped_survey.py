@@ -86,7 +86,7 @@ def test_a_game_that_the_clock_cuts_short_has_no_outcome_but_showed_its_pages(mo
 def test_inspect_samples_a_game_that_can_only_be_stepped(capsys, stand_ins):
     assert main(["inspect", "twx:coin?seed=0&copies=1&max_steps=6"]) == 0
     told = capsys.readouterr().out
-    assert "cannot be compiled: it lists no outcomes" in told and "Random play (200 games" in told
+    assert "cannot be compiled" in told and "Random play (200 games" in told
     assert (
         "won" in told
         and "lost" in told

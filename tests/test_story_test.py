@@ -111,7 +111,7 @@ def test_the_odds_of_our_stories_are_the_exact_ones(name):
     assert sorted(len(ending.path) for ending in report.endings) == sorted(
         map(len, ShortestPaths(compiled).to_endings().values())
     )
-    assert report.passages.seen == report.passages.total and not report.never_reached
+    assert report.passages.count == report.passages.total and not report.never_reached
     assert [checked.status for checked in report.expectations] == ["passed"] * 3
 
 
@@ -125,8 +125,8 @@ def test_a_story_that_compiles_is_told_exactly(story):
         and hall.best.mean == pytest.approx(1)
     )
     assert hall.path.actions == ("Knock.", "Enter.") and hall.path.chances == (0.25, 1)
-    assert (report.passages.seen, report.passages.total) == (5, 8)
-    assert (report.links.seen, report.links.total) == (7, 9)
+    assert (report.passages.count, report.passages.total) == (5, 8)
+    assert (report.links.count, report.links.total) == (7, 9)
 
 
 def test_what_is_never_reached_has_its_reason(story):
@@ -221,7 +221,7 @@ def test_the_search_finds_what_random_play_does_not(story):
     tale = f":: Start\n[[In.|1]]\n{doors}:: 13\nTreasure.\n:: Out\nOutside.\n"
     report = report_of(Uncompiled(story(tale)), 4)
     assert {ending.name for ending in report.endings} == {"13", "Out"}
-    assert report.passages.seen == report.passages.total
+    assert report.passages.count == report.passages.total
 
 
 CHECKS = """
@@ -264,7 +264,7 @@ def test_expectations_are_checked_exactly(story):
     ]
     assert found[3].path.actions == ("Climb.",) and found[5].path.actions == ("Climb.", "Jump.")
     assert len(found[6].path) == 30
-    assert "66.7 % in random play, exactly" in found[0].found
+    assert "66.7 % in random play, exactly" in found[0].result
 
 
 def test_expectations_are_checked_by_what_was_played(story):
@@ -310,12 +310,12 @@ def test_odds_that_fail_show_the_shortest_way_and_the_step_that_decides(story):
     assert odds.path.actions == ("Left.", "Bow.") and odds.shows == "Shortest path"
     assert (
         'choice decides most at step 1, "Left.": random play gets there in 37.5 % before and 100 %'
-        in odds.found
+        in odds.result
     )
-    assert lost.path is None and "no play reaches it" in lost.found
-    assert unmet.path.actions == ("Middle.",) and '"Empty" names it' in unmet.found
+    assert lost.path is None and "no play reaches it" in lost.result
+    assert unmet.path.actions == ("Middle.",) and '"Empty" names it' in unmet.result
     odds, lost, _ = report_of(Uncompiled(story(SHELLS, checks)), 3).expectations
-    assert odds.path.actions == ("Left.", "Bow.") and "no play reached it" in lost.found
+    assert odds.path.actions == ("Left.", "Bow.") and "no play reached it" in lost.result
 
 
 def test_every_path_of_a_report_can_be_played_again(story, tmp_path):
@@ -378,10 +378,10 @@ def test_an_ink_story_is_tested_like_any_other(tmp_path):
         "home.shut",
     }
     assert {taken.variable: taken.values for taken in report.variables}["$coins"] == "0, 1, 2"
-    assert (report.links.seen, report.links.total) == (
+    assert (report.links.count, report.links.total) == (
         4,
         4,
-    ) and report.passages.seen == report.passages.total == 5
+    ) and report.passages.count == report.passages.total == 5
 
 
 class Coin:
@@ -444,14 +444,15 @@ A title. [[Begin.|Start]]
 def test_a_link_that_begins_the_story_again_is_no_condition_never_met(story):
     report = report_of(story(AGAIN))
     (title,) = report.never_reached
-    assert title.what == '"Hall" names it, but it begins the story again, which is no action'
-    assert (report.links.seen, report.links.total) == (1, 2)
+    assert title.what.startswith('"Hall" names it') and "restarts" in title.what
+    assert (report.links.count, report.links.total) == (1, 2)
 
 
 def test_where_the_story_ends_by_its_rules_what_stands_behind_is_told_so(story):
     tale = AGAIN.replace("THE END", "A hall.").replace("Play again?", "On.")
     report = report_of(story(tale, 'ends = { passage = "Hall" }'))
-    assert report.never_reached[0].what == '"Hall" names it, but the story ends there by its rules'
+    what = report.never_reached[0].what
+    assert what.startswith('"Hall" names it') and "rules" in what
 
 
 def test_a_world_that_compiles_is_told_exactly():

@@ -158,13 +158,11 @@ def test_a_compiled_rollout_tells_the_same_transitions_as_a_stepped_one(story, n
         story(FORK, endless, shuffle=True), Settings.from_flat(**{**SMALL, "model": model}), CPU
     )
     generators = [np.random.default_rng(r) for r in range(2)]
-    fast = (
-        trainer.rollouts.play(400, evenly, generators, learn=True)[0]
-        .steps()
-        .transitions(0.9, n_steps)
+    fast = trainer.rollouts.play(400, evenly, generators, learn=True)[0].steps.transitions(
+        0.9, n_steps
     )
     stepped = SteppedRollouts(trainer.game, trainer.model)
-    slow = stepped.play(400, evenly, generators, learn=True)[0].steps().transitions(0.9, n_steps)
+    slow = stepped.play(400, evenly, generators, learn=True)[0].steps.transitions(0.9, n_steps)
 
     def seen(t):
         action = t.actions.at(t.taken)
@@ -179,7 +177,7 @@ def test_a_menu_is_shown_in_every_order_and_the_action_taken_leads_where_it_shou
     rollouts = Trainer(fork, Settings.from_flat(**{**SMALL, "model": "max-action"}), CPU).rollouts
     game = rollouts.game
     generators = [np.random.default_rng(r) for r in range(2)]
-    steps = rollouts.play(600, evenly, generators, learn=True)[0].menu_steps
+    steps = rollouts.play(600, evenly, generators, learn=True)[0].compute_steps.__self__.steps
     first = steps[1]  # of all episodes; step 0 is empty
     start = int(np.flatnonzero(game.start)[0])
     menu = rollouts.actions[game.page[start]]

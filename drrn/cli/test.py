@@ -38,11 +38,11 @@ def add_command(commands: Any) -> None:
         "test",
         help="play-test a story: coverage, endings, dead ends, errors, expectations",
         description="Play a story through. Report which passages and links were covered and why "
-        "others were not; every ending with its probability and the shortest path to it; dead ends "
-        "and the values of variables; broken links and errors, with the clicks that lead there; and "
-        "whether the [[expect]] tables of its TOML hold. The report is exact if the story can be "
-        "compiled; otherwise it is estimated from as many games as --seconds allows. Exit code 0: "
-        "all expectations hold; 1: one fails; 2: the story cannot be opened. Ctrl-C stops early "
+        "others were not; every ending with its probability and the shortest path to it; dead "
+        "ends; the values of variables; broken links and errors, with the clicks that lead there; "
+        "and whether the [[expect]] tables of its TOML hold. The report is exact if the story can "
+        "be compiled; otherwise it is estimated from as many games as --seconds allows. Exit code "
+        "0: all expectations hold; 1: one fails; 2: the story cannot be opened. Ctrl-C stops early "
         "and prints the report.",
     )
     add_game_options(command)
@@ -184,7 +184,8 @@ def _write_paths(findings: Findings, folder: Path) -> int:
 
 def _paths(findings: Findings) -> Iterator[tuple[str, str, ClickPath | None]]:
     for check in findings.expectations:
-        yield f"{check.status} {check.said}", f"{check.said}: {check.found}", check.path
+        why = f"{check.expectation}: {check.result}"
+        yield f"{check.status} {check.expectation}", why, check.path
     for error in findings.errors:
         yield f"error {error.passage}", f"{error.passage}: {error.what}", error.path
     for dead in findings.dead_ends:

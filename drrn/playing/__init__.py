@@ -1,1 +1,1 @@
-"""Episodes: policies that play games, one or thousands at a time, and how well they did."""
+"""Episodes: policies that play games, one or thousands at a time, and evaluations."""

@@ -1,17 +1,18 @@
-"""How well replicas play, by each policy; softmax has the same α as in training."""
+"""Evaluate how well replicas play, by each policy; softmax has the same α as in training."""
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from drrn.game.episodes import Summary, mean_and_sd, summarise
-from drrn.playing.policies import POLICIES, policy_of
-from drrn.playing.rollouts import Rollouts
+from drrn.game.episodes import Summary, summarise
+from drrn.playing.policies import Rollouts, policy_of
+from drrn.settings import POLICIES
 
-EVALUATE = 3  # what a generator is for; training's purposes are 1 and 2, so it never shares one
+EVALUATE = 3  # purpose of a random generator; 1 and 2 are those of training
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Evaluation:
 
     @property
     def stopped(self) -> float:
-        """The share of episodes that the step limit stopped."""
+        """The share of episodes that the step limit truncated."""
         return 1 - sum(self.summary.endings.values()) / self.summary.episodes
 
 
@@ -37,26 +38,34 @@ def evaluate(
     seeds: Sequence[int],
     number: int = 0,
 ) -> list[Evaluation]:
-    """Play so many episodes with each replica by each policy; unknown words count for nothing."""
-    found = []
-    for policy in policies:
-        choose = policy_of(policy, alpha)
-        purpose = EVALUATE + POLICIES.index(policy)
+    """Play episodes with each replica by each policy; unknown words count for nothing.
+
+    Args:
+        rollouts: The game and the model.
+        policies: Names of `settings.POLICIES`.
+        alpha: α of softmax.
+        episodes: How many each replica plays by each policy.
+        seeds: The seed of each replica.
+        number: The round, which is part of the seed.
+    """
+    evaluations = []
+    for name in policies:
+        purpose = EVALUATE + POLICIES.index(name)
         generators = [np.random.default_rng([seed, purpose, number]) for seed in seeds]
-        played = rollouts.play(episodes, choose, generators, learn=False)
+        played = rollouts.play(episodes, policy_of(name, alpha), generators, learn=False)
         for replica, rollout in enumerate(played):
-            found.append(Evaluation(replica, number, policy, summarise(rollout.episodes)))
-    return found
+            evaluations.append(Evaluation(replica, number, name, summarise(rollout.episodes)))
+    return evaluations
 
 
 def mean_and_deviation(
     evaluations: Sequence[Evaluation], policy: str, measure: str = "mean_final_reward"
 ) -> tuple[float, float]:
-    """Of the final reward, or of another measure of `Summary`, over replicas; one replica deviates by 0."""
+    """Return the mean and standard deviation of a measure of `Summary` over replicas."""
     scores = [getattr(e.summary, measure) for e in evaluations if e.policy == policy]
-    return mean_and_sd(scores)
+    return statistics.fmean(scores), statistics.stdev(scores) if len(scores) > 1 else 0.0
 
 
 def pays_on_the_way(evaluations: Sequence[Evaluation]) -> bool:
-    """Whether returns differ from final rewards: then both are worth telling."""
+    """Return whether returns differ from final rewards, so that both are worth showing."""
     return any(abs(e.summary.mean_return - e.summary.mean_final_reward) > 1e-9 for e in evaluations)

@@ -1,23 +1,24 @@
-"""Games that are under way side by side: a lane plays one episode after another on a copy of the game."""
+"""Games played side by side: each lane plays one episode after another on its own copy."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation, checked
 from drrn.game.make import GameSpec
 from drrn.game.optional import another, close, ending_of, is_stopped, most_copies_of
+from drrn.processes import Service, ServiceError
 
-COPIES = 16  # of a game that was opened by its name and cannot copy itself
+COPIES = 16  # of a game that is opened by name and cannot copy itself
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What a lane shows: the page, the name of its ending if it is one, and whether the game stopped there itself."""
+class LanePage:
+    """The page of a lane, the name of its ending, and whether the game truncated the episode."""
 
     observation: Observation
     ending: str | None
@@ -25,69 +26,145 @@ class Seen:
 
 
 class Lanes(Protocol):
-    """So many games at once; those that begin or step together are named by lane, and answer in that order."""
+    """Games that start and step together; answers are in the order of the given lanes."""
 
-    most: int  # lanes
+    most: int  # number of lanes
 
-    def begin(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[Seen]:
-        """The first page of a new episode in each lane."""
+    def reset(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[LanePage]:
+        """Start a new episode in each lane; return the first pages."""
 
-    def step(self, lanes: Sequence[int], places: Sequence[int]) -> list[Seen]:
-        """Take the action at a place in each lane."""
+    def step(self, lanes: Sequence[int], actions: Sequence[int]) -> list[LanePage]:
+        """Take the action with that index in each lane; return the next pages."""
 
 
 class LocalLanes:
-    """Lanes in this process: by the game's own copies; else by opening it anew by its name; else the game alone."""
+    """Lanes in this process: the game's own copies, or more openings of it, or the game alone."""
 
-    def __init__(self, game: Game, recipe: GameSpec | None = None) -> None:
-        """`recipe` is how the game was opened, if it was opened by its name; an object that was given has none."""
+    def __init__(self, game: Game, spec: GameSpec | None = None) -> None:
+        """Prepare lanes; `spec` is how the game was opened, None if it was given as an object."""
         self.game = game
-        self.recipe = recipe
-        first = another(game)
-        self.copies = first is not None
-        self.most = most_copies_of(game) if self.copies else COPIES if recipe else 1
+        self.spec = spec
+        copy = another(game)
+        self.copies_itself = copy is not None
+        self.most = COPIES if spec else 1
+        if self.copies_itself:
+            self.most = most_copies_of(game)
         self._games: dict[int, Game] = {}
-        self._made: list[Game] = []
-        self.close = weakref.finalize(self, _close, self._made)  # at the latest when this is gone
-        self._games[0] = game if first is None else self._own(first)
+        self._opened: list[Game] = []
+        self._finalizer = weakref.finalize(self, _close, self._opened)
+        self._games[0] = game if copy is None else self._own(copy)
 
-    def begin(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[Seen]:
+    def reset(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[LanePage]:
         games = [self._game(lane) for lane in lanes]
-        return [self._seen(game, game.reset(seed)) for game, seed in zip(games, seeds, strict=True)]
+        return [_page(game, game.reset(seed)) for game, seed in zip(games, seeds, strict=True)]
 
-    def step(self, lanes: Sequence[int], places: Sequence[int]) -> list[Seen]:
+    def step(self, lanes: Sequence[int], actions: Sequence[int]) -> list[LanePage]:
         games = [self._games[lane] for lane in lanes]
-        return [
-            self._seen(game, game.step(place)) for game, place in zip(games, places, strict=True)
-        ]
+        return [_page(game, game.step(index)) for game, index in zip(games, actions, strict=True)]
+
+    def close(self) -> None:
+        """Close the copies; also done when the lanes are garbage-collected."""
+        self._finalizer()
 
     def _game(self, lane: int) -> Game:
         if lane not in self._games:
-            made = another(self.game) if self.copies or self.recipe is None else self.recipe.open()
-            if made is None:
-                raise InputError(f"{self.game.name}: another() gave a game before, and now None")
-            self._games[lane] = self._own(made)
+            opens = self.spec is not None and not self.copies_itself
+            game = self.spec.open() if opens and self.spec else another(self.game)
+            if game is None:
+                raise InputError(
+                    f"{self.game.name}: another() returned a game before, and now None"
+                )
+            self._games[lane] = self._own(game)
         return self._games[lane]
 
-    def _own(self, made: Game) -> Game:
-        """A copy that was made here; one that is another lane's game would mix their episodes."""
-        if made is self.game or any(made is game for game in self._made):
-            how = "another()" if self.copies or self.recipe is None else self.recipe.source
+    def _own(self, game: Game) -> Game:
+        """Check that a game is new: one that another lane plays would mix their episodes."""
+        if game is self.game or any(game is each for each in self._opened):
+            source = "another()" if self.copies_itself or not self.spec else self.spec.source
             raise InputError(
-                f"{self.game.name}: {how} must give a new game each time, and gave the same one twice"
+                f"{self.game.name}: {source} must give a new game each time, and gave the same one "
+                "twice"
             )
-        self._made.append(made)
-        return made
+        self._opened.append(game)
+        return game
 
-    def _seen(self, game: Game, observation: Observation) -> Seen:
-        observation = checked(game, observation)
-        return Seen(
-            observation,
-            ending_of(game, observation),
-            bool(observation.actions) and is_stopped(game),
-        )
+
+def _page(game: Game, observation: Observation) -> LanePage:
+    observation = checked(game, observation)
+    stopped = bool(observation.actions) and is_stopped(game)
+    return LanePage(observation, ending_of(game, observation), stopped)
 
 
 def _close(games: Sequence[Game]) -> None:
     for game in games:
         close(game)
+
+
+class SpecLanes(LocalLanes):
+    """Lanes of a game that a worker process opens and closes."""
+
+    def __init__(self, spec: GameSpec) -> None:
+        super().__init__(spec.open(), spec)
+
+    def close(self) -> None:
+        super().close()
+        close(self.game)
+
+    def count(self) -> int:
+        return self.most
+
+
+class PooledLanes:
+    """Lanes in worker processes, for slow games; results do not depend on their number."""
+
+    def __init__(self, spec: GameSpec, workers: int) -> None:
+        self.services = [Service(SpecLanes, spec) for _ in range(workers)]
+        questions = [service.send("count") for service in self.services]
+        for service, question in zip(self.services, questions, strict=True):
+            self.most: int = _answer(service, question)
+
+    def reset(self, lanes: Sequence[int], seeds: Sequence[int]) -> list[LanePage]:
+        return self._ask("reset", lanes, seeds)
+
+    def step(self, lanes: Sequence[int], actions: Sequence[int]) -> list[LanePage]:
+        return self._ask("step", lanes, actions)
+
+    def _ask(self, method: str, lanes: Sequence[int], numbers: Sequence[int]) -> list[LanePage]:
+        """Ask all processes at once; process i plays the lanes with remainder i."""
+        count = len(self.services)
+        questions = []
+        for number, service in enumerate(self.services):
+            share = [at for at, lane in enumerate(lanes) if lane % count == number]
+            if share:
+                own_lanes = [lanes[at] // count for at in share]
+                question = service.send(method, own_lanes, [numbers[at] for at in share])
+                questions.append((service, question, share))
+        pages: dict[int, LanePage] = {}
+        for service, question, share in questions:
+            pages.update(zip(share, _answer(service, question), strict=True))
+        return [pages[at] for at in range(len(lanes))]
+
+
+def _answer(service: Service, question: int) -> Any:
+    try:
+        return service.answer(question)
+    except ServiceError as error:
+        if error.reason == "raised":
+            raise RuntimeError(f"the game failed in a worker process:\n{error.details}") from error
+        code = service.process.returncode
+        raise InputError(
+            f"a process that steps the game died (exit code {code}); does it have enough memory?"
+        ) from error
+
+
+def lanes_of(game: Game, spec: GameSpec | None, workers: int) -> Lanes:
+    """Return lanes in this process, or in worker processes, which open the game by its name."""
+    if workers == 1:
+        return LocalLanes(game, spec)
+    if spec is None:
+        raise InputError(
+            f"{game.name}: workers open the game by its name: give it as a name or module:factory"
+        )
+    if spec.source.startswith("__main__:"):
+        raise InputError(f"{spec.source}: workers cannot import it: put the game into a module")
+    return PooledLanes(spec, workers)

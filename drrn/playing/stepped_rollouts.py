@@ -1,9 +1,9 @@
-"""Any game, stepped: all replicas' episodes go on together, so that one forward pass serves them all."""
+"""Play any game step by step: the episodes of all replicas step together, by one forward pass."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -11,56 +11,129 @@ from drrn.game.contract import Game
 from drrn.game.episodes import Episode
 from drrn.game.optional import step_limit_of
 from drrn.learning.equations import draw_actions
-from drrn.learning.experience import Steps
+from drrn.learning.experience import Steps, Transitions
+from drrn.learning.menus import Menus
 from drrn.models import Model, Pages
 from drrn.models.base import NARROW
 from drrn.models.encodings import EncodingCache
-from drrn.playing.lanes import Lanes, LocalLanes, Seen
-from drrn.playing.policies import QPolicy, chances
-from drrn.playing.trajectory import Trajectory, pages_of, steps_of
+from drrn.playing.lanes import LanePage, Lanes, LocalLanes
+from drrn.playing.policies import QPolicy, Rollout, probabilities_of
 from drrn.text import Store
 
-Choice = tuple[int, float]  # the place of an action, and how probable it was
-
-MOST_SCRATCH = (
-    50_000  # texts that an evaluation keeps before it lets go of those that are no longer shown
-)
-
-
-@dataclass(frozen=True)
-class SteppedRollout:
-    """Episodes that one replica played."""
-
-    trajectories: list[Trajectory]
-
-    @property
-    def episodes(self) -> list[Episode]:
-        return [trajectory.episode for trajectory in self.trajectories]
-
-    def steps(self) -> Steps:
-        return steps_of(self.trajectories)
+Choice = tuple[int, float]  # the index of an action, and its probability
+MOST_SCRATCH = 50_000  # texts in an evaluation's scratch store; beyond, it starts a new one
 
 
 @dataclass
-class Seat:
-    """An episode under way: whose it is, which lane plays it, and what it shows."""
+class Trajectory:
+    """One episode in ids, while it is played: pages, indices of the actions taken, rewards."""
 
-    replica: int
-    lane: int
-    trajectory: Trajectory
-    seen: Seen
+    states: list[int] = field(default_factory=list)
+    menus: list[list[int]] = field(default_factory=list)
+    taken: list[int] = field(default_factory=list)
+    rewards: list[float] = field(default_factory=list)
+    probabilities: list[float] = field(default_factory=list)  # of the actions when taken
+    last_reward: float = 0.0  # of the present page, also if it is the first
+    ending: str | None = None
+    stopped: bool = False  # truncated, by the game or by the step limit
+    shown: set[int] = field(default_factory=set)  # hashes of texts; scratch ids may change
+    repeated: bool = False  # the text of the present page was shown before
+    replica: int = 0
+    lane: int = 0
+    page: LanePage | None = None
+
+    @property
+    def episode(self) -> Episode:
+        final = self.last_reward if self.ended else 0.0
+        return Episode(final, sum(self.rewards), len(self.taken), self.ending)
+
+    @property
+    def ended(self) -> bool:
+        return not self.menus[-1]
+
+    @property
+    def over(self) -> bool:
+        return self.ended or self.stopped
+
+    def show(self, text: str) -> None:
+        """Note that the episode shows a text."""
+        key = hash(text)
+        self.repeated = key in self.shown
+        self.shown.add(key)
+
+
+def transitions_of(
+    moments: Sequence[tuple[Trajectory, int]], discount: float, n_steps: int
+) -> Transitions:
+    """Return transitions for steps, each a trajectory and the number of a step in it.
+
+    A truncated episode has actions at its end, so that it bootstraps.
+    """
+    spans = [(each, t, min(t + n_steps, len(each.taken))) for each, t in moments]
+    now = [each.menus[t] for each, t, _ in spans]
+    then = [each.menus[end] for each, _, end in spans]
+    menus = Menus.of([*now, *then])
+    rewards = [_discounted(each.rewards[t:end], discount) for each, t, end in spans]
+    return Transitions(
+        states=np.array([each.states[t] for each, t, _ in spans], np.int64),
+        actions=menus[: len(spans)],
+        taken=np.array([each.taken[t] for each, t, _ in spans], np.int64),
+        rewards=np.array(rewards, np.float32),
+        discounts=np.array([discount ** (end - t) for _, t, end in spans], np.float32),
+        next_states=np.array([each.states[end] for each, _, end in spans], np.int64),
+        next_actions=menus[len(spans) :],
+    )
+
+
+def _discounted(rewards: Sequence[float], discount: float) -> float:
+    return sum(discount**k * reward for k, reward in enumerate(rewards))
+
+
+def steps_of(trajectories: Sequence[Trajectory]) -> Steps:
+    """Return the steps of whole episodes that were played to learn."""
+    some = [trajectory for trajectory in trajectories if trajectory.taken]
+    states = [state for each in some for state in each.states[:-1]]
+    shown = [menu for each in some for menu in each.menus[:-1]]
+    menus = Menus.of([*shown, *(each.menus[-1] for each in some)])
+    lengths = np.array([len(each.taken) for each in some], np.int64)
+    last = np.zeros(len(states), np.bool_)
+    last[np.cumsum(lengths) - 1] = True
+    probabilities = [probability for each in some for probability in each.probabilities]
+    return Steps(
+        states=np.array(states, np.int64),
+        actions=menus[: len(shown)],
+        taken=np.array([index for each in some for index in each.taken], np.int64),
+        probabilities=np.array(probabilities, np.float64),
+        rewards=np.array([reward for each in some for reward in each.rewards], np.float64),
+        last=last,
+        end_states=np.array([each.states[-1] for each in some], np.int64),
+        end_actions=menus[len(shown) :],
+    )
+
+
+def pages_of(rows: Sequence[Sequence[tuple[int, Sequence[int]]]]) -> Pages:
+    """Return the pages of each replica, padded to one number of pages and of actions."""
+    count = max(len(row) for row in rows)
+    most = max((len(menu) for row in rows for _, menu in row), default=1) or 1
+    states = np.full((len(rows), count), -1, np.int64)
+    actions = np.full((len(rows), count, most), -1, np.int64)
+    for replica, row in enumerate(rows):
+        states[replica, : len(row)] = [state for state, _ in row]
+        menus = [[*menu, *[-1] * (most - len(menu))] for _, menu in row]
+        actions[replica, : len(row)] = np.array(menus, np.int64).reshape(-1, most)
+    return Pages(states, actions)
 
 
 class SteppedRollouts:
-    """Plays a game with a model. A replica meets the words it reads while it plays to learn."""
+    """Plays a game with a model; while it plays to learn, replicas learn the words they read."""
 
     def __init__(self, game: Game, model: Model, lanes: Lanes | None = None) -> None:
         self.model = model
         self.lanes = lanes or LocalLanes(game)
         self.limit = step_limit_of(game)
-        self._met: list[tuple[set[int], set[int]]] = []
+        self._known: list[tuple[set[int], set[int]]] = []  # texts that each replica has read
         self._generation = (0, 0)
-        self._wide: dict[tuple[int, ...], list[int]] = {}  # wide menus that were shown
+        self._wide: dict[tuple[int, ...], list[int]] = {}  # wide menus are stored once
 
     def play(
         self,
@@ -69,137 +142,135 @@ class SteppedRollouts:
         generators: Sequence[np.random.Generator],
         *,
         learn: bool,
-    ) -> list[SteppedRollout]:
-        """For each replica, `episodes` finished or stopped ones; its generator alone makes them."""
-        waiting = [
-            (r, int(s))
-            for r, by in enumerate(generators)
-            for s in by.integers(2**62, size=episodes)
-        ][::-1]
-        rollouts = [SteppedRollout([]) for _ in generators]
+    ) -> list[Rollout]:
+        """Play episodes with each replica (see `Rollouts`)."""
+        waiting = []
+        for replica, generator in enumerate(generators):
+            seeds = generator.integers(2**62, size=episodes)
+            waiting += [(replica, int(seed)) for seed in seeds]
+        waiting.reverse()
+        trajectories: list[list[Trajectory]] = [[] for _ in generators]
         self._wide.clear()
         free = list(range(min(self.lanes.most, len(waiting))))[::-1]
-        seats: list[Seat] = []
+        running: list[Trajectory] = []
         store = self.model.store if learn else self.model.store.scratch()
-        kept = self._kept()
-        while waiting or seats:
-            begun = self.begin(
-                [(*waiting.pop(), free.pop()) for _ in range(min(len(free), len(waiting)))], store
-            )
-            for seat in begun:
-                rollouts[seat.replica].trajectories.append(seat.trajectory)
-            seats = _those_on([*seats, *begun], free)  # a first page may end the story
-            if seats:
-                self.step(seats, self.choices(seats, policy, generators, store, kept), store)
-                seats = _those_on(seats, free)
-            if (
-                store is not self.model.store
-                and max(len(store.states), len(store.actions)) > MOST_SCRATCH
-            ):
-                store = self._fresh(seats)
-                kept = self._kept()
-        return rollouts
+        cache = self._cache()
+        while waiting or running:
+            count = min(len(free), len(waiting))
+            new = self.begin([(*waiting.pop(), free.pop()) for _ in range(count)], store)
+            for trajectory in new:
+                trajectories[trajectory.replica].append(trajectory)
+            running = _still_running([*running, *new], free)  # a first page may be an ending
+            if running:
+                self.step(running, self.choices(running, policy, generators, store, cache), store)
+                running = _still_running(running, free)
+            texts = max(len(store.states), len(store.actions))
+            if store is not self.model.store and texts > MOST_SCRATCH:
+                store = self._new_scratch(running)
+                cache = self._cache()
+        return [_rollout(some) for some in trajectories]
 
-    def begin(self, wanted: Sequence[tuple[int, int, int]], store: Store) -> list[Seat]:
-        """New episodes, at their first pages: of a replica, by a seed, in a lane."""
-        seen = (
-            self.lanes.begin([lane for _, _, lane in wanted], [seed for _, seed, _ in wanted])
-            if wanted
-            else []
-        )
-        seats = [
-            Seat(r, lane, Trajectory(), page)
-            for (r, _, lane), page in zip(wanted, seen, strict=True)
-        ]
-        for seat in seats:
-            seat.trajectory.show(seat.seen.observation.text)
-            self._see(seat, store)
-        return seats
+    def begin(self, episodes: Sequence[tuple[int, int, int]], store: Store) -> list[Trajectory]:
+        """Start episodes, each given by a replica, a seed and a lane."""
+        if not episodes:
+            return []
+        lanes = [lane for _, _, lane in episodes]
+        pages = self.lanes.reset(lanes, [seed for _, seed, _ in episodes])
+        trajectories = [Trajectory(replica=r, lane=lane) for r, _, lane in episodes]
+        for trajectory, page in zip(trajectories, pages, strict=True):
+            trajectory.show(page.observation.text)
+            self._read(trajectory, page, store)
+        return trajectories
 
     def choices(
         self,
-        seats: Sequence[Seat],
+        running: Sequence[Trajectory],
         policy: QPolicy,
         generators: Sequence[np.random.Generator],
         store: Store,
-        kept: EncodingCache | None = None,
+        cache: EncodingCache | None = None,
     ) -> list[Choice]:
-        """A choice for each seat, in the order of the seats, which are sorted by replica; by encodings that are kept,
-        where the weights stay as they are."""
-        rows = [
-            [seat.trajectory for seat in seats if seat.replica == r] for r in range(len(generators))
-        ]
-        pages = pages_of([[trajectory.page for trajectory in row] for row in rows])
-        q = (kept or self.model).q(pages, store).cpu().numpy()
-        found: list[Choice] = []
+        """Choose an action in each episode; episodes are sorted by replica.
+
+        `cache` has encodings of texts, for as long as the weights stay fixed.
+        """
+        replicas = range(len(generators))
+        rows = [[each for each in running if each.replica == r] for r in replicas]
+        pages = pages_of([[(each.states[-1], each.menus[-1]) for each in row] for row in rows])
+        q = (cache or self.model).q(pages, store).cpu().numpy()
+        choices: list[Choice] = []
         for r, row in enumerate(rows):
             uniform = generators[r].random(len(row))
             if row:
-                shown = Pages(pages.states[r, : len(row)], pages.actions[r, : len(row)])
-                seen = np.array([trajectory.again for trajectory in row])
-                shares = chances(policy, r, q[r, : len(row)], shown, seen)
-                places = draw_actions(shares, uniform)
-                found += zip(
-                    places.tolist(), shares[np.arange(len(row)), places].tolist(), strict=True
-                )
-        return found
+                count = len(row)
+                some = Pages(pages.states[r, :count], pages.actions[r, :count])
+                repeated = np.array([each.repeated for each in row])
+                probabilities = probabilities_of(policy, r, q[r, :count], some, repeated)
+                index = draw_actions(probabilities, uniform)
+                taken = probabilities[np.arange(count), index]
+                choices += zip(index.tolist(), taken.tolist(), strict=True)
+        return choices
 
-    def step(self, seats: Sequence[Seat], choices: Sequence[Choice], store: Store) -> None:
-        """Take an action in every seat."""
-        seen = self.lanes.step([seat.lane for seat in seats], [place for place, _ in choices])
-        for seat, (place, probability), page in zip(seats, choices, seen, strict=True):
-            seat.seen = page
-            seat.trajectory.taken.append(place)
-            seat.trajectory.probabilities.append(probability)
-            seat.trajectory.rewards.append(page.observation.reward)
-            seat.trajectory.show(page.observation.text)
-            self._see(seat, store)
+    def step(self, running: Sequence[Trajectory], choices: Sequence[Choice], store: Store) -> None:
+        """Take an action in every episode."""
+        lanes = [trajectory.lane for trajectory in running]
+        pages = self.lanes.step(lanes, [index for index, _ in choices])
+        for trajectory, (index, probability), page in zip(running, choices, pages, strict=True):
+            trajectory.taken.append(index)
+            trajectory.probabilities.append(probability)
+            trajectory.rewards.append(page.observation.reward)
+            trajectory.show(page.observation.text)
+            self._read(trajectory, page, store)
 
-    def _see(self, seat: Seat, store: Store) -> None:
-        """The page as ids; while learning, new words become known to the replica."""
-        trajectory = seat.trajectory
-        seen = seat.seen
-        state, menu = store.page(seen.observation.text, seen.observation.actions)
-        if len(menu) > NARROW:  # shown again and again, it is kept once
+    def _read(self, trajectory: Trajectory, page: LanePage, store: Store) -> None:
+        """Add the page as ids; while learning, the replica learns new words."""
+        state, menu = store.page(page.observation.text, page.observation.actions)
+        if len(menu) > NARROW:
             menu = self._wide.setdefault(tuple(menu), menu)
         if store is self.model.store:
-            self._meet(seat.replica, state, menu)
-        else:  # nothing is learned from what lies behind
+            self._learn_words(trajectory.replica, state, menu)
+        else:  # earlier pages are not needed
             trajectory.states.clear()
             trajectory.menus.clear()
+        trajectory.page = page
         trajectory.states.append(state)
         trajectory.menus.append(menu)
-        trajectory.last_reward = seen.observation.reward
-        trajectory.ending = seen.ending
-        trajectory.stopped = bool(menu) and (seen.stopped or len(trajectory.taken) >= self.limit)
+        trajectory.last_reward = page.observation.reward
+        trajectory.ending = page.ending
+        truncated = page.stopped or len(trajectory.taken) >= self.limit
+        trajectory.stopped = bool(menu) and truncated
 
-    def _meet(self, replica: int, state: int, menu: Sequence[int]) -> None:
+    def _learn_words(self, replica: int, state: int, menu: Sequence[int]) -> None:
         store = self.model.store
-        now = (store.states.generation, store.actions.generation)
-        if now != self._generation:  # ids mean other texts than they did
-            self._met = [(set(), set()) for _ in self.model.seeds]
-            self._generation = now
-        states, actions = self._met[replica]
+        generation = (store.states.generation, store.actions.generation)
+        if generation != self._generation:  # ids belong to other texts now
+            self._known = [(set(), set()) for _ in self.model.seeds]
+            self._generation = generation
+        states, actions = self._known[replica]
         if state in states and actions.issuperset(menu):
             return
-        self.model.meet(
-            replica, np.array([state]), np.array([a for a in menu if a not in actions], np.int64)
-        )
+        new = np.array([action for action in menu if action not in actions], np.int64)
+        self.model.meet(replica, np.array([state]), new)
         states.add(state)
         actions.update(menu)
 
-    def _kept(self) -> EncodingCache | None:
+    def _cache(self) -> EncodingCache | None:
         return EncodingCache(self.model) if EncodingCache.helps(self.model) else None
 
-    def _fresh(self, seats: Sequence[Seat]) -> Store:
-        """A scratch store that holds no more than what is shown now."""
+    def _new_scratch(self, running: Sequence[Trajectory]) -> Store:
+        """Return a scratch store that holds only the present pages."""
         store = self.model.store.scratch()
-        for seat in seats:
-            self._see(seat, store)
+        for trajectory in running:
+            if trajectory.page:
+                self._read(trajectory, trajectory.page, store)
         return store
 
 
-def _those_on(seats: Sequence[Seat], free: list[int]) -> list[Seat]:
-    """The episodes that go on; the lanes of the others become free."""
-    free += [seat.lane for seat in seats if seat.trajectory.over]
-    return [seat for seat in seats if not seat.trajectory.over]
+def _rollout(trajectories: list[Trajectory]) -> Rollout:
+    return Rollout(lambda: [each.episode for each in trajectories], lambda: steps_of(trajectories))
+
+
+def _still_running(trajectories: Sequence[Trajectory], free: list[int]) -> list[Trajectory]:
+    """Return the episodes that are not over; the lanes of the others become free."""
+    free += [trajectory.lane for trajectory in trajectories if trajectory.over]
+    return [trajectory for trajectory in trajectories if not trajectory.over]

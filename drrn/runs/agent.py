@@ -24,14 +24,11 @@ from drrn.game.optional import step_limit_of
 from drrn.learning.equations import Probabilities, draw_actions
 from drrn.models import Model, Pages, SentenceTexts, Shape, TextVectors, build_model, encoder_of
 from drrn.models.pairs import attention_of
-from drrn.playing.compiled_rollouts import CompiledRollouts
+from drrn.playing.compiled_rollouts import CompiledRollouts, compiled_rollouts
 from drrn.playing.evaluation import Evaluation, evaluate
-from drrn.playing.menu_rollouts import compiled_rollouts
-from drrn.playing.policies import chances, policy_of
-from drrn.playing.pool import lanes_of
-from drrn.playing.rollouts import Rollouts
-from drrn.playing.stepped_rollouts import SteppedRollouts
-from drrn.playing.trajectory import pages_of
+from drrn.playing.lanes import lanes_of
+from drrn.playing.policies import Rollouts, policy_of, probabilities_of
+from drrn.playing.stepped_rollouts import SteppedRollouts, pages_of
 from drrn.runs.config import check_vectors, read_config
 from drrn.runs.limits import check_memory
 from drrn.runs.run import Run
@@ -328,7 +325,9 @@ class Player:
             scaled = scaled[self.replica]
         page = Pages(np.zeros(1, np.int64), np.arange(len(q))[None])
         seen_pages = np.array([self.has_seen(observation) if seen is None else seen])
-        return q, chances(self.policy, self.replica or 0, scaled[None], page, seen_pages)[0]
+        return q, probabilities_of(self.policy, self.replica or 0, scaled[None], page, seen_pages)[
+            0
+        ]
 
 
 def shape_of(settings: Settings, most_actions: int) -> Shape:

@@ -24,13 +24,11 @@ from drrn.learning.exploration import Optimism
 from drrn.learning.learner import Generators, Learner
 from drrn.learning.learners import build_learner
 from drrn.models import build_model
+from drrn.playing.compiled_rollouts import compiled_rollouts
 from drrn.playing.evaluation import evaluate
-from drrn.playing.menu_rollouts import compiled_rollouts
-from drrn.playing.policies import QPolicy, Softmax
-from drrn.playing.pool import lanes_of
-from drrn.playing.rollouts import Rollouts
-from drrn.playing.stepped_rollouts import Seat, SteppedRollouts
-from drrn.playing.trajectory import transitions_of
+from drrn.playing.lanes import lanes_of
+from drrn.playing.policies import QPolicy, Rollouts, Softmax
+from drrn.playing.stepped_rollouts import SteppedRollouts, Trajectory, transitions_of
 from drrn.runs.agent import Agent, shape_of, torch_device
 from drrn.runs.config import check_vectors, config_of, spec_from
 from drrn.runs.limits import Divergence, check_memory, warn_about_missing_words
@@ -325,7 +323,7 @@ class Trainer:
             count = min(remaining, self.settings.exploration.replan) if explorer else remaining
             rollouts = self.rollouts.play(count, policy, generators, learn=True)
             for replica, rollout in enumerate(rollouts):
-                steps = rollout.steps()
+                steps = rollout.steps
                 if self.scale:
                     returns = [episode.total for episode in rollout.episodes]
                     steps = steps.scaled(self._scale(self.scale, replica, returns))
@@ -380,24 +378,24 @@ class Trainer:
         rollouts = self.stepped
         transitions = 0
         remaining = [self.settings.run.episodes_per_round] * replicas
-        seats: list[Seat | None] = [None] * replicas
+        episodes: list[Trajectory | None] = [None] * replicas
         while True:
             for r, generator in enumerate(play):
-                while seats[r] is None and remaining[r]:
+                while episodes[r] is None and remaining[r]:
                     episode_seed = int(generator.integers(2**62))
-                    seat = rollouts.begin([(r, episode_seed, r)], self.store)[0]
-                    seats[r] = None if seat.trajectory.ended else seat  # ends on its first page
-                    remaining[r] -= seat.trajectory.ended
-            active = [seat for seat in seats if seat is not None]
-            if not active:
+                    (episode,) = rollouts.begin([(r, episode_seed, r)], self.store)
+                    episodes[r] = None if episode.ended else episode  # ends on its first page
+                    remaining[r] -= episode.ended
+            running = [episode for episode in episodes if episode is not None]
+            if not running:
                 return transitions
-            rollouts.step(active, rollouts.choices(active, policy, play, self.store), self.store)
-            for seat in active:
-                self._tell_last_step(seat)
-                if seat.trajectory.over:
-                    seats[seat.replica] = None
-                    remaining[seat.replica] -= 1
-            stepped = {seat.replica for seat in active}
+            rollouts.step(running, rollouts.choices(running, policy, play, self.store), self.store)
+            for episode in running:
+                self._tell_last_step(episode)
+                if episode.over:
+                    episodes[episode.replica] = None
+                    remaining[episode.replica] -= 1
+            stepped = {episode.replica for episode in running}
             transitions += self.learner.learn_once(learn, [r in stepped for r in range(replicas)])
 
     def _check_copies(self, replicas: int) -> None:
@@ -409,9 +407,8 @@ class Trainer:
                 "use fewer replicas"
             )
 
-    def _tell_last_step(self, seat: Seat) -> None:
+    def _tell_last_step(self, trajectory: Trajectory) -> None:
         """Pass on the transitions that the last step completed: n rewards, or the end."""
-        trajectory = seat.trajectory
         steps = len(trajectory.taken)
         n = self.settings.learner.n_steps
         complete = range(max(steps - n, 0), steps if trajectory.over else max(steps - n + 1, 0))
@@ -419,9 +416,9 @@ class Trainer:
             discount = self.settings.learner.discount
             transitions = transitions_of([(trajectory, t) for t in complete], discount, n)
             if self.scale:
-                factor = self._scale(self.scale, seat.replica, [sum(trajectory.rewards)])
+                factor = self._scale(self.scale, trajectory.replica, [sum(trajectory.rewards)])
                 transitions = transitions.scaled(factor)
-            self.learner.add(seat.replica, transitions)
+            self.learner.add(trajectory.replica, transitions)
 
 
 def _check_rounds(folder: Path, before: Settings, trainer: Trainer) -> None:

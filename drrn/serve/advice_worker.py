@@ -94,7 +94,7 @@ class AdviceWorker:
             words: Whether to compute the importance of each word.
         """
         from drrn.models import Pages
-        from drrn.playing.policies import chances, policy_of
+        from drrn.playing.policies import policy_of, probabilities_of
 
         agent = self._agent(folder)
         history = PageHistory(agent.settings.run.history)
@@ -106,7 +106,7 @@ class AdviceWorker:
 
         def probabilities(name: str, seen: bool) -> Any:
             rule = policy_of(name, agent.settings.exploration.alpha)
-            return chances(rule, 0, scaled[None], page, np.array([seen]))[0]
+            return probabilities_of(rule, 0, scaled[None], page, np.array([seen]))[0]
 
         q = replicas.mean(axis=0)
         shares = probabilities("softmax", False)
@@ -128,7 +128,7 @@ class AdviceWorker:
         }
 
     def _words(self, agent: Any, history: PageHistory, text: str, actions: Sequence[str]) -> Words:
-        from drrn.playing.trajectory import pages_of
+        from drrn.playing.stepped_rollouts import pages_of
 
         def rate(pages: Sequence[Page]) -> Values:
             store = agent.model.store.scratch()

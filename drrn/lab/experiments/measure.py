@@ -26,11 +26,9 @@ from drrn.lab.experiments.results import Row, mark
 from drrn.learning.q_learning import QLearning
 from drrn.models import Model, Pages
 from drrn.models.drrn import DRRN
-from drrn.playing.compiled_rollouts import CompiledRollouts
+from drrn.playing.compiled_rollouts import CompiledRollouts, compiled_rollouts
 from drrn.playing.evaluation import Evaluation, evaluate
-from drrn.playing.menu_rollouts import compiled_rollouts
-from drrn.playing.policies import policy_of
-from drrn.playing.rollouts import Rollouts
+from drrn.playing.policies import Rollouts, policy_of
 from drrn.playing.stepped_rollouts import SteppedRollouts
 from drrn.runs import storage
 from drrn.runs.run import Run

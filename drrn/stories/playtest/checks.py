@@ -30,7 +30,7 @@ CLOSE = 2.0  # an estimate within so many standard errors of its bound is unsure
 @dataclass(frozen=True)
 class _Verdict:
     status: str
-    found: str
+    result: str
     path: ClickPath | None = None
     shows: str = CLICKS
 
@@ -41,7 +41,7 @@ def check_expectation(
     """Check one expectation against the findings, and the evidence that they were made from."""
     verdict = _Checker(findings, evidence, solution).rule_for(expected)(expected)
     return Check(
-        expected.text, verdict.status, verdict.found, expected.line, verdict.path, verdict.shows
+        expected.text, verdict.status, verdict.result, expected.line, verdict.path, verdict.shows
     )
 
 
@@ -86,20 +86,20 @@ class _Checker:
         path = min(paths, key=len, default=None)
         if self.solution is not None:
             odds = math.fsum(self.solution.random_endings.get(key, 0.0) for key in keys)
-            found = f"it has {percent(odds)} in random play, exactly"
+            result = f"it has {percent(odds)} in random play, exactly"
         else:
             tally = self.evidence.random
             share = share_of(sum(tally.endings[key] for key in keys), tally.games)
             if share is None:
                 return _Verdict(UNSURE, "no random game ended in the time", path, SHORTEST)
             odds = share.mean
-            found = f"{percent(odds)} ± {percent(share.error)} in {tally.games:,} random games"
+            result = f"{percent(odds)} ± {percent(share.error)} in {tally.games:,} random games"
             if abs(odds - bound.number) <= CLOSE * share.error:
-                found += ", too close to tell: it needs more seconds"
-                return _Verdict(UNSURE, found, path, SHORTEST)
+                result += ", too close to tell: it needs more seconds"
+                return _Verdict(UNSURE, result, path, SHORTEST)
         if bound.holds(odds):
-            return _Verdict(PASSED, found)
-        return _Verdict(FAILED, found + self._decision(path, keys, bound), path, SHORTEST)
+            return _Verdict(PASSED, result)
+        return _Verdict(FAILED, result + self._decision(path, keys, bound), path, SHORTEST)
 
     def _decision(self, path: ClickPath | None, keys: list[EndingId], bound: Bound) -> str:
         """Explain an ending that is too rare: nothing leads there, or one step decides most."""
@@ -129,11 +129,11 @@ class _Checker:
         issues = [issue for issue in self.findings.never_reached if issue.passage == name]
         why = "".join(f": {issue.what}" for issue in issues if issue.what)
         path = issues[0].path if issues else None
-        found = f"no play reaches it{why}"
+        result = f"no play reaches it{why}"
         if not self.findings.exact:
             games = counted(self.evidence.random.games, "random game")
-            found = f"not reached in {games} and a search{why}"
-        return _Verdict(FAILED, found, path, NEARBY)
+            result = f"not reached in {games} and a search{why}"
+        return _Verdict(FAILED, result, path, NEARBY)
 
     def never(self, expected: Expectation) -> _Verdict:
         path = self.evidence.violations.get(expected.never or "")
@@ -145,18 +145,18 @@ class _Checker:
     def always_ends(self, _: Expectation) -> _Verdict:
         loops = [issue for issue in self.findings.dead_ends if issue.kind == LOOP]
         if loops:
-            found = f'no ending is reachable from "{loops[0].passage}"'
-            return _Verdict(FAILED, found, loops[0].path)
+            result = f'no ending is reachable from "{loops[0].passage}"'
+            return _Verdict(FAILED, result, loops[0].path)
         if self.findings.exact:
             return _Verdict(PASSED, "an ending is reachable from every state")
         if not self.evidence.endings:
             return _Verdict(FAILED, "no ending was found", self.evidence.longest)
-        found = "no page was found from which it does not end"
+        result = "no page was found from which it does not end"
         tally = self.evidence.random
         if not tally.truncated:
-            return _Verdict(PASSED, found)
+            return _Verdict(PASSED, result)
         games = f"{tally.truncated:,} of {tally.games:,} random games"
-        return _Verdict(UNSURE, f"{found}; {games} reached the step limit")
+        return _Verdict(UNSURE, f"{result}; {games} reached the step limit")
 
     def at_most_steps(self, expected: Expectation) -> _Verdict:
         limit = expected.at_most_steps or 1
@@ -167,29 +167,29 @@ class _Checker:
                 return _Verdict(PASSED, f"every game ends within {steps}")
             return _Verdict(FAILED, f"a game can continue after {steps}", path)
         longest = self.evidence.longest
-        found = f"the longest game played took {_steps(longest)}"
+        result = f"the longest game played took {_steps(longest)}"
         if len(longest) <= limit:
-            return _Verdict(PASSED, found)
-        return _Verdict(FAILED, found, longest)
+            return _Verdict(PASSED, result)
+        return _Verdict(FAILED, result, longest)
 
     def best(self, expected: Expectation) -> _Verdict:
         bound = expected.best
         assert bound is not None
         endings = self.evidence.endings.values()
         if not endings:
-            found = "no ending is reachable" if self.solution else "no ending was found"
-            return _Verdict(FAILED, found)
+            result = "no ending is reachable" if self.solution else "no ending was found"
+            return _Verdict(FAILED, result)
         top = max(endings, key=lambda ending: ending.reward)
         score = top.reward
-        found = f"the best ending found pays {score:g}"
+        result = f"the best ending found pays {score:g}"
         is_sure = bound.wants_more
         if self.solution is not None:
             score = self.solution.best.final_reward.mean
-            found = f"best play pays {score:g} on average, exactly"
+            result = f"best play pays {score:g} on average, exactly"
             is_sure = True
         if bound.holds(score):
-            return _Verdict(PASSED, found if is_sure else f"{found}; there may be better ones")
-        return _Verdict(FAILED, found, top.path, TOP)
+            return _Verdict(PASSED, result if is_sure else f"{result}; there may be better ones")
+        return _Verdict(FAILED, result, top.path, TOP)
 
 
 def _steps(path: ClickPath | None) -> str:

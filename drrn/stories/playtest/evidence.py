@@ -173,9 +173,9 @@ class Evidence:
             if key not in values and len(values) < MAX_VALUES:
                 values[key] = value
                 self.value_count += 1
-        for said, condition in self.forbidden.items():
-            if said not in self.violations and _holds(condition, now):
-                self.violations[said] = path()
+        for text, condition in self.forbidden.items():
+            if text not in self.violations and _holds(condition, now):
+                self.violations[text] = path()
 
 
 def _passages(before: Arrival | None, now: Arrival) -> tuple[str, ...]:

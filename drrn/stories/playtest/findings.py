@@ -110,7 +110,7 @@ class Statistics:
 class Coverage:
     """How many of all passages or links were seen."""
 
-    seen: int
+    count: int
     total: int
 
 
@@ -139,9 +139,9 @@ class Values:
 class Check:
     """The verdict on an [[expect]] table."""
 
-    said: str
+    expectation: str
     status: str  # PASSED, FAILED or UNSURE
-    found: str
+    result: str
     line: int  # in the TOML
     path: ClickPath | None = None
     shows: str = "Clicks"  # what the path is
@@ -153,44 +153,43 @@ class Findings:
 
     name: str
     title: str
-    source: str  # the story's file; "" if there is none
-    exact: bool
-    why_not: str  # why it is not exact
-    complete: bool  # every state was visited
-    interrupted: bool
-    seconds: float
-    games: int  # random games that were finished
-    cut_short: int  # random games stopped by the clock, which do not count
-    searching_games: int
-    agent_lessons: int  # games that the agent was trained on
-    max_steps: int
-    states: int  # of (page, all variables)
-    endings: list[Ending]
-    random: Play | None
-    best: Play | None  # None unless exact
-    agent: Play | None
-    top_reward: float | None  # score of best play; if unknown, reward of the best ending found
-    passages: Coverage
-    links: Coverage
-    never_reached: list[Issue]
-    untaken_links: list[Issue]
-    unused_rules: list[int]  # numbers of the [[ending]] tables that no ending matched
-    dead_ends: list[Issue]
-    advice: list[str]
-    variables: list[Values]
-    broken_links: list[Issue]
-    errors: list[Issue]
-    problems: list[str]  # macros and links that cannot be played
-    left_out: list[str]  # macros that the native reader does not support and skipped
-    notes: list[str]
+    source: str = ""  # the story's file, if there is one
+    exact: bool = False
+    why_not: str = ""  # why it is not exact
+    complete: bool = False  # every state was visited
+    interrupted: bool = False
+    seconds: float = 0.0
+    games: int = 0  # random games that were finished
+    cut_short: int = 0  # random games stopped by the clock, which do not count
+    searching_games: int = 0
+    agent_lessons: int = 0  # games that the agent was trained on
+    max_steps: int = 0
+    endings: list[Ending] = field(default_factory=list)
+    random: Play | None = None
+    best: Play | None = None  # of exact findings
+    memoryless: Play | None = None  # best policy found that sees only the current page
+    agent: Play | None = None
+    top_reward: float | None = None  # score of best play, else reward of the best ending found
+    passages: Coverage = Coverage(0, 0)
+    links: Coverage = Coverage(0, 0)
+    never_reached: list[Issue] = field(default_factory=list)
+    untaken_links: list[Issue] = field(default_factory=list)
+    unused_rules: list[int] = field(default_factory=list)  # [[ending]] tables without an ending
+    dead_ends: list[Issue] = field(default_factory=list)
+    broken_links: list[Issue] = field(default_factory=list)
+    errors: list[Issue] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)  # code and links that cannot be played
+    left_out: list[str] = field(default_factory=list)  # unsupported macros, which were skipped
+    advice: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    variables: list[Values] = field(default_factory=list)
     expectations: list[Check] = field(default_factory=list)
     statistics: Statistics | None = None
-    # Of compiled games.
-    memoryless: Play | None = None  # best policy found that sees only the current page
-    live_states: int = 0  # of (page, variables that may still matter)
-    merged_states: int = 0  # after merging equivalent states
+    states: int = 0  # of (page, all variables)
     states_complete: bool = True  # whether `states` counts all of them
-    trap_states: int = 0  # from which no ending is reachable
+    live_states: int = 0  # of (page, variables that may still matter), if compiled
+    merged_states: int = 0  # after merging equivalent states, if compiled
+    trap_states: int = 0  # from which no ending is reachable, if compiled
 
     def as_json(self) -> dict[str, Any]:
         """Return the findings as plain dictionaries, lists, strings and numbers."""

@@ -143,9 +143,9 @@ class Games:
                 index = ahead.pop()
                 return index if index < len(page.actions) else 0
             key = trace.arrival.key
-            known = self.evidence.pages[key].successors
+            after = self.evidence.pages[key].successors
             indices = range(len(page.actions))
-            counts = [self._trials[key, i] + len(known.get(i, ())) for i in indices]
+            counts = [self._trials[key, i] + len(after.get(i, ())) for i in indices]
             least = min(counts)
             index = draw.choice([i for i in indices if counts[i] == least])
             self._trials[key, index] += 1

@@ -115,10 +115,8 @@ class StoryTest:
 
     def findings(self) -> Findings:
         """Return what is known so far."""
-        return gather(
-            self.game,
-            self.evidence,
-            solution=self.solution,
+        return replace(
+            gather(self.game, self.evidence, self.solution),
             why_not=self.why_not,
             seconds=time.monotonic() - self.start,
             interrupted=self.interrupted,
@@ -241,21 +239,20 @@ def inspect_game(
         seconds: How long to play a game that can only be stepped.
         progress: Called with a description of what is being done.
     """
-    evidence = Evidence()
-    if compiled is not None:
-        evidence.complete = True
-        solution = solve(compiled, returns=True)
-        statistics = compiled_statistics(game, compiled)
-        return gather(game, evidence, solution=solution, statistics=statistics)
+    evidence = Evidence(complete=compiled is not None)
     start = time.monotonic()
     interrupted = False
-    pages = PageStatistics()
-    if isinstance(game, Explorable):
+    solution = None
+    count = _count("random games", progress)
+    if compiled is not None:
+        solution = solve(compiled, returns=True)
+        statistics = compiled_statistics(game, compiled)
+    elif isinstance(game, Explorable):
         statistics = explore(game, evidence, limit, _count("states", progress))
-        play_random_games(Games(game, evidence), progress=_count("random games", progress))
+        play_random_games(Games(game, evidence), progress=count)
     else:
+        pages = PageStatistics()
         games = Games(game, evidence, pages.add, strict=True)
-        count = _count("random games", progress)
         try:
             play_random_games(games, seconds=seconds, finish=False, progress=count)
         except KeyboardInterrupt:
@@ -263,14 +260,9 @@ def inspect_game(
             if not pages.texts:
                 raise
         statistics = pages.statistics("", "", game)
-    return gather(
-        game,
-        evidence,
-        why_not=why_not,
-        seconds=time.monotonic() - start,
-        interrupted=interrupted,
-        statistics=statistics,
-    )
+    findings = gather(game, evidence, solution, statistics)
+    time_spent = time.monotonic() - start
+    return replace(findings, why_not=why_not, seconds=time_spent, interrupted=interrupted)
 
 
 def explore_endings(
@@ -287,7 +279,7 @@ def explore_endings(
     if not evidence.complete:
         count = _count("random games", progress)
         play_random_games(Games(game, evidence), seconds=seconds, progress=count)
-    return gather(game, evidence, statistics=statistics), len(evidence.endings) - explored
+    return gather(game, evidence, None, statistics), len(evidence.endings) - explored
 
 
 def _count(noun: str, progress: Progress | None) -> Callable[[int], None]:
@@ -297,70 +289,81 @@ def _count(noun: str, progress: Progress | None) -> Callable[[int], None]:
 def gather(
     game: Game,
     evidence: Evidence,
-    *,
     solution: Solution | None = None,
-    why_not: str = "",
-    seconds: float = 0.0,
-    interrupted: bool = False,
     statistics: Statistics | None = None,
 ) -> Findings:
     """Build the findings from the evidence and, if the game was compiled, its solution."""
     source = Source(game)
-    story = source.story
-    exact = solution is not None
     if solution is not None:
         _add_solution(evidence, source, solution)
-    compiled = solution.compiled if solution else None
     rewards = [ending.reward for ending in evidence.endings.values()]
-    rules = {key.rule for key in evidence.endings}
     findings = Findings(
-        name=game.name,
-        title=title_of(game),
-        source=story.source if story else "",
-        exact=exact,
-        why_not=why_not,
+        game.name,
+        title_of(game),
+        source=source.story.source if source.story else "",
         complete=evidence.complete,
-        interrupted=interrupted,
-        seconds=seconds,
         games=evidence.random.games,
         cut_short=evidence.random.cut_short,
         searching_games=evidence.searching_games,
         agent_lessons=evidence.agent_lessons if evidence.agent.games else 0,
         max_steps=step_limit_of(game),
-        states=max(evidence.states, compiled.raw_states if compiled else 0),
         endings=_endings(source, evidence, solution),
-        random=solution.random if solution else evidence.random.play(),
-        best=solution.best if solution else None,
+        random=evidence.random.play(),
         agent=evidence.agent.play(),
-        top_reward=solution.best.final_reward.mean if solution else max(rewards, default=None),
+        top_reward=max(rewards, default=None),
+        notes=_notes(game, source),
+        statistics=statistics,
+        states=evidence.states,
+        states_complete=evidence.complete,
+    )
+    if solution is not None:
+        findings = replace(
+            findings,
+            exact=True,
+            random=solution.random,
+            best=solution.best,
+            memoryless=solution.memoryless,
+            top_reward=solution.best.final_reward.mean,
+            states=max(evidence.states, solution.compiled.raw_states),
+            states_complete=solution.compiled.raw_complete,
+            live_states=solution.compiled.live_states,
+            merged_states=len(solution.compiled),
+            trap_states=solution.trap_states,
+        )
+    return _check(_cover(findings, source, evidence, solution), source, evidence, solution)
+
+
+def _cover(
+    findings: Findings, source: Source, evidence: Evidence, solution: Solution | None
+) -> Findings:
+    """Add coverage, issues and advice."""
+    rules = {key.rule for key in evidence.endings}
+    findings = replace(
+        findings,
         passages=coverage.passages_covered(source, evidence),
         links=coverage.links_covered(source, evidence),
-        never_reached=coverage.never_reached(source, evidence, exact=exact),
-        # If probabilities are exact but not every link was tried, the list would mislead.
-        untaken_links=[]
-        if exact and not evidence.complete
-        else coverage.untaken_links(source, evidence),
+        never_reached=coverage.never_reached(source, evidence, exact=findings.exact),
         unused_rules=[n for n in range(1, len(source.rules.endings) + 1) if n - 1 not in rules],
         dead_ends=[*coverage.dead_ends(source, evidence), *_loops(evidence, solution)],
-        advice=coverage.advice(source, evidence),
-        variables=coverage.variable_values(evidence),
         broken_links=coverage.broken_links(source),
         errors=_errors(source, evidence),
         problems=[str(problem) for problem in source.problems],
         left_out=summarise(source.unsupported),
-        notes=_notes(game, source),
-        statistics=statistics,
-        memoryless=solution.memoryless if solution else None,
-        live_states=compiled.live_states if compiled else 0,
-        merged_states=len(compiled) if compiled else 0,
-        states_complete=compiled.raw_complete if compiled else evidence.complete,
-        trap_states=solution.trap_states if solution else 0,
+        advice=coverage.advice(source, evidence),
+        variables=coverage.variable_values(evidence),
     )
+    if findings.exact and not evidence.complete:  # untried links are not known to be untaken
+        return findings
+    return replace(findings, untaken_links=coverage.untaken_links(source, evidence))
+
+
+def _check(
+    findings: Findings, source: Source, evidence: Evidence, solution: Solution | None
+) -> Findings:
+    """Add the verdicts on expectations; then drop loops if there is no ending to reach."""
     expected = source.rules.expectations
     checks = [check_expectation(one, findings, evidence, solution) for one in expected]
-    dead_ends = findings.dead_ends
-    if not evidence.endings:  # every page is in a loop
-        dead_ends = [issue for issue in dead_ends if issue.kind != LOOP]
+    dead_ends = [i for i in findings.dead_ends if evidence.endings or i.kind != LOOP]
     return replace(findings, expectations=checks, dead_ends=dead_ends)
 
 
@@ -368,14 +371,14 @@ def _add_solution(evidence: Evidence, source: Source, solution: Solution) -> Non
     """Add everything that a compiled game reaches to the evidence."""
     compiled = solution.compiled
     paths = ShortestPaths(compiled)
-    for key, path in paths.to_endings().items():
-        evidence.endings[key] = EndingRecord(path, source.reward(key), path.comes_to)
+    for key, ending in paths.to_endings().items():
+        evidence.endings[key] = EndingRecord(ending, source.reward(key), ending.comes_to)
     if source.story is None or source.is_ink:
         return
     passages = paths.to_passages()
     for name in source.story.pages.keys() - set(compiled.unreached):
-        known = evidence.passages.get(name)
-        evidence.passages[name] = passages.get(name) or known or ClickPath()
+        path = passages.get(name) or evidence.passages.get(name)
+        evidence.passages[name] = path or ClickPath()
     evidence.links |= link_pairs(compiled)
 
 

@@ -58,12 +58,12 @@ def _sections(findings: Findings, command: str, toml: str) -> Iterator[Section]:
     more = f", and {counted(dead_ends, 'dead end')}" if dead_ends else ""
     title = f"Endings ({findings.intended_endings:,}{more})"
     yield Section(title, _endings(findings), "endings")
-    yield _issues(findings, "Errors thrown", findings.errors, annotate=True)
+    yield _issues(findings, "Errors thrown", findings.errors, "error", annotate=True)
     yield _issues(findings, "Dead ends", findings.dead_ends)
     yield Section("What to do", _advice(findings))
-    yield _issues(findings, f"Passages never reached{so_far}", findings.never_reached)
-    yield _issues(findings, untaken, findings.untaken_links)
-    yield _issues(findings, "Broken links", findings.broken_links, annotate=True)
+    yield _issues(findings, f"Passages never reached{so_far}", findings.never_reached, "passage")
+    yield _issues(findings, untaken, findings.untaken_links, "link")
+    yield _issues(findings, "Broken links", findings.broken_links, "link", annotate=True)
     yield _list("Left out: not supported by the native interpreter", findings.left_out)
     so_far = "" if findings.complete else " so far"
     values = [f"{value.variable}: {value.values}" for value in findings.variables]
@@ -174,11 +174,11 @@ def scores(findings: Findings) -> str:
 def _facts(findings: Findings) -> Facts:
     facts = []
     for noun, covered in (("passages", findings.passages), ("links", findings.links)):
-        is_whole = covered.seen == covered.total
+        is_whole = covered.count == covered.total
         is_sure = findings.complete or is_whole or (findings.exact and noun == "passages")
         name = f"{noun} covered{'' if is_sure else ', at least'}"
         if covered.total:
-            count = f"{covered.seen:,} of {covered.total:,}"
+            count = f"{covered.count:,} of {covered.total:,}"
             facts.append(Fact(name, count, "info" if is_whole else "warning"))
     endings = findings.intended_endings
     facts.append(Fact("ending" if endings == 1 else "endings", f"{endings:,}"))
@@ -201,9 +201,9 @@ def _checks(findings: Findings, toml: str) -> list[Block]:
     checks = sorted(findings.expectations, key=lambda check: order.index(check.status))
     return [
         Note(
-            f"{literal(check.found)}.",
+            f"{literal(check.result)}.",
             SEVERITIES[check.status],
-            title=literal(check.said),
+            title=literal(check.expectation),
             label=check.status,
             steps=steps_of(check.path) if check.status != PASSED else (),
             steps_title=check.shows + _seed(check.path),
@@ -215,7 +215,12 @@ def _checks(findings: Findings, toml: str) -> list[Block]:
 
 
 def _issues(
-    findings: Findings, title: str, issues: Sequence[Issue], *, annotate: bool = False
+    findings: Findings,
+    title: str,
+    issues: Sequence[Issue],
+    label: str = "",
+    *,
+    annotate: bool = False,
 ) -> Section:
     """Build a section with a note for each issue; many similar ones share a note."""
     file = findings.source.lower()
@@ -233,7 +238,7 @@ def _issues(
                     literal(issue.what),
                     "warning",
                     title=literal(names) + line,
-                    label=kind or "note",
+                    label=kind or label,
                     steps=steps_of(issue.path),
                     steps_title=f"{clicks}{_seed(issue.path)}",
                     page="" if together else issue.passage,

@@ -1,0 +1,108 @@
+"""Findings: probabilities worked out by hand, estimates, and commands that agree on them."""
+
+import json
+import math
+
+import pytest
+
+import drrn
+from drrn.cli import main
+from drrn.document import to_github, to_html, to_markdown, to_text
+from drrn.files import read_toml
+from drrn.stories.playtest.findings import Estimate, mean_of, share_of
+from drrn.stories.playtest.playtest import StoryTest, inspect_game
+from drrn.stories.playtest.report import report
+
+# A fair choice between two doors; the left one is locked in one of four games.
+DOORS = """\
+:: Start
+[[Left.|Left]]
+[[Right.|Garden]]
+
+:: Left
+<<if random(1, 4) eq 1>>[[Knock.|Locked]]<<else>>[[Enter.|Hall]]<<endif>>
+
+:: Hall
+A hall.
+
+:: Locked
+A locked door.
+
+:: Garden
+A garden.
+"""
+RULES = "".join(
+    f'[[ending]]\npassage = "{passage}"\nreward = {reward}\n'
+    for passage, reward in (("Hall", 8), ("Locked", -4), ("Garden", 2))
+)
+
+
+@pytest.fixture
+def findings(story):
+    return StoryTest(story(DOORS, RULES), 10.0).run()
+
+
+def test_probabilities_are_those_worked_out_by_hand(findings):
+    endings = {ending.name: ending for ending in findings.endings}
+    assert {name: ending.probability for name, ending in endings.items()} == {
+        "Hall": Estimate(pytest.approx(3 / 8)),
+        "Garden": Estimate(pytest.approx(1 / 2)),
+        "Locked": Estimate(pytest.approx(1 / 8)),
+    }
+    assert findings.random.final_reward.mean == pytest.approx(8 * 3 / 8 + 2 / 2 - 4 / 8)
+    assert findings.random.steps.mean == pytest.approx(1.5)
+    # The left door pays (3 · 8 - 4) / 4 = 5 on average, the right one 2.
+    assert findings.best.final_reward.mean == pytest.approx(5)
+    assert endings["Hall"].best.mean == pytest.approx(3 / 4)
+    assert endings["Hall"].path.actions == ("Left.", "Enter.")
+    assert endings["Hall"].path.chances == pytest.approx((3 / 4, 1))
+
+
+def test_a_share_has_an_error_even_if_all_games_agree():
+    assert share_of(0, 0) is None and mean_of([]) is None
+    share = share_of(10, 10)
+    assert share.mean == 1 and share.error == pytest.approx(math.sqrt(11 / 12 / 12 / 10))
+    assert mean_of([1.0, 3.0]) == Estimate(2.0, pytest.approx(1.0))
+
+
+def test_every_format_has_every_section(findings):
+    document = report(findings, "doors.toml")
+    titles = [section.title for section in document.sections]
+    assert titles == ["Endings (3)"]
+    for write in (to_text, to_markdown, to_html, to_github):
+        text = write(document)
+        assert all(title in text for title in titles) and "37.5 %" in text and "Garden" in text
+
+
+def test_test_inspect_and_annotate_agree(tmp_path, capsys):
+    (tmp_path / "doors.twee").write_text(DOORS, encoding="utf-8")
+    toml = tmp_path / "doors.toml"
+    toml.write_text(f'story = "doors.twee"\n{RULES}', encoding="utf-8")
+    assert main(["test", str(toml), "--format", "json"]) == 0
+    tested = json.loads(capsys.readouterr().out)
+    assert main(["inspect", str(toml), "--json"]) == 0
+    inspected = json.loads(capsys.readouterr().out)
+    assert main(["annotate", str(toml), "--out", str(tmp_path / "new.toml")]) == 0
+    for key in ("endings", "random", "states", "passages", "links", "top_reward", "never_reached"):
+        if key == "random":
+            assert tested[key]["final_reward"] == inspected[key]["final_reward"]
+        elif key == "endings":
+            same = ("name", "reward", "rule", "probability", "best", "path", "last_words")
+            for one, other in zip(tested[key], inspected[key], strict=True):
+                assert {name: one[name] for name in same} == {name: other[name] for name in same}
+        else:
+            assert tested[key] == inspected[key], key
+    annotated = read_toml(tmp_path / "new.toml")["ending"]
+    assert {ending["passage"]: ending["reward"] for ending in annotated} == {
+        ending["name"]: ending["reward"] for ending in tested["endings"]
+    }
+
+
+def test_a_game_that_is_not_compiled_gives_estimates_near_the_exact_values(story):
+    game = story(DOORS, RULES)
+    exact = inspect_game(game, drrn.compile_game(game, cache=False))
+    sampled = inspect_game(game, None, "not compiled")
+    for one, other in zip(exact.endings, sampled.endings, strict=True):
+        assert one.name == other.name and other.probability.error > 0
+        difference = abs(one.probability.mean - other.probability.mean)
+        assert difference < 5 * other.probability.error
