@@ -34,7 +34,7 @@ from drrn.lab.experiments.job import Job
 from drrn.lab.experiments.results import GAME, versions
 from drrn.lab.experiments.sweep import Seeds, Sweep, read_grid
 from drrn.lab.experiments.workers import Event, Processes, Workers, run_all
-from drrn.lab.reports.headline import with_block
+from drrn.lab.reports.claims import with_block
 
 SMALL = {"rounds": 1, "episodes_per_round": 1, "evaluation_episodes": 1}
 SMALL_JOBS = 16

@@ -39,7 +39,6 @@ PERCENTAGE = re.compile(r"(?:[<>±≥≤] )?[\d.,]+ %")  # never split over two 
 MIN_COLUMN = 20  # characters that a shortened column of the terminal keeps
 
 Severity = Literal["problem", "warning", "info", "success"]
-COLOURS = {"problem": "31", "warning": "33", "info": "36", "success": "32"}  # ANSI codes
 SIGNS = {"problem": "❌", "warning": "⚠️", "info": "ℹ️", "success": "✅"}
 CLASSES = {"problem": "bad", "warning": "warn", "info": "", "success": "good"}  # CSS
 
@@ -61,7 +60,6 @@ class Bullets:
 
     items: Sequence[str]
     summary: str = ""
-    ordered: bool = False
 
 
 @dataclass(frozen=True)
@@ -200,12 +198,7 @@ def literal(text: str) -> str:
 
 
 def to_text(
-    document: Document,
-    *,
-    width: int = 100,
-    limit: int | None = None,
-    hint: str = "",
-    colour: bool = False,
+    document: Document, *, width: int = 100, limit: int | None = None, hint: str = ""
 ) -> str:
     """Write a document as plain text.
 
@@ -214,7 +207,6 @@ def to_text(
         width: columns of the terminal.
         limit: items of a list or rows of a table that are written; the rest is counted.
         hint: how to see the rest, appended to the count.
-        colour: use bold type and colours (ANSI escape sequences).
 
     >>> print(to_text(Document("Cellar", ["Well made."], [Section("Links", [Bullets(["a → b"])])])))
     Cellar
@@ -224,16 +216,11 @@ def to_text(
     Links
       - a → b
     """
-    return _TextWriter(width, limit, hint, colour).document(document)
+    return _TextWriter(limit, hint, width=width).document(document)
 
 
 def to_markdown(
-    document: Document,
-    *,
-    level: int = 1,
-    limit: int | None = None,
-    hint: str = "",
-    contents: bool = False,
+    document: Document, *, level: int = 1, limit: int | None = None, contents: bool = False
 ) -> str:
     """Write a document as Markdown (GitHub's flavour).
 
@@ -241,7 +228,6 @@ def to_markdown(
         document: the report.
         level: level of the title's heading.
         limit: items of a list or rows of a table that are written; the rest is counted.
-        hint: how to see the rest, appended to the count.
         contents: insert a table of contents before the first section.
 
     >>> print(to_markdown(Document("Cellar", ["A *star*, a `file`."])), end="")
@@ -249,25 +235,20 @@ def to_markdown(
     <BLANKLINE>
     A \\*star\\*, a `file`.
     """
-    return _MarkdownWriter(level, limit, hint, contents).document(document) + "\n"
+    return _MarkdownWriter(limit, level=level, contents=contents).document(document) + "\n"
 
 
 def to_html(
-    document: Document,
-    *,
-    level: int = 1,
-    limit: int | None = None,
-    hint: str = "",
-    contents: bool = False,
+    document: Document, *, limit: int | None = None, hint: str = "", contents: bool = False
 ) -> str:
     """Write a document as an HTML fragment; `drrn/pages/static/document.css` styles it.
 
-    Args: as for `to_markdown`.
+    Args: as for `to_text` and `to_markdown`.
 
     >>> print(to_html(Document("", ["1 < 2"])))
     <p>1 &lt; 2</p>
     """
-    return _HtmlWriter(level, limit, hint, contents).document(document)
+    return _HtmlWriter(limit, hint, contents=contents).document(document)
 
 
 def to_github(document: Document, *, limit: int = 50) -> str:
@@ -297,7 +278,7 @@ def github_annotations(document: Document) -> Iterator[str]:
 
 def markdown_block(block: Block) -> str:
     """Write one block as Markdown, to be inserted into another file."""
-    return _MarkdownWriter(1, None, "", False).blocks([block])
+    return _MarkdownWriter().blocks([block])
 
 
 def figures(document: Document) -> list[Figure]:
@@ -348,9 +329,25 @@ def _plain(text: str) -> str:
 class _Writer(ABC):
     """Dispatch of blocks. Consecutive notes form a list, consecutive figures a row."""
 
-    def __init__(self, limit: int | None, hint: str) -> None:
+    separator = "\n\n"  # between blocks
+
+    def __init__(
+        self,
+        limit: int | None = None,
+        hint: str = "",
+        *,
+        level: int = 1,
+        contents: bool = False,
+        width: int = 100,
+    ) -> None:
         self.limit = limit
         self.hint = hint
+        self.level = level
+        self.contents = contents
+        self.width = width
+
+    def join(self, parts: Iterable[str]) -> str:
+        return self.separator.join(part for part in parts if part)
 
     def blocks(self, blocks: Iterable[Block]) -> str:
         parts = []
@@ -361,7 +358,7 @@ class _Writer(ABC):
                 parts.append(self.figures([block for block in group if isinstance(block, Figure)]))
             else:
                 parts += [self.block(block) for block in group]
-        return self.join(part for part in parts if part)
+        return self.join(parts)
 
     def block(self, block: Block) -> str:
         match block:
@@ -386,9 +383,6 @@ class _Writer(ABC):
         return f"… and {number:,} more{hint}" if number > 0 else ""
 
     @abstractmethod
-    def join(self, parts: Iterable[str]) -> str: ...
-
-    @abstractmethod
     def paragraph(self, paragraph: Paragraph) -> str: ...
 
     @abstractmethod
@@ -411,24 +405,13 @@ class _Writer(ABC):
 
 
 class _TextWriter(_Writer):
-    def __init__(self, width: int, limit: int | None, hint: str, colour: bool) -> None:
-        super().__init__(limit, hint)
-        self.width = width
-        self.colour = colour
-
     def document(self, document: Document) -> str:
-        parts = [self.style(self.inline(document.title), "1"), self.blocks(document.blocks)]
-        inner = _TextWriter(self.width - 2, self.limit, self.hint, self.colour)
+        parts = [self.inline(document.title), self.blocks(document.blocks)]
+        inner = _TextWriter(self.limit, self.hint, width=self.width - 2)
         for section in document.sections:
-            title = self.style(self.inline(section.title), "1")
-            parts.append(f"{title}\n{textwrap.indent(inner.blocks(section.blocks), '  ')}")
-        return self.join(part for part in parts if part)
-
-    def join(self, parts: Iterable[str]) -> str:
-        return "\n\n".join(parts)
-
-    def style(self, text: str, code: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[0m" if self.colour and text else text
+            body = textwrap.indent(inner.blocks(section.blocks), "  ")
+            parts.append(f"{self.inline(section.title)}\n{body}")
+        return self.join(parts)
 
     def inline(self, text: str) -> str:
         return one_line(_plain(text))
@@ -451,9 +434,8 @@ class _TextWriter(_Writer):
 
     def bullets(self, bullets: Bullets) -> str:
         lines = [self.wrap(f"{self.inline(bullets.summary)}:")] if bullets.summary else []
-        for number, item in enumerate(bullets.items[: self.limit], 1):
-            mark = f"{number}. " if bullets.ordered else "- "
-            lines.append(self.wrap(self.inline(item), mark, " " * len(mark)))
+        for item in bullets.items[: self.limit]:
+            lines.append(self.wrap(self.inline(item), "- ", "  "))
         return "\n".join([*lines, *filter(None, [self.rest(bullets.items)])])
 
     def table(self, table: Table) -> str:
@@ -476,7 +458,7 @@ class _TextWriter(_Writer):
             return "  ".join(padded).rstrip()
 
         lines = [self.wrap(self.inline(table.caption))] if table.caption else []
-        lines += [self.style(line(header), "2"), *map(line, rows)]
+        lines += [line(header), *map(line, rows)]
         lines += filter(None, [self.rest(table.rows)])
         lines += [self.wrap(self.inline(note)) for note in table.notes]
         return "\n".join(lines)
@@ -501,7 +483,7 @@ class _TextWriter(_Writer):
         lines = []
         for fact in facts.items:
             name = self.inline(fact.name).ljust(width)
-            lines.append(f"{name}  {self.style(self.inline(fact.value), COLOURS[fact.severity])}")
+            lines.append(f"{name}  {self.inline(fact.value)}")
         return "\n".join(lines)
 
     def notes(self, notes: Sequence[Note]) -> str:
@@ -509,9 +491,7 @@ class _TextWriter(_Writer):
         for note in notes[: self.limit]:
             label = self.inline(note.label or note.severity)
             text = self.inline(": ".join(filter(None, [note.title, note.text])))
-            first = self.wrap(f"{label}: {text}", indent="  ")
-            styled = self.style(first[: len(label)], COLOURS[note.severity])
-            lines.append(f"{styled}{first[len(label) :]}")
+            lines.append(self.wrap(f"{label}: {text}", indent="  "))
             if note.steps:
                 steps = f"{self.inline(note.steps_title)}: {_arrows(note.steps)}"
                 lines.append(self.wrap(steps, "  ", "    "))
@@ -523,11 +503,6 @@ def _shorten(text: str, length: int) -> str:
 
 
 class _MarkdownWriter(_Writer):
-    def __init__(self, level: int, limit: int | None, hint: str, contents: bool) -> None:
-        super().__init__(limit, hint)
-        self.level = level
-        self.contents = contents
-
     def document(self, document: Document) -> str:
         parts = [self.heading(document.title, 0), self.blocks(document.blocks)]
         if self.contents:
@@ -535,13 +510,10 @@ class _MarkdownWriter(_Writer):
             parts.append("\n".join(f"- [{self.inline(t)}](#{_anchor(t)})" for t in titles))
         for section in document.sections:
             parts += [self.heading(section.title, 1), self.blocks(section.blocks)]
-        return self.join(part for part in parts if part)
+        return self.join(parts)
 
     def heading(self, title: str, depth: int) -> str:
         return f"{'#' * (self.level + depth)} {self.inline(title)}" if title else ""
-
-    def join(self, parts: Iterable[str]) -> str:
-        return "\n\n".join(parts)
 
     def inline(self, text: str) -> str:
         parts = []
@@ -567,23 +539,19 @@ class _MarkdownWriter(_Writer):
         return self.line(paragraph.text)
 
     def bullets(self, bullets: Bullets) -> str:
-        lines = []
-        for number, item in enumerate(bullets.items[: self.limit], 1):
-            mark = f"{number}." if bullets.ordered else "-"
-            lines.append(f"{mark} {self.line(item)}")
+        lines = [f"- {self.line(item)}" for item in bullets.items[: self.limit]]
         if rest := self.rest(bullets.items):
             lines.append(f"- {rest}")
-        summary = [f"{self.inline(bullets.summary)}:"] if bullets.summary else []
-        return self.join([*summary, "\n".join(lines)])
+        summary = f"{self.inline(bullets.summary)}:" if bullets.summary else ""
+        return self.join([summary, "\n".join(lines)])
 
     def table(self, table: Table) -> str:
         rules = ["---" if side == "l" else "---:" for side in table.alignment]
         lines = [[self.cell(name) for name in table.header], rules]
         lines += [[self.cell(cell) for cell in row] for row in table.rows[: self.limit]]
-        caption = [f"**{self.inline(table.caption)}**"] if table.caption else []
+        caption = f"**{self.inline(table.caption)}**" if table.caption else ""
         grid = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        rest = filter(None, [self.rest(table.rows)])
-        return self.join([*caption, grid, *rest, *map(self.line, table.notes)])
+        return self.join([caption, grid, self.rest(table.rows), *map(self.line, table.notes)])
 
     def cell(self, cell: Cell | str) -> str:
         cell = _cell(cell)
@@ -644,16 +612,13 @@ def _anchor(title: str) -> str:
 
 
 class _HtmlWriter(_Writer):
-    def __init__(self, level: int, limit: int | None, hint: str, contents: bool) -> None:
-        super().__init__(limit, hint)
-        self.level = level
-        self.contents = contents
+    separator = "\n"
 
     def document(self, document: Document) -> str:
         parts = []
         introduction = self.blocks(document.blocks)
         if document.title:
-            heading = f"<h{self.level}>{self.inline(document.title)}</h{self.level}>"
+            heading = f"<h1>{self.inline(document.title)}</h1>"
             introduction = f'<header class="opening">\n{heading}\n{introduction}\n</header>'
         parts.append(introduction)
         anchors = [section.anchor or _anchor(section.title) for section in document.sections]
@@ -665,15 +630,11 @@ class _HtmlWriter(_Writer):
             ]
             items = self.join(links)
             parts.append(f'<nav class="contents" aria-label="Contents"><ul>\n{items}\n</ul></nav>')
-        tag = f"h{self.level + 1}"
         for anchor, section in named:
-            heading = f"<{tag}>{self.inline(section.title)}</{tag}>"
+            heading = f"<h2>{self.inline(section.title)}</h2>"
             body = self.blocks(section.blocks)
             parts.append(f'<section id="{html.escape(anchor)}">\n{heading}\n{body}\n</section>')
-        return self.join(part for part in parts if part)
-
-    def join(self, parts: Iterable[str]) -> str:
-        return "\n".join(parts)
+        return self.join(parts)
 
     def inline(self, text: str) -> str:
         tags = {"code": "code", "bold": "b"}
@@ -691,8 +652,7 @@ class _HtmlWriter(_Writer):
         items = [f"<li>{self.inline(item)}</li>" for item in bullets.items[: self.limit]]
         if rest := self.rest(bullets.items):
             items.append(f"<li>{self.inline(rest)}</li>")
-        tag = "ol" if bullets.ordered else "ul"
-        whole = self.join([f"<{tag}>", *items, f"</{tag}>"])
+        whole = self.join(["<ul>", *items, "</ul>"])
         if not bullets.summary:
             return whole
         return f"<details><summary>{self.inline(bullets.summary)}</summary>\n{whole}\n</details>"
@@ -718,7 +678,7 @@ class _HtmlWriter(_Writer):
         return self.join(
             [
                 f'<div class="scroll" tabindex="0" role="region" aria-label="{label}"><table>',
-                *([f"<caption><span>{caption}</span></caption>"] if caption else []),
+                f"<caption><span>{caption}</span></caption>" if caption else "",
                 f"<thead><tr>{''.join(heads)}</tr></thead>",
                 "<tbody>",
                 *rows,

@@ -68,7 +68,7 @@ def test_the_pickled_passages_show_their_texts_and_choices(imitation):
 @pytest.mark.parametrize(
     ("way", "choice", "reward"), [(0, "Use the match.", 20), (1, "Use the flint.", -10)]
 )
-def test_the_gate_shows_the_choice_of_the_way_that_the_player_came(imitation, way, choice, reward):
+def test_the_gate_shows_the_choice_of_the_path_taken(imitation, way, choice, reward):
     added(imitation)
     game = drrn.make("saving-john", shuffle=False)
     game.reset(0)
@@ -88,7 +88,7 @@ def test_a_link_whose_words_stand_in_the_text_stays_there(imitation):
     assert game.scene.hypertext
 
 
-def test_a_link_on_a_line_of_its_own_is_a_choice_and_bytes_become_letters(imitation):
+def test_a_link_on_a_separate_line_is_a_choice_and_bytes_become_letters(imitation):
     added(imitation)
     game = drrn.make("machine-of-death", shuffle=False)
     game.reset(0)
@@ -144,7 +144,7 @@ def test_a_rule_with_another_apostrophe_pays_as_the_paper_has_it_or_as_published
     assert game.step(3).reward == reward
 
 
-def test_endings_are_known_by_the_passages_that_tell_them(imitation):
+def test_endings_are_identified_by_their_passages(imitation):
     added(imitation)
     game = drrn.make("machine-of-death", shuffle=False)
     game.reset(0)
@@ -167,7 +167,7 @@ def test_paraphrases_find_their_actions_whatever_the_quotation_marks(imitation):
     assert "booth" in drrn.make("machine-of-death", paraphrased=True).reset(0).actions
 
 
-def test_the_published_vocabularies_are_kept_as_json(imitation):
+def test_the_published_vocabularies_are_saved_as_json(imitation):
     made, _ = added(imitation)
     words = json.loads((made.path / "machine-of-death.vocabulary.json").read_text(encoding="utf-8"))
     assert words == {
@@ -192,7 +192,9 @@ def test_a_slip_in_the_name_finds_the_games(capsys):
     assert 'Did you mean "saving-john"?' in capsys.readouterr().err
 
 
-def test_games_lists_what_was_added_and_whose_rewards_it_has(capsys, imitation, known_games):
+def test_games_lists_the_added_games_and_the_source_of_their_rewards(
+    capsys, imitation, known_games
+):
     main(["games"])
     assert "saving-john and machine-of-death: not installed: git clone" in capsys.readouterr().out
     assert main(["games", "add", str(imitation), "--altered", "--as-published"]) == 0
@@ -239,7 +241,7 @@ def test_a_run_records_the_hash_of_the_files_that_its_game_was_made_from(imitati
 # --- installing
 
 
-def test_adding_the_same_files_again_changes_nothing_and_says_so(capsys, home, imitation):
+def test_adding_the_same_files_again_changes_nothing_and_reports_it(capsys, home, imitation):
     added(imitation)
     before = everything(home)
     assert main(["games", "add", str(imitation), "--altered"]) == 0
@@ -247,7 +249,7 @@ def test_adding_the_same_files_again_changes_nothing_and_says_so(capsys, home, i
     assert everything(home) == before
 
 
-def test_other_files_replace_the_games_and_say_what_was_there(capsys, home, imitation):
+def test_other_files_replace_the_games_and_report_the_old_ones(capsys, home, imitation):
     first, _ = added(imitation)
     clone(imitation, CROSSING.replace("The river is wide.", "The river is a mile wide."))
     assert main(["games", "add", str(imitation), "--altered"]) == 0
@@ -301,7 +303,7 @@ def test_a_missing_file_is_named_and_what_was_there_stays(home, imitation, name)
     assert everything(home) == before
 
 
-def test_a_folder_that_is_no_clone_and_one_that_is_not_there_are_told_apart(tmp_path):
+def test_the_error_for_a_missing_folder_differs_from_that_for_a_wrong_one(tmp_path):
     with pytest.raises(InputError, match=r"no such folder.*git clone"):
         add_games(tmp_path / "nowhere")
     with pytest.raises(InputError, match=f"it has no {SIMULATOR}.*git clone"):
@@ -325,7 +327,7 @@ def test_a_disk_that_fails_leaves_the_games_that_were_there(monkeypatch, home, i
     assert "wide" in drrn.make("machine-of-death").reset(0).text
 
 
-def test_a_damaged_record_says_how_to_mend_it_and_is_mended_by_adding(imitation):
+def test_the_error_for_a_damaged_record_names_the_cure_and_adding_repairs_it(imitation):
     added(imitation)
     for damage in (
         "{",

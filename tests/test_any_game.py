@@ -94,7 +94,7 @@ def test_what_stepping_shows_is_among_the_outcomes_that_a_game_lists(opened):
             check_outcomes(game)
 
 
-def test_a_game_that_lists_other_outcomes_than_it_plays_is_told_so():
+def test_a_game_that_plays_unlisted_outcomes_is_reported():
     class Lying(Doors):
         def outcomes(self, state, index):
             return (
@@ -114,7 +114,7 @@ def test_a_game_that_lists_other_outcomes_than_it_plays_is_told_so():
 # --- what a game may say
 
 
-def test_a_game_that_says_nothing_has_sensible_defaults():
+def test_a_minimal_game_has_sensible_defaults():
     game = Walk()
     assert (title_of(game), step_limit_of(game), dict(training_of(game))) == ("walk", 500, {})
     game.reset()
@@ -124,7 +124,7 @@ def test_a_game_that_says_nothing_has_sensible_defaults():
     assert fingerprint_of(game) == fingerprint_of(Walk()) != fingerprint_of(Doors())
 
 
-def test_what_a_game_says_is_taken():
+def test_the_attributes_of_a_game_are_used():
     game = Dice()
     assert (title_of(game), step_limit_of(game), training_of(game)) == (
         "Doors and Dice",
@@ -143,7 +143,7 @@ def test_what_a_game_says_is_taken():
     [("max_steps", "many", step_limit_of), ("max_steps", 0, step_limit_of), ("training", 3, training_of),
      ("fingerprint", 3, fingerprint_of), ("another", lambda: 3, another)],
 )  # fmt: skip
-def test_nonsense_that_a_game_says_is_one_sentence(attribute, value, ask):
+def test_invalid_attributes_of_a_game_are_one_error(attribute, value, ask):
     game = Walk()
     setattr(game, attribute, value)
     with pytest.raises(drrn.InputError, match=rf"^walk: {attribute}") as error:
@@ -169,6 +169,7 @@ reward = 1
 """
 
 
+@pytest.mark.slow
 def test_a_fingerprint_of_rules_with_where_is_the_same_in_every_process(story, tmp_path):
     game = story(WHERE, RULES.format(reward=4))
     code = f"import drrn, drrn.game.optional as o; print(o.fingerprint_of(drrn.make({str(tmp_path / 'tale.toml')!r})))"
@@ -183,7 +184,7 @@ def test_a_fingerprint_of_rules_with_where_is_the_same_in_every_process(story, t
     ) != fingerprint_of(game)
 
 
-def test_a_compiled_game_is_known_by_its_arrays():
+def test_a_compiled_game_is_identified_by_its_arrays():
     one, other = compile_game(Doors()), compile_game(Dice(), cache=False)
     assert fingerprint_of(one) == fingerprint_of(compile_game(Doors())) != fingerprint_of(other)
     assert compile_game(one) is one
@@ -269,7 +270,7 @@ class Over(Doors):
         (lambda: GymnasiumGame(FixedEnv()), "GymnasiumGame lacks opening"),
     ],
 )
-def test_what_cannot_be_compiled_is_told_in_a_sentence(game, why):
+def test_a_game_that_cannot_be_compiled_is_refused_in_one_sentence(game, why):
     opened = game()
     with pytest.raises(
         drrn.InputError, match=rf"^{opened.name} cannot be compiled: .*{why}"
@@ -278,7 +279,7 @@ def test_what_cannot_be_compiled_is_told_in_a_sentence(game, why):
     assert "\n" not in str(error.value)
 
 
-def test_a_page_that_pays_when_come_back_to_pays_nothing_at_first():
+def test_a_page_that_pays_on_return_pays_nothing_at_first():
     class Back(Doors):
         def look(self, state):
             return (
@@ -294,7 +295,7 @@ def test_a_page_that_pays_when_come_back_to_pays_nothing_at_first():
     assert game.reset(0).reward == 0 and game.step(0).reward == -1 and len(game) == 3
 
 
-def test_only_a_game_with_a_fingerprint_of_its_own_is_kept_in_the_cache(home):
+def test_only_a_game_with_a_fingerprint_is_cached(home):
     compile_game(Doors())
     assert not (home / "cache").exists()
     compile_game(Dice())
@@ -382,7 +383,7 @@ def test_a_random_policy_plays_any_game(name, capsys):
     assert "\n  reward " in capsys.readouterr().out
 
 
-def test_a_person_plays_any_game_and_the_score_is_kept(home, capsys, monkeypatch):
+def test_a_person_plays_any_game_and_the_score_is_saved(home, capsys, monkeypatch):
     answers = iter(["1", "1", "1", "n"])
     monkeypatch.setattr("rich.console.Console.input", lambda *_, **__: next(answers))
     assert main(["play", "tests.sample_games:Doors", "--player", "Ada", "--seed", "0"]) == 0

@@ -25,7 +25,7 @@ from drrn.lab.experiments.plan import (
 )
 from drrn.lab.experiments.results import EVALUATIONS, Results
 from drrn.lab.reports.beyond import strong_scores
-from drrn.lab.reports.headline import headline
+from drrn.lab.reports.claims import headline
 from drrn.lab.reports.report import differences
 from drrn.lab.reports.result_set import ResultSet
 from drrn.settings import STRONG_CHANGES
@@ -229,7 +229,7 @@ def test_the_report_has_the_strong_agent_beside_the_papers_recipe_and_its_curves
     assert (
         f"| {mean:.2f} (" in line and f" | {lowest:.2f} | " in line and line.endswith("| 20.00 |")
     )
-    assert "the mean of 50 games a seed" in text
+    assert "the mean of 50 games per seed" in text
     assert main(["report", "--out", str(made), "--check"]) == 0
 
 
@@ -272,12 +272,15 @@ def test_the_page_has_a_table_of_parts_between_its_markers(made, tmp_path, capsy
     results.store(
         "night-market", part.name, files, {**record, "game": "night-market", "job": part.name}
     )
-    assert main([*command, "--check"]) == 1 and "what each part gives" in capsys.readouterr().err
+    assert (
+        main([*command, "--check"]) == 1
+        and "the tables of the strong agent" in capsys.readouterr().err
+    )
     assert main(command) == 0 and main([*command, "--check"]) == 0
     told = page.read_text()
     assert f"| {part.label} | " in told and told.startswith("before\n<!-- parts -->")
     assert (
-        "| … in other words altogether, with word vectors | " in told
+        "| … reworded entirely, with word vectors | " in told
     )  # what was missed stands there, too
 
 

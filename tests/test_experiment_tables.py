@@ -1,4 +1,4 @@
-"""Tables from rows made by hand, and results that hold nothing of other people's stories."""
+"""Tables from hand-written rows; published results without texts of other people's stories."""
 
 import json
 import re
@@ -15,9 +15,9 @@ from drrn.errors import InputError
 from drrn.lab.experiments.examples import examples
 from drrn.lab.experiments.plan import BEST, GRID, Variant
 from drrn.lab.experiments.results import EVALUATIONS, FACTS, KINDS, Results, mark, to_csv
-from drrn.lab.reports.headline import with_headline
+from drrn.lab.reports.claims import with_headline
 from drrn.lab.reports.report import differences, results_markdown, results_page
-from drrn.lab.reports.result_set import Measured, ResultSet, predictive_r2, squared_correlation
+from drrn.lab.reports.result_set import ResultSet, Summary, predictive_r2, squared_correlation
 from drrn.lab.reports.sections import document
 from drrn.settings import PAPER
 from drrn.text import words
@@ -93,7 +93,7 @@ def test_a_tables_means_and_deviations_are_those_of_its_rows(results):
     assert "| Random play, exact | -7.00 |" in lines
 
 
-def test_what_differs_by_more_than_twice_the_joint_deviation_is_marked(results):
+def test_differences_above_twice_the_joint_deviation_are_marked(results):
     store(results, "saving-john", BEST, [15.0, 16.0, 17.0])  # 2.7 below 18.7; 2 √(1 + 0.16) = 2.15
     text = results_markdown(document(ResultSet(results)))
     assert "| 16.0 (1.0) † | 18.7 (0.4) |" in text and "† differs from the paper's" in text
@@ -101,12 +101,12 @@ def test_what_differs_by_more_than_twice_the_joint_deviation_is_marked(results):
         results, "saving-john", BEST, [1.0]
     )  # one seed deviates by nobody knows how much: neither shown nor marked
     assert "| 1.0 | 18.7 (0.4) |" in results_markdown(document(ResultSet(results)))
-    assert Measured(0.0, 3.0).differs(Measured(10.1, 4.0)) and not Measured(0.0, 3.0).differs(
-        Measured(9.9, 4.0)
+    assert Summary(0.0, 3.0).differs(Summary(10.1, 4.0)) and not Summary(0.0, 3.0).differs(
+        Summary(9.9, 4.0)
     )
 
 
-def test_the_sentences_say_who_is_ahead_and_whether_depth_helps(results):
+def test_sentences_report_which_model_is_ahead_and_whether_depth_helps(results):
     text = results_markdown(document(ResultSet(results)))
     assert (
         "DRRN is ahead of every baseline with 20 units (by 13.0), 50 units (by 13.0) and 100 units (by 13.0)."
@@ -126,24 +126,21 @@ def test_the_gap_table_counts_from_random_to_best(results):
     assert "| DRRN (L = 2) | **18.0 (1.0)** | 2.0 | 93 % | 25.0 % | — | — |" in table_lines(results)
 
 
-def test_missing_rows_show_a_dash_and_the_command_that_makes_them(results):
+def test_missing_rows_give_a_dash_and_the_command_that_computes_them(results):
     (results.root / "rows/saving-john/drrn-2x50.json").unlink()
     text = results_markdown(document(ResultSet(results)))
     assert "| — | 18.5 (0.3) |" in text
-    assert (
-        "Rows are missing: `drrn reproduce --only scores --games saving-john` makes them, with"
-        in text
-    )
+    assert "Rows are missing: run `drrn reproduce --only scores --games saving-john` with" in text
 
 
-def test_jobs_of_a_game_that_has_no_facts_are_not_left_out_in_silence(results):
+def test_the_report_names_games_without_statistics(results):
     (results.root / "rows/saving-john/game.json").unlink()
     assert "`drrn reproduce --only statistics --games saving-john`" in results_markdown(
         document(ResultSet(results))
     )
 
 
-def test_jobs_with_other_seeds_are_told_apart(results):
+def test_settings_list_the_seeds_of_each_job_if_they_differ(results):
     text = results_markdown(document(ResultSet(results)))
     assert "; seeds 0 to 4; commit abc" in text
     rows = Path(results.root / "rows/saving-john/linear.csv").read_text()
@@ -165,13 +162,13 @@ def test_a_bar_in_a_title_does_not_break_the_table(tmp_path):
     assert "|  | Sea \\| Sky |" in table_lines(results)
 
 
-def test_columns_of_words_stand_to_the_left_and_figures_to_the_right():
+def test_columns_of_words_are_left_aligned_and_numbers_right_aligned():
     table = Table("Q", ["Action", "", "Q", "none"], [["good", "Turn.", "5.2 (1.3)", "—"]])
     text = results_page(Document("Results", [], [Section("A", [table], "a")]), {})
     assert '<td>good</td><td class="words">Turn.</td><td>5.2 (1.3)</td><td>—</td>' in text
 
 
-def test_predictive_r2_forgives_no_shift_and_the_correlation_does():
+def test_predictive_r2_counts_a_shift_as_an_error_and_the_correlation_ignores_it():
     pairs = [(0.0, 1.0), (2.0, 3.0), (4.0, 5.0)]  # each off by 1: 1 - 3 / 8
     assert predictive_r2(pairs) == pytest.approx(0.625) and squared_correlation(
         pairs
@@ -183,7 +180,7 @@ def test_predictive_r2_forgives_no_shift_and_the_correlation_does():
     )
 
 
-def test_predictive_r2_is_taken_for_each_seed_apart(results):
+def test_predictive_r2_is_computed_per_seed(results):
     pairs = [
         ([0.0, 0.0], [0.0, 1.0]),
         ([2.0, 2.0], [2.0, 1.0]),
@@ -197,7 +194,7 @@ def test_predictive_r2_is_taken_for_each_seed_apart(results):
     assert found is not None and (found[0].mean, round(found[0].sd, 3)) == (0.5, 0.707)
 
 
-def test_the_headline_stands_between_its_markers_and_nothing_else_moves(results, tmp_path):
+def test_the_headline_replaces_only_the_text_between_its_markers(results, tmp_path):
     readme = tmp_path / "README.md"
     readme.write_text("before\n<!-- headline -->\nold\n<!-- /headline -->\nafter\n")
     text = with_headline(readme, ResultSet(results), results.root)[1]
@@ -211,7 +208,7 @@ def test_the_headline_stands_between_its_markers_and_nothing_else_moves(results,
         with_headline(readme, ResultSet(results), results.root)
 
 
-def test_a_mark_is_of_words_alone():
+def test_a_mark_depends_on_words_alone():
     assert mark("Drop the  ANCHOR!") == mark("drop the anchor") != mark("drop anchor")
 
 
@@ -220,7 +217,7 @@ def test_a_mark_is_of_words_alone():
 
 @cache
 def ours():
-    """All that a reader of the repository sees of results: our own words, and theirs not."""
+    """Return the words of all published results, by file."""
     found = [ROOT / "drrn/lab/experiments/examples.toml"]
     for folder in (ROOT / "results").glob("*") if (ROOT / "results").is_dir() else ():
         if folder.name != "work":
@@ -235,14 +232,15 @@ def ours():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAPER_GAMES)
-def test_nothing_that_we_publish_holds_a_text_of_the_papers_games(located, name):
+def test_published_files_contain_no_text_of_the_papers_games(located, name):
     phrases = phrases_of(compile_game(drrn.make(located(name))))
     for path, text in ours().items():
         assert quoted(phrases, text) == [], path
 
 
-def test_a_text_of_a_game_that_were_published_would_be_found(imitated_games):
+def test_a_published_text_of_a_game_would_be_detected(imitated_games):
     phrases = phrases_of(compile_game(drrn.make(imitated_games / "saving-john.toml")))
     assert quoted(phrases, " and at the gate you think of oil and ") == [
         "at the gate you think of oil"
@@ -251,7 +249,7 @@ def test_a_text_of_a_game_that_were_published_would_be_found(imitated_games):
 
 
 def phrases_of(compiled):
-    """Whole texts and actions of four words, and sentences of six: fewer anybody may write."""
+    """Return texts and actions of at least four words, and sentences of at least six."""
     said = {
         " ".join(words(text))
         for text in (*compiled.texts, *compiled.actions)
@@ -265,6 +263,7 @@ def quoted(phrases, text):
     return [phrase for phrase in phrases if f" {phrase} " in text]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "name"),
     [
@@ -286,14 +285,14 @@ def test_the_example_states_are_in_the_games_and_our_actions_are_not(located, ke
             assert mark(action) not in actions and set(words(action)) <= known
 
 
-def test_an_exact_score_counts_more_than_a_sampled_one(results):
+def test_exact_scores_replace_sampled_ones(results):
     store(results, "saving-john", BEST, [1.0, 2.0], exact=18.5)
     found = ResultSet(results).final("saving-john", BEST)
     assert found is not None and (found.mean, found.sd) == (18.5, 0.0)
     assert ResultSet(results).final("saving-john", BEST, "final_reward").mean == 1.5
 
 
-def test_a_control_that_beats_every_model_is_said_to(results):
+def test_the_report_says_so_if_the_control_beats_every_model(results):
     assert "is ahead of every model" not in results_markdown(document(ResultSet(results)))
     store(results, "saving-john", Variant("table"), [19.0, 20.0])
     said = results_markdown(document(ResultSet(results)))
@@ -301,7 +300,7 @@ def test_a_control_that_beats_every_model_is_said_to(results):
     assert "is ahead of every model (of DRRN (L = 1) at 20 by 1.5)" in said
 
 
-def test_the_papers_q_values_stand_beside_those_of_its_own_actions(results):
+def test_the_papers_q_values_are_in_the_rows_of_its_actions(results):
     example = next(e for e in examples() if e.game == "saving-john")
     rows = [
         {"seed": 0, "state": example.state.mark, "kind": kind, "action": action, "q": q}
@@ -320,12 +319,12 @@ def test_the_papers_q_values_stand_beside_those_of_its_own_actions(results):
 def test_published_rows_name_commits_of_this_repository():
     rows = ROOT / "results/rows"
     if not rows.is_dir() or not (ROOT / ".git").exists():
-        pytest.skip("no results, or no repository, are here")
+        pytest.skip("no results or no repository")
     if (
         subprocess.run(["git", "rev-parse", "--is-shallow-repository"], cwd=ROOT, **QUIETLY).stdout
         != "false\n"
     ):
-        pytest.skip("the repository has not its whole history")
+        pytest.skip("the repository is a shallow clone")
     named = {
         c
         for path in rows.glob("*/*.json")
@@ -335,10 +334,11 @@ def test_published_rows_name_commits_of_this_repository():
         found = subprocess.run(
             ["git", "merge-base", "--is-ancestor", commit, "HEAD"], cwd=ROOT, **QUIETLY
         )
-        assert found.returncode == 0, f"{commit} is no commit before this one"
+        assert found.returncode == 0, f"{commit} is not an ancestor of this commit"
 
 
-def test_what_is_published_is_what_its_rows_say():
+@pytest.mark.slow
+def test_published_files_agree_with_their_rows():
     if not (ROOT / "results/rows").is_dir():
         pytest.skip("no results are published yet")
     readme = ROOT / "README.md"

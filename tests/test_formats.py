@@ -78,7 +78,7 @@ def story_in(format_name="", version="", text="Here."):
     ],
     ids=["json", "more", "words", "quotes", "code first", "code last", "broken code last"],
 )
-def test_name_version_and_source_are_found_however_the_object_is_written(text):
+def test_name_version_and_source_are_read_in_every_notation(text):
     assert format_in(text, "format.js") == StoryFormat("Harlowe", "3.3.9", PAGE)
 
 
@@ -105,7 +105,7 @@ def test_escapes_that_json_does_not_have_are_read_as_javascript_reads_them():
         ("window.storyFormat({})", "Untitled has the version ''"),
     ],
 )
-def test_what_is_no_format_is_told_in_a_sentence(text, sentence):
+def test_a_file_that_is_not_a_format_is_refused_in_one_sentence(text, sentence):
     with pytest.raises(InputError, match=sentence) as error:
         format_in(text, "format.js")
     assert str(error.value).startswith("format.js: ") and "\n" not in str(error.value)
@@ -122,7 +122,7 @@ def test_a_huge_or_binary_file_is_refused(tmp_path, monkeypatch):
         read_format(path)
 
 
-def test_a_file_of_brackets_without_end_is_given_up(monkeypatch):
+def test_a_file_of_endless_brackets_is_refused(monkeypatch):
     monkeypatch.setattr(format_file, "MAX_TOKENS", 1_000)
     for part in ("{", "+a", "`${`"):
         with pytest.raises(InputError, match="more than 1,000 tokens"):
@@ -130,7 +130,7 @@ def test_a_file_of_brackets_without_end_is_given_up(monkeypatch):
 
 
 @pytest.mark.skipif(not REAL_FORMATS, reason=f"{SHARED_FORMATS} has no story formats")
-def test_the_real_formats_are_read_and_kept():
+def test_the_real_formats_are_read_and_installed():
     additions = add_formats(SHARED_FORMATS)
     assert {addition.what for addition in additions} == {"added"} and len(additions) == len(
         REAL_FORMATS
@@ -148,7 +148,7 @@ def test_the_real_formats_are_read_and_kept():
 # --- keeping
 
 
-def test_versions_are_kept_side_by_side_and_listed(tmp_path, capsys):
+def test_several_versions_are_installed_and_listed(tmp_path, capsys):
     for version in ("3.3.10", "3.3.9", "2.1.0"):
         assert main(["formats", "add", str(write_format(tmp_path, version=version))]) == 0
     assert "Harlowe 3.3.9: added" in capsys.readouterr().out
@@ -160,7 +160,7 @@ def test_versions_are_kept_side_by_side_and_listed(tmp_path, capsys):
     assert lines[1].endswith(str(formats_folder() / "harlowe_2.1.0.js"))
 
 
-def test_without_formats_the_list_says_where_twine_has_them(capsys):
+def test_an_empty_list_says_where_twine_has_its_formats(capsys):
     assert main(["formats"]) == 0
     assert (
         "drrn formats add FILE_OR_FOLDER (Twine has its formats as files format.js"
@@ -168,7 +168,7 @@ def test_without_formats_the_list_says_where_twine_has_them(capsys):
     )
 
 
-def test_a_folder_is_searched_and_what_is_no_format_is_left_out_by_name(tmp_path, capsys):
+def test_a_folder_is_searched_and_other_files_are_reported_as_skipped(tmp_path, capsys):
     write_format(tmp_path / "deep" / "er", "SugarCube", "2.37.3")
     write_format(tmp_path, "Paperthin", "1.0.0", proofing=True)
     write_format(tmp_path / ".hidden", "Snowman", "2.0.0")
@@ -198,7 +198,7 @@ def test_a_folder_of_very_many_folders_is_not_searched_to_the_end(tmp_path, monk
         add_formats(tmp_path)
 
 
-def test_another_file_of_the_same_version_replaces_nothing_unasked(tmp_path, capsys):
+def test_another_file_of_the_same_version_needs_replace(tmp_path, capsys):
     first = write_format(tmp_path / "one")
     second = write_format(tmp_path / "two", source=f"<p>other</p>{PAGE}")
     assert [addition.what for addition in add_formats(first) + add_formats(first)] == [
@@ -213,7 +213,7 @@ def test_another_file_of_the_same_version_replaces_nothing_unasked(tmp_path, cap
     assert [path.name for path in formats_folder().iterdir()] == ["harlowe_3.3.9.js"]
 
 
-def test_a_kept_file_that_was_damaged_is_told_and_the_others_are_listed(tmp_path, capsys):
+def test_a_damaged_file_is_reported_and_the_others_are_listed(tmp_path, capsys):
     add_formats(write_format(tmp_path, version="2.0.0"))
     add_formats(write_format(tmp_path, version="3.0.0"))
     (formats_folder() / "harlowe_2.0.0.js").write_text("gone")
@@ -247,7 +247,7 @@ def test_a_story_gets_its_own_version_or_the_newest_of_the_same_major_version(
     assert format_for(story_in(named, version)).version == found
 
 
-def test_a_missing_format_is_named_with_those_kept_and_where_to_get_it(tmp_path):
+def test_the_error_for_a_missing_format_lists_installed_ones_and_the_source(tmp_path):
     with pytest.raises(
         InputError,
         match=r"tale\.twee: its story format, SugarCube 2\.30\.0, is not installed; add it with drrn",
@@ -347,7 +347,7 @@ def test_an_archive_is_published_and_a_page_with_an_engine_stays_as_it_is(tmp_pa
 # --- a folder of files
 
 
-def test_a_folder_of_twee_files_is_one_story_with_the_scripts_beside_them(tmp_path):
+def test_a_folder_of_twee_files_and_scripts_is_one_story(tmp_path):
     (tmp_path / "b.tw").write_text(':: Hall\nB\n\n:: StoryData\n{"start": "Hall"}\n')
     (tmp_path / "a.twee").write_text(":: Attic\nA\n")
     (tmp_path / "sub").mkdir()
@@ -363,14 +363,14 @@ def test_a_folder_of_twee_files_is_one_story_with_the_scripts_beside_them(tmp_pa
     assert "var c;" in publish(story, StoryFormat("Harlowe", "3.3.9", PAGE))
 
 
-def test_a_folder_of_two_stories_is_told_so(tmp_path):
+def test_a_folder_of_two_stories_is_refused(tmp_path):
     for name in ("one.twee", "two.twee"):
         (tmp_path / name).write_text(":: Start\nHere.\n")
     with pytest.raises(InputError, match=r'one\.twee and two\.twee both have a passage "Start"'):
         read_story(tmp_path)
 
 
-def test_a_folder_without_twee_is_told_so(tmp_path):
+def test_a_folder_without_twee_is_refused(tmp_path):
     (tmp_path / "a.js").write_text("var a;")
     with pytest.raises(InputError, match=r"no Twee file"):
         read_story(tmp_path)
@@ -393,7 +393,7 @@ def test_our_stories_have_several_endings_and_a_reward_for_each(name):
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_our_stories_link_only_to_passages_that_are_there(name):
+def test_our_stories_link_only_to_existing_passages(name):
     story = read_story(EXAMPLES / f"{name}.twee")
     linked = set()
     for passage in story.pages.values():

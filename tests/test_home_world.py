@@ -122,7 +122,7 @@ def test_what_a_bag_of_words_can_reach(world, compiled, alike, returned, share):
     assert done(compiled, score) == pytest.approx(share, abs=0.0005)
 
 
-def test_it_keeps_the_contract_and_lists_what_it_does():
+def test_it_keeps_the_contract_and_lists_its_outcomes():
     for game in (
         drrn.make("home-world"),
         drrn.make("home-world", shuffle=False),
@@ -148,7 +148,7 @@ def menus(compiled):
     ]
 
 
-def test_shuffled_commands_come_in_a_new_order_and_do_the_same():
+def test_shuffled_commands_have_a_new_order_and_the_same_effects():
     shuffled, plain = drrn.make("home-world"), drrn.make("home-world", shuffle=False)
     assert plain.reset(seed=1).actions == plain.step(0).actions == plain.commands
     first, second = shuffled.reset(seed=1), shuffled.step(0)
@@ -168,7 +168,7 @@ def test_144_texts_are_72_bags_of_words(world):
     assert len(texts) == 144 and len({tuple(sorted(words(text))) for text in texts}) == 72
 
 
-def test_no_description_names_a_way_out_or_a_thing_but_tv_and_bed(world):
+def test_no_description_names_an_exit_or_an_object_except_tv_and_bed(world):
     for room in world.home.rooms:
         assert len(set(room.descriptions)) == 3
         for text in room.descriptions:
@@ -176,12 +176,12 @@ def test_no_description_names_a_way_out_or_a_thing_but_tv_and_bed(world):
             assert ({"tv", "bed"} & set(words(text))) <= {room.thing}
 
 
-def test_one_description_of_the_kitchen_says_living(world):
+def test_one_description_of_the_kitchen_mentions_living(world):
     kitchen = world.home.rooms[world.number["kitchen"]]
     assert sum("living" in words(text) for text in kitchen.descriptions) == 1
 
 
-def test_the_description_is_drawn_anew_when_a_command_fails(world):
+def test_the_description_is_drawn_again_when_a_command_fails(world):
     state = HomeState(room=2, description=0, need=2, other=0, steps=3, reward=-0.01)  # the kitchen
     led = list(world.outcomes(state, world.commands.index("watch bed")))
     assert [chance for chance, _ in led] == pytest.approx([1 / 3] * 3)

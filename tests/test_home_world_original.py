@@ -111,7 +111,7 @@ def test_the_command_adds_it_once_and_lists_it(barge, capsys, known_games):
     assert "Home World (original)" in capsys.readouterr().out
 
 
-def test_before_it_is_added_a_sentence_tells_how(capsys, known_games):
+def test_the_error_before_it_is_added_names_the_command(capsys, known_games):
     with pytest.raises(
         InputError, match=r"not installed: git clone https://github\.com/mrkulk/text-world"
     ):
@@ -157,7 +157,7 @@ def test_a_file_that_builds_something_else_is_refused_with_its_line(old, new, wh
         read_build(SMALL.replace(old, new), "build.ev")
 
 
-def test_a_record_that_cannot_be_read_says_what_to_do(home):
+def test_the_error_for_an_unreadable_record_names_the_cure(home):
     (home / "games").mkdir(parents=True)
     (home / "games" / f"{ORIGINAL}.json").write_text("{")
     with pytest.raises(InputError, match="delete it and add the world again"):

@@ -120,7 +120,7 @@ def test_a_click_that_loops_names_its_passage(hasty, opened, click):
         "let e = document.body; for (let i = 0; i < 1e4; i++) e = e.appendChild(document.createElement('i'))",
     ],
 )
-def test_what_a_browser_would_bear_is_played(opened, script):
+def test_scripts_that_a_browser_tolerates_are_played(opened, script):
     game = opened(hostile(script))
     assert game.reset(0) == drrn.Observation("A hall.", ("go on",))
     assert game.step(0).text == "A cave."
@@ -136,11 +136,13 @@ def test_what_a_browser_would_bear_is_played(opened, script):
         "const kept = []; for (let i = 0; ; i++) { kept.push('x'.repeat(1e6) + i); /^y/.test(kept[i]); }",
     ],
 )
-def test_a_story_that_eats_memory_is_refused(opened, script):
+@pytest.mark.slow
+def test_a_story_that_needs_too_much_memory_is_refused(opened, script):
     assert MEMORY in refusal(opened(hostile(script)), steps=0)
 
 
-def test_a_click_that_eats_memory_names_its_passage(opened):
+@pytest.mark.slow
+def test_the_error_for_a_click_that_needs_too_much_memory_names_its_passage(opened):
     click = "const kept = []; for (;;) kept.push(new Array(1000).fill(0.5))"
     game = opened(tiny_story({"Hall": f'A hall. <button onclick="{click}">press</button>'}))
     assert f'tale.html, after passage "Hall": the story {MEMORY}' in refusal(game)
@@ -245,7 +247,7 @@ def test_a_page_that_never_begins_is_refused(opened, page, said):
     assert "tale.html, at its start: " in told and said in told
 
 
-def test_a_page_that_ends_within_its_passages_is_refused(opened):
+def test_a_truncated_page_is_refused(opened):
     page = tiny_story(WALK)
     with pytest.raises(InputError, match=r"tale\.html: the file is truncated"):
         opened(page[: page.index("A cave") + 3])
@@ -263,7 +265,7 @@ def test_a_page_without_passages_is_refused(opened, page):
 @pytest.mark.parametrize(
     ("script", "said"), [("for (;;);", "it loops"), ("location.reload()", "reloads itself at once")]
 )
-def test_every_command_says_one_sentence(
+def test_every_command_reports_one_error(
     hasty, tmp_path, capsys, monkeypatch, command, script, said
 ):
     monkeypatch.chdir(tmp_path)
@@ -282,6 +284,7 @@ def test_links_without_words_go_by_their_target_and_links_elsewhere_are_none(ope
     assert opened(tiny_story({"Hall": text, "Cave": "A cave."})).reset(0).actions == ("Cave",)
 
 
+@pytest.mark.slow
 def test_a_page_of_three_thousand_links_is_read(opened):
     links = "".join(f"[[go {number}->Cave]] " for number in range(3_000))
     assert len(opened(tiny_story({"Hall": links, "Cave": "A cave."})).reset(0).actions) == 3_000
@@ -310,6 +313,7 @@ PICTURE = "data:image/png;base64," + "iVBORw0KGgo" * 100_000
         ),
     ],
 )
+@pytest.mark.slow
 def test_embedded_pictures_sounds_and_fonts_do_not_count(opened, monkeypatch, page):
     monkeypatch.setattr(browser, "MAX_CHARACTERS", 20_000)
     game = opened(page)
@@ -327,5 +331,6 @@ def test_a_page_that_is_too_large_is_refused_before_it_is_read(opened, monkeypat
     "part",
     ["<script ", "<script src= ", "<link rel= ", "a$", "data:image/png;", "<", "random()*", " "],
 )
-def test_preparing_a_page_takes_no_time_that_grows_with_its_square(part):
+@pytest.mark.slow
+def test_preparing_a_page_takes_linear_time(part):
     assert "<body>" in browser.prepare("<body>" + part * 200_000)

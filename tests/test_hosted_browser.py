@@ -104,7 +104,7 @@ def test_selectors_find_elements_in_document_order(run, selector, found):
     )
 
 
-def test_a_selector_that_is_none_is_refused_so_that_jquery_takes_its_own_way(run):
+def test_an_invalid_selector_throws_so_that_jquery_uses_its_own_matcher(run):
     refused = "(() => { try { document.querySelector('li:eq(0)') } catch (error) { return error.name } })()"
     assert run(refused) == "SyntaxError"
 
@@ -250,14 +250,14 @@ def test_custom_elements_are_upgraded_wherever_they_come_from(run):
     assert run("document.body.textContent") == "box bluebox "
 
 
-def test_mutation_observers_are_told_between_scripts(run, isolate):
+def test_mutation_observers_are_called_between_scripts(run, isolate):
     page(run, "<p id=x></p>")
     run("""(globalThis.told = [], new MutationObserver((records) => told.push(records.length)).observe(document.body,
         { childList: true, subtree: true }), document.getElementById("x").append("a", "b"), 0)""")
     assert run("told") == [2]
 
 
-def test_storage_history_and_addresses_are_there(run):
+def test_storage_history_and_addresses_exist(run):
     run('(localStorage.setItem("a", 1), localStorage.b = 2)')
     assert run('[localStorage.getItem("a"), localStorage.length, localStorage.b]') == ["1", 2, "2"]
     assert run(

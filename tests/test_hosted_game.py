@@ -56,7 +56,7 @@ def walked(game, *actions):
     return shown
 
 
-def test_a_page_with_an_engine_of_its_own_is_hosted_and_keeps_the_contract(game):
+def test_a_page_with_an_engine_is_hosted_and_keeps_the_contract(game):
     assert isinstance(game, HostedGame)
     drrn.check_game(game)
 
@@ -105,6 +105,7 @@ def test_a_search_in_vain_is_not_made_twice(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("no_compile", [False, True])
+@pytest.mark.slow
 def test_a_run_on_a_hosted_story_resumes_to_the_same_numbers(fork, tmp_path, no_compile):
     settings = {
         "rounds": 2,
@@ -134,7 +135,7 @@ def weights(trainer):
     return np.concatenate([tensor.numpy().ravel() for tensor in trainer.model.weights.values()])
 
 
-def test_a_link_that_loads_the_page_anew_leads_back_to_the_opening(tmp_path):
+def test_a_link_that_reloads_the_page_leads_back_to_the_opening(tmp_path):
     again = '<p><button onclick="location.reload()">Once round</button></p>'
     page = tiny_story(
         {
@@ -150,7 +151,7 @@ def test_a_link_that_loads_the_page_anew_leads_back_to_the_opening(tmp_path):
     game.close()
 
 
-def test_our_reading_is_chosen_where_it_understands_a_story_whole(tmp_path):
+def test_our_interpreter_plays_a_story_that_it_understands_completely(tmp_path):
     page = '<tw-storydata format="SugarCube" startnode="1"><tw-passagedata pid="1" name="Start">{}</tw-passagedata>'
     (tmp_path / "plain.html").write_text(page.format("Here.") + ENGINE, encoding="utf-8")
     (tmp_path / "odd.html").write_text(
@@ -179,10 +180,11 @@ def test_without_the_extra_one_sentence_names_the_cure(tmp_path, monkeypatch):
 
 def test_a_where_may_only_compare_variables(fork):
     fork.write_text(RULES.replace("$gold gte 5", "visited('Hill') gte 1"), encoding="utf-8")
-    with pytest.raises(InputError, match="compare the story's variables only"):
+    with pytest.raises(InputError, match="variables only; leave out visited"):
         drrn.make(fork)
 
 
+@pytest.mark.slow
 def test_commands_work_on_a_hosted_story(fork, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     main(["inspect", str(fork), "--json"])

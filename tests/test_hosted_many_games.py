@@ -83,7 +83,8 @@ print(resident() - before)
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
-def test_many_games_in_turn_leave_no_memory_behind(tmp_path):
+@pytest.mark.slow
+def test_many_games_in_turn_release_their_memory(tmp_path):
     assert int(told_by(MANY, tmp_path)[0]) < 30  # MB; one game alone holds about that much
 
 
@@ -97,7 +98,8 @@ print("done")
 """
 
 
-def test_the_interpreter_ends_with_games_left_open(tmp_path):
+@pytest.mark.slow
+def test_the_interpreter_exits_with_open_games(tmp_path):
     assert told_by(EXIT, tmp_path) == ["done"]
 
 
@@ -118,11 +120,12 @@ print(other.step(0).actions[0].replace(" ", "_"))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_ctrl_c_ends_a_call_and_other_games_go_on(tmp_path):
+@pytest.mark.slow
+def test_ctrl_c_ends_a_call_and_other_games_continue(tmp_path):
     assert told_by(INTERRUPT, tmp_path) == ["interrupted", "go_back"]
 
 
-def test_a_game_that_was_never_closed_is_let_go_of(tmp_path):
+def test_a_game_that_was_never_closed_is_collected(tmp_path):
     (tmp_path / "lost.html").write_text(tiny_story(WALK), encoding="utf-8")
     before = len(OPEN_ISOLATES)
     game = drrn.make(tmp_path / "lost.html")
@@ -155,7 +158,7 @@ NEXT = "{{ s.n = (s.n || 0) + 1 }}"
 COUNTS = {"Hall": f"{NEXT}<p>[[go on->Cave]]</p>", "Cave": f"{NEXT}<p>[[go back->Hall]]</p>"}
 
 
-def test_pages_that_are_not_remembered_are_not_kept(monkeypatch, opened):
+def test_pages_that_are_not_cached_are_released(monkeypatch, opened):
     monkeypatch.setattr(stage, "MAX_SAVED", 3000)
     game = opened(tiny_story(COUNTS), "counts.html")
     game.reset(0)
@@ -189,7 +192,7 @@ class CountingSession:
         pass
 
 
-def test_an_engine_without_saves_goes_a_way_of_a_thousand_clicks_again(opened):
+def test_an_engine_without_saves_replays_a_path_of_a_thousand_clicks(opened):
     game = opened(tiny_story(WALK), "way.html")
     game.stage.open_session = CountingSession
     game.reset(0)
@@ -199,7 +202,8 @@ def test_an_engine_without_saves_goes_a_way_of_a_thousand_clicks_again(opened):
     assert game.step(0).text == "1002 go on"
 
 
-def test_a_refused_story_holds_no_engine_and_others_go_on(monkeypatch, opened):
+@pytest.mark.slow
+def test_a_refused_story_holds_no_engine_and_others_continue(monkeypatch, opened):
     monkeypatch.setitem(session.Session.__init__.__kwdefaults__, "seconds", 0.5)
     good, before = opened(tiny_story(WALK), "good.html"), len(OPEN_ISOLATES)
     good.reset(0)
@@ -227,6 +231,7 @@ def test_games_are_played_in_two_threads(opened):
     assert found == ["A cave."] * 6
 
 
+@pytest.mark.slow
 def test_worker_processes_play_a_hosted_story(tmp_path, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     fork = {

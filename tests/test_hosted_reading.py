@@ -114,7 +114,7 @@ def test_a_check_box_is_an_action_that_shows_whether_it_is_ticked():
         ' <label for="b"><input type="radio" id="b" checked>blue</label>',
     ],
 )
-def test_the_words_beside_a_check_box_are_its_action_and_are_read_once(boxes: str):
+def test_the_text_next_to_a_check_box_is_its_action_and_is_read_once(boxes: str):
     assert page_of(f"Wear {boxes} or [[go->Next]].") == (
         "Wear [ ] hat red blue or go.",
         ("[ ] hat", "red", "go"),
@@ -130,7 +130,7 @@ def test_the_label_of_a_select_is_read_once():
         assert page_of(passage) == ("Hat red", ("blue",))
 
 
-def test_what_is_folded_away_is_read_when_it_is_unfolded():
+def test_folded_text_is_read_when_it_is_unfolded():
     session, shown = opened("<details><summary>More</summary>It was a cat.</details>")
     assert shown.content == ("", ("More",))
     assert session.press(0).content == ("It was a cat.", ("More",))
@@ -206,7 +206,7 @@ def test_an_endless_timer_does_not_keep_a_page_from_being_read():
     session.close()
 
 
-def test_errors_are_kept_with_their_passage_and_the_story_goes_on():
+def test_errors_are_recorded_with_their_passage_and_the_story_continues():
     session, shown = opened("<button onclick=\"story.show('Next'); nowhere()\">go</button>")
     assert shown.errors == ()
     shown = session.press(0)
@@ -234,7 +234,7 @@ def test_the_clock_begins_at_the_same_moment_every_time():
     assert page_of(told)[0] == "2020 true string"
 
 
-def test_a_link_that_loads_the_page_anew_says_so():
+def test_a_link_that_reloads_the_page_is_reported():
     session, _ = opened('<button onclick="location.reload()">again</button>')
     assert session.press(0).restarted
     session.close()

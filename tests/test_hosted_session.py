@@ -145,7 +145,7 @@ def test_a_prompt_of_harlowe_takes_the_answer_of_the_variable_that_it_sets(path:
 
 @pytest.mark.skipif(not PUBLISHED, reason="the story formats are not there (../shared/formats)")
 @pytest.mark.parametrize("path", PUBLISHED, ids=NAMES)
-def test_an_episode_begun_again_is_as_good_as_a_fresh_one(path: Path):
+def test_a_restarted_episode_equals_a_new_one(path: Path):
     session = session_of(published(path))
     first = session.open(1)
     pressed(session, pressed(session, first, "Take the lamp"), "Again")
@@ -207,7 +207,8 @@ def test_the_tiny_engine_plays_and_begins_again():
 
 @pytest.mark.skipif(not PUBLISHED, reason="the story formats are not there (../shared/formats)")
 @pytest.mark.parametrize("kind", ["harlowe/3", "sugarcube/2.37"])
-def test_a_story_without_code_of_its_own_is_rewound_in_the_same_isolate(kind: str):
+@pytest.mark.slow
+def test_a_story_without_code_is_rewound_in_the_same_isolate(kind: str):
     path = next(path for path, name in zip(PUBLISHED, NAMES, strict=True) if name.startswith(kind))
     session, other = session_of(published(path)), session_of(published(path))
     session.open(1)

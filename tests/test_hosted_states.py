@@ -82,7 +82,8 @@ def story(passages, form="sugarcube"):
     )
 
 
-def test_a_whole_number_that_is_drawn_has_exact_odds(opened):
+@pytest.mark.slow
+def test_a_random_whole_number_has_exact_odds(opened):
     game = opened(
         {
             "Start": "[[throw->Throw]]",
@@ -99,7 +100,7 @@ def test_a_whole_number_that_is_drawn_has_exact_odds(opened):
     }  # p = 1/6 + p/3
 
 
-def test_a_lot_drawn_on_the_first_page_has_exact_odds(opened):
+def test_a_random_draw_on_the_first_page_has_exact_odds(opened):
     game = opened(
         {
             "Start": "{{Math.floor(Math.random() * 4) ? '[[go->B]]' : '[[go->A]]'}}",
@@ -122,7 +123,7 @@ def test_a_number_drawn_otherwise_is_refused_with_its_passage(opened):
         drrn.compile_game(game, cache=False)
 
 
-def test_an_undo_cannot_be_enumerated_and_says_so(opened):
+def test_a_story_with_an_undo_is_not_enumerated(opened):
     game = opened(
         {"Start": "[[go->End]] [[look->Look]]", "Look": "<<back>> [[on->End]]", "End": "End."}
     )
@@ -130,6 +131,7 @@ def test_an_undo_cannot_be_enumerated_and_says_so(opened):
         drrn.compile_game(game, cache=False)
 
 
+@pytest.mark.slow
 def test_a_second_search_finds_the_same_states(opened):
     passages = {
         "Start": "{{(s.gold = (s.gold || 0) + Math.floor(Math.random() * 2), '')}}{{s.gold}} "
@@ -157,7 +159,7 @@ def test_what_a_script_keeps_in_a_global_tells_states_apart(opened):
     ) == ["early", "late"]
 
 
-def test_a_link_that_loads_the_page_anew_leads_back_to_the_opening(opened):
+def test_a_link_that_reloads_the_page_leads_back_to_the_opening(opened):
     game = opened(
         {
             "Start": "{{(s.n = (s.n || 0) + 1, '')}}{{s.n}} [[on->Next]]",
@@ -168,6 +170,7 @@ def test_a_link_that_loads_the_page_anew_leads_back_to_the_opening(opened):
     assert len(drrn.compile_game(game, cache=False)) == 3
 
 
+@pytest.mark.slow
 def test_sampled_odds_come_with_their_standard_error(opened):
     game = opened(
         {
@@ -184,7 +187,8 @@ def test_sampled_odds_come_with_their_standard_error(opened):
     assert abs(shares["A"].mean - 0.25) < 5 * 0.0685
 
 
-def test_inspect_says_why_it_is_not_compiled_and_samples_instead(
+@pytest.mark.slow
+def test_inspect_names_the_reason_and_samples_if_a_story_is_not_compiled(
     opened, tmp_path, capsys, monkeypatch
 ):
     monkeypatch.setattr(
@@ -205,6 +209,7 @@ def test_inspect_says_why_it_is_not_compiled_and_samples_instead(
 
 @needs_formats
 @pytest.mark.parametrize("kind", DICE)
+@pytest.mark.slow
 def test_the_formats_own_draws_have_exact_odds(kind, tmp_path, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     main(["formats", "add", str(FORMATS / kind)])
@@ -290,7 +295,7 @@ KEPT = {  # gold that is told two pages later, by something other than its name 
 
 @needs_formats
 @pytest.mark.parametrize("how", KEPT)
-def test_what_is_told_by_something_kept_tells_states_apart(how, tmp_path, monkeypatch):
+def test_stored_texts_and_code_distinguish_states(how, tmp_path, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     kind, version = ("sugarcube", "2.36.1") if "<<" in KEPT[how]["Start"] else ("harlowe", "3.3.9")
     game = published(KEPT[how], kind, version, tmp_path)
@@ -304,6 +309,7 @@ def test_what_is_told_by_something_kept_tells_states_apart(how, tmp_path, monkey
 
 @needs_formats
 @pytest.mark.parametrize("condition", ["$x > 2 and it < 6", "$x > 2 and < 6", "$x is 3 or 4 or 5"])
+@pytest.mark.slow
 def test_a_variable_that_is_compared_again_without_its_name_has_exact_odds(
     condition, tmp_path, monkeypatch
 ):
@@ -351,9 +357,8 @@ def test_storage_that_grows_with_every_page_is_brought_back_as_it_was(tmp_path, 
 
 @needs_formats
 @pytest.mark.parametrize("name", ["last-tram", "lighthouse-garden"])
-def test_every_step_of_our_own_examples_is_among_the_outcomes_that_are_listed(
-    name, tmp_path, monkeypatch
-):
+@pytest.mark.slow
+def test_every_step_of_our_examples_is_a_listed_outcome(name, tmp_path, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     main(["formats", "add", str(FORMATS)])
     game = drrn.make(Path(__file__).parents[1] / "examples" / f"{name}.twee", engine="hosted")
@@ -433,6 +438,7 @@ def test_an_unknown_formats_variables_all_matter():
     assert not identity.reads_names and identity.ahead.may_be_read("B", "anything")
 
 
+@pytest.mark.slow
 def test_worker_processes_play_a_story_that_cannot_be_compiled_to_the_same_numbers(
     opened, tmp_path
 ):
@@ -467,7 +473,8 @@ def test_what_a_library_of_sounds_keeps_tells_no_states_apart(opened):
 
 
 @needs_formats
-def test_a_page_that_draws_very_many_lots_is_come_back_to_by_few_attempts(tmp_path, monkeypatch):
+@pytest.mark.slow
+def test_a_page_with_very_many_random_draws_is_restored_in_few_attempts(tmp_path, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     main(["formats", "add", str(FORMATS / "sugarcube")])
     noise = "<<for _i = 0; _i lt 60; _i++>><<= random(0, 1)>><</for>><<run window.n = (window.n || 0) + 1>><<= window.n>>"

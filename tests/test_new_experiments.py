@@ -1,4 +1,4 @@
-"""Experiments that were added to the paper's: encoders, parser games, suites; by the command, with tiny numbers."""
+"""Experiments on encoders, parser games and suites, run by the command with tiny numbers."""
 
 import csv
 import json
@@ -26,8 +26,7 @@ from drrn.lab.experiments.plan import (
     variants_of,
 )
 from drrn.lab.experiments.results import Results
-from drrn.lab.reports.encoders import encoder_verdicts
-from drrn.lab.reports.parser import nearly_all, on_par
+from drrn.lab.reports.beyond import encoder_verdicts, nearly_all, on_par
 from drrn.lab.reports.result_set import ResultSet
 from drrn.runs.run import Run
 from tests.cut_jobs import assert_cut_job_ends_alike
@@ -105,7 +104,7 @@ def opened(only, tmp_path, asked=()):
 # --- the plan
 
 
-def test_what_was_added_must_be_asked_for():
+def test_additional_experiments_run_only_on_request():
     jobs = [
         job for name in ON_REQUEST for job in variants_of([name], paraphrases=True) if job != BEST
     ]
@@ -122,7 +121,7 @@ def test_an_encoder_differs_from_the_papers_drrn_in_the_encoder_alone():
         assert changed == ({"encoder", "vectors"} if job == BAG_VECTORS else {"encoder"})
 
 
-def test_agents_in_a_world_have_the_settings_that_suit_it_and_all_seeds():
+def test_agents_in_a_world_use_its_training_settings_and_five_seeds():
     game = drrn.make("home-world")
     for job in ADDED["parser"]:
         settings = settings_of("home-world", job, game, Scale())
@@ -144,14 +143,15 @@ def test_each_experiment_brings_its_own_games(tmp_path, monkeypatch):
     assert opened(["parser"], tmp_path, ["long-watch"])[0] == ["long-watch"]
 
 
-def test_quests_done_are_the_episodes_with_an_ending_that_a_player_is_after():
+def test_completed_quests_are_episodes_with_the_intended_ending():
     assert good_share({"quest done": 0.25, "out of time": 0.5, "won": 0.125}) == 0.375
 
 
 # --- encoders
 
 
-def test_encoders_stand_in_one_table_beside_the_bag_with_a_verdict_and_curves(read):
+@pytest.mark.slow
+def test_encoders_are_compared_with_the_bag_in_a_table_a_verdict_and_curves(read):
     text = section(read, "Encoders")
     for name in (
         "bag of words, the paper's",
@@ -169,6 +169,7 @@ def test_encoders_stand_in_one_table_beside_the_bag_with_a_verdict_and_curves(re
     assert main(["report", "--out", str(read), "--check"]) == 0
 
 
+@pytest.mark.slow
 def test_the_verdict_on_the_remark_follows_from_the_rows(read):
     results = ResultSet(Results(read))
 
@@ -183,16 +184,15 @@ def test_the_verdict_on_the_remark_follows_from_the_rows(read):
                 row["exact"] = score
         return encoder_verdicts(results, "long-watch")[0]
 
-    assert "less by 5.0. The remark holds here: it does not give more." in verdict(
-        [1.0, 1.1], [6.0, 6.1]
-    )
-    assert "apart by 0.5, within twice the joint deviation. The remark holds" in verdict(
+    assert "less by 5.0. The remark holds here" in verdict([1.0, 1.1], [6.0, 6.1])
+    assert "0.5, within twice the joint deviation. The remark holds" in verdict(
         [6.0, 7.0], [5.5, 6.5]
     )
     assert "more by 5.0. The remark does not hold here." in verdict([6.0, 6.1], [1.0, 1.1])
 
 
-def test_without_vectors_the_encoders_that_need_them_are_left_out_with_a_sentence(read, capsys):
+@pytest.mark.slow
+def test_encoders_that_need_vectors_are_skipped_with_a_message(read, capsys):
     assert (
         main(
             [
@@ -219,7 +219,8 @@ def test_without_vectors_the_encoders_that_need_them_are_left_out_with_a_sentenc
 # --- parser games
 
 
-def test_agents_leave_the_share_of_quests_done_and_the_steps_that_they_played(parsed):
+@pytest.mark.slow
+def test_rows_have_the_share_of_completed_quests_and_the_steps_played(parsed):
     rows = rows_of(parsed / "rows/home-world/parser-drrn-bag.quests.csv")
     assert [(row["seed"], row["round"], row["final"], row["policy"]) for row in rows] == [
         ("0", "1", "no", "softmax"), ("1", "1", "no", "softmax"), ("0", "2", "no", "softmax"),
@@ -232,7 +233,7 @@ def test_agents_leave_the_share_of_quests_done_and_the_steps_that_they_played(pa
     )
 
 
-def test_steps_are_counted_though_the_replay_buffer_is_full(tmp_path):
+def test_steps_are_counted_if_the_replay_buffer_is_full(tmp_path):
     settings = {
         "rounds": 1,
         "episodes_per_round": 2,
@@ -249,7 +250,8 @@ def test_steps_are_counted_though_the_replay_buffer_is_full(tmp_path):
     )  # not 3, of two days of 20
 
 
-def test_worlds_stand_in_a_section_of_their_own_between_random_play_and_the_best(parsed):
+@pytest.mark.slow
+def test_worlds_have_a_section_with_random_and_best_play(parsed):
     text = section(parsed, "Parser games")
     lines = [line for line in text.splitlines() if line.startswith("| ")]
     assert lines[2].startswith("| random play | 10.5 % |  | -1.58 |")
@@ -267,7 +269,8 @@ def test_worlds_stand_in_a_section_of_their_own_between_random_play_and_the_best
     assert main(["report", "--out", str(parsed), "--check"]) == 0
 
 
-def test_on_par_is_what_the_rows_say(parsed):
+@pytest.mark.slow
+def test_the_on_par_verdict_follows_from_the_rows(parsed):
     results = ResultSet(Results(parsed))
 
     def verdict(ours, theirs):
@@ -284,15 +287,16 @@ def test_on_par_is_what_the_rows_say(parsed):
     assert "“on par” does not hold: BOW-DQN is ahead" in verdict([0.2, 0.21], [0.9, 0.91])
 
 
-def test_the_steps_until_nearly_all_quests_are_done_are_those_of_the_first_such_round(parsed):
+@pytest.mark.slow
+def test_steps_until_nearly_all_quests_are_completed_are_of_the_first_such_round(parsed):
     results = ResultSet(Results(parsed))
     for row in results.rows("home-world", DRRN_LSTM, ".quests"):
         row["done"], row["played"] = (0.99, 2000) if row["round"] == 2 else (0.5, 1000)
-    assert "after 2,000 steps a seed" in nearly_all(results, "home-world")[0]
+    assert "after 2,000 steps per seed" in nearly_all(results, "home-world")[0]
     assert "in no round" in nearly_all(results, "home-world")[1]
 
 
-def test_a_parser_job_cut_after_a_round_ends_with_the_same_rows(tmp_path):
+def test_an_interrupted_parser_job_ends_with_the_same_rows(tmp_path):
     game = drrn.make("home-world")
     few = {"rounds": 2, "episodes_per_round": 4, "evaluation_episodes": 2, "epochs": 1}
 
@@ -320,9 +324,8 @@ def test_a_parser_job_cut_after_a_round_ends_with_the_same_rows(tmp_path):
 # --- suites
 
 
-def test_suites_are_played_and_the_one_that_fails_leaves_the_rest_going(
-    stand_ins, tmp_path, capsys
-):
+@pytest.mark.slow
+def test_suites_are_played_and_a_failing_one_does_not_stop_the_others(stand_ins, tmp_path, capsys):
     out, tale = tmp_path / "results", game_file(tmp_path)
     games = ["twx:coin?max_steps=5&copies=2", f"textworld:{tale}?max_steps=5&copies=2"]
     assert (
@@ -352,22 +355,19 @@ def test_suites_are_played_and_the_one_that_fails_leaves_the_rest_going(
     assert main(["report", "--out", str(out), "--check"]) == 0
 
 
-def test_a_suite_that_is_not_installed_is_left_out_with_one_sentence(tmp_path, monkeypatch):
+def test_a_suite_that_is_not_installed_is_skipped_with_a_message(tmp_path, monkeypatch):
     monkeypatch.setattr("drrn.suites.catalogue.Suite.installed", False)
-    said = []
-    assert list(suite_games(SuiteFiles(folder=tmp_path), said.append)) == [] and len(said) == 6
-    assert (
-        "twx:coin" in said[0]
-        and "TextWorldExpress is not installed: pip install 'drrn[twx]'" in said[0]
-    )
-    assert "TextWorld's coin collector is left out: pip install 'drrn[textworld]'" in said[3]
-    assert (
-        said[-1]
-        == "Jericho is left out: name the file of a game that it supports with --jericho FILE"
-    )
+    messages = []
+    assert list(suite_games(SuiteFiles(folder=tmp_path), messages.append)) == []
+    assert len(messages) == 6
+    text = "\n".join(messages)
+    assert "twx:coin" in text
+    assert "TextWorldExpress is not installed: pip install 'drrn[twx]'" in text
+    assert "TextWorld's coin collector is left out: pip install 'drrn[textworld]'" in text
+    assert "Jericho is left out: name the file" in text and "--jericho FILE" in text
 
 
-def test_few_episodes_are_played_of_a_suites_game(stand_ins):
+def test_games_of_suites_are_played_for_few_episodes(stand_ins):
     game = drrn.make("twx:coin")
     settings = settings_of("twx-coin", SUITE_GRU, game, Scale())
     assert {"replicas": 3, "encoder": "gru", "keep": True}.items() <= settings.flat().items()

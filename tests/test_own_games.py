@@ -35,7 +35,8 @@ def test_a_game_of_ones_own_is_opened_by_module_and_factory(folder):
     assert make("tests.sample_games:fixed_env").reset(0).actions == FixedEnv.actions
 
 
-def test_a_recipe_opens_its_game_from_another_folder_and_another_process(
+@pytest.mark.slow
+def test_a_spec_opens_its_game_from_another_folder_and_another_process(
     folder, monkeypatch, tmp_path_factory
 ):
     (folder / "tale.twee").write_text(":: Start\nHere.\n\n[[On.|End]]\n\n:: End\nThere.\n")
@@ -128,7 +129,7 @@ def test_a_registered_name_is_a_game_like_any_other(package, capsys, known_games
     assert "dice          Doors and Dice" in told and 'cannot be opened: game "gone"' in told
 
 
-def test_names_that_open_everywhere_are_kept_and_paths_made_whole(folder):
+def test_names_stay_and_paths_become_absolute(folder):
     names = ["long-watch", "saving-john", "mygames:Mine", "package.module:thing.of"]
     assert [absolute_name(name) for name in names] == names
     assert absolute_name("tale.twee") == str(folder / "tale.twee")
@@ -150,12 +151,12 @@ def test_anything_that_can_be_a_game_becomes_one(folder):
         (7, "type int is not a game; pass a name"),
     ],
 )
-def test_what_is_no_game_is_told_so(thing, why):
+def test_an_object_that_is_not_a_game_is_refused(thing, why):
     with pytest.raises(drrn.InputError, match=why):
         as_game(thing)
 
 
-def test_a_game_without_a_name_is_told_so():
+def test_a_game_without_a_name_is_refused():
     game = Walk()
     game.name = ""
     with pytest.raises(drrn.InputError, match="name is ''"):

@@ -57,7 +57,7 @@ def report_of(story):
     return StoryTest(story(FORK, REWARDS + EXPECTED), 10).run()
 
 
-def test_a_play_test_as_a_page_begins_with_what_it_is_about_and_what_failed(story):
+def test_the_page_of_a_play_test_opens_with_its_story_and_its_failures(story):
     text = page_of(report_of(story), "<svg></svg>")
     body = text[text.index("<main>") :]
     order = [
@@ -73,7 +73,7 @@ def test_a_play_test_as_a_page_begins_with_what_it_is_about_and_what_failed(stor
     assert "http" not in text.replace("http://www.w3.org", "") and Tags(text).open == []
 
 
-def test_what_a_story_says_is_text_and_never_markup(story):
+def test_texts_of_a_story_are_never_markup(story):
     plain = report_of(story)
     endings = [
         replace(ending, name=HOSTILE, last_words=HOSTILE, path=ClickPath((HOSTILE,)))
@@ -105,7 +105,7 @@ def test_the_command_prints_the_page_and_fails_as_in_other_formats(tmp_path, cap
     )
 
 
-def test_a_report_opens_with_its_headline_and_figures_before_how_to_read_it():
+def test_a_report_opens_with_its_headline_and_figures():
     table = Table("Scores, as **measured**", ["", "ours", "the paper"], [["DRRN", "1.0", "<2>"]])
     blocks = ["What it is.", Paragraph("A headline.", "headline"), "How to read."]
     document = Document("Results", blocks, [Section("A & B", [table], "a")])
@@ -122,7 +122,7 @@ def test_a_report_opens_with_its_headline_and_figures_before_how_to_read_it():
     )
 
 
-def test_without_jinja2_one_sentence_says_what_to_install(monkeypatch):
+def test_without_jinja2_the_error_names_the_package_to_install(monkeypatch):
     def absent(module, extra):
         raise InputError(f"{module} is not installed: pip install 'drrn[{extra}]'")
 
@@ -133,7 +133,7 @@ def test_without_jinja2_one_sentence_says_what_to_install(monkeypatch):
     drrn.pages.template_environment.cache_clear()
 
 
-def test_scripts_and_styles_load_nothing_from_elsewhere_and_stay_short():
+def test_scripts_and_styles_load_nothing_external_and_are_short():
     for file in drrn.pages.STATIC.iterdir():
         text = file.read_text(encoding="utf-8")
         assert not re.search(r"""(?:https?:)?//[\w-]+\.\w""", text.replace("//www.w3.org", "")), (

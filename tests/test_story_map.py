@@ -109,7 +109,7 @@ def test_boxes_do_not_overlap_and_no_line_passes_behind_a_box(drawn):
     )
 
 
-@pytest.mark.parametrize("count", [100, 500])
+@pytest.mark.parametrize("count", [100, pytest.param(500, marks=pytest.mark.slow)])
 def test_a_large_map_is_wrapped_rather_than_drawn_as_a_ribbon(count):
     chance = random.Random(count)
     ways = {(max(0, place - 1 - chance.randrange(3)), place) for place in range(1, count)}

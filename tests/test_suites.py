@@ -9,8 +9,8 @@ import drrn
 from drrn.cli import main
 from drrn.game.make import spec_for
 from drrn.game.optional import fingerprint_of
-from drrn.suites import SUITES, names_a_suite
-from drrn.suites.choice import read_choice
+from drrn.suites.catalogue import SUITES
+from drrn.suites.choice import names_a_suite, read_choice
 from drrn.suites.environments import JerichoEnvironment, TextWorldEnvironment
 from tests.small_trainings import SMALL, alike
 from tests.suite_files import game_file
@@ -59,6 +59,7 @@ def test_actions_are_sorted_and_copies_play_on_their_own(game, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow
 def test_a_game_of_a_suite_is_trained_and_other_processes_give_the_same_numbers(game, name):
     settings = {**SMALL, "rounds": 1, "episodes_per_round": 4, "replicas": 1}
     trainers = [
@@ -101,7 +102,8 @@ def test_an_ending_has_a_name_and_no_actions(game, name, way, ending):
         played.step(0)
 
 
-def test_a_limit_of_steps_is_no_ending(game):
+@pytest.mark.slow
+def test_a_step_limit_is_not_an_ending(game):
     """The loop stops an episode by itself; the suites' own limits, which look like endings, are out of the way."""
     for name in NAMES:
         played = game(f"{name}?max_steps=3")
@@ -182,7 +184,7 @@ def test_options_can_stand_in_a_toml(game, tmp_path):
         ("textworld:none.z5", "not a game of TextWorld"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_told_in_one_sentence(game, tmp_path, name, sentence):
+def test_a_wrong_name_or_option_is_one_error(game, tmp_path, name, sentence):
     (tmp_path / "none.z5").write_text(
         "Once upon a time there was a file that was no story of the Z-machine at all."
     )
@@ -230,7 +232,7 @@ def test_a_suite_that_is_missing_is_named_with_its_cure(monkeypatch, tmp_path):
             drrn.make(name.replace("tale.z8", str(tmp_path / "tale.z8")))
 
 
-def test_missing_java_is_told_with_its_cure(stand_ins, monkeypatch):
+def test_the_error_for_missing_java_names_the_command(stand_ins, monkeypatch):
     monkeypatch.setenv("PATH", "")
     for name in ("twx:coin", "scienceworld:boil"):
         with pytest.raises(
@@ -258,6 +260,7 @@ def test_the_suites_are_listed_with_the_command_for_those_that_are_missing(
     )
 
 
+@pytest.mark.slow
 def test_a_name_opens_from_every_folder(game, tmp_path, monkeypatch):
     played = drrn.trainer(
         "textworld:tale.z8?max_steps=4", paper=True, **{**SMALL, "rounds": 1, "replicas": 1}
@@ -275,7 +278,8 @@ def test_a_name_opens_from_every_folder(game, tmp_path, monkeypatch):
         trainer.game.close()
 
 
-def test_the_fingerprint_is_of_all_that_play_depends_on(game, tmp_path):
+@pytest.mark.slow
+def test_the_fingerprint_covers_all_that_episodes_depend_on(game, tmp_path):
     prints = [
         fingerprint_of(game(f"twx:coin{options}"))
         for options in ("", "?seed=1", "?seconds=9&copies=3", "?seed=2")
@@ -286,7 +290,7 @@ def test_the_fingerprint_is_of_all_that_play_depends_on(game, tmp_path):
     assert read_choice(f"jericho:{tmp_path / 'tale.z8'}").fingerprint != before
 
 
-def test_a_textworld_game_made_anew_on_another_day_has_the_same_fingerprint(tmp_path):
+def test_a_textworld_game_generated_on_another_day_has_the_same_fingerprint(tmp_path):
     def fingerprint(day, words, quests=("coin",)):
         story = tmp_path / "coin.z8"
         story.write_bytes(b"\x08" + bytes(17) + day + bytes(4) + day[:2] + bytes(34))

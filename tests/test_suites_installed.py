@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import drrn
-from drrn.suites import SUITES
+from drrn.suites.catalogue import SUITES
 from tests.small_trainings import SMALL
 from tests.suite_files import children
 
@@ -98,13 +98,13 @@ def test_the_first_page_tells_something_and_its_actions_are_sorted(opened, name)
         ("twx:coin?numLocations=99", "Number of locations must be less than or equal to 11"),
     ],
 )
-def test_a_mistake_in_the_name_is_told_by_the_suite(name, sentence):
+def test_the_suite_reports_a_wrong_name(name, sentence):
     with pytest.raises(drrn.InputError, match=sentence):
         drrn.make(name)
 
 
 @needs("twx")
-def test_a_coin_that_lies_near_is_found(opened):
+def test_a_nearby_coin_is_collected(opened):
     """A pinned variation in two rooms is learned within a few rounds."""
     game = opened("twx:coin?numLocations=2&numDistractorItems=0&includeDoors=0&seed=2&max_steps=20")
     trainer = drrn.trainer(

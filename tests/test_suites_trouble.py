@@ -47,7 +47,7 @@ def does(game, words, seed=None):
         ("fail", 'the step "fail" failed: RuntimeError: the simulator is confused'),
     ],
 )
-def test_a_step_that_goes_wrong_stops_its_episode_and_the_next_one_goes_on(
+def test_a_failed_step_truncates_its_episode_and_the_next_one_is_played(
     trouble, caplog, action, sentence
 ):
     first = trouble.reset(0)
@@ -73,7 +73,8 @@ def test_what_goes_wrong_every_time_is_refused(trouble):
         does(trouble, "die")
 
 
-def test_a_run_goes_on_when_environments_die(stand_ins, caplog):
+@pytest.mark.slow
+def test_a_run_continues_when_environments_die(stand_ins, caplog):
     settings = {**SMALL, "rounds": 1, "episodes_per_round": 8, "replicas": 1}
     game = Careless(drrn.make("twx:trouble?seed=0&seconds=2&max_steps=3&copies=1"))
     trainer = drrn.trainer(game, paper=True, **settings)
@@ -148,7 +149,8 @@ def test_an_episode_that_has_ended_needs_no_environment(trouble, environments):
     assert len(environments()) == 1
 
 
-def test_no_process_is_left_when_a_game_is_closed_or_gone(environments, stand_ins):
+@pytest.mark.slow
+def test_no_process_remains_when_a_game_is_closed_or_collected(environments, stand_ins):
     game = drrn.make("twx:coin")
     copies = [game.another() for _ in range(3)]
     for copy in copies:
@@ -184,7 +186,8 @@ print(game.choice.name, *children(), flush=True)
         "game.step(page.actions.index('hang'))",
     ],
 )
-def test_no_process_is_left_when_the_program_ends(stand_ins, ending):
+@pytest.mark.slow
+def test_no_process_remains_when_the_program_ends(stand_ins, ending):
     program = subprocess.Popen([sys.executable, "-c", SCRIPT + ending], stdout=subprocess.PIPE, text=True,
                                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})  # fmt: skip
     name, *pids = program.stdout.readline().split()

@@ -13,7 +13,7 @@ from drrn.compiled.solve import best, one_slot, policy_score, random_play
 from drrn.game.contract import check_game
 from drrn.game.enumerable import check_outcomes
 from drrn.game.make import WORLDS
-from drrn.lab.reports.parser import BAG_REACHES
+from drrn.lab.reports.beyond import BAG_REACHES
 from drrn.text import words
 from drrn.worlds.errand_world import MISSED, SEEN, ErrandEnd, ErrandState
 
@@ -40,7 +40,8 @@ def after(house, command, room, errand, *, lit=False):
 
 
 @pytest.mark.parametrize("name", WORLDS)
-def test_worlds_keep_the_contract_and_list_what_they_do(name):
+@pytest.mark.slow
+def test_worlds_keep_the_contract_and_list_their_outcomes(name):
     for game in (drrn.make(name), drrn.make(name, shuffle=False), compile_game(drrn.make(name))):
         check_game(game, episodes=3, max_steps=60)
     check_outcomes(drrn.make(name), episodes=2, max_steps=40)
@@ -77,7 +78,7 @@ def test_every_command_of_the_rules_is_one_that_can_be_given(house):
     assert {*wrong, *ways, *known, *wanted, house.fire.command} <= set(house.commands)
 
 
-def test_ways_lead_back(house):
+def test_exits_lead_back(house):
     back = {
         "north": "south",
         "south": "north",
@@ -100,7 +101,7 @@ def test_the_best_play_sees_the_comet_and_returns_9_80(compiled):
     )
 
 
-def test_a_player_by_chance_sees_no_comet(compiled):
+def test_random_play_sees_no_comet(compiled):
     score = random_play(compiled, 100)
     assert score.endings.sum() < 1e-9 and score.total == pytest.approx(-9.67, abs=0.005)
 
@@ -170,7 +171,7 @@ def test_wind_blows_the_lantern_out_in_the_open_one_time_in_four(house):
     }
 
 
-def test_nothing_is_found_in_the_dark(house):
+def test_errands_cannot_be_done_in_the_dark(house):
     dark = ErrandState("workshop", 0, "crank", False, -0.01)
     assert after(house, "take crank", "workshop", "crank") == {dark: 1}
     assert house.look(dark).text.startswith(house.rooms["workshop"].unlit[0])
@@ -195,7 +196,7 @@ def test_the_crank_slips_one_time_in_three(house):
     )
 
 
-def test_the_last_errand_ends_it_either_way(house):
+def test_the_last_errand_ends_the_episode(house):
     assert after(house, "turn west", "dome", "west") == {ErrandEnd(SEEN, 6.0): 1}
     assert after(house, "turn east", "dome", "west") == {ErrandEnd(MISSED, 0.0): 1}
 
@@ -212,6 +213,7 @@ def test_what_makes_no_sense_costs_a_tenth_and_what_is_in_vain_a_hundredth(house
 # --- by name, at the terminal, in training
 
 
+@pytest.mark.slow
 def test_games_lists_the_worlds(capsys, known_games):
     assert main(["games"]) == 0
     told = capsys.readouterr().out
@@ -236,7 +238,7 @@ def test_games_lists_the_worlds(capsys, known_games):
         ("", []),
     ],
 )
-def test_a_command_is_known_by_the_beginnings_of_its_words(typed, means):
+def test_a_command_matches_by_prefixes_of_its_words(typed, means):
     menu = ["go north", "go notice", "go south", "go bell", "take bell", "take notice"]
     assert [menu[place] for place in matching_actions(typed, menu)] == means
 
@@ -250,7 +252,7 @@ def test_articles_count_where_they_alone_tell_two_actions_apart():
     ]
 
 
-def test_a_long_menu_is_told_as_verbs_and_objects_where_it_is_their_product():
+def test_a_long_menu_is_shown_as_verbs_and_objects_if_it_is_their_product():
     assert menu_lines(["go up", "take up", "take cat", "go cat"]) == [
         "verbs: go, take",
         "objects: cat, up",
@@ -274,7 +276,7 @@ def test_a_person_types_commands(capsys, monkeypatch, home):
     assert "Your last command paid -0.01." in told and "One step back." in told
 
 
-def test_of_a_long_menu_the_taken_command_alone_is_shown(capsys, home):
+def test_a_replay_shows_only_the_chosen_command_of_a_long_menu(capsys, home):
     assert (
         main(
             ["play", "home-world", "--policy", "random", "--episodes", "1", "--show", "--seed", "1"]
@@ -289,6 +291,7 @@ def test_of_a_long_menu_the_taken_command_alone_is_shown(capsys, home):
     assert 1 <= len(lines) <= 20 and all(line.startswith("  → ") for line in lines)
 
 
+@pytest.mark.slow
 def test_a_run_reports_the_share_of_quests_done(capsys, tmp_path, home):
     run = str(tmp_path / "run")
     few = [

@@ -26,7 +26,7 @@ from drrn.stories.formats.library import (
 )
 from drrn.stories.playtest.coverage import Source
 from drrn.stories.playtest.survey import compiled_statistics
-from drrn.suites import SUITES, has_java, suites_cure
+from drrn.suites.catalogue import SUITES, has_java, install_command
 
 GAMES = """List the games that have a name: title, kind, transitions, pages, endings. Other
 stories are opened by their path, and games in Python as module:factory."""
@@ -113,7 +113,7 @@ def _suites_text() -> str:
     suites = SUITES.values()
     rows = [[s.title, s.version or "not installed", f"{s.name}:{s.example}"] for s in suites]
     users = " and ".join(suite.title for suite in suites if suite.java)
-    command = suites_cure()
+    command = install_command()
     return "\n".join(
         [
             table(rows, header=["suite", "installed", "a game's name"]),

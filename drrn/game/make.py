@@ -61,10 +61,10 @@ STORIES = Opener(
     options=STORY_OPTIONS,
 )
 SUITES = Opener(
-    "drrn.suites:open_suite_of",
+    "drrn.suites.game:open_suite_of",
     "a game of a suite",
     prefixes=("twx", "textworld", "jericho", "scienceworld"),
-    resolve_name="drrn.suites:lasting_suite_name",
+    resolve_name="drrn.suites.choice:lasting_suite_name",
 )
 FACTORY = Opener("drrn.game.make:open_factory", "made by Python code")
 OPENERS = (
@@ -301,7 +301,7 @@ def _is_suite(name: str) -> bool:
 def _is_suite_toml(name: str) -> bool:
     if not name.lower().endswith(".toml") or not _is_file(name):
         return False
-    return bool(_call("drrn.suites:is_suite_toml", name))
+    return bool(_call("drrn.suites.choice:is_suite_toml", name))
 
 
 def _is_module(name: str) -> bool:

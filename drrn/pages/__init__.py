@@ -1,9 +1,8 @@
-"""Pages for a browser: Jinja2 templates, and the styles and scripts that they share."""
+"""Pages for a browser: Jinja2 templates, styles and scripts."""
 
 from __future__ import annotations
 
 import functools
-import re
 from importlib.resources import files
 from typing import Any
 
@@ -14,18 +13,18 @@ STATIC = files(__name__) / "static"
 
 
 def rendered(template: str, **values: Any) -> str:
-    """A template of `templates/` with these values; every text in them is escaped, control characters are left out."""
+    """Render a template of `templates/`. Texts are escaped and lose their control characters."""
     return str(template_environment().get_template(template).render(**values)).rstrip() + "\n"
 
 
 def static_text(name: str) -> str:
-    """A style or script, for pages that carry it inside them."""
+    """Return a style or script, for pages that contain it inline."""
     return (STATIC / name).read_text(encoding="utf-8")
 
 
 @functools.cache
 def template_environment() -> Any:
-    """Jinja2 with our templates: whatever is put in is escaped."""
+    """Return the Jinja2 environment of our templates, which escapes all texts."""
     jinja2 = require("jinja2", "cli")
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("drrn.pages"),
@@ -33,25 +32,17 @@ def template_environment() -> Any:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_shown,
+        finalize=_clean,
     )
-    environment.filters["marked"] = _marked
     environment.globals["static_text"] = lambda name: safe_markup(static_text(name))
     return environment
 
 
-def _shown(value: Any) -> Any:
-    """What others wrote, without the characters that steer a terminal; markup of our own stays markup."""
+def _clean(value: Any) -> Any:
+    """Drop the control characters of a text; markup stays as it is."""
     return visible(value) if type(value) is str else value
 
 
-def _marked(text: str) -> Any:
-    """`code` and **bold**, and nothing else."""
-    safe = str(require("markupsafe", "cli").escape(visible(text)))
-    safe = re.sub(r"`([^`]+)`", r"<code>\1</code>", safe)
-    return safe_markup(re.sub(r"\*\*([^*]+)\*\*", r"<b>\1</b>", safe))
-
-
 def safe_markup(text: str) -> Any:
-    """Markup of our own, which is not escaped."""
+    """Declare trusted text as markup, which is not escaped."""
     return require("markupsafe", "cli").Markup(text)

@@ -28,7 +28,7 @@ from drrn.registry import registered
 from drrn.serve.game_worker import OpenedGame
 from drrn.serve.http import MAX_UPLOAD, RequestError, content_type
 from drrn.stories import added
-from drrn.suites import is_suite_toml
+from drrn.suites.choice import is_suite_toml
 
 ABOUT = "about.json"  # written last into the folder of an uploaded story
 STORY_TYPES = (".html", ".htm", ".twee", ".tw", ".json", ".ink")

@@ -1,6 +1,6 @@
-"""Story games: what an author's tools may ask of a game that was read from a story.
+"""Story games: what the tools for authors need of a game.
 
-`AuthoredGame` is the base class of the three games that play stories: `StoryGame` (our interpreter),
+`AuthoredGame` is the base class of the games that play stories: `StoryGame` (our interpreter),
 `HostedGame` (the engine in a published page) and `InkGame`. A subclass writes `_open` and `_take`,
 and the properties of its story. Agents see the observations only.
 """

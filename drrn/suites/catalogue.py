@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib import metadata
 from typing import Any
 
 from drrn.errors import InputError
@@ -69,6 +68,9 @@ class Suite:
         """The version that is installed; None if none is."""
         if not self.installed:
             return None
+        # Imported here: it is slow, and the environments' processes do not need it.
+        from importlib import metadata
+
         try:
             return metadata.version(self.package)
         except metadata.PackageNotFoundError:
@@ -92,6 +94,16 @@ class Suite:
 
 def has_java() -> bool:
     return shutil.which("java") is not None
+
+
+def install_command() -> str:
+    """Return the command that installs what is missing, Java included; empty if nothing is."""
+    missing = [suite.name for suite in SUITES.values() if not suite.installed]
+    extras = "suites" if len(missing) == len(SUITES) else ",".join(missing)
+    commands = [] if has_java() else [JAVA_COMMAND]
+    if missing:
+        commands.append(f"pip install 'drrn[{extras}]'")
+    return " && ".join(commands)
 
 
 _TWX = Suite(

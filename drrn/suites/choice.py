@@ -52,9 +52,9 @@ class SuiteChoice:
     @property
     def fingerprint(self) -> str:
         """A hash of what episodes depend on: suite, version, game or its files, options."""
-        known = self.suite.all_options
+        table = self.suite.all_options
         items = self.options.items()
-        options = sorted((k, v) for k, v in items if k not in known or known[k].plays)
+        options = sorted((k, v) for k, v in items if k not in table or table[k].plays)
         game = hashes(self.game) if self.suite.of_file else self.game
         values = (self.suite.name, self.suite.version, game, options)
         return hashlib.sha256(repr(values).encode()).hexdigest()

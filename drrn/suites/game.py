@@ -2,7 +2,7 @@
 
 Environments run in separate processes, which can be killed when a step hangs, together with the
 Java machine that a suite started. A failure costs its episode only: the episode is truncated, the
-log says why, and the next one starts in another environment.
+log has the reason, and the next one starts in another environment.
 """
 
 from __future__ import annotations
@@ -15,15 +15,23 @@ from typing import Any
 
 from drrn.errors import InputError
 from drrn.game.contract import Observation
+from drrn.game.make import GameSpec
 from drrn.processes import Service, ServiceError
 from drrn.suites import environments
-from drrn.suites.choice import SuiteChoice, hashes
+from drrn.suites.choice import SuiteChoice, hashes, read_choice
 from drrn.suites.environments import SuitePage
 
 OPENING_SECONDS = 180  # at least, to start a process and a Java machine and to load a game
 RESET_SECONDS = 60  # at least, to start an episode
 MAX_FAILURES = 3  # in a row
 log = logging.getLogger("drrn")
+
+
+def open_suite_of(spec: GameSpec) -> SuiteGame:
+    """Open `suite:game?options`, or a TOML file with `suite = …`; called by `make`."""
+    choice = read_choice(spec.source)
+    choice.suite.check_installed()
+    return SuiteGame(choice)
 
 
 class EnvironmentFailedError(Exception):

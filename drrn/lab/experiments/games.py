@@ -11,7 +11,8 @@ from drrn.game.contract import Game
 from drrn.game.make import BUILT_IN, absolute_name, make
 from drrn.lab.experiments.plan import ADDED, ENCODED, ENCODERS, PAPER, PARSED, Added, Variant
 from drrn.lab.experiments.results import make_folder
-from drrn.suites import SUITES, names_a_suite
+from drrn.suites.catalogue import SUITES
+from drrn.suites.choice import names_a_suite
 
 Warn = Callable[[str], None]
 

@@ -1,4 +1,4 @@
-"""RESULTS.md, report.html and the figures: written from the rows, or compared with what the rows say."""
+"""RESULTS.md, report.html and the figures: written from the rows, or compared with them."""
 
 from __future__ import annotations
 
@@ -13,37 +13,40 @@ from drrn.errors import InputError
 from drrn.files import write_atomically
 from drrn.lab.experiments.results import Results, make_folder
 from drrn.lab.reports.beyond import parts_block
+from drrn.lab.reports.claims import with_block, with_headline
 from drrn.lab.reports.figures import (
     Plot,
     as_file,
-    drawn,
+    draw,
     from_file,
     inside_page,
-    is_as_drawn,
+    is_unchanged,
     rows_hash,
 )
-from drrn.lab.reports.headline import with_block, with_headline
 from drrn.lab.reports.result_set import ResultSet
 from drrn.lab.reports.sections import document
 from drrn.pages import rendered, safe_markup
 
-PARTS = "parts"  # of the markers of the page on what is beyond the paper
+PARTS = "parts"  # name of the markers in docs/beyond.md
 
 
 def write_report(
     folder: Results, readme: Path | None = None, beyond: Path | None = None
 ) -> list[Path]:
-    """Write RESULTS.md, report.html, the figures and, if named, the README's headline and the tables of the page on
-    what is beyond the paper; return the two to look at."""
+    """Write RESULTS.md, report.html and the figures; return the paths of the two reports.
+
+    Args:
+        folder: the results.
+        readme: a file whose headline is also written, between its two markers.
+        beyond: a file whose tables of the strong agent are also written, between their markers.
+    """
     results = _result_set(folder)
     whole = document(results)
-    drawings = {
-        figure.name: drawn(figure) for figure in _plots(whole)
-    }  # first: it may lack what draws
+    drawings = {figure.name: draw(figure) for figure in _plots(whole)}
     make_folder(folder.root / "figures")
     for name, svg in drawings.items():
         _write(folder.root / "figures" / f"{name}.svg", as_file(svg))
-    for path in _foreign(folder, whole):
+    for path in _obsolete_figures(folder, whole):
         path.unlink()
     _write(folder.root / "RESULTS.md", results_markdown(whole))
     _write(folder.root / "report.html", results_page(whole, drawings))
@@ -57,15 +60,16 @@ def write_report(
 def differences(
     folder: Results, readme: Path | None = None, beyond: Path | None = None
 ) -> list[str]:
-    """Where the committed files differ from what the rows say; nothing is drawn, so Matplotlib is not needed."""
+    """Return where the files differ from the rows. Nothing is drawn, so no Matplotlib is needed.
+
+    Args: as for `write_report`.
+    """
     results = _result_set(folder)
     whole = document(results)
-    found = []
-    told = _read(folder.root / "RESULTS.md")
-    expected = results_markdown(whole)
-    found += [
-        f"{folder.root / 'RESULTS.md'}: {name}"
-        for name in _apart(told, expected, r"^## (.+)$", r"^\*\*(.+)\*\*$")
+    path = folder.root / "RESULTS.md"
+    parts = (r"^## (.+)$", r"^\*\*(.+)\*\*$")
+    messages = [
+        f"{path}: {name}" for name in _different_parts(_read(path), results_markdown(whole), *parts)
     ]
     drawings = {}
     for figure in _plots(whole):
@@ -73,21 +77,21 @@ def differences(
         svg = from_file(_read(path))
         drawings[figure.name] = svg
         if rows_hash(svg) != figure.sha256:
-            found.append(f"{path}: it shows other rows")
-        elif not is_as_drawn(svg):
-            found.append(f"{path}: it was changed since it was drawn")
+            messages.append(f"{path}: it shows other rows")
+        elif not is_unchanged(svg):
+            messages.append(f"{path}: it was edited after it was drawn")
+    path = folder.root / "report.html"
     parts = (r"<h2>(.+)</h2>", r"<caption><span>(.+)</span></caption>")
-    told = _read(folder.root / "report.html")
-    expected = results_page(whole, drawings)
-    found += [f"{folder.root / 'report.html'}: {name}" for name in _apart(told, expected, *parts)]
-    found += [f"{path}: no rows are behind it" for path in _foreign(folder, whole)]
+    page = results_page(whole, drawings)
+    messages += [f"{path}: {name}" for name in _different_parts(_read(path), page, *parts)]
+    messages += [f"{path}: it has no rows" for path in _obsolete_figures(folder, whole)]
     if readme is not None:
-        text, should = with_headline(readme, results, folder.root)
-        found += [f"{readme}: the headline"] * (text != should)
+        text, expected = with_headline(readme, results, folder.root)
+        messages += [f"{readme}: the headline"] * (text != expected)
     if beyond is not None:
-        text, should = with_block(beyond, PARTS, parts_block(results))
-        found += [f"{beyond}: what each part gives"] * (text != should)
-    return found
+        text, expected = with_block(beyond, PARTS, parts_block(results))
+        messages += [f"{beyond}: the tables of the strong agent"] * (text != expected)
+    return messages
 
 
 def results_markdown(document: Document) -> str:
@@ -121,44 +125,44 @@ def _plots(document: Document) -> list[Plot]:
     return [figure for figure in figures(document) if isinstance(figure, Plot)]
 
 
-def _apart(told: str, expected: str, section: str, table: str) -> Iterator[str]:
-    """The headings of sections and tables that differ."""
-    if told == expected:
+def _different_parts(text: str, expected: str, section: str, table: str) -> Iterator[str]:
+    """Yield the headings of sections and tables that differ."""
+    if text == expected:
         return
-    ours = _parts(told, section, table)
+    ours = _parts(text, section, table)
     theirs = _parts(expected, section, table)
     names = [name for name in {**theirs, **ours} if ours.get(name) != theirs.get(name)]
     yield from map(html.unescape, names or ["its order"])
 
 
 def _parts(text: str, section: str, table: str) -> dict[str, str]:
-    """The text cut at headings of sections and tables; each part by both their names."""
-    found: dict[str, str] = {}
-    under = ""
+    """Split a text at headings of sections and tables."""
+    parts: dict[str, str] = {}
+    heading = ""
     name = "the beginning"
     for line in text.splitlines():
-        if head := re.search(section, line):
-            under = name = head[1]
-        elif head := re.search(table, line):
-            name = f"{under}, “{head[1]}”"
-        found[name] = found.get(name, "") + line + "\n"
-    return found
+        if match := re.search(section, line):
+            heading = match[1]
+            name = heading
+        elif match := re.search(table, line):
+            name = f"{heading}, “{match[1]}”"
+        parts[name] = parts.get(name, "") + line + "\n"
+    return parts
 
 
 def _result_set(folder: Results) -> ResultSet:
     results = ResultSet(folder)
     if not results.games:
-        raise InputError(
-            f"{folder.root}: there are no rows here: make them by drrn reproduce --out {folder.root}"
-        )
+        command = f"drrn reproduce --out {folder.root}"
+        raise InputError(f"{folder.root}: there are no rows here; run {command} first")
     return results
 
 
-def _foreign(folder: Results, whole: Document) -> list[Path]:
-    """Figures that belong to rows which are no more; what we did not draw is not ours to judge."""
-    known = {f"{figure.name}.svg" for figure in _plots(whole)}
-    found = sorted((folder.root / "figures").glob("*.svg"))
-    return [path for path in found if path.name not in known and rows_hash(_read(path)) is not None]
+def _obsolete_figures(folder: Results, whole: Document) -> list[Path]:
+    """Return our figures whose rows no longer exist. Other SVG files are ignored."""
+    names = {f"{figure.name}.svg" for figure in _plots(whole)}
+    paths = sorted((folder.root / "figures").glob("*.svg"))
+    return [path for path in paths if path.name not in names and rows_hash(_read(path)) is not None]
 
 
 def _read(path: Path) -> str:

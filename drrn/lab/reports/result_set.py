@@ -1,12 +1,12 @@
-"""All rows of a results folder, and the questions that tables and figures ask of them."""
+"""All rows of a results folder, with the statistics that tables and figures need."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from drrn.document import MISSING
 from drrn.errors import InputError
@@ -14,25 +14,31 @@ from drrn.lab.experiments.plan import PAPER, VARIANTS, Variant, game_order
 from drrn.lab.experiments.results import GAME, Results, Row, Stored
 from drrn.writing import visible
 
+Job = TypeVar("Job", bound=Variant)
+
 
 @dataclass(frozen=True)
-class Measured:
-    """A mean over seeds, and the standard deviation (n - 1); None: there is but one seed."""
+class Summary:
+    """A mean over seeds and the standard deviation (n - 1), which is None for a single seed."""
 
     mean: float
     sd: float | None
 
-    def differs(self, other: Measured) -> bool:
-        """Whether they differ by more than twice the joint standard deviation, √(sd² + sd²), where it is known."""
+    def differs(self, other: Summary) -> bool:
+        """Whether the means differ by more than twice the joint standard deviation, √(sd² + sd²).
+
+        False if one of the deviations is unknown.
+        """
         if self.sd is None or other.sd is None:
             return False
         return abs(self.mean - other.mean) > 2 * math.hypot(self.sd, other.sd)
 
 
-def measured(values: Sequence[float]) -> Measured | None:
+def summary(values: Sequence[float]) -> Summary | None:
+    """Return the mean and the standard deviation; None without values."""
     if not values:
         return None
-    return Measured(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None)
+    return Summary(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None)
 
 
 class ResultSet:
@@ -41,27 +47,30 @@ class ResultSet:
     def __init__(self, folder: Results) -> None:
         self.jobs: dict[tuple[str, str], Stored] = {}
         self.facts: dict[str, dict[str, str | None]] = {}
-        self.told: dict[str, dict[str, Any]] = {}  # how the facts were made
+        self.fact_records: dict[str, dict[str, Any]] = {}  # how the facts were computed
         for game in folder.games():
             for name in folder.names(game):
                 if name not in (GAME, *VARIANTS):
-                    raise InputError(
-                        f"{folder.path(game, f'{name}.json')}: no job is named so: remove it and its rows"
-                    )
+                    path = folder.path(game, f"{name}.json")
+                    raise InputError(f"{path}: no job has this name; remove it and its rows")
                 stored = folder.load(game, name)
                 if stored is None:
                     continue
                 if name == GAME:
                     self.facts[game] = {row["measure"]: row["value"] for row in stored.rows[""]}
-                    self.told[game] = stored.record
+                    self.fact_records[game] = stored.record
                 else:
                     self.jobs[game, name] = stored
         self.games = game_order({*self.facts, *(game for game, _ in self.jobs)})
 
     def title(self, game: str) -> str:
-        """What the game is called; a story's own title in one line, without what steers a terminal."""
-        found = PAPER.get(game) or self.facts.get(game, {}).get("title") or game
-        return " ".join(visible(str(found)).split())
+        """Return a game's title on one line, without control characters."""
+        title = PAPER.get(game) or self.facts.get(game, {}).get("title") or game
+        return " ".join(visible(str(title)).split())
+
+    def jobs_of(self, game: str, jobs: Iterable[Job]) -> list[Job]:
+        """Return those of the jobs that have rows for a game."""
+        return [job for job in jobs if (game, job.name) in self.jobs]
 
     def fact(self, game: str, name: str) -> float | None:
         value = self.facts.get(game, {}).get(name)
@@ -83,9 +92,9 @@ class ResultSet:
         *,
         policy: str = "softmax",
         paraphrased: bool = False,
-    ) -> Measured | None:
-        """A column's mean over seeds after the last round; by default the final reward, exact where it was computed."""
-        return measured(self.scores(game, variant, column, policy=policy, paraphrased=paraphrased))
+    ) -> Summary | None:
+        """Summarise a column over seeds, after the last round; see `scores`."""
+        return summary(self.scores(game, variant, column, policy=policy, paraphrased=paraphrased))
 
     def scores(
         self,
@@ -97,64 +106,71 @@ class ResultSet:
         paraphrased: bool = False,
         kind: str = "",
     ) -> list[float]:
-        """The same of each seed; `kind` is the file of rows."""
-        rows = [
-            row
-            for row in self.rows(game, variant, kind)
-            if row["final"] and row["policy"] == policy and row["paraphrased"] == paraphrased
-        ]
+        """Return a column of each seed after the last round.
+
+        The default column is the final reward: the exact expectation, if all rows have it. `kind`
+        selects the file of rows.
+        """
+        rows = self.final_rows(game, variant, policy, kind)
+        rows = [row for row in rows if row["paraphrased"] == paraphrased]
         if column is None:
-            column = (
-                "exact"
-                if rows and all(row["exact"] is not None for row in rows)
-                else "final_reward"
-            )
+            is_exact = bool(rows) and all(row["exact"] is not None for row in rows)
+            column = "exact" if is_exact else "final_reward"
         return [row[column] for row in rows if row[column] is not None]
+
+    def final_rows(self, game: str, variant: Variant, policy: str, kind: str) -> list[Row]:
+        """Return the rows of a policy after the last round."""
+        rows = self.rows(game, variant, kind)
+        return [row for row in rows if row["final"] and row["policy"] == policy]
 
     def curve(
         self, game: str, variant: Variant, policy: str = "softmax", *, column: str = "final_reward"
     ) -> list[tuple[int, float, float]]:
-        """After each round: episodes played so far, the mean over seeds of a column by a policy, its deviation."""
+        """Return for each round: episodes played, mean of a column over seeds, its deviation."""
         record = self.record(game, variant)
         rounds: dict[int, list[float]] = {}
         for row in self.rows(game, variant):
             if not row["final"] and row["policy"] == policy:
                 rounds.setdefault(row["round"], []).append(row[column])
-        found = []
+        points = []
         for number, values in sorted(rounds.items()):
-            one = measured(values)
-            assert one is not None and record is not None
-            found.append((number * record["wanted"]["episodes_per_round"], one.mean, one.sd or 0.0))
-        return found
+            result = summary(values)
+            assert result is not None and record is not None
+            episodes = number * record["wanted"]["episodes_per_round"]
+            points.append((episodes, result.mean, result.sd or 0.0))
+        return points
 
     def pairs(self, game: str, variant: Variant) -> list[list[tuple[float, float]]]:
-        """For each seed: Q of each action that has a paraphrase, and Q of the paraphrase."""
+        """Return for each seed the Q-values of actions and of their paraphrases."""
         rows = self.rows(game, variant, ".pairs")
         by_row = [list(zip(row["q"], row["q_paraphrased"], strict=True)) for row in rows]
         return [list(seed) for seed in zip(*by_row, strict=True)]
 
-    def predictive_r2(self, game: str, variant: Variant) -> tuple[Measured, Measured] | None:
-        """Means over seeds: predictive R² of Q(original) by Q(paraphrase), and their squared correlation."""
+    def predictive_r2(self, game: str, variant: Variant) -> tuple[Summary, Summary] | None:
+        """Summarise predictive R² and the squared correlation of Q(original) and Q(paraphrase)."""
         seeds = self.pairs(game, variant)
         both = [(predictive_r2(pairs), squared_correlation(pairs)) for pairs in seeds]
-        predictive = measured([p for p, _ in both])
-        squared = measured([s for _, s in both])
+        predictive = summary([p for p, _ in both])
+        squared = summary([s for _, s in both])
         return (predictive, squared) if predictive and squared else None
 
 
 def predictive_r2(pairs: Sequence[tuple[float, float]]) -> float:
-    """1 - Σ (q - q')² / Σ (q - mean q)²: how well Q of a paraphrase (q') tells Q of the original (q), as it stands."""
+    """1 - Σ (q - q')² / Σ (q - mean q)²: how well q' of a paraphrase predicts q of the original.
+
+    A slope or a shift counts as an error. The result is 0 if q is constant.
+    """
     mean = statistics.fmean(q for q, _ in pairs)
     total = sum((q - mean) ** 2 for q, _ in pairs)
     return 1 - sum((q - p) ** 2 for q, p in pairs) / total if total else 0.0
 
 
 def squared_correlation(pairs: Sequence[tuple[float, float]]) -> float:
-    """Pearson's r², which forgives a slope and a shift; 0 where one side never changes."""
+    """Pearson's r², which ignores a slope and a shift; 0 if one side is constant."""
     q_mean, p_mean = (statistics.fmean(side) for side in zip(*pairs, strict=True))
-    together = sum((q - q_mean) * (p - p_mean) for q, p in pairs)
-    apart = sum((q - q_mean) ** 2 for q, _ in pairs) * sum((p - p_mean) ** 2 for _, p in pairs)
-    return together**2 / apart if apart else 0.0
+    covariance = sum((q - q_mean) * (p - p_mean) for q, p in pairs)
+    variances = sum((q - q_mean) ** 2 for q, _ in pairs) * sum((p - p_mean) ** 2 for _, p in pairs)
+    return covariance**2 / variances if variances else 0.0
 
 
 def decimal(value: float | None, digits: int = 1) -> str:
@@ -162,7 +178,12 @@ def decimal(value: float | None, digits: int = 1) -> str:
     return MISSING if value is None else f"{round(value, digits) + 0.0:,.{digits}f}"
 
 
-def spread(value: Measured | None, digits: int = 1) -> str:
+def percent(share: float | None, digits: int = 1) -> str:
+    """Format a share as a percentage; a dash for None."""
+    return MISSING if share is None else f"{decimal(100 * share, digits)} %"
+
+
+def spread(value: Summary | None, digits: int = 1) -> str:
     """Format a mean and its standard deviation as the paper does: mean (sd)."""
     if value is None:
         return MISSING

@@ -1,4 +1,4 @@
-"""The report as a whole: one section for each experiment, from the rows alone."""
+"""The report: one section per experiment, computed from the rows alone."""
 
 from __future__ import annotations
 
@@ -23,27 +23,11 @@ from drrn.lab.experiments.plan import (
     game_order,
     variants_of,
 )
-from drrn.lab.reports.beyond import beyond_blocks
-from drrn.lab.reports.claims import label
-from drrn.lab.reports.encoders import encoder_blocks
-from drrn.lab.reports.figures import Plot, plot
-from drrn.lab.reports.headline import headline_blocks
-from drrn.lab.reports.paraphrase_tables import (
-    example_tables,
-    paraphrase_facts,
-    paraphrase_table,
-    prediction_table,
-)  # fmt: skip
-from drrn.lab.reports.parser import parser_blocks
+from drrn.lab.reports import tables
+from drrn.lab.reports.beyond import beyond_blocks, encoder_blocks, parser_blocks, suite_blocks
+from drrn.lab.reports.claims import headline_blocks, label
+from drrn.lab.reports.figures import Plot, curve_line, plot
 from drrn.lab.reports.result_set import ResultSet, decimal
-from drrn.lab.reports.suites import suite_blocks
-from drrn.lab.reports.tables import (
-    gap_table,
-    interaction_table,
-    reference_table,
-    score_table,
-    statistics_table,
-)
 from drrn.settings import PAPER as PAPER_SETTINGS
 from drrn.settings import Settings
 
@@ -51,290 +35,259 @@ TITLES = {
     "statistics": "The games",
     "scores": "Final rewards",
     "curves": "Learning curves",
-    "shared": "Shared against separate embeddings",
+    "shared": "Shared and separate embeddings",
     "interactions": "Interaction functions",
-    "paraphrases": "Actions in other words",
+    "paraphrases": "Paraphrased actions",
     "examples": "Q-values of examples",
-    "embeddings": "Embeddings as they are learned",
-    "gaps": "How far from the best possible",
+    "embeddings": "Embeddings during training",
+    "gaps": "Distance from the best possible score",
     "beyond": "Beyond the paper",
     "encoders": "Encoders",
     "parser": "Parser games",
     "suites": "Games of suites",
 }
-WHAT = (
-    "The experiments of “Deep reinforcement learning with a natural language action space” (He et al., ACL 2016), done "
-    "again by `drrn reproduce`: an agent learns to play text games from rewards alone."
+INTRODUCTION = (
+    "The experiments of “Deep reinforcement learning with a natural language action space” (He et "
+    "al., ACL 2016), reproduced by `drrn reproduce`: an agent learns to play text games from "
+    "rewards alone."
 )
-OF_THEIR_OWN = (
-    "parser",
-    "suite",
-)  # kinds of games that the paper's experiments are not run on unless asked for
+METHOD = (
+    "Every number is computed from the rows in `rows/` by `drrn report`; `drrn report --check` "
+    "compares the two. Numbers are means over seeds, with standard deviations in brackets. The "
+    "final reward is the reward of an episode's ending (0 if the step limit stopped it) under the "
+    "softmax policy with the α of training. It is the exact expectation, computed from the "
+    "weights; for Linear and MA DQN, whose choice depends on the order of the actions on a page, "
+    "it is the mean over sampled episodes. Bold marks the best model of a column."
+)
+SEPARATE_KINDS = ("parser", "suite")  # games that the paper's experiments run on only on request
+FAMILIES = ("per-action", "max-action", "linear", "table", "drrn", "strong", "parser", "suite")
+SETTINGS = {  # settings that are listed for every section
+    "alpha": "α",
+    "discount": "γ",
+    "learning_rate": "η",
+    "rounds": "rounds",
+    "episodes_per_round": "episodes per round",
+    "epochs": "epochs",
+    "batch_size": "batches of",
+    "final_softmax": "final episodes",
+}
+# Settings that are not listed: the tables show them, or other words do.
+HIDDEN_SETTINGS = {*asdict(BEST), "seed", "replicas", "evaluation_episodes"}
 
 
 def document(results: ResultSet) -> Document:
-    """The whole report, made from the rows alone."""
-    opening = [
-        "Every number here is computed from the rows in `rows/` by `drrn report`; `drrn report --check` compares the "
-        "two. Numbers are means over seeds, with standard deviations in brackets. The final reward is the reward of an "
-        "episode's ending (0 if the step limit stopped it) under the softmax policy with the α of training. It is the "
-        "exact expectation, computed from the weights; for Linear and MA DQN, whose choice depends on the order in "
-        "which actions are shown, it is the mean over sampled episodes. Bold marks the best model of a column."
-    ]
-    if results.jobs and all(
-        stored.record["wanted"]["replicas"] == 1 for stored in results.jobs.values()
-    ):
-        opening.append(
-            "**Of one seed each**: a taste, with no deviations, and too little to judge by."
-        )
-    absent = [game for game in PAPER if game not in results.games]
-    if absent:
-        titles = " and ".join(PAPER[game] for game in absent)
-        opening.append(
-            f"{titles}: no rows yet. `drrn reproduce --games paper` makes them, once the games are installed."
+    """Return the whole report."""
+    notes = [METHOD]
+    records = [job.record for job in results.jobs.values()]
+    if records and all(record["wanted"]["replicas"] == 1 for record in records):
+        notes.append("**One seed each**: a preview without deviations, too little to judge by.")
+    if absent := [title for game, title in PAPER.items() if game not in results.games]:
+        notes.append(
+            f"{' and '.join(absent)}: no rows yet. Install the games, then run "
+            "`drrn reproduce --games paper`."
         )
     for game in results.games:
         if game not in results.facts:
             command = f"drrn reproduce --only statistics --games {game}"
-            opening.append(
-                f"{results.title(game)}: what the game itself is has no rows, so no table has it: `{command}`."
+            notes.append(
+                f"{results.title(game)} is in no table, because its statistics have no rows: "
+                f"`{command}`."
             )
-    sections = [
-        _section(results, name, blocks) for name, blocks in _blocks(results).items() if blocks
-    ]
-    curves = [
-        block for section in sections if section.anchor == "curves" for block in section.blocks
-    ]
-    above = headline_blocks(results, [block for block in curves if isinstance(block, Plot)])
-    return Document("Results", [WHAT, *above, *opening], [*sections, _time(results)])
+    blocks = _blocks(results)
+    sections = [_section(results, name, parts) for name, parts in blocks.items() if parts]
+    curves = [block for block in blocks["curves"] if isinstance(block, Plot)]
+    opening = [INTRODUCTION, *headline_blocks(results, curves), *notes]
+    return Document("Results", opening, [*sections, _time_section(results)])
 
 
 def _blocks(results: ResultSet) -> dict[str, list[Block]]:
-    known = [game for game in results.games if game in results.facts]
-    games = _stories(results)
+    """Return the tables and figures of each section."""
+    blocks: dict[str, list[Block]] = {name: [] for name in TITLES}
+    games = _paper_experiment_games(results)
     paraphrased = [game for game in games if results.fact(game, "paraphrases") is not None]
-    in_words: list[Block] = [paraphrase_facts(results, paraphrased)] if paraphrased else []
-    for game in paraphrased:
-        in_words += [
-            paraphrase_table(results, game),
-            prediction_table(results, game),
-            *_scatter(results, game),
-        ]
-    return {
-        "statistics": [statistics_table(results, games)] if games else [],
-        "scores": [
-            table
-            for game in games
-            for table in (score_table(results, game), reference_table(results, game))
-        ],
-        "curves": [figure for game in games for figure in _curves(results, game, "curves", CURVES)],
-        "shared": [
-            figure for game in games for figure in _curves(results, game, "shared", (BEST, SHARED))
-        ],
-        "interactions": [interaction_table(results, game) for game in games],
-        "paraphrases": in_words,
-        "examples": [table for game in games for table in example_tables(results, game)],
-        "embeddings": [figure for game in games for figure in _plane(results, game)],
-        "gaps": [gap_table(results, game) for game in games],
-        "beyond": beyond_blocks(results, games),
-        "encoders": encoder_blocks(results, games),
-        "parser": parser_blocks(results, known),
-        "suites": suite_blocks(results, known),
-    }
+    if games:
+        blocks["statistics"].append(tables.statistics_table(results, games))
+    if paraphrased:
+        blocks["paraphrases"].append(tables.paraphrase_facts(results, paraphrased))
+    for game in games:
+        blocks["scores"].append(tables.score_table(results, game))
+        blocks["scores"].append(tables.reference_table(results, game))
+        blocks["curves"] += _curves(results, game, "curves", CURVES)
+        blocks["shared"] += _curves(results, game, "shared", (BEST, SHARED))
+        blocks["interactions"].append(tables.interaction_table(results, game))
+        if game in paraphrased:
+            blocks["paraphrases"].append(tables.paraphrase_table(results, game))
+            blocks["paraphrases"].append(tables.prediction_table(results, game))
+            blocks["paraphrases"] += _scatter(results, game)
+        for example in examples_of(game):
+            blocks["examples"].append(tables.example_table(results, example))
+        blocks["embeddings"] += _plane(results, game)
+        blocks["gaps"].append(tables.gap_table(results, game))
+    all_games = [game for game in results.games if game in results.facts]
+    blocks["beyond"] += beyond_blocks(results, games)
+    blocks["encoders"] += encoder_blocks(results, games)
+    blocks["parser"] += parser_blocks(results, all_games)
+    blocks["suites"] += suite_blocks(results, all_games)
+    return blocks
 
 
-def _stories(results: ResultSet) -> list[str]:
-    """The games of the paper's experiments: those whose facts are told, but for games that only an experiment with
-    games of its own was run on."""
+def _paper_experiment_games(results: ResultSet) -> list[str]:
+    """Return the games of the paper's experiments; parser games and suites only if run."""
     run = {game for game, name in results.jobs if not isinstance(VARIANTS[name], Added)}
-    return [
-        game
-        for game in results.games
-        if game in results.facts
-        and (game in run or results.facts[game].get("kind") not in OF_THEIR_OWN)
-    ]
+    games = []
+    for game in results.games:
+        is_story = results.facts.get(game, {}).get("kind") not in SEPARATE_KINDS
+        if game in results.facts and (game in run or is_story):
+            games.append(game)
+    return games
 
 
 def _section(results: ResultSet, name: str, blocks: list[Block]) -> Section:
-    games = (
-        [game for game in results.games if game in results.facts]
-        if name in ADDED
-        else _stories(results)
-    )
-    missing = [
-        game
-        for game in games
-        if any((game, v.name) not in results.jobs for v in _needed(results, game, name))
-    ]
+    games = _paper_experiment_games(results)
+    if name in ADDED:
+        games = [game for game in results.games if game in results.facts]
+    parts = [Code(f"drrn reproduce --only {name}"), *blocks]
+    missing = []
+    lines = []
+    for game in games:
+        variants = _needed(results, game, name)
+        if len(results.jobs_of(game, variants)) < len(variants):
+            missing.append(game)
+        if name == "beyond":  # the tables describe what each ablation removes
+            variants = [variant for variant in variants if variant not in ABLATIONS]
+        if line := settings_line(results, game, variants):
+            lines.append(line)
     if missing:
         command = f"drrn reproduce --only {name} --games {' '.join(missing)}"
-        blocks = [
-            *blocks,
-            f"Rows are missing: `{command}` makes them, with the options of the others.",
-        ]
-    told = _told_of if name == "beyond" else _needed
-    lines = [
-        line for game in games if (line := settings_line(results, game, told(results, game, name)))
-    ]
-    parts = [Code(f"drrn reproduce --only {name}"), *blocks]
+        parts.append(f"Rows are missing: run `{command}` with the options of the other rows.")
     if lines:
         parts.append(Bullets(lines, "Settings"))
     return Section(TITLES[name], parts, name)
 
 
 def _needed(results: ResultSet, game: str, name: str) -> Sequence[Variant]:
+    """Return the jobs of a section; those that need word vectors only if they have rows."""
     if name == "paraphrases" and results.fact(game, "paraphrases") is None:
         return ()
-    needed = variants_of([name], paraphrases=True, game=game)
-    if name == "encoders" and not any(
-        (game, v.name) in results.jobs for v in needed if isinstance(v, Added)
-    ):
-        return ()  # it is run on some games only
-    return [v for v in needed if not _reads_vectors(v) or (game, v.name) in results.jobs]
-
-
-def _reads_vectors(variant: Variant) -> bool:
-    """Whether its rows need a file of word vectors: such rows are not missed."""
-    return isinstance(variant, Named) and variant.vectors
-
-
-def _told_of(results: ResultSet, game: str, name: str) -> Sequence[Variant]:
-    """Of what takes a part out, the table says what; the settings are those of the whole."""
-    return [variant for variant in _needed(results, game, name) if variant not in ABLATIONS]
+    variants = variants_of([name], paraphrases=True, game=game)
+    added = [variant for variant in variants if isinstance(variant, Added)]
+    if name == "encoders" and not results.jobs_of(game, added):
+        return ()  # encoders are compared on some games only
+    optional = {variant for variant in variants if isinstance(variant, Named) and variant.vectors}
+    optional -= set(results.jobs_of(game, variants))
+    return [variant for variant in variants if variant not in optional]
 
 
 def settings_line(results: ResultSet, game: str, variants: Iterable[Variant]) -> str:
-    """The settings of a game's jobs in one line; where they differ, each value with the jobs that have it."""
-    records = {v: r for v in variants if (r := results.record(game, v))}
+    """Describe the settings of a game's jobs; values that differ are followed by their jobs."""
+    records = {variant: record for variant in variants if (record := results.record(game, variant))}
     if not records:
         return ""
     parts = []
-    for name, words in SHOWN.items():
-        if name == "epochs" and all(
-            record["wanted"].get("learner") == "returns" for record in records.values()
-        ):
-            continue  # updates are counted there, not passes
-        parts.append(
-            f"{words} {_told({v: _value(record['wanted'], name) for v, record in records.items()})}"
-        )
-    unshown = UNSHOWN - set(asdict(BEST)) if all(isinstance(v, Named) for v in records) else UNSHOWN
-    # In the order of the records, which is that of the published report.
-    recorded = max((record["wanted"] for record in records.values()), key=len)
-    defaults = PAPER_SETTINGS.flat()
-    for name in (
-        *(n for n in recorded if n in defaults),
-        *(n for n in defaults if n not in recorded),
-    ):
-        usual = defaults[name]
-        told = {v: _given(record, name, usual) for v, record in records.items()}
-        if name not in (*SHOWN, *unshown) and set(told.values()) != {
-            _given({"wanted": {}}, name, usual)
-        }:
-            parts.append(f"{name.replace('_', ' ')} {_told(told)}")
-    seeds = _told(
-        {v: _seeds(r["wanted"]["seed"], r["wanted"]["replicas"]) for v, r in records.items()}
-    )
-    named = {commit for record in records.values() for commit in record["commit"].split(", ")}
-    commits = sorted(re.sub(r"^(\w{12})\w*", r"\1", commit) for commit in named)
+    by_returns = all(r["wanted"].get("learner") == "returns" for r in records.values())
+    for name, text in SETTINGS.items():
+        if name == "epochs" and by_returns:
+            continue  # this learner counts updates
+        values = {v: _listed_value(record["wanted"], name) for v, record in records.items()}
+        parts.append(f"{text} {_group(values)}")
+    parts += _other_settings(records)
+    seeds = {v: _seeds(r["wanted"]["seed"], r["wanted"]["replicas"]) for v, r in records.items()}
+    commits = {commit for record in records.values() for commit in record["commit"].split(", ")}
+    short = sorted(re.sub(r"^(\w{12})\w*", r"\1", commit) for commit in commits)
     devices = {v: str(record.get("device", "cpu")) for v, record in records.items()}
-    on = f"; on {_told(devices)}" * (set(devices.values()) != {"cpu"})
-    return f"{results.title(game)}: {', '.join(parts)}; {seeds}{on}; commit {', '.join(commits)}"
+    device = "" if set(devices.values()) == {"cpu"} else f"; on {_group(devices)}"
+    line = f"{', '.join(parts)}; {_group(seeds)}{device}; commit {', '.join(short)}"
+    return f"{results.title(game)}: {line}"
+
+
+def _other_settings(records: dict[Variant, dict[str, Any]]) -> list[str]:
+    """Describe the settings that differ from the paper's, in the order of the records."""
+    hidden = {*SETTINGS, *HIDDEN_SETTINGS}
+    if all(isinstance(variant, Named) for variant in records):
+        hidden -= set(asdict(BEST)) - set(SETTINGS)
+    defaults = PAPER_SETTINGS.flat()
+    longest = max((record["wanted"] for record in records.values()), key=len)
+    names = [name for name in longest if name in defaults]
+    names += [name for name in defaults if name not in longest]
+    parts = []
+    for name in names:
+        values = {v: _value(record, name, defaults[name]) for v, record in records.items()}
+        default = _value({"wanted": {}}, name, defaults[name])
+        if name not in hidden and set(values.values()) != {default}:
+            parts.append(f"{name.replace('_', ' ')} {_group(values)}")
+    return parts
 
 
 def _seeds(seed: int, replicas: int) -> str:
     return f"seeds {seed} to {seed + replicas - 1}" if replicas > 1 else f"seed {seed}"
 
 
-def _told(values: dict[Variant, str]) -> str:
-    """One value for all; or each with those that have it, by model where its jobs agree."""
+def _group(values: dict[Variant, str]) -> str:
+    """Return the value of all jobs; or each value with its jobs, by model if its jobs agree."""
     if len(set(values.values())) == 1:
         return next(iter(values.values()))
-    agreed = {v.model: {values[w] for w in values if w.model == v.model} for v in values}
-    having: dict[str, dict[str, None]] = {}
+    of_model: dict[str, set[str]] = {}
     for variant, value in values.items():
-        having.setdefault(value, {})[
-            variant.model if len(agreed[variant.model]) == 1 else variant.name
-        ] = None
-    return ", ".join(f"{value} ({', '.join(names)})" for value, names in having.items())
+        of_model.setdefault(variant.model, set()).add(value)
+    names: dict[str, dict[str, None]] = {}
+    for variant, value in values.items():
+        name = variant.model if len(of_model[variant.model]) == 1 else variant.name
+        names.setdefault(value, {})[name] = None
+    return ", ".join(f"{value} ({', '.join(group)})" for value, group in names.items())
 
 
-SHOWN = {
-    "alpha": "α", "discount": "γ", "learning_rate": "η", "rounds": "rounds", "episodes_per_round": "episodes a round",
-    "epochs": "epochs", "batch_size": "batches of", "final_softmax": "final episodes",
-}  # fmt: skip
-
-UNSHOWN = {
-    *asdict(BEST),
-    "seed",
-    "replicas",
-    "evaluation_episodes",
-}  # what a table's own rows say, or other words
+def _listed_value(wanted: dict[str, Any], name: str) -> str:
+    if name != "learning_rate":
+        return str(wanted[name])
+    return str(Settings.from_flat(model=wanted["model"], learning_rate=wanted[name]).learning_rate)
 
 
-def _value(wanted: dict[str, Any], name: str) -> str:
-    if name == "learning_rate":
-        return str(
-            Settings.from_flat(model=wanted["model"], learning_rate=wanted[name]).learning_rate
-        )
-    return str(wanted[name])
-
-
-def _given(record: dict[str, Any], name: str, usual: Any) -> str:
-    value = record["wanted"].get(name, usual)
+def _value(record: dict[str, Any], name: str, default: Any) -> str:
+    value = record["wanted"].get(name, default)
     if name == "vectors":
         return f"{record.get('vectors', 'a file')} with sha256 {value[:12]}" if value else "none"
     return str(value)
 
 
 def _curves(results: ResultSet, game: str, name: str, variants: Sequence[Variant]) -> list[Plot]:
-    lines = [
-        {
-            "label": label(v),
-            "style": v.name,
-            "points": [[x, round(m, 4), round(s, 4)] for x, m, s in results.curve(game, v)],
-        }
-        for v in variants
-        if results.curve(game, v)
-    ]
+    curves = {variant: results.curve(game, variant) for variant in variants}
+    lines = [curve_line(label(v), v.name, points) for v, points in curves.items() if points]
     if not lines:
         return []
     data = {
-        "title": results.title(game), "lines": lines,
-        "random": results.fact(game, "random_final_reward"), "best": results.fact(game, "best_final_reward"),
+        "title": results.title(game),
+        "lines": lines,
+        "random": results.fact(game, "random_final_reward"),
+        "best": results.fact(game, "best_final_reward"),
         "rest": results.fact(game, "one_step_at_rest"),
-    }  # fmt: skip
-    what = "shared and separate embeddings" if name == "shared" else "models of 100 hidden units"
-    return [
-        plot(
-            f"{name}-{game}",
-            f"{results.title(game)}: {what}; bars are standard deviations.",
-            "curves",
-            data,
-        )
-    ]
+    }
+    models = "shared and separate embeddings" if name == "shared" else "models of 100 hidden units"
+    caption = f"{results.title(game)}: {models}; bars are standard deviations."
+    return [plot(f"{name}-{game}", caption, "curves", data)]
 
 
 def _scatter(results: ResultSet, game: str) -> list[Plot]:
-    """The scatter plot of Q-values of original and paraphrased actions: of one seed, as the paper's."""
+    """Plot Q-values of original and paraphrased actions, of one seed as in the paper."""
     seeds = results.pairs(game, BEST)
     record = results.record(game, BEST)
-    found = results.predictive_r2(game, BEST)
-    if not (seeds and record and found):
+    r2 = results.predictive_r2(game, BEST)
+    if not (seeds and record and r2):
         return []
-    seed = record["wanted"]["seed"]
     points = [list(pair) for pair in seeds[0]]
-    data = {"title": results.title(game), "points": points}
     caption = (
-        f"{results.title(game)}: Q of original and of paraphrased actions, DRRN (L = 2) of 100 units, seed {seed}, "
-        f"{len(points):,} pairs; predictive R² over all seeds {decimal(found[0].mean, 2)}."
+        f"{results.title(game)}: Q of original and of paraphrased actions, DRRN (L = 2) of 100 "
+        f"units, seed {record['wanted']['seed']}, {len(points):,} pairs; predictive R² over all "
+        f"seeds {decimal(r2[0].mean, 2)}."
     )
+    data = {"title": results.title(game), "points": points}
     return [plot(f"paraphrases-{game}", caption, "scatter", data)]
 
 
 def _plane(results: ResultSet, game: str) -> list[Plot]:
+    """Plot the embeddings of an example on their two principal axes, during training."""
     rows = results.rows(game, BEST, ".embeddings")
-    examples = [example for example in examples_of(game) if example.embedding]
-    if not rows or not examples or rows[0]["state"] != examples[0].state.mark:
+    example = next((example for example in examples_of(game) if example.embedding), None)
+    if not rows or example is None or rows[0]["state"] != example.state.mark:
         return []
     seed = rows[0]["seed"]
     looks: dict[int, dict[str, list[float | None]]] = {}
@@ -345,48 +298,35 @@ def _plane(results: ResultSet, game: str) -> list[Plot]:
         "title": results.title(game),
         "looks": [{"episodes": episodes, **points} for episodes, points in sorted(looks.items())],
     }
-    said = examples[0]
     caption = (
-        f"{results.title(game)}, DRRN (L = 2) of 100 units, seed {seed}, on the two principal axes (the origin stays). "
-        f"The state: {said.state.gloss} The good action: {said.good.gloss}. The poor one: {said.poor.gloss}."
+        f"{results.title(game)}, DRRN (L = 2) of 100 units, seed {seed}, on the two principal axes "
+        f"(the origin is fixed). The state: {example.state.gloss} The good action: "
+        f"{example.good.gloss}. The poor one: {example.poor.gloss}."
     )
     return [plot(f"embeddings-{game}", caption.replace("..", "."), "plane", data)]
 
 
-def _time(results: ResultSet) -> Section:
-    """The table of computing times, by game and model."""
+def _time_section(results: ResultSet) -> Section:
+    """Return the table of computing times, by game and model."""
     rows: list[list[Cell | str]] = []
     whole = 0.0
     for game in game_order({game for game, _ in results.jobs}):
-        models: dict[str, list[tuple[float, float]]] = {}
-        for (of, name), stored in results.jobs.items():
-            if of == game:
-                seconds = stored.record["seconds"]
-                models.setdefault(_family(name), []).append((seconds["whole"], seconds["learning"]))
-        for model, times in sorted(models.items()):
-            total = sum(t for t, _ in times)
+        families: dict[str, list[dict[str, float]]] = {}
+        for (other, name), job in results.jobs.items():
+            if other == game:
+                family = next(family for family in FAMILIES if name.startswith(family))
+                families.setdefault(family, []).append(job.record["seconds"])
+        for family, times in sorted(families.items()):
+            total = sum(seconds["whole"] for seconds in times)
             whole += total
-            share = sum(learning for _, learning in times) / total if total else 0.0
-            cells = [
-                decimal(total, 0),
-                decimal(total / len(times), 0),
-                f"{decimal(100 * share, 0)} %",
-            ]
-            rows.append([results.title(game), model, str(len(times)), *cells])
-    header = ["Game", "Model", "Jobs", "Seconds", "… a job", "of it playing and learning"]
-    facts = sum(record["seconds"]["whole"] for record in results.told.values())
-    minutes = decimal((whole + facts) / 60)
-    seconds = decimal(facts, 0)
+            share = sum(seconds["learning"] for seconds in times) / total if total else 0.0
+            row = [results.title(game), family, str(len(times)), decimal(total, 0)]
+            rows.append([*row, decimal(total / len(times), 0), f"{decimal(100 * share, 0)} %"])
+    header = ["Game", "Model", "Jobs", "Seconds", "… per job", "of it playing and learning"]
+    facts = sum(record["seconds"]["whole"] for record in results.fact_records.values())
     note = (
-        f"Together {minutes} minutes of one core, {seconds} seconds of them for what the games themselves are; "
-        "jobs run side by side."
+        f"In all {decimal((whole + facts) / 60)} minutes of one core, {decimal(facts, 0)} seconds "
+        "of them for the statistics of the games; jobs run in parallel."
     )
-    table = Table("Seconds of computing, all seeds", header, rows, [note])
-    return Section("Where the time goes", [table], "time")
-
-
-FAMILIES = ("per-action", "max-action", "linear", "table", "drrn", "strong", "parser", "suite")
-
-
-def _family(name: str) -> str:
-    return next(model for model in FAMILIES if name.startswith(model))
+    table = Table("Computing time in seconds, all seeds", header, rows, [note])
+    return Section("Computing time", [table], "time")

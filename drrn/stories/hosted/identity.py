@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from drrn.stories.hosted.session import HostedPage
@@ -195,7 +195,7 @@ class Past:
         self.reads_turns = any(TURNS.search(text) for text in texts)
         self.reads_previous = any(PREVIOUS.search(text) for text in texts)
         self.has_undo = any(UNDO.search(text) for text in texts)
-        self._counted_from: dict[str, frozenset[str] | None] = {}
+        self._counted_passages = cache(self._counted_from)
 
     def of(self, passage: str, history: tuple[str, ...]) -> Hashable:
         """Return what the story may still ask of its history."""
@@ -212,15 +212,15 @@ class Past:
                 counts[name] = min(counts.get(name, 0) + 1, self._max_count)
         return turns, previous, tuple(sorted(counts.items()))
 
-    def _counted_passages(self, passage: str) -> frozenset[str] | None:
+    def _counted_from(self, passage: str) -> frozenset[str] | None:
         """Return the passages whose visits may still be asked for; None: any."""
-        if passage not in self._counted_from:
-            names: frozenset[str] | None = frozenset()
-            for reached in self.ahead.reached_from(passage):
-                more = self._visits_read.get(reached, frozenset())
-                names = None if more is None or names is None else names | more
-            self._counted_from[passage] = names
-        return self._counted_from[passage]
+        names: frozenset[str] = frozenset()
+        for reached in self.ahead.reached_from(passage):
+            more = self._visits_read.get(reached, frozenset())
+            if more is None:
+                return None
+            names |= more
+        return names
 
     @cached_property
     def _visits_read(self) -> dict[str, frozenset[str] | None]:
@@ -288,7 +288,7 @@ class RepeatedLinks:
 
     def __init__(self, story: Story) -> None:
         self.story = story
-        self._equal: dict[tuple[str, str], bool] = {}
+        self._are_equal = cache(self._do_the_same)
 
     def unique(self, links: Sequence[tuple[str, Link]]) -> list[tuple[str, Link]]:
         """Return the links without those that repeat another."""
@@ -299,12 +299,6 @@ class RepeatedLinks:
             repeats = counts[key] > 1 and self._are_equal(*key)
             unique.setdefault(key if repeats else id(link), (label, link))
         return list(unique.values())
-
-    def _are_equal(self, label: str, target: str) -> bool:
-        key = (label, target)
-        if key not in self._equal:
-            self._equal[key] = self._do_the_same(label, target)
-        return self._equal[key]
 
     def _do_the_same(self, label: str, target: str) -> bool:
         """Return whether all links with a label and target have one effect; "": any target."""

@@ -12,6 +12,7 @@ import json
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from drrn.errors import InputError
 from drrn.stories.hosted.identity import Click, Identity
@@ -28,7 +29,7 @@ WORD = 0xFFFFFFFF
 
 
 class UnlistedError(Exception):
-    """The outcomes of a step cannot be listed; the message says why."""
+    """The outcomes of a step cannot be listed; the message has the reason."""
 
 
 class OutOfTimeError(Exception):
@@ -308,9 +309,5 @@ def _restorable(saved: str | None) -> Iterator[str]:
 
 def _is_equal(one: HostedPage, other: HostedPage) -> bool:
     """Return whether two pages have the same passage, content and state."""
-    return (one.passage, one.parts, one.variables, one.beyond) == (
-        other.passage,
-        other.parts,
-        other.variables,
-        other.beyond,
-    )
+    state = attrgetter("passage", "parts", "variables", "beyond")
+    return bool(state(one) == state(other))

@@ -1,6 +1,6 @@
 """Which variables of a hosted story each passage sets and reads, and which may still be read later.
 
-Passages in Harlowe and SugarCube are read by patterns, not run. Whatever no pattern recognises
+Passages in Harlowe and SugarCube are read by patterns, not run. Text that no pattern recognises
 counts as read, and a passage may lead to every passage whose name occurs in it, so the analysis
 keeps too much of a state, never too little.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 from drrn.stories.twine.story import Passage, Story
 
@@ -227,7 +227,7 @@ class Lookahead:
         self.story = story
         self.understood = understood
         self.always_read: Collection[str] = ()  # variables that the rules read
-        self._reached_from: dict[str, frozenset[str]] = {}
+        self.reached_from = cache(self._reached_from)
 
     def may_be_read(self, passage: str, variable: str) -> bool:
         """Return whether a variable may still matter while a passage is displayed."""
@@ -242,17 +242,15 @@ class Lookahead:
             return True
         return variable in self._words_in_code
 
-    def reached_from(self, passage: str) -> frozenset[str]:
+    def _reached_from(self, passage: str) -> frozenset[str]:
         """Return the passages that may be displayed from here on, including this one."""
-        if passage not in self._reached_from:
-            reached = {passage, *self._shared}
-            waiting = list(reached)
-            while waiting:
-                for name in self.leads_to.get(waiting.pop(), frozenset()) - reached:
-                    reached.add(name)
-                    waiting.append(name)
-            self._reached_from[passage] = frozenset(reached)
-        return self._reached_from[passage]
+        reached = {passage, *self._shared}
+        waiting = list(reached)
+        while waiting:
+            for name in self.leads_to.get(waiting.pop(), frozenset()) - reached:
+                reached.add(name)
+                waiting.append(name)
+        return frozenset(reached)
 
     @cached_property
     def leads_to(self) -> dict[str, frozenset[str]]:

@@ -66,10 +66,10 @@ def _ink_file(table: dict[str, Any], source: str) -> InkFile:
     for container in _containers(root):
         if not container or not isinstance(container[-1], (dict, type(None))):
             raise InputError(f"{source}: damaged Ink: a container has no end; compile it again")
-    named = _named(root)
+    sections_of_root = _named(root)
     functions = {part["f()"] for part in _parts(root) if isinstance(part, dict) and "f()" in part}
     knots = {}
-    for name, knot in named.items():
+    for name, knot in sections_of_root.items():
         if name != "global decl" and name not in functions:
             knots[name] = knot
     for name, knot in tuple(knots.items()):
@@ -78,7 +78,9 @@ def _ink_file(table: dict[str, Any], source: str) -> InkFile:
     passages = {name: Passage(name, _text(part), _tags(part)) for name, part in sections.items()}
     titles = [tag[6:].strip() for tag in passages[OPENING].tags if tag.lower().startswith("title:")]
     commands = {part for part in _parts(root) if isinstance(part, str)}
-    declarations = (part for part in named.get("global decl", []) if isinstance(part, dict))
+    declarations = (
+        part for part in sections_of_root.get("global decl", []) if isinstance(part, dict)
+    )
     variables = tuple(part["VAR="] for part in declarations if "VAR=" in part)
     uncounted = frozenset(name for name, knot in knots.items() if _count_visits(knot))
     _modernise_tags(root)

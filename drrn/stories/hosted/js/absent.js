@@ -1,4 +1,4 @@
-// What is quietly absent: sounds, pictures, canvas, the network; chance of crypto comes from the seeded Math.random.
+// Stubs for sounds, pictures, canvas and the network; crypto draws from the seeded Math.random.
 (function (drrn) {
   "use strict";
   const make = drrn.elementClass;
@@ -17,7 +17,7 @@
     decode() {
       return Promise.reject(new DOMException("The source image cannot be decoded.", "EncodingError"));
     },
-    /** No picture ever comes: the page is told so, as with a broken address. */
+    /** No picture is ever loaded; the page gets an error event, as for a broken address. */
     changed(key, old, value) {
       Element.prototype.changed.call(this, key, old, value);
       if (key === "src" && value) later(() => this.dispatchEvent(new Event("error")));
@@ -81,7 +81,7 @@
     return made;
   });
 
-  /** A drawing context that swallows every stroke. */
+  /** A drawing context that ignores every call. */
   const swallowed = () => undefined;
   const drawing = (canvas) => new Proxy({ canvas }, {
     get(target, name) {
@@ -178,7 +178,7 @@
   }
   drrn.expose("Blob", Blob);
   drrn.expose("File", class File extends Blob {});
-  drrn.expose("FileList", class FileList {}); // SugarCube offers to save to the disk where all of these are there
+  drrn.expose("FileList", class FileList {}); // SugarCube offers to save to disk if all of these exist
   class FileReader extends EventTarget {
     readAsText() {
       later(() => this.dispatchEvent(new Event("error")));

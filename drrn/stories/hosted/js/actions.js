@@ -1,19 +1,19 @@
-// What on a page a player can do: which elements are links, buttons, boxes and choices, and how each is pressed.
+// The actions of a page: which elements are links, buttons, boxes and choices, and how each is pressed.
 (function (drrn) {
   "use strict";
 
   const BOXES = new Set(["text", "search", "email", "url", "tel", "password", "number", "range", "date", ""]);
-  const ENCHANTED = { // Harlowe's classes for what reacts to a pointer, and the events that it waits for
+  const ENCHANTED = { // Harlowe's classes for elements that react to a pointer, and the events they listen for
     "enchantment-link": "click", "enchantment-clickblock": "anywhere",
     "enchantment-mouseover": "over", "enchantment-mouseoverblock": "over",
     "enchantment-mouseout": "out", "enchantment-mouseoutblock": "out",
     "enchantment-dblclick": "twice", "enchantment-dblclickblock": "twice",
   };
   const POINTER = { over: ["mouseover", "mouseenter"], out: ["mouseout", "mouseleave"], twice: ["dblclick"] };
-  const SURE = "a,button,input,select,textarea,tw-link,.enchantment-link"; // a box around these is no link itself
-  const WHOLE = "body,main,article,section,tw-story,tw-passage,.passage,#passages,#story,#page,#main"; // listen for their links
+  const SURE = "a,button,input,select,textarea,tw-link,.enchantment-link"; // an element that contains these is not a link itself
+  const WHOLE = "body,main,article,section,tw-story,tw-passage,.passage,#passages,#story,#page,#main"; // these listen for clicks on their links
   const TARGETS = ["data-passage", "passage-name", "data-cb-go", "data-linkname", "to"];
-  const listening = new WeakSet(); // elements that were given a listener for clicks
+  const listening = new WeakSet(); // elements with a click listener
 
   const listen = EventTarget.prototype.addEventListener;
   EventTarget.prototype.addEventListener = function addEventListener(type, listener, options) {
@@ -21,7 +21,7 @@
     return listen.call(this === undefined || this === null ? globalThis : this, type, listener, options);
   };
 
-  /** Whether the page's jQuery listens higher up for clicks on such elements: `$(document).on("click", ".door", …)`. */
+  /** Whether the page's jQuery listens for clicks on such elements at an ancestor: `$(document).on("click", ".door", …)`. */
   function delegated(element) {
     const data = globalThis.jQuery && globalThis.jQuery._data;
     if (typeof data !== "function") return false;
@@ -48,7 +48,7 @@
   function anchorActs(element) {
     const address = (element.getAttribute("href") || "").trim();
     const script = /^javascript:/i.test(address);
-    if (address && !script && !address.startsWith("#")) return false; // a link to another site is none of the story's
+    if (address && !script && !address.startsWith("#")) return false; // a link to another site is not part of the story
     if (handles(element) || TARGETS.some((name) => element.hasAttribute(name))) return true;
     if (element.hasAttribute("data-cb-back") || element.getAttribute("role") === "link") return true;
     return script && !/^javascript:\s*(void\b.*)?;?$/i.test(address);
@@ -62,7 +62,7 @@
     return BOXES.has(type) ? "box" : null;
   }
 
-  /** What jQuery keeps for an element under a name; a jQuery of the engine's own can be seen no other way. */
+  /** The data that jQuery stores for an element; there is no other access to an engine's private jQuery. */
   function dataOf(element, name) {
     for (const key of Object.keys(element)) {
       const kept = key.startsWith("jQuery") ? element[key] : null;
@@ -80,7 +80,7 @@
     return element.matches(WHOLE) || element.querySelector(SURE) ? null : "click";
   }
 
-  /** How an element is used: click, over, out, twice, anywhere, check, select or box; null where a player can do nothing with it. */
+  /** How an element is used: click, over, out, twice, anywhere, check, select or box; null if it is not an action. */
   drrn.kindOf = function kindOf(element) {
     if (element.disabled || element.getAttribute("aria-disabled") === "true") return null;
     switch (element.localName) {
@@ -96,7 +96,7 @@
     }
   };
 
-  /** The passage that a link names, where it names one. */
+  /** The passage that a link names, if any. */
   drrn.targetOf = function targetOf(element) {
     for (const name of TARGETS) {
       const target = element.getAttribute(name);
@@ -121,13 +121,13 @@
     const key = { key: "Enter", code: "Enter", keyCode: 13, which: 13, charCode: 13 };
     for (const type of ["keydown", "keypress", "keyup"]) {
       const event = new KeyboardEvent(type, { bubbles: true, cancelable: true, key: "Enter", code: "Enter" });
-      // Older engines ask for the key's number, which the constructor does not take everywhere.
+      // Older engines read the key's number, which not every constructor accepts.
       for (const name of ["keyCode", "which"]) Object.defineProperty(event, name, { value: key[name] });
       box.dispatchEvent(event);
     }
   }
 
-  /** Do what a player does with an action of the page. */
+  /** Perform an action of the page as a player does. */
   drrn.use = function use(action) {
     const { element, kind } = action;
     if (kind === "select") choose(element, action.option);
@@ -147,7 +147,7 @@
     fire(box, "change", Event);
   }
 
-  /** The variables that writing into a box has set: how a box whose name is not known is told. */
+  /** The variables that writing into a box has set; identifies a box without a name. */
   function setBy(box, answer) {
     const looking = Object.keys(drrn.answers).length > 0;
     const before = looking ? drrn.format.variables() : {};
@@ -156,7 +156,7 @@
     return Object.keys(after).filter((name) => String(after[name]) === answer && String(before[name]) !== answer);
   }
 
-  /** Write the answer into a text box, once; true where something was written. */
+  /** Write the answer into a text box, once; true if something was written. */
   drrn.fill = function fill(box) {
     if (answered.has(box)) return false;
     answered.add(box);

@@ -1,4 +1,4 @@
-// What a click does by itself: boxes are ticked, forms sent, labels passed on, links followed; and which element has the focus.
+// Default actions of clicks (tick boxes, submit forms, forward labels, follow links), and the focus.
 (function (drrn) {
   "use strict";
 
@@ -33,7 +33,7 @@
     target.dispatchEvent(new SubmitEvent("submit", { bubbles: true, cancelable: true, submitter }));
   }
 
-  /** The nearest element, from the target up, for which a click means something. */
+  /** The nearest element, from the target upwards, that has a default action. */
   function activatable(target) {
     for (let node = target; node && node.nodeType === 1; node = node.parentNode) {
       const name = node.localName;
@@ -43,7 +43,7 @@
     return null;
   }
 
-  /** Boxes change before the click is told of, and change back where a listener forbids it. */
+  /** Boxes change before the click event, and change back if a listener prevents it. */
   function before(element) {
     if (!element || element.localName !== "input") return null;
     if (element.type === "checkbox") {
@@ -98,7 +98,7 @@
     return allowed;
   };
 
-  /** Follows a link as far as a page that never leaves can: a script, or a place within the page. */
+  /** Follows a link inside the page: a script, or a fragment. */
   drrn.follow = function (address) {
     const text = (address ?? "").trim();
     if (/^javascript:/i.test(text)) {
@@ -106,7 +106,7 @@
       if (!/^\s*(?:void\s*\(?\s*0\s*\)?)?\s*;?\s*$/.test(code)) drrn.runScript(code);
     } else if (text.startsWith("#") || drrn.resolve(text).split("#")[0] === globalThis.location.href.split("#")[0]) {
       if (text.includes("#")) globalThis.location.hash = text.slice(text.indexOf("#"));
-    } // a link to another site leads nowhere
+    } // a link to another site does nothing
   };
 
   drrn.compileHandler = function (node, source) {
@@ -119,7 +119,7 @@
     }
   };
 
-  /** Runs a text as a script of the page; an error is told of and goes no further. */
+  /** Runs a text as a script of the page; an error is reported and not rethrown. */
   drrn.runScript = function (code) {
     try {
       (0, eval)(code);

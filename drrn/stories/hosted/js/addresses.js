@@ -84,7 +84,7 @@
     if (/(?:^|\/)\.\.?$/.test(path)) kept.push("");
     return kept.join("/");
   }
-  /** A relative address made whole. */
+  /** Resolve a relative address. */
   function joined(address, base) {
     if (/^[a-z][a-z0-9+.-]*:/i.test(address)) return address;
     const [, protocol, , host, port, path, query] = absolute.exec(base);

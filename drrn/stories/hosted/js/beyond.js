@@ -1,29 +1,29 @@
-// What a story keeps outside its engine's variables: globals of the author's scripts, SugarCube's setup and settings.
+// State outside the engine's variables: globals of the author's scripts, SugarCube's setup and settings.
 (function (drrn) {
   "use strict";
 
   const WORD = /[A-Za-z_$][\w$]*/g;
-  const LONGEST = 4000; // characters that are kept as they are; of longer ones a hash is
-  // What engines put there themselves: it changes with every page, and their states hold it already.
+  const LONGEST = 4000; // characters; longer values are replaced by a hash
+  // Globals of the engines: they change with every page, and the saved states contain them.
   const ENGINES = new Set(["SugarCube", "State", "Engine", "Story", "Config", "Macro", "Save", "UI", "jQuery", "$", "_",
     "story", "state", "tale", "passage", "engine", "s", "p", "setup", "settings", "window", "marked", "Harlowe",
     "onpopstate", "onerror", "onresize", "testplay", "version", "macros", "params", "prerender", "postrender"]);
 
-  // By which a story keeps something in the browser's storage.
+  // Code by which a story uses the browser's storage.
   const KEEPS = /\b(?:memorize|recall)\s*\(|(?<!\()\bmetadata\b|\b(?:local|session)Storage\b|<<(?:remember|forget)\b|\bSave\s*\.|\((?:save-?game|load-?game|saved-?games)\s*:/i;
 
-  let before = new Set(); // names of globals that were there before the story
+  let before = new Set(); // names of globals that existed before the story
   let keeps = null; // whether the story may use the browser's storage
-  let names = null; // that the author's code may use as globals
+  let names = null; // names that the author's code may use as globals
 
-  /** Before the story's scripts: whatever is there now is the browser's. */
+  /** Called before the story's scripts: globals that exist now belong to the browser. */
   drrn.noteGlobals = () => {
     before = new Set(Object.getOwnPropertyNames(globalThis));
     names = null;
     keeps = null;
   };
 
-  /** What stands in the browser's storage, as text. */
+  /** The browser's storage as text. */
   drrn.stored = () => JSON.stringify([localStorage, sessionStorage].map((storage) => Object.entries({ ...storage }).sort()));
 
   drrn.storeAgain = (text) => {
@@ -34,7 +34,7 @@
     });
   };
 
-  /** The browser's storage, where the story may keep something in it; else null: the engine's own notes do not matter. */
+  /** The browser's storage if the story may use it, else null: entries of the engine do not matter. */
   drrn.storage = () => {
     if (keeps === null) {
       const parts = document.querySelectorAll("tw-storydata script,#twine-user-script,tw-passagedata,[tiddler]");
@@ -55,7 +55,7 @@
     return Array.from(words).filter((word) => !before.has(word) && !ENGINES.has(word)).sort();
   }
 
-  /** Plain data as it stands; undefined for anything of an engine's or a browser's own making. */
+  /** Plain data unchanged; undefined for objects of the engine or the browser. */
   function data(value) {
     if (value === null || ["string", "number", "boolean"].includes(typeof value)) return value;
     if (typeof value !== "object") return undefined;
@@ -70,12 +70,12 @@
     return `${text.length} ${hash >>> 0}`;
   }
 
-  /** HAL, by which Harlowe stories play sounds: what sounds is nothing that is read. */
+  /** HAL plays sounds in Harlowe stories; sounds are not part of the state. */
   function isAudioLibrary(value) {
     return Boolean(value && value.options && String(value.options.storagekey).startsWith("%%hal-"));
   }
 
-  /** All of it as text, short. */
+  /** All of this state as a short text. */
   drrn.beyond = () => {
     if (names === null) names = candidates();
     const kept = {};

@@ -1,7 +1,7 @@
-// Binary buffers are counted: they lie outside V8's heap, so that the isolate's memory limit would not see them.
+// Counts binary buffers: they are outside V8's heap, so the isolate's memory limit does not cover them.
 (function (drrn) {
   "use strict";
-  const MOST = 256 * 2 ** 20; // bytes of all buffers at one time
+  const MOST = 256 * 2 ** 20; // bytes of all buffers together
   let held = 0;
   const freed = new FinalizationRegistry((bytes) => (held -= bytes));
 
@@ -15,7 +15,7 @@
     return made;
   }
 
-  /** How many bytes a constructor's first argument asks for; a view of a buffer that is there asks for none. */
+  /** The number of bytes that a constructor allocates; a view of an existing buffer allocates none. */
   function wanted(given, each) {
     if (given === null || given === undefined) return 0;
     if (typeof given !== "object") return Number(given) * each;
@@ -33,6 +33,6 @@
     Object.defineProperty(real.prototype, "constructor", { value: counted, writable: true, configurable: true });
     drrn.expose(name, counted);
   }
-  // Growing in place would go round the count.
+  // Growing in place would bypass the count.
   for (const name of ["resize", "transfer", "transferToFixedLength"]) delete RealArrayBuffer.prototype[name];
 })(globalThis.__drrn);

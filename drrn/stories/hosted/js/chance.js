@@ -1,25 +1,25 @@
-// Seeded chance: every random number of a step follows from the seed and the step's number alone.
+// Seeded chance: the key of a step determines all its random numbers.
 (function (drrn) {
   "use strict";
 
-  const MOST_OUTCOMES = 1000000; // of one lot
-  const GOLDEN = 0x9e3779b9; // 2^32 divided by the golden ratio: multiples of it are spread evenly
+  const MOST_OUTCOMES = 1000000; // of one listed draw
+  const GOLDEN = 0x9e3779b9; // 2^32 divided by the golden ratio: its multiples are evenly spread
 
   const chance = {
-    draws: 0, // numbers drawn in this step that are no lots
-    lots: [], // [outcomes, outcome] of every lot of this step
+    draws: 0, // random numbers of this step that have no list of outcomes
+    lots: [], // [outcomes, outcome] of every listed draw of this step
     reseed,
     random,
     spread,
     key: () => key,
-    following: () => scrambled(key + GOLDEN), // the key of the next step, where nobody gives one
+    following: () => scrambled(key + GOLDEN), // the key of the next step, if none is given
   };
-  let key = 0; // what the chance of this step follows from
-  let given = []; // outcomes of its first lots, given beforehand
-  let listing = false; // whether the lots after those fall on their first outcome, so that all can be gone through
+  let key = 0; // determines the chance of this step
+  let given = []; // preset outcomes of the first listed draws
+  let listing = false; // whether later draws have their first outcome, so that all can be enumerated
   let state = 0;
 
-  /** Scramble a 32-bit number so that neighbours have nothing in common. */
+  /** A 32-bit hash of a number. */
   function scrambled(number) {
     let mixed = number | 0;
     mixed = Math.imul(mixed ^ (mixed >>> 16), 0x21f0aaad);
@@ -27,7 +27,7 @@
     return (mixed ^ (mixed >>> 15)) >>> 0;
   }
 
-  /** Begin the chance of one step. */
+  /** Start the chance of a step. */
   function reseed(number, lots = [], first = false) {
     key = number >>> 0;
     given = lots;
@@ -49,7 +49,7 @@
     return ((next() >>> 5) * 67108864 + (next() >>> 6)) / 9007199254740992;
   }
 
-  /** One of `outcomes` equally likely numbers from 0 up (drrn/stories/hosted/keyed_lots.py works out the same). */
+  /** One of `outcomes` equally likely numbers from 0; `draws_of` in hosted/stage.py computes the same numbers. */
   function lot(outcomes) {
     const place = chance.lots.length;
     const byKey = () => Math.floor((scrambled(key + Math.imul(place + 1, GOLDEN)) * outcomes) / 4294967296);
@@ -58,7 +58,7 @@
     return outcome;
   }
 
-  /** A number below `outcomes` that is to be rounded down: a lot, if there are so many whole numbers below it. */
+  /** A number below `outcomes` that will be rounded down: a listed draw, if `outcomes` is a whole number. */
   function spread(outcomes) {
     if (!Number.isInteger(outcomes) || outcomes < 1 || outcomes > MOST_OUTCOMES) return random() * outcomes;
     return outcomes === 1 ? 0.5 : lot(outcomes) + 0.5;

@@ -1,18 +1,18 @@
-// A fake clock: time moves only when timers are let run, so that a page can settle at once and always alike.
+// A fake clock: time moves only while timers run, so a page settles at once and always in the same way.
 (function (drrn) {
   "use strict";
 
-  const START = Date.UTC(2020, 0, 1, 12); // any fixed moment; noon, so that "good day" stories agree everywhere
+  const START = Date.UTC(2020, 0, 1, 12); // a fixed time; noon, so that stories that greet by the time of day agree everywhere
   const FRAME = 16; // milliseconds between two animation frames
-  const PATIENCE = 20000; // readings of the time in one step before time flows by itself, lest a busy wait never end
-  const CHECKPOINTS = 6; // turns given to promises after each timer: a chain of so many .then()s is followed
+  const PATIENCE = 20000; // readings of the time in one step before time advances by itself, so that a busy wait ends
+  const CHECKPOINTS = 6; // turns of promises after each timer, which is the length of .then() chains that are followed
   const RealDate = Date;
 
   let now = 0; // milliseconds since START
-  let kept = 0; // the moment to rewind to
+  let kept = 0; // the time to rewind to
   let readings = 0;
   let serial = 0;
-  let queue = []; // waiting timers, soonest first; those of one moment in the order they were set
+  let queue = []; // waiting timers, soonest first; timers of equal time in the order of creation
   const byId = new Map();
 
   /** The time, in milliseconds since START. */
@@ -50,7 +50,7 @@
     return wanted > 0 && wanted < 2147483648 ? Math.floor(wanted) : 0;
   }
 
-  /** Run one timer as a browser does: a thrown error is reported and stops nothing else. */
+  /** Run one timer as a browser does: an error is reported and stops nothing else. */
   function fire(timer) {
     now = Math.max(now, timer.due);
     timer.fired += 1;
@@ -69,7 +69,7 @@
     }
   }
 
-  /** Let timers run for a span of fake time or for so many firings; true where none is left within the span. */
+  /** Run timers for a span of fake time or a number of firings; true if none remains within the span. */
   async function run(span, firings) {
     const until = now + span;
     let left = firings;
@@ -82,7 +82,7 @@
     }
   }
 
-  /** A moment passes between two clicks of a player. */
+  /** Advance the time between two clicks of a player. */
   function pass(milliseconds) {
     now += milliseconds;
     readings = 0;
@@ -128,9 +128,9 @@
   drrn.clock = {
     run,
     pass,
-    /** Call an action after so many milliseconds of fake time. */
+    /** Call a function after a number of milliseconds of fake time. */
     later: (milliseconds, action) => set(action, now + delayed(milliseconds), null, []),
-    /** Remember this moment, and come back to it later, with no timer waiting. */
+    /** Remember this time, and return to it later with no timer waiting. */
     keep: () => { kept = now; },
     rewind: () => {
       now = kept;
@@ -138,7 +138,7 @@
       queue = [];
       byId.clear();
     },
-    /** How many timers wait. */
+    /** The number of waiting timers. */
     waiting: () => queue.length,
   };
 })(globalThis.__drrn);

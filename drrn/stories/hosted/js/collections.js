@@ -3,7 +3,7 @@
   "use strict";
   const tree = drrn.tree;
 
-  /** A live collection without a Proxy: indices are accessors of the prototype that look again when the tree has changed. */
+  /** A live collection without a Proxy: indices are accessors of the prototype, updated when the tree changes. */
   class HTMLCollection {
     constructor(root, find) {
       Object.defineProperty(this, "live", { value: { root, find, version: -1, nodes: null } });
@@ -64,7 +64,7 @@
 
   const words = (drrn.words = (text) => text.split(/[ \t\n\f\r]+/).filter((word) => word !== ""));
 
-  /** The words of one attribute of an element, such as its classes. */
+  /** The words of an attribute, such as the classes. */
   class DOMTokenList {
     constructor(element, attribute) {
       this.element = element;
@@ -219,7 +219,7 @@
   };
   class DOMStringMap {}
   drrn.expose("DOMStringMap", DOMStringMap);
-  /** The data-… attributes as an object; the Proxy's target must be extensible, so it is a shell that names the element. */
+  /** The data-… attributes as an object; the Proxy's target must be extensible, so it is an object that refers to the element. */
   drrn.dataset = (element) => {
     const handler = {};
     for (const [trap, act] of Object.entries(dataset)) handler[trap] = (_, ...rest) => act(element, ...rest);

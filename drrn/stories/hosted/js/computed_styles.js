@@ -1,4 +1,4 @@
-// Computed styles: what is displayed and visible, with the defaults of a browser, and whether an element is rendered.
+// Computed styles: display and visibility with a browser's defaults, and whether an element is rendered.
 (function (drrn) {
   "use strict";
   const tree = drrn.tree;
@@ -52,13 +52,13 @@
     element.shownVisibility = visibility;
     element.shownVersion = tree.version;
   }
-  /** Works out display and visibility once for each state of the tree. */
+  /** Computes display and visibility once per version of the tree. */
   function shown(element) {
     if (element.shownVersion !== tree.version) computeShown(element);
     return element;
   }
 
-  /** Whether an element has a box: it is in the document, and nothing from it upwards has display none. */
+  /** Whether an element has a box: it is in the document, and neither it nor an ancestor has display none. */
   drrn.rendered = function (element) {
     let node = element;
     for (; node && node.nodeType === 1; node = node.parentNode) if (shown(node).shownDisplay === "none") return false;
@@ -103,7 +103,7 @@
     setProperty() {
       throw new DOMException("These styles are computed, and therefore read-only.", "NoModificationAllowedError");
     }
-    // The two that are read all the time take the short way.
+    // Fast path for the two that are read most often.
     get display() {
       return this[of].isConnected ? shown(this[of]).shownDisplay : "";
     }

@@ -1,16 +1,16 @@
-// The browser's own dialogs, answered at once: alert is dismissed, confirm is yes, prompt has the answer of [inputs].
+// The browser's dialogs: alert is dismissed, confirm is yes, prompt has the answer of [inputs].
 (function (drrn) {
   "use strict";
 
-  const DEFAULT_ANSWER = "Alex"; // what the player is called where nothing else is said
+  const DEFAULT_ANSWER = "Alex"; // the player's name if [inputs] has none
 
-  drrn.answers = {}; // what to answer, by the name of the variable, the box or the question asked
+  drrn.answers = {}; // answers by the name of the variable, the box or the question
 
   const bare = (name) => String(name || "").trim().replace(/^[$_]/, "");
   const small = (name) => bare(name).toLowerCase();
-  const letters = (name) => small(name).replace(/[^\p{L}\p{N}]/gu, ""); // as an id has them, which drops the rest
+  const letters = (name) => small(name).replace(/[^\p{L}\p{N}]/gu, ""); // ids omit the other characters
 
-  /** The answer to the first of these names that has one, else the suggestion, else a name. */
+  /** The answer to the first of these names that has one, else the suggestion, else the default name. */
   drrn.answer = function answer(names, suggestion) {
     const known = Object.keys(drrn.answers);
     for (const spelled of [bare, small, letters]) {
@@ -22,7 +22,7 @@
     return suggestion ? String(suggestion) : DEFAULT_ANSWER;
   };
 
-  /** The names by which [inputs] may answer a question: its variable, its words, or a name that stands in it. */
+  /** The names by which [inputs] may answer a question: its variable, its words, or a name in it. */
   drrn.questionNames = function questionNames(question) {
     const asked = String(question).toLowerCase();
     const known = Object.keys(drrn.answers);

@@ -1,4 +1,4 @@
-// The document: making and finding nodes, cookies, commands; DOMParser; and the hooks that run scripts and custom elements.
+// The document: creates and finds nodes, cookies, commands; DOMParser; hooks for scripts and custom elements.
 (function (drrn) {
   "use strict";
   const HTML = "http://www.w3.org/1999/xhtml";
@@ -11,7 +11,7 @@
       this.cookieJar = "";
       this.currentScript = null;
       this.idCache = new Map();
-      this.quirks = false; // a page without a document type: tables stand within paragraphs
+      this.quirks = false; // a page without a document type: paragraphs can contain tables
     }
     get nodeType() {
       return 9;
@@ -131,7 +131,7 @@
     getElementsByClassName(names) {
       return drrn.byClass(this, names);
     }
-    /** An element of the class that its tag has; upgrade: whether a custom element's constructor may run. */
+    /** Create an element of the class of its tag; upgrade: whether a custom element's constructor may run. */
     elementNamed(name, namespace, upgrade = true) {
       if (namespace !== HTML) return namespace === SVG ? new SVGElement(this, name, namespace) : new Element(this, name, namespace);
       const custom = drrn.customNames.get(name);
@@ -211,7 +211,7 @@
       return this;
     }
     close() {}
-    /** While the page is being read, what a script writes is read next; afterwards it joins the body. */
+    /** While the page is parsed, the text that a script writes is parsed next; later it is appended to the body. */
     write(...texts) {
       const markup = texts.join("");
       const tokens = this.parser && this.parser.tokens;

@@ -1,18 +1,18 @@
-// The driver: begins an episode, presses an action, lets the page settle, and hands out the page as JSON.
+// The driver: starts an episode, presses an action, lets the page settle, and returns the page as JSON.
 (function (drrn) {
   "use strict";
 
-  const SETTLING = { span: 10000, firings: 400, rounds: 2 }; // fake milliseconds and timers until a page stands
-  const WAITING = { span: 30000, firings: 400, rounds: 8 }; // more, where nothing can be pressed yet
+  const SETTLING = { span: 10000, firings: 400, rounds: 2 }; // fake milliseconds and timers until a page is settled
+  const WAITING = { span: 30000, firings: 400, rounds: 8 }; // more, if nothing can be pressed yet
   const THINKING = 1000; // fake milliseconds between two clicks
   const MOST_ERRORS = 20;
   const LONGEST_MESSAGE = 500; // characters of an error
-  const LONGEST_PAGE = 2 ** 24; // characters of a page with all that its story knows: more is no page to read
+  const LONGEST_PAGE = 2 ** 24; // characters of a page with its variables; larger pages are refused
 
   let errors = [];
   let shown = { pieces: [], actions: [], boxes: [] };
 
-  /** What was thrown, in words; it can be anything, and its parts may throw again when they are asked. */
+  /** Describe a thrown value, which can be anything; reading its properties may throw again. */
   function worded(error) {
     try {
       const words = error && error.message !== undefined ? `${error.name || "Error"}: ${error.message}` : String(error);
@@ -22,18 +22,18 @@
     }
   }
 
-  /** Keep an error of the story with the passage it came from. */
+  /** Record an error of the story with its passage. */
   function note(error) {
     const passage = drrn.format ? drrn.format.passage() : "";
     const line = `${passage}: ${worded(error)}`;
     if (errors.length < MOST_ERRORS && !errors.includes(line)) errors.push(line);
   }
 
-  drrn.report = drrn.report || ((error) => globalThis.reportError(error)); // the story may be listening for it
+  drrn.report = drrn.report || ((error) => globalThis.reportError(error)); // the story may listen for errors
   globalThis.addEventListener("error", (event) => note(event.error || event.message));
   globalThis.addEventListener("unhandledrejection", (event) => note(event.reason));
 
-  /** Before the story's scripts: the answers to what the story asks, and the chance of the opening. */
+  /** Called before the story's scripts, with the answers to its questions and the chance of the opening. */
   drrn.begin = function begin(inputs, key, lots = [], listing = false) {
     errors = [];
     drrn.answers = inputs;
@@ -47,7 +47,7 @@
     return shown;
   }
 
-  /** Let timers run; what a real browser moves by a clock of its own (`drrn.still`, if it has one) is ended before. */
+  /** Run timers; first end what a real browser animates by its own clock (`drrn.still`, if defined). */
   async function rested(patience) {
     if (drrn.still) await drrn.still();
     const done = await drrn.clock.run(patience.span, patience.firings);
@@ -55,7 +55,7 @@
     return done;
   }
 
-  /** Let timers run until the page stands still, text boxes are filled and, if possible, something can be pressed. */
+  /** Run timers until the page is settled, text boxes are filled and, if possible, something can be pressed. */
   async function settle() {
     for (let round = 0; round < SETTLING.rounds; round += 1) {
       const still = await rested(SETTLING);
@@ -103,10 +103,10 @@
     return drrn.result;
   }
 
-  /** After the story's scripts: the opening page. */
+  /** Called after the story's scripts: read the first page. */
   drrn.open = () => settled(() => { visit = null; });
 
-  /** Press the action of this number, by the chance of a key, and read the page that follows. */
+  /** Press the action at an index, with the chance of a key, and read the next page. */
   drrn.step = (index, key = drrn.chance.following(), lots = [], listing = false) => settled(() => {
     const action = shown.actions[index];
     if (!action) throw new RangeError(`the page has no action ${index}`);
@@ -119,9 +119,9 @@
   });
 
   let pressed = 0;
-  let visit = null; // the move to this passage, and the clicks made in it since, each with its chance
+  let visit = null; // the move to this passage, and the clicks in it since, each with its chance
 
-  /** Keep what brings this page back: what was drawn, and whether the last click led to another passage. */
+  /** Record how to return to this page: the draws, and whether the last click entered another passage. */
   function keepVisit() {
     const moment = drrn.format.moment();
     const chance = { key: drrn.chance.key(), lots: drrn.chance.lots.map(([, outcome]) => outcome) };
@@ -129,13 +129,13 @@
     else visit.clicks.push({ index: pressed, chance });
   }
 
-  /** The state, as text: the engine's own at the move to this passage, and the clicks since; null where it has none. */
+  /** The state as text: the engine's state when this passage was entered, and the clicks since; null if it has none. */
   drrn.save = () => {
     const state = drrn.format.save();
     return state === null ? null : JSON.stringify({ state, chance: visit.chance, storage: visit.storage, clicks: visit.clicks });
   };
 
-  /** Go back to a state that was saved, and read its page. */
+  /** Return to a saved state and read its page. */
   drrn.restore = async (saved) => {
     const { state, chance, storage, clicks } = JSON.parse(saved);
     errors = [];
@@ -144,9 +144,9 @@
       drrn.restarted = false;
       drrn.chance.reseed(chance.key, chance.lots, chance.listing);
       drrn.format.reseed();
-      // As it was once the passage stood: where showing it changes more, the page that comes is not the one that was saved.
+      // As it was after the passage was displayed: if displaying it changes more, the page differs from the saved one.
       if (storage) drrn.storeAgain(storage);
-      if (!drrn.format.restore(state)) throw new Error("the engine does not take its own state");
+      if (!drrn.format.restore(state)) throw new Error("the engine does not accept its saved state");
     });
     for (const click of clicks) {
       if (drrn.result.startsWith('{"failed":')) break;

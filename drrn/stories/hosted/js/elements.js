@@ -1,4 +1,4 @@
-// Elements: attributes, classes, markup in and out, and the sizes that a page without layout can give.
+// Elements: attributes, classes, markup, and the sizes that are known without layout.
 (function (drrn) {
   "use strict";
   const tree = drrn.tree;
@@ -10,11 +10,11 @@
       super(ownerDocument);
       this.localName = localName;
       this.namespaceURI = namespace;
-      this.attributeMap = none; // shared while it is empty: most elements have none, and a Map costs
+      this.attributeMap = none; // shared while it is empty: most elements have no attributes, and a Map is expensive
       this.classWords = null;
       this.styleDeclaration = null;
       this.computedStyle = null;
-      this.shownVersion = -1; // when display and visibility were last worked out, and what came of it
+      this.shownVersion = -1; // tree version of the cached display and visibility
       this.shownDisplay = "";
       this.shownVisibility = "";
       this.upperName = namespace === HTML ? localName.toUpperCase() : localName;
@@ -54,7 +54,7 @@
     set classList(value) {
       this.className = value;
     }
-    /** Whether a class is among the element's; selectors ask this of every element they pass. */
+    /** Whether the element has a class; selectors test this for every element they visit. */
     hasClass(name) {
       const text = this.attributeMap.get("class");
       if (text === undefined || text === "") return false;
@@ -127,7 +127,7 @@
     hasAttributeNS(_, name) {
       return this.hasAttribute(name);
     }
-    /** What else hangs on an attribute: classes, inline style, handlers, custom elements, observers. */
+    /** Effects of an attribute: classes, inline style, handlers, custom elements, observers. */
     changed(key, old, value) {
       tree.version++;
       if (key === "class") this.classWords = null;
@@ -263,7 +263,7 @@
     requestFullscreen() {
       return Promise.reject(new TypeError("fullscreen error"));
     }
-    /** Web animations: over at once as far as anyone can see. */
+    /** Web animations: they end at once. */
     animate() {
       return drrn.animation(this);
     }

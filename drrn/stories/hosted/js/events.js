@@ -2,7 +2,7 @@
 (function (drrn) {
   "use strict";
 
-  /** Events are stamped with the fake clock, once there is one. */
+  /** Events have the time of the fake clock, once it exists. */
   const timeStamp = () => (typeof performance === "object" ? performance.now() : 0);
 
   class Event {
@@ -55,7 +55,7 @@
   Object.assign(Event, { NONE: 0, CAPTURING_PHASE: 1, AT_TARGET: 2, BUBBLING_PHASE: 3 });
   Object.assign(Event.prototype, { NONE: 0, CAPTURING_PHASE: 1, AT_TARGET: 2, BUBBLING_PHASE: 3 });
 
-  /** An Event class whose further fields, with their defaults, come from its init dictionary. */
+  /** An Event class whose additional fields, with defaults, come from its init dictionary. */
   function eventClass(name, parent, fields) {
     const made = {
       [name]: class extends parent {
@@ -139,7 +139,7 @@
   }
   drrn.expose("EventTarget", EventTarget);
 
-  /** Anything in words, even what cannot be made a text. */
+  /** Convert any value to text, even one whose conversion throws. */
   drrn.worded = function (value) {
     try {
       return String(value);
@@ -148,7 +148,7 @@
     }
   };
 
-  /** An error that nobody caught goes to window's "error" listeners, as in a browser, and stops nothing else. */
+  /** Report an uncaught error to window's "error" listeners, as in a browser; it stops nothing else. */
   drrn.report = drrn.uncaught = function (error) {
     try {
       const message = "Uncaught " + (error instanceof Error ? `${error.name}: ${error.message}` : drrn.worded(error));
@@ -157,7 +157,7 @@
       if (handler) handler.call(globalThis, message, "", 0, 0, error);
       dispatch(globalThis, event, true);
     } catch {
-      // an error handler that throws has nobody left to tell
+      // an error handler that throws is ignored
     }
   };
 
@@ -193,7 +193,7 @@
     }
   }
 
-  /** From the target up to the window; a page's "load" does not reach the window that way. */
+  /** The targets from the element to the window; "load" does not bubble to the window. */
   function pathOf(target, event) {
     const path = [target];
     let node = target.parentNode;

@@ -1,9 +1,9 @@
-// One adapter for each story format: where its page stands, what is its own furniture, and what its state is.
+// One adapter per story format: where its page is, which elements belong to the format, and its state.
 (function (drrn) {
   "use strict";
 
-  const DEEPEST = 8; // of values inside values
-  const MOST_MEMBERS = 2 ** 20; // of a list; a longer one is only counted
+  const DEEPEST = 8; // nesting of values
+  const MOST_MEMBERS = 2 ** 20; // of a list; of a longer list only the length is read
   const FURNITURE = new Set(["ui-bar", "ui-bar-toggle", "ui-overlay", "ui-dialog", "init-screen", "init-no-js",
     "init-lacking", "init-loading", "store-area", "storeArea", "sidebar", "snapbackMenu", "shareMenu", "copyright",
     "floater", "noscript", "backdrop", "page-toolbar", "ui-bar-history"]);
@@ -19,7 +19,7 @@
     }
   };
 
-  /** A value of an engine as plain JSON; functions and the engine's own objects are left out. */
+  /** A value of an engine as plain JSON, without functions and the engine's objects. */
   function plain(value, depth) {
     if (value === null || typeof value === "string" || typeof value === "boolean") return value;
     if (typeof value === "number") return Number.isFinite(value) ? value : String(value);
@@ -42,14 +42,14 @@
     return result;
   }
 
-  /** Names and values, those of the prototypes too: Harlowe up to 2 keeps what earlier passages set there. */
+  /** Names and values, including the prototypes': Harlowe up to 2 stores values of earlier passages there. */
   function inherited(object) {
     const entries = [];
     for (const name in object) entries.push([name, object[name]]);
     return entries;
   }
 
-  /** The page of a format that has nothing more special: an open dialog, else its first element that is there. */
+  /** The page of most formats: an open dialog, else the first element that exists. */
   function rootsOf(selectors) {
     return () => {
       const dialog = find("dialog[open]");
@@ -68,9 +68,9 @@
     variables: () => attempt(() => globalThis.story.state, {}),
     history: () => [], // passages shown so far, this one last
     fresh: () => false, // whether the story has made no move yet
-    // Something that is another one after every move to a passage.
+    // A value that changes with every move to a passage.
     moment: () => attempt(() => globalThis.story.history.length, null) ?? drrn.format.passage(),
-    beyond: () => null, // plain data of the engine's that is no variable, and changes what comes
+    beyond: () => null, // plain data of the engine that is not a variable and affects the story
     save: () => null,
     restore: () => false,
   };
@@ -81,7 +81,7 @@
     roots: () => {
       const dialogs = document.querySelectorAll("tw-backdrop");
       let root = dialogs.length ? dialogs[dialogs.length - 1] : find("tw-story") || document.body;
-      while (root.parentNode.localName === "tw-enchantment") root = root.parentNode; // the page itself can be pressed
+      while (root.parentNode.localName === "tw-enchantment") root = root.parentNode; // the whole page can be pressed
       return [root];
     },
     passage: () => attempt(() => drrn.harlowe.State.passage, ""),
@@ -108,7 +108,7 @@
     },
   };
 
-  /** State as text and back, with what JSON has no words for: NaN, endless numbers, undefined. */
+  /** Convert state to text and back, including NaN, infinity and undefined, which JSON lacks. */
   const UNSAID = "drrn unsaid";
   const UNSAID_VALUES = { NaN, Infinity, "-Infinity": -Infinity };
   const unsaid = (value) => value === undefined || (typeof value === "number" && !Number.isFinite(value));
@@ -124,20 +124,20 @@
     return value;
   }
 
-  const OURS = "drrn "; // how a seed begins that the driver set, not the story
+  const OURS = "drrn "; // prefix of seeds that the driver set, not the story
 
-  let handed = null; // the parts of Harlowe, which the prepared source hands out before the first passage
+  let handed = null; // the parts of Harlowe, which the prepared source passes on before the first passage
   Object.defineProperty(drrn, "harlowe", {
     get: () => handed,
     set: (parts) => {
       const first = !handed;
       handed = parts;
       if (first) reseed(true);
-      if (first) drrn.chance.draws = 0; // what the engine drew for itself
+      if (first) drrn.chance.draws = 0; // draws of the engine itself
     },
   });
 
-  /** Harlowe from 3.3 on draws by a generator of its own: it follows ours, unless the story has set a seed itself. */
+  /** Harlowe from 3.3 on has its own generator: seed it from ours, unless the story has set a seed. */
   function reseed(first) {
     const state = handed && handed.State;
     if (!state || typeof state.setSeed !== "function") return;
@@ -150,7 +150,7 @@
     roots: () => {
       const dialog = document.getElementById("ui-dialog");
       if (!dialog || !dialog.classList.contains("open")) return [document.body];
-      const ownUse = find("#ui-dialog-body.saves,#ui-dialog-body.settings,#ui-dialog-body.share"); // no part of the story
+      const ownUse = find("#ui-dialog-body.saves,#ui-dialog-body.settings,#ui-dialog-body.share"); // not part of the story
       return [ownUse ? null : find("#ui-dialog-body"), find("#ui-dialog-close")].filter(Boolean);
     },
     passage: () => attempt(() => globalThis.SugarCube.State.passage, ""),
@@ -177,7 +177,7 @@
   };
 
   let watched = false;
-  let entered = null; // Chapbook's state as it was when the present passage was come to, before its own variables are set
+  let entered = null; // Chapbook's state when the current passage was entered, before its variables are set
 
   function watch(engine) {
     if (watched) return;
@@ -187,7 +187,7 @@
     });
   }
 
-  /** Snowman's state before each move, which is made again to come back. */
+  /** Snowman's state before each move; the move is repeated to return. */
   function watchShow(story) {
     if (watched) return;
     watched = true;
@@ -254,7 +254,7 @@
     variables: () => attempt(() => globalThis.state.history[0].variables, {}),
     history: () => attempt(() => globalThis.state.history.map((moment) => moment.passage?.title || "").reverse(), []),
     moment: () => globalThis.state.history.length,
-    // The past as it was when this passage was come to; the move to it is then made again.
+    // The history when this passage was entered; the move to it is then repeated.
     save: () => attempt(() => {
       const [present, ...past] = globalThis.state.history;
       return asText([present.passage.title, past.map(({ passage, variables }) => [passage && passage.title, variables])]);
@@ -265,7 +265,7 @@
       const root = find("#passages");
       if (root) root.textContent = "";
       const moments = past.map(([name, variables]) => ({ passage: name === null ? null : tale.get(name), variables }));
-      // Its "back" goes by the browser's history, so that has the same past.
+      // Its "back" uses the browser's history, so that gets the same entries.
       for (let length = 2; length <= moments.length && typeof state.pushState === "function"; length += 1) {
         state.history = moments.slice(-length);
         attempt(() => state.pushState(false, ""), null);
@@ -300,7 +300,7 @@
   }
 
   drrn.format = {
-    /** Buttons and bars that belong to the format, not to the story. */
+    /** Buttons and bars of the format, not of the story. */
     own: (element) => {
       const id = element.id;
       if (id && FURNITURE.has(id)) return true;

@@ -1,4 +1,4 @@
-// Forms: inputs, selects, text areas, buttons and labels, and what a click on each does.
+// Forms: inputs, selects, text areas, buttons and labels, and their default actions.
 (function (drrn) {
   "use strict";
   const make = drrn.elementClass;
@@ -194,7 +194,7 @@
     optionList() {
       return drrn.descendants(this).filter((element) => element.localName === "option");
     },
-    /** The one option chosen: by script, else by attribute, else the first that is not disabled. */
+    /** The selected option: by script, else by attribute, else the first that is not disabled. */
     selectedOption() {
       if (this.noneChosen) return null;
       const options = this.optionList();

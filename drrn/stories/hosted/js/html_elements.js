@@ -1,8 +1,8 @@
-// HTML elements: one class for each kind, properties that mirror attributes, links, scripts, styles, templates, custom elements.
+// HTML elements: a class per kind, properties that mirror attributes, links, scripts, styles, custom elements.
 (function (drrn) {
   "use strict";
   const HTML = "http://www.w3.org/1999/xhtml";
-  let upgrading = null; // the element that a custom element's constructor is about to be run on
+  let upgrading = null; // the element that a custom element's constructor will run on
 
   class HTMLElement extends Element {
     constructor(ownerDocument, localName) {
@@ -69,7 +69,7 @@
       if (drrn.disabled(this) && this.localName !== "fieldset") return;
       this.dispatchEvent(new PointerEvent("click", { bubbles: true, cancelable: true, composed: true, view: globalThis, detail: 1, pointerId: -1 }));
     }
-    /** A click does what it does in a browser, unless a listener forbids it. */
+    /** Perform the default action of a click, unless a listener prevents it. */
     dispatchEvent(event) {
       if (event.type !== "click") return drrn.dispatch(this, event);
       return drrn.clickWithActivation(this, event);
@@ -83,7 +83,7 @@
   drrn.expose("HTMLElement", HTMLElement);
   drrn.defineHandlers(HTMLElement.prototype);
 
-  /** Properties that mirror attributes: as text, as yes or no, or as a number. */
+  /** Properties that mirror attributes, as text, Boolean or number. */
   drrn.mirror = function (prototype, names, kind = "text", fallback = 0) {
     for (const entry of names.split(" ")) {
       const [property, attribute = property.toLowerCase()] = entry.split("=");
@@ -110,7 +110,7 @@
   Object.assign(HTMLElement.prototype, { draggable: false, spellcheck: true, translate: true });
 
   const classes = (drrn.elementClasses = new Map()); // tag → class
-  /** Makes a class for some tags, with members of its own, and names it on the window. */
+  /** Creates a class for some tags, with more members, and exposes it on the window. */
   drrn.elementClass = function (name, tags, members = {}, parent = HTMLElement) {
     const made = { [name]: class extends parent {} }[name];
     drrn.mix(made.prototype, members);
@@ -181,7 +181,7 @@
   drrn.mirror(HTMLScriptElement.prototype, "async defer noModule", "flag");
   drrn.mirror(HTMLScriptElement.prototype, "src", "address");
 
-  /** A style element's sheet: rules put in by script are kept as text behind the element's own. */
+  /** The sheet of a style element: rules inserted by script are stored as text after the element's own. */
   const sheet = (element) => ({
     ownerNode: element,
     cssRules: [],
@@ -275,7 +275,7 @@
   drrn.mix(svg.prototype, { focus() {}, blur() {}, get ownerSVGElement() { return null; } });
   make("SVGSVGElement", "", {}, svg);
 
-  /** Runs a custom element's constructor on an element that was there before its class was. */
+  /** Runs a custom element's constructor on an element that existed before its class. */
   drrn.upgrade = function (element, made) {
     if (element instanceof made) return;
     Object.setPrototypeOf(element, made.prototype);

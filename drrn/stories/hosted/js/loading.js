@@ -1,15 +1,15 @@
-// Loading a page: its markup read up to each script, which the host runs as a script of its own; then the events of arrival.
+// Loads a page: parses the markup up to each script, which the host runs; then fires the load events.
 (function (drrn) {
   "use strict";
   let parser = null;
-  let modules = []; // they run when the whole page has been read
+  let modules = []; // they run after the whole page is parsed
 
   drrn.loadPage = function (markup) {
     parser = globalThis.document.parser = drrn.documentParser(globalThis.document, markup);
     modules = [];
   };
 
-  /** The text of the next script to run, or null when the page has been read; scripts from elsewhere are left out. */
+  /** The text of the next script to run, or null at the end of the page; external scripts are skipped. */
   drrn.nextScript = function () {
     const document = globalThis.document;
     document.currentScript = null;
@@ -29,15 +29,15 @@
     return code;
   }
 
-  /** A script of the page threw while it was being run by the host, which knows only the message. */
+  /** A script of the page threw in the host, which knows only the message. */
   drrn.scriptThrew = function (message) {
     const [, name, words] = /^(\w*Error): ([^]*)/.exec(message) || [null, "Error", message];
     drrn.report(Object.assign(new Error(words), { name }));
   };
 
-  /** The events that tell a page that it is complete. */
+  /** Fire the events that report that the page is complete. */
   drrn.arrive = function () {
-    if (drrn.chance) drrn.chance.draws = 0; // what the engine drew for itself while it was read
+    if (drrn.chance) drrn.chance.draws = 0; // draws of the engine itself while it was loaded
     const document = globalThis.document;
     document.dispatchEvent(new Event("readystatechange"));
     document.dispatchEvent(new Event("DOMContentLoaded", { bubbles: true }));

@@ -1,11 +1,11 @@
-// Harlowe's markup read once: it reads a passage's source anew at every visit, which is most of the time of a click.
+// Caches Harlowe's parsed markup: it parses a passage at every visit, which is most of the time of a click.
 (function (drrn) {
   "use strict";
 
-  const MOST = 5000; // sources kept; text that is never the same again must not pile up
+  const MOST = 5000; // cached sources; text that never repeats must not accumulate
   const kept = new Map(); // source → [{asked, root}]
 
-  /** The tree of a root token, by the engine's own lexer the first time; rendering only reads it. */
+  /** The tree of a root token, from the engine's lexer the first time; rendering does not change it. */
   drrn.lexed = function lexed(lex, token, whole) {
     const asked = [token.start, token.place, token.innerMode, whole];
     const known = kept.get(token.text) || [];

@@ -2,7 +2,7 @@
 (function (drrn) {
   "use strict";
 
-  const tree = (drrn.tree = { version: 0 }); // counts every change, so that what was worked out can be kept until the next
+  const tree = (drrn.tree = { version: 0 }); // counts changes, so that results can be cached until the next one
 
   class DOMException extends Error {
     constructor(message, name) {
@@ -12,7 +12,7 @@
   }
   drrn.expose("DOMException", DOMException);
 
-  /** A list of nodes that is an array inside: indexed as fast as one, and live where its owner keeps it up to date. */
+  /** A list of nodes, stored as an array: fast to index, and live if its owner updates it. */
   class NodeList extends Array {
     static get [Symbol.species]() {
       return Array;
@@ -38,7 +38,7 @@
       this.lastChild = null;
       this.previousSibling = null;
       this.nextSibling = null;
-      this.childList = null; // the live list, once somebody has asked for it
+      this.childList = null; // the live list, once it was requested
     }
     get parentElement() {
       const parent = this.parentNode;
@@ -134,7 +134,7 @@
       return 2;
     }
     toJSON() {
-      return {}; // what a browser's nodes come to, whose fields are all inherited
+      return {}; // as in a browser, whose nodes inherit all fields
     }
   }
   Object.defineProperty(Node.prototype, "toJSON", { enumerable: false });
@@ -166,7 +166,7 @@
     return text;
   }
 
-  /** Ties a node that has no parent into its place; nothing is told of it. */
+  /** Links a node without a parent into the tree; nothing is notified. */
   function link(parent, node, before) {
     const previous = before ? before.previousSibling : parent.lastChild;
     node.parentNode = parent;
@@ -241,7 +241,7 @@
     }
     if (node.nodeType === 11) {
       const children = node.childNodes.slice();
-      for (let place = children.length - 1; place >= 0; place--) unlink(children[place]); // from the end: no list is moved up
+      for (let place = children.length - 1; place >= 0; place--) unlink(children[place]); // from the end, so that no list is shifted
       for (const child of children) place(parent, child, before);
     } else if (node !== before) {
       place(parent, node, before);
@@ -257,6 +257,6 @@
   }
   drrn.replaceChildren = replaceChildren;
 
-  /** What the tree tells of: scripts, custom elements and observers; all three are rare, so one flag each guards them. */
+  /** Hooks of the tree for scripts, custom elements and observers; all are rare, so a flag guards each. */
   drrn.hooks = { wanted: false, observed: false, inserted() {}, removed() {}, childList() {} };
 })(globalThis.__drrn);

@@ -1,4 +1,4 @@
-// Ranges, selections, tree walkers and observers of the document; and the text of an element as it is shown.
+// Ranges, selections, tree walkers and observers; and innerText.
 (function (drrn) {
   "use strict";
 
@@ -46,7 +46,7 @@
       const node = this.startContainer;
       return drrn.parseFragment(String(markup), node.nodeType === 3 ? node.parentNode : node);
     }
-    /** Only whole children of one parent: more than that no story format asks for. */
+    /** Supports whole children of one parent only; no story format needs more. */
     nodes() {
       return this.startContainer === this.endContainer && this.startContainer.firstChild
         ? this.startContainer.childNodes.slice(this.startOffset, this.endOffset) : [];
@@ -105,7 +105,7 @@
   drrn.expose("Selection", Selection);
   drrn.expose("getSelection", () => selection);
 
-  /** Walks below a root in document order, over the kinds of nodes asked for. */
+  /** Walks below a root in document order, over the requested kinds of nodes. */
   drrn.TreeWalker = class TreeWalker {
     constructor(root, whatToShow = 0xffffffff, filter = null) {
       Object.assign(this, { root, whatToShow, filter, currentNode: root });
@@ -194,7 +194,7 @@
   drrn.hooks.attribute = (element, attributeName, oldValue) => tell("attributes", element, { attributeName, oldValue });
   drrn.hooks.characterData = (node, oldValue) => tell("characterData", node, { oldValue });
 
-  /** Observers of layout, which there is none of: they see each element once, whole and in view. */
+  /** Layout observers; there is no layout, so each element is reported once, as fully visible. */
   for (const name of ["IntersectionObserver", "ResizeObserver", "PerformanceObserver"]) {
     drrn.expose(name, class {
       constructor(callback) {
@@ -213,7 +213,7 @@
   }
 
   const breaks = /^(?:block|flex|grid|list-item|table|table-row|table-caption)$/;
-  /** The text of an element as a reader sees it: hidden parts left out, a line for each block. */
+  /** The visible text of an element, with a line per block. */
   drrn.innerText = function (element) {
     if (!element.rendered) return element.textContent;
     const parts = [];

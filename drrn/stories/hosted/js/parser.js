@@ -1,4 +1,4 @@
-// The tree builder of HTML: implied and misnested tags, tables, forms and raw text, as browsers build them.
+// The HTML tree builder: implied and misnested tags, tables, forms and raw text, as in browsers.
 (function (drrn) {
   "use strict";
   const HTML = "http://www.w3.org/1999/xhtml";
@@ -36,7 +36,7 @@
       this.headBegun = false;
       this.headDone = false;
       this.form = null;
-      this.script = null; // an ended script of the document, which must run before the rest is read
+      this.script = null; // a complete script of the document, which must run before the rest is parsed
     }
     get current() {
       return this.stack[this.stack.length - 1];
@@ -66,7 +66,7 @@
       this.popUntil("p");
     }
 
-    /** Where the next node goes: into the current element, or before a table that cannot hold it. */
+    /** Where the next node is inserted: in the current element, or before a table that cannot contain it. */
     place(foster) {
       const current = this.current;
       if (foster && tableRoots.has(this.currentName) && this.stack.length > 1) {
@@ -104,11 +104,11 @@
       else this.put(new Text(text, this.document), foster);
     }
 
-    /** Whether a template of the head is being read, which may hold anything. */
+    /** Whether a template of the head is open, which may contain anything. */
     openTemplate() {
       return this.stack.some((element) => element.localName === "template");
     }
-    /** The head ends and the body begins with the first thing that cannot stand in a head. */
+    /** Ends the head and starts the body at the first node that cannot be in a head. */
     toBody(attributes = new Map()) {
       if (this.phase === "body") return;
       this.phase = "body";
@@ -174,7 +174,7 @@
       else if (name !== "template") this.raw(element, name, tokens);
       return element;
     }
-    /** Scripts, styles, titles and text areas: all up to the end tag is one text. */
+    /** Scripts, styles, titles and text areas: everything up to the end tag is one text. */
     raw(element, name, tokens) {
       let text = tokens.rawUntil(name);
       if (name === "title" || name === "textarea") text = drrn.decode(text, false);
@@ -196,7 +196,7 @@
       drrn.endInBody(this, name);
     }
 
-    /** Formatting that a closed block cut short begins again. */
+    /** Reopens formatting that a closed block interrupted. */
     reconstruct() {
       const list = this.active;
       let i = list.length - 1;
@@ -242,10 +242,10 @@
     return fragment;
   };
 
-  /** Reads a document into its tree; next() stops at each script, which the caller runs before going on. */
+  /** Parses a document; next() stops at each script, which the caller runs before it continues. */
   drrn.documentParser = function (document, markup) {
     const builder = new Builder(document, null);
-    document.quirks = true; // until a document type is met
+    document.quirks = true; // until a document type is parsed
     const html = document.documentElement || document.appendChild(document.createElement("html"));
     const head = document.head || html.appendChild(document.createElement("head"));
     builder.stack.push(html, head);

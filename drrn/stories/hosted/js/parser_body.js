@@ -1,4 +1,4 @@
-// The tree builder within the body: which start and end tags close, ignore or mend what.
+// The tree builder within the body: what start and end tags close, ignore or repair.
 (function (drrn) {
   "use strict";
   const { closesParagraph, headings, headingTag, scopes, tableParts, tableRoots, inHead } = drrn.tagSets;
@@ -76,12 +76,12 @@
     builder.closeParagraph();
   }
 
-  /** Rows, cells and their like stand only in tables, where missing parents are supplied. */
+  /** Rows and cells are allowed only in tables, where missing parents are added. */
   function tablePart(builder, name, attributes) {
     const open = (test) => builder.inScope(test, scopes.table) || test(builder.context ? builder.context.localName : "");
     const inContext = builder.context ? builder.context.localName : "";
     if (builder.current.localName === "template") {
-      builder.open(name, attributes); // a template may hold any part by itself
+      builder.open(name, attributes); // a template may contain any part of a table
       return void (name === "col" && builder.stack.pop());
     }
     if (!open((each) => tableRoots.has(each) || each === "colgroup")) return;
@@ -172,7 +172,7 @@
     }
   }
 
-  /** The "adoption agency": a formatting end tag that comes inside a block that began within the formatting. */
+  /** The "adoption agency": a formatting end tag inside a block that started within the formatting. */
   drrn.adopt = function (builder, name) {
     const { stack, active } = builder;
     if (builder.current.localName === name && !active.includes(builder.current)) return void stack.pop();

@@ -71,7 +71,7 @@
     "-webkit-autofill": never, autofill: never, "user-invalid": never, "popover-open": never, "-webkit-any-link": isLink,
   };
 
-  /** The test of an+b against a place counted from one. */
+  /** Tests an+b against an index that starts at one. */
   function nth(formula) {
     const text = formula.toLowerCase().replace(/\s+/g, "");
     if (text === "odd") return (place) => place % 2 === 1;
@@ -109,7 +109,7 @@
     };
   }
 
-  /** A pseudo-class as {test, specificity}, or null where there is none of that name: jQuery then takes its own way. */
+  /** A pseudo-class as {test, specificity}, or null if it is unknown: jQuery then uses its own matcher. */
   drrn.pseudoClass = function (name, argument) {
     const found = (test, specificity = 100) => (test ? { test, specificity } : null);
     if (argument === null) return Object.hasOwn(simple, name) ? found(simple[name]) : null;

@@ -1,4 +1,4 @@
-// Reading: the page as a player sees it, as pieces of text with line breaks and the links between them.
+// Reads the page as a player sees it: pieces of text with line breaks, and the links between them.
 (function (drrn) {
   "use strict";
 
@@ -6,22 +6,22 @@
     "tw-storydata", "tw-passagedata", "tw-sidebar", "tw-icon", "tw-open-button",
     "theme-switcher", "restart-link", "warning-list", "error-handler", "page-skip-indicator", "svg", "canvas", "iframe", "datalist"]);
   const PARAGRAPHS = new Set(["p", "blockquote", "dl", "pre", "hr", "table", "figure"]); // a blank line around them
-  const GO_ON = "Continue"; // what pressing anywhere on a page is called
-  const ICONS = /[\uE000-\uF8FF]/g; // characters that only an icon font draws
-  // What joins no letters there: Twine 1 writes it where <<nobr>> leaves out a line break.
+  const GO_ON = "Continue"; // label of pressing anywhere on a page
+  const ICONS = /[\uE000-\uF8FF]/g; // characters of icon fonts
+  // A zero-width non-joiner: Twine 1 writes it where <<nobr>> removes a line break.
   const INVISIBLE = /(?<![\u0600-\u0DFF])\u200C|\u200C(?![\u0600-\u0DFF])/g;
   const INLINE = /^(inline|contents|ruby|none)/;
   const CELL = /^table-cell/;
 
-  /** Pieces in the making: white space collapses, line breaks wait until something follows them. */
+  /** Builds the pieces: white space collapses, and line breaks are pending until text follows. */
   class Writer {
     constructor() {
       this.pieces = [];
       this.actions = [];
       this.boxes = [];
-      this.taken = new Set(); // texts that are the words of an action
-      this.breaks = 0; // line breaks that wait
-      this.space = false; // a blank that waits
+      this.taken = new Set(); // texts that are labels of actions
+      this.breaks = 0; // pending line breaks
+      this.space = false; // a pending blank
       this.fresh = true; // at the start of a line
     }
 
@@ -48,7 +48,7 @@
       if (!this.fresh && !this.breaks) this.space = true;
     }
 
-    /** A line ends here; `least` breaks are there in all, those that wait already included. */
+    /** Ends a line, with at least `least` pending breaks in all. */
     line(least) {
       this.breaks = Math.max(this.breaks, least);
       this.space = false;
@@ -77,7 +77,7 @@
     return !INLINE.test(style.display || "inline") && !CELL.test(style.display);
   }
 
-  /** The words of an element on one line, pictures by their alternative text. */
+  /** The text of an element on one line; pictures have their alternative text. */
   function wordsOf(element) {
     const writer = new Writer();
     const style = styleOf(element);
@@ -86,7 +86,7 @@
     return words.replace(/\s+/g, " ").trim() || named(element);
   }
 
-  /** What something without words is called: by an attribute of its own, else by its picture's file or its id. */
+  /** The label of an element without text: an attribute, else its picture's file or its id. */
   function named(element) {
     for (const name of ["alt", "aria-label", "title", "value"]) {
       const words = element.getAttribute(name);
@@ -105,7 +105,7 @@
     return /^(checkbox|radio)$/i.test(control.getAttribute("type") || "");
   }
 
-  /** The words of a check box: its label's, else those of the text beside it, which is then not read again. */
+  /** The text of a check box: its label, else the text next to it, which is then skipped. */
   function labelOf(check, writer) {
     const label = labelFor(check);
     if (label) return wordsOf(label);
@@ -129,11 +129,11 @@
     writer.blank();
   }
 
-  /** Offer what a player can do with an element; false where it is to be read as text instead. */
+  /** Add an element as an action; false if it is text instead. */
   function offer(element, kind, writer) {
     if (kind === "box") writer.boxes.push(element);
     else if (kind === "select") offerOptions(element, writer);
-    else if (kind === "anywhere") return false; // the page itself is pressed: its words stay text
+    else if (kind === "anywhere") return false; // the whole page is pressed, so its text stays text
     else if (kind === "label") {
       const check = element.querySelector("input[type=checkbox],input[type=radio]");
       if (drrn.kindOf(check)) writer.link({ element: check, kind: "check" }, marked(check, wordsOf(element)), "");
@@ -152,7 +152,7 @@
     const id = element.localName === "label" && element.getAttribute("for");
     const control = id ? document.getElementById(id) : null;
     if (!control || !isCheck(control) || element.contains(control)) return false;
-    return drrn.kindOf(control) === "check"; // a choice that is made, or that cannot be made, is text
+    return drrn.kindOf(control) === "check"; // a choice that was made, or cannot be made, is text
   }
 
   function walkElement(element, writer, parentDisplay, plain) {
@@ -171,7 +171,7 @@
     if (name === "img" || name === "area") {
       if (plain && visible) writer.text(element.getAttribute("alt") || element.getAttribute("title") || "");
     } else if (!plain && visible && labelsAnother(element)) {
-      // its words are the label of the check box
+      // its text is the label of the check box
     } else {
       const kind = plain || !visible ? null : drrn.kindOf(element);
       if (!kind || !offer(element, kind, writer)) walkChildren(element, writer, style.display, visible, plain);
@@ -201,7 +201,7 @@
     }
   }
 
-  /** The visible page under these elements: its pieces, its actions in order, and its text boxes. */
+  /** The visible page below these elements: its pieces, its actions in order, and its text boxes. */
   drrn.read = function read(roots) {
     const writer = new Writer();
     for (const root of roots) {
@@ -209,7 +209,7 @@
       walkElement(root, writer, "block", false);
     }
     if (!writer.actions.length && writer.boxes.length) {
-      const box = writer.boxes[0]; // nothing to press: a player types and presses Enter
+      const box = writer.boxes[0]; // nothing to press, so a player types and presses Enter
       writer.line(1);
       writer.link({ element: box, kind: "enter" }, box.value || "Enter", "");
     }

@@ -1,4 +1,4 @@
-// Rewinding: a new episode in the same page, where that is as good as a page loaded anew; else the page says so.
+// Rewinding: starts a new episode in the same page, if that is equivalent to loading it again.
 (function (drrn) {
   "use strict";
 
@@ -10,7 +10,7 @@
 
   const sources = (selector) => Array.from(document.querySelectorAll(selector), (element) => element.textContent).join("\n");
 
-  /** Whether all that an episode changes is in the engine's state: the story has no code of its own that could keep more. */
+  /** Whether the engine's state contains all changes: the story has no code that could store more. */
   function plainStory() {
     if (sources("tw-storydata script[role=script],#twine-user-script").trim()) return false;
     if (sources("tw-passagedata[tags~=script]").trim()) return false;
@@ -19,7 +19,7 @@
     return !CHANCE.test(sources(`${first},tw-passagedata[tags~=init],tw-passagedata[tags~=startup]`));
   }
 
-  /** The whole page as text, hidden parts too, without the story's data and the format's own bars. */
+  /** The whole page as text, with hidden parts, without the story's data and the format's bars. */
   function signature() {
     const tops = [document.documentElement, document.body].map((element) => element.cloneNode(false).outerHTML);
     const parts = Array.from(document.body.children).filter((element) => !LEFT_OUT.has(element.localName) && !drrn.format.own(element));
@@ -27,12 +27,12 @@
     return [...tops, ...parts.map((element) => element.outerHTML), styles, document.title, drrn.result, drrn.stored()].join("\n");
   }
 
-  /** The opening, by the chance of an episode. */
+  /** The opening, with the chance of an episode. */
   function at(key, lots = [], listing = false) {
     return drrn.restore(JSON.stringify({ ...opening.saved, chance: { key, lots, listing }, clicks: [] }));
   }
 
-  /** Show the opening by one and the same chance; what the page then is, to the last attribute. */
+  /** Show the opening with a fixed chance; return the complete page. */
   async function tried() {
     drrn.clock.rewind();
     drrn.storeAgain(opening.storage);
@@ -46,7 +46,7 @@
     return at(...chance);
   }
 
-  /** After the story's scripts: the opening page, kept for later episodes where that is sure to be enough. */
+  /** Called after the story's scripts: read the first page, and save it for later episodes if that is safe. */
   drrn.opened = async (...chance) => {
     await drrn.open();
     const saved = drrn.clock.waiting() || drrn.restarted || !drrn.format.fresh() || !plainStory() ? null : drrn.save();
@@ -60,7 +60,7 @@
     return same ? begun(...chance) : (drrn.result = first);
   };
 
-  /** Begin another episode; the result is null where only a page loaded anew will do. */
+  /** Start another episode; the result is null if the page must be loaded again. */
   drrn.again = async (...chance) => {
     const before = drrn.result;
     drrn.result = null;

@@ -1,4 +1,4 @@
-// Selectors: parsed once into closures that are kept, and matched from right to left.
+// Selectors: parsed once into cached closures, and matched from right to left.
 (function (drrn) {
   "use strict";
 
@@ -28,7 +28,7 @@
       if (!match) throw wrong(this.whole);
       return unescape(match[0]);
     }
-    /** The text between parentheses that nest. */
+    /** The text between nested parentheses. */
     argument() {
       let depth = 0;
       for (let i = 0; i < this.rest.length; i++) {
@@ -69,7 +69,7 @@
     return (element) => (value(element) ?? "").includes(wanted);
   }
 
-  /** One compound selector: tests joined by "and", the key by which rules are filed, and its specificity. */
+  /** One compound selector: its tests, the key that indexes its rules, and its specificity. */
   function readCompound(reader) {
     const compound = { tests: [], tag: "", id: "", className: "", specificity: 0, pseudoElement: false };
     for (;;) {
@@ -130,7 +130,7 @@
     compound.specificity += pseudo.specificity;
   }
 
-  /** A complex selector: a compound, and to its left, tied by a combinator, the rest. */
+  /** A complex selector: a compound, a combinator to its left, and the rest. */
   function readComplex(reader, relative) {
     let left = null;
     let combinator = "";
@@ -195,7 +195,7 @@
     let compiled = kept.get(text);
     if (compiled) return compiled;
     compiled = drrn.readSelector(text);
-    if (kept.size > 5000) kept.clear(); // jQuery writes a fresh id into some selectors: they must not pile up
+    if (kept.size > 5000) kept.clear(); // jQuery writes a new id into some selectors, which must not accumulate
     kept.set(text, compiled);
     return compiled;
   };

@@ -1,8 +1,8 @@
-// Sizes are bounded where V8 itself would not stop: its own loops over a huge length heed no time limit, and a list too
-// long for it ends the whole process.
+// Limits sizes where V8 does not: its built-in loops over a huge length ignore the time limit, and a list that is too
+// long ends the whole process.
 (function (drrn) {
   "use strict";
-  const MOST = 2 ** 25; // members of a list, or characters that are made by one call or taken apart
+  const MOST = 2 ** 25; // members of a list, or characters that one call creates or splits
   const { apply } = Reflect;
 
   function bounded(owner, name, sizeOf, message) {

@@ -1,4 +1,4 @@
-// Style sheets: the page's own rules, media queries for a screen of 1280 by 800, and the light cascade of computed styles.
+// Style sheets: the page's rules, media queries for a screen of 1280 by 800, and a simple cascade.
 (function (drrn) {
   "use strict";
   const tree = drrn.tree;
@@ -44,7 +44,7 @@
   }
   drrn.mediaHolds = (text) => text.split(",").some(queryHolds);
 
-  /** The rules of a sheet as [selector text, declarations text], blocks with conditions opened where they hold. */
+  /** The rules of a sheet as [selector text, declarations text], including those in conditional blocks that apply. */
   function rulesOf(text, found) {
     let start = 0;
     for (let i = 0; i < text.length; i++) {
@@ -96,7 +96,7 @@
       try {
         selector = drrn.compileSelector(head);
       } catch {
-        continue; // a browser drops a rule whose selector it does not know
+        continue; // a browser ignores a rule with an unknown selector
       }
       for (const { matches, specificity, compound } of selector.list) {
         if (!compound.pseudoElement) rules.push({ matches, specificity, compound, declared });
@@ -107,11 +107,11 @@
     return rules;
   }
 
-  const sheets = (drrn.sheets = new Set()); // every style element there is, weakly
+  const sheets = (drrn.sheets = new Set()); // all style elements, weakly referenced
   drrn.keepSheet = (element) => sheets.add(new WeakRef(element));
   let checkedVersion = -1;
   let sources = [];
-  let cascade = new Map(); // property → {id, class, tag, rest}: candidate rules filed by their rightmost key
+  let cascade = new Map(); // property → {id, class, tag, rest}: candidate rules, indexed by their rightmost key
 
   function connectedSheets() {
     const found = [];
@@ -152,7 +152,7 @@
   }
   const unset = { value: "", rank: -1 };
 
-  /** The value that the page's sheets and the element's own style give a property, or "". */
+  /** The value of a property by the page's sheets and the element's inline style, or "". */
   drrn.cascaded = function (element, property) {
     if (checkedVersion !== tree.version) refresh();
     const attributes = element.attributeMap;

@@ -1,4 +1,4 @@
-// Inline styles: the declarations of an element, by property in either spelling.
+// Inline styles: the declarations of an element, by property in both spellings.
 (function (drrn) {
   "use strict";
 
@@ -39,7 +39,7 @@
   const dashed = (name) => (name === "cssFloat" ? "float" : name.replace(/[A-Z]/g, (letter) => "-" + letter.toLowerCase()).replace(/^webkit-/, "-webkit-"));
   drrn.dashed = dashed;
 
-  /** "a: b; c: d !important" as [property, value, important], minding strings and parentheses. */
+  /** "a: b; c: d !important" as [property, value, important]; respects strings and parentheses. */
   drrn.declarations = function (text) {
     const found = [];
     const plain = text.indexOf("/*") < 0 ? text : text.replace(/\/\*[\s\S]*?(?:\*\/|$)/g, "");
@@ -59,7 +59,7 @@
 
   const displays =
     /^(?:none|contents|block|inline|flow-root|inline-block|run-in|list-item|flex|inline-flex|grid|inline-grid|table|inline-table|table-[a-z-]+|ruby(?:-[a-z-]+)?|-webkit-(?:inline-)?box|-webkit-(?:inline-)?flex|math|inherit|initial|unset|revert|revert-layer|var\(.*\)|(?:block|inline|list-item|flow|flow-root)(?: (?:flow|flow-root|flex|grid|table|list-item|block|inline))+)$/i;
-  /** A value that a browser would refuse is not kept; only what can hide text is checked. */
+  /** Values that a browser refuses are dropped; only properties that can hide text are checked. */
   function valid(property, value) {
     if (value === "") return property.startsWith("--");
     if (property === "display") return displays.test(value);
@@ -69,7 +69,7 @@
   }
 
   const none = new Map();
-  // By symbols, so that a script that lists a style's properties does not meet them.
+  // Symbols, so that scripts that enumerate a style do not see them.
   const [owner, kept, writing] = [Symbol("owner"), Symbol("kept"), Symbol("writing")];
   drrn.keptStyle = kept;
 
@@ -79,7 +79,7 @@
       this[kept] = element ? new Map() : none; // property → [value, important]
       this[writing] = false;
     }
-    /** The attribute has changed: read it, unless it was written from here. */
+    /** Read the changed attribute, unless the change came from here. */
     attributeChanged(text) {
       if (!this[writing]) this.read(text);
     }
@@ -147,7 +147,7 @@
     },
     set(value) {
       const text = value === null || value === undefined ? "" : String(value);
-      if (/!\s*important\s*$/i.test(text)) return; // a browser refuses a priority in this way of setting
+      if (/!\s*important\s*$/i.test(text)) return; // a browser refuses a priority here
       this.setProperty(name, text);
     },
   });

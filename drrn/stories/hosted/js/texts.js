@@ -1,4 +1,4 @@
-// Text, comments, fragments and document types; and the methods that all parents and all children share.
+// Text, comments, fragments and document types; and the common methods of parents and children.
 (function (drrn) {
   "use strict";
 
@@ -132,7 +132,7 @@
   }
   for (const made of [CharacterData, Text, Comment, DocumentType, DocumentFragment]) drrn.expose(made.name, made);
 
-  /** Every element below a node, in document order. */
+  /** All elements below a node, in document order. */
   drrn.descendants = function (root) {
     const found = [];
     let node = root.firstChild;
@@ -150,7 +150,7 @@
     return found;
   };
 
-  /** One node for what append, before and their like take: nodes and strings. */
+  /** One node for the arguments of append, before and similar methods: nodes and strings. */
   function gathered(parent, things) {
     if (things.length === 1 && typeof things[0] === "object" && things[0]) return things[0];
     const document = parent.nodeType === 9 ? parent : parent.ownerDocument;

@@ -1,4 +1,4 @@
-// The tokeniser of HTML: from text to start tags, end tags, comments and characters, with character references.
+// The HTML tokeniser: splits text into tags, comments and characters, and decodes character references.
 (function (drrn) {
   "use strict";
 
@@ -14,7 +14,7 @@
     return String.fromCodePoint(code);
   }
 
-  /** Character references become characters; drrn.entities is the table of names, those with and those without semicolon. */
+  /** Decodes character references; drrn.entities has their names, with and without semicolon. */
   const decode = (drrn.decode = function (text, inAttribute) {
     if (text.indexOf("&") < 0) return text;
     return text.replace(reference, (whole, hex, decimal, name, semicolon, offset) => {
@@ -36,7 +36,7 @@
   const isSpace = (code) => code === 32 || code === 10 || code === 9 || code === 12 || code === 13;
   const noAttributes = new Map();
 
-  /** Reads tokens one by one and hands them to a builder: startTag, endTag, characters, comment, doctype. */
+  /** Reads tokens one by one and passes them to a builder: startTag, endTag, characters, comment, doctype. */
   class Tokeniser {
     constructor(text, builder) {
       this.text = text.indexOf("\r") < 0 ? text : text.replace(/\r\n?/g, "\n");
@@ -106,13 +106,13 @@
       const name = text.slice(from, i).toLowerCase();
       this.position = i;
       const attributes = code === 62 ? noAttributes : this.attributes();
-      if (this.position >= length) return; // a tag that is cut off is nothing
+      if (this.position >= length) return; // a truncated tag is ignored
       const selfClosing = text.charCodeAt(this.position - 1) === 47;
       this.position++;
       if (isStart) this.builder.startTag(name, attributes, selfClosing, this);
       else this.builder.endTag(name);
     }
-    /** From behind the tag's name to its ">"; the first of two attributes of one name counts. */
+    /** Reads the attributes up to ">"; the first of two attributes with the same name counts. */
     attributes() {
       const { text } = this;
       const length = text.length;
@@ -159,7 +159,7 @@
       this.position = match ? this.endOf(">", stop) + 1 : stop;
       return raw;
     }
-    /** Within "<!-- <script>" a script's end tag closes only the inner script. */
+    /** Within "<!-- <script>", an end tag closes only the inner script. */
     pastEscapes(end, match) {
       const from = this.position;
       while (match) {

@@ -1,4 +1,4 @@
-// The ends of CSS animations and transitions, told by the fake clock to whoever waits for them.
+// Fires the end events of CSS animations and transitions, by the fake clock.
 (function (drrn) {
   "use strict";
 
@@ -7,14 +7,14 @@
     transitionend: { duration: "transition-duration", delay: "transition-delay", made: () => new TransitionEvent("transitionend", { bubbles: true }) },
   };
 
-  /** How long an element's animation or transition lasts, in milliseconds; 0 where it has none. */
+  /** Duration of an element's animation or transition in milliseconds; 0 if it has none. */
   function lasting(element, kind) {
     const style = getComputedStyle(element);
     const duration = drrn.longestTime(style.getPropertyValue(kind.duration));
     return duration > 0 ? duration + drrn.longestTime(style.getPropertyValue(kind.delay)) : 0;
   }
 
-  /** Listening for an end is what shows that an element is about to move. */
+  /** A listener for an end event shows that an element will move. */
   const add = EventTarget.prototype.addEventListener;
   EventTarget.prototype.addEventListener = function addEventListener(type, callback, options) {
     add.call(this, type, callback, options);

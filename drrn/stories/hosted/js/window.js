@@ -1,4 +1,4 @@
-// The window: location, history, storage, navigator, screen, media queries and what else a page asks of it.
+// The window: location, history, storage, navigator, screen, media queries and more.
 (function (drrn) {
   "use strict";
   const window = globalThis;
@@ -16,12 +16,12 @@
   let place = 0;
   const here = () => new URL(entries[place].url);
 
-  /** A page cannot be left: whoever drives it is told, and begins it anew. */
+  /** A page cannot be left: the driver is notified and starts it again. */
   function leave() {
     drrn.restarted = true;
   }
 
-  /** Moves within the page. */
+  /** Navigates within the page. */
   function go(address) {
     const target = drrn.resolve(String(address));
     const old = entries[place].url;
@@ -113,7 +113,7 @@
   drrn.expose("History", History);
   drrn.expose("history", new History());
 
-  /** Storage in memory; keys are also properties, so a Proxy stands before it. */
+  /** Storage in memory, behind a Proxy because keys are also properties. */
   class Storage {
     get length() {
       return this.kept.size;
