@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +28,8 @@ POLICIES = ("softmax", "greedy", "best")  # how a trained agent plays
 EXPLORATIONS = ("softmax", "optimism")
 
 # Settings that no longer exist, with the only value that results and runs were recorded with.
-RETIRED: dict[str, Any] = {
-    "loss": "squared",
-    "clip": None,
-    "target_every": None,
-    "double": False,
-    "prioritised": False,
-    "epsilon": 0.1,
-}
+RETIRED: dict[str, Any] = {"loss": "squared", "clip": None, "epsilon": 0.1}
+RETIRED |= {"target_every": None, "double": False, "prioritised": False}
 
 # Settings that only some models, encoders, learners or explorations have (see `Settings.uses`).
 LAYERS = "model=drrn,max-action,per-action,verb-object"
@@ -285,10 +279,9 @@ class Settings:
                 near = did_you_mean(name, all_settings())
                 raise InputError(f'no setting is named "{name}".{near}')
         groups = {}
-        for group in fields(Settings):
-            names = {each.name: each.field for each in declared(GROUPS[group.name])}
-            chosen = {names[name]: value for name, value in values.items() if name in names}
-            groups[group.name] = GROUPS[group.name](**chosen)
+        for group, kind in GROUPS.items():
+            names = {each.name: each.field for each in declared(kind) if each.name in values}
+            groups[group] = kind(**{names[name]: values[name] for name in names})
         return Settings(**groups)
 
     def flat(self) -> dict[str, Any]:
@@ -379,23 +372,11 @@ PAPER = Settings()
 
 # What the strong recipe (docs/beyond.md) changes; `drrn train` uses it unless --paper is given.
 STRONG_CHANGES: dict[str, Any] = {
-    "learner": "returns",
-    "discount": 0.98,
-    "alpha": 1.5,
-    "alpha_start": 0.5,
-    "optimiser": "adam",
-    "learning_rate": 0.002,
-    "rate_end": 0.0001,
-    "batch_size": 512,
-    "updates": 100,
-    "average": 0.99,
-    "state_dropout": 0.1,
-    "action_dropout": 0.3,
-    "action_noise": 0.3,
-    "vectors_noise": 1.5,
-    "vectors_scale": 5.0,
-    "keep": True,
-    "exploration": "optimism",
+    **{"learner": "returns", "discount": 0.98, "updates": 100, "average": 0.99, "keep": True},
+    **{"optimiser": "adam", "learning_rate": 0.002, "rate_end": 0.0001, "batch_size": 512},
+    **{"state_dropout": 0.1, "action_dropout": 0.3, "action_noise": 0.3},
+    **{"vectors_noise": 1.5, "vectors_scale": 5.0},
+    **{"exploration": "optimism", "alpha": 1.5, "alpha_start": 0.5},
 }
 STRONG = PAPER.replace(**STRONG_CHANGES)
 SGD_RATE = 0.0003  # for the learner returns without Adam: returns are large targets

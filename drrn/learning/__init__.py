@@ -1,1 +1,1 @@
-"""How weights move: exploration, the replay buffer, optimisers, Q-learning; `reference` has it all in sixty lines."""
+"""Learning: equations, the replay buffer, optimisers, learners; `reference` is a short version."""

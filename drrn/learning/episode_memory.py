@@ -1,4 +1,4 @@
-"""Memory of whole episodes of one replica: distinct pages and pairs, and the mean return of each pair.
+"""Memory of the episodes of one replica: its pages and pairs, and the mean return of each pair.
 
 A pair is the text of a page and an action. If pages recur, a pair has many returns, and their mean
 says more than any one of them.

@@ -44,7 +44,7 @@ class Optimism:
         self.hashes = PageHashes(store)
 
     def start(self, number: int) -> None:
-        """Start a round, dropping what it told if it was interrupted.
+        """Start a round; drop the episodes of an interrupted attempt.
 
         After the last optimistic round, the memories are not needed.
         """

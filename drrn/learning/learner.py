@@ -41,7 +41,7 @@ class Learner:
     learns_online = False  # whether `add` and `learn_once` exist
 
     def __init__(self, model: Model, settings: Settings, trained: Model | None = None) -> None:
-        """Prepare to learn; `trained` is the model whose weights move, if not the one that plays."""
+        """Prepare to learn; `trained` is the model whose weights move, if not the playing one."""
         if settings.run.form == "online" and not self.learns_online:
             raise InputError(
                 f"learner {settings.learner.name} needs whole episodes, but form online has none: "
@@ -151,8 +151,8 @@ class Learner:
                 q = q.gather(2, index.unsqueeze(2))
             error = targets() - q.squeeze(2)
             loss = (squared(error) * weights).sum()
-            wanted = [*learned, *leaves.vectors]
-            gradients = torch.autograd.grad(loss, wanted, materialize_grads=True)
+            inputs = [*learned, *leaves.vectors]
+            gradients = torch.autograd.grad(loss, inputs, materialize_grads=True)
         dense = gradients[: len(learned)]
         self.move(dense, leaves, gradients[len(learned) :], weights.any(dim=1))
         return error.detach()

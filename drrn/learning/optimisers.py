@@ -21,7 +21,7 @@ WeightsAndGradients = dict[str, tuple[Tensor, Tensor]]
 
 @dataclass
 class Optimiser:
-    """A model, a learning rate, and the tensors that are kept between steps."""
+    """A model, a learning rate, and tensors that persist between steps."""
 
     model: Model
     learning_rate: float
@@ -42,9 +42,9 @@ class Optimiser:
             dense: Gradients of the model's weights, in their order.
             rows: Batches of texts read from word tables, and the gradients of their vectors.
         """
-        named = dict(zip(self.model.weights, dense, strict=True))
+        gradients = dict(zip(self.model.weights, dense, strict=True))
         sparse: Sparse = [batch.gradient(self.model, back) for batch, back in rows]
-        self.move(named, sparse, active)
+        self.move(gradients, sparse, active)
 
     def move(self, dense: Dense, sparse: Sparse, active: Tensor) -> None:
         raise NotImplementedError
@@ -113,7 +113,7 @@ class Adam(Optimiser):
             fused_adam(self.learning_rate, *rows)
 
     def slot(self, name: str, like: Tensor) -> Tensor:
-        """Return what is kept for a weight, zero at first, in the present shape of the weight.
+        """Return a tensor that persists for a weight, zero at first, in the weight's present shape.
 
         A table grows, and that of a resumed run may be smaller: both are zero beyond the words.
         """

@@ -1,8 +1,9 @@
-"""The paper's algorithm in sixty plain lines: read this first, and run it by `python -m drrn.learning.reference`.
+"""The paper's algorithm in a few lines; run it by `python -m drrn.learning.reference`.
 
-The DRRN of He et al. (2016), learned by their Algorithm 1, with PyTorch's own modules and SGD: one game, one replica,
-one transition at a time. The letters are the paper's, the numbers in brackets are those of its equations. The rest of
-`drrn/` makes the same updates for many replicas at once, and faster; a test holds it to these lines.
+The DRRN of He et al. (2016), trained by their Algorithm 1, with PyTorch's own modules and SGD: one
+game, one replica, one transition at a time. The letters are the paper's, the numbers in brackets
+are those of its equations. The rest of `drrn/` makes the same updates for many replicas at once,
+and faster; a test compares them.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Transition = tuple[
 
 
 class DRRN(nn.Module):
-    """Two networks, one that reads the state and one that reads an action; Q is the inner product of what they give."""
+    """Two networks encode the state and an action; Q is the inner product of the two vectors."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,7 +77,7 @@ def choose(model: DRRN, page: Observation) -> int:
 
 
 def learn(model: DRRN, optimiser: torch.optim.Optimizer, transition: Transition) -> None:
-    """(1), Q-learning: one step down the gradient of ½ (y - Q(s, a))², which moves Q(s, a) towards y."""
+    """(1), Q-learning: one step down the gradient of ½ (y - Q(s, a))²."""
     s, a, r, following = transition
     y = torch.tensor(r)  # where s_{k+1} is terminal; otherwise r + γ max Q(s_{k+1}, a')
     if not following.ended:

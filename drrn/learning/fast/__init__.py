@@ -1,4 +1,4 @@
-"""Faster versions of the learners, with the same sums; `benchmarks/learner.py` measures the gain."""
+"""Faster versions of the learners; `benchmarks/learner.py` measures the gain."""
 
 from drrn.learning.fast.q_learning import FastQLearning
 from drrn.learning.fast.return_learning import FastReturnLearning

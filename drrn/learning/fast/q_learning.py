@@ -1,4 +1,4 @@
-"""`QLearning` with plain SGD, faster: moves texts instead of words, and differentiates DRRN by hand.
+"""`QLearning` with plain SGD, faster: moves texts instead of words, and has DRRN's gradient.
 
 A step of SGD moves the words by -η Xᵀδ, where X are the bags of words, and so X W by -η X Xᵀδ. The
 overlaps X Xᵀ of a story's texts never change. With few texts, a step is one small dense product,
@@ -93,7 +93,7 @@ class TextView:
         return [ViewBatch(self, flat_texts[k], flat_rows[k], None) for k in range(count)]
 
     def encode(self, rows: Tensor | None) -> Tensor:
-        """Return the vectors of some rows [R, N, H] (see `ViewBatch`), or of all texts [R, T, H]."""
+        """Return the vectors of rows [R, N, H] (see `ViewBatch`), or of all texts [R, T, H]."""
         if rows is None:
             return self.vectors.detach()
         replicas, most, width = self.vectors.shape
@@ -278,7 +278,7 @@ def _best_next(s: Tensor, a: Tensor, plan: Plan, k: int) -> Tensor:
 
 
 class FastQLearning(QLearning):
-    """The updates of `QLearning`, up to rounding; the slower way is used where this one cannot be."""
+    """The updates of `QLearning`, up to rounding, and `QLearning` itself for other models."""
 
     def __init__(self, model: Model, settings: Settings) -> None:
         super().__init__(model, settings)

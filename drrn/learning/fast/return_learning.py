@@ -218,10 +218,10 @@ class FusedAdam:
         model = adam.model
         tables = {f"table {name}": table.weight for name, table in model.tables.items()}
         self.weights = {**model.weights, **tables}
-        named = self.weights.items()
-        self.m = [adam.slot(f"{name} m", weight) for name, weight in named]
-        self.v = [adam.slot(f"{name} v", weight) for name, weight in named]
-        self.counts = [adam.slot(f"{name} t", weight[:, :1, :1]) for name, weight in named]
+        items = self.weights.items()
+        self.m = [adam.slot(f"{name} m", weight) for name, weight in items]
+        self.v = [adam.slot(f"{name} v", weight) for name, weight in items]
+        self.counts = [adam.slot(f"{name} t", weight[:, :1, :1]) for name, weight in items]
         numbers = {number for count in self.counts for number in count.flatten().tolist()}
         self.applies = len(numbers) == 1
         number = min(numbers)
