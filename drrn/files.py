@@ -67,7 +67,10 @@ def slug(name: str, default: str = "game") -> str:
 
 
 def decode(data: bytes, source: str, encoding: str | None = None) -> str:
-    """The text, by the encoding asked for, marked, declared in the HTML, or UTF-8; line breaks as `\\n`."""
+    """Decode a text by the given encoding, its byte order mark, its HTML, or as UTF-8.
+
+    Line breaks become `\\n`.
+    """
     encoding = encoding or next((name for mark, name in MARKS if data.startswith(mark)), None)
     if encoding is None:
         declared = DECLARED.search(data[:4096])
@@ -92,12 +95,12 @@ def decode(data: bytes, source: str, encoding: str | None = None) -> str:
 
 
 def read_text(path: Path) -> str:
-    """A small text file in UTF-8."""
+    """Return the text of a UTF-8 file."""
     return decode(read_bytes(path), str(path), "utf-8-sig")
 
 
 def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
-    """A file's bytes, if they are not too many."""
+    """Return the bytes of a file that is not too large."""
     try:
         if path.stat().st_size > largest:
             raise InputError(f"{path}: {path.stat().st_size:,} bytes; the most is {largest:,}")

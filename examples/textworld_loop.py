@@ -1,4 +1,4 @@
-"""A trained agent in TextWorld's own loop: nothing of drrn's games is used, only `drrn.load(run).policy(…).act`.
+"""A trained agent in TextWorld's own loop, by `drrn.load(run).policy(…).act` alone.
 
 tw-make tw-coin_collector --level 5 --seed 3 --output coin.z8
 drrn train textworld:coin.z8 --out runs/coin
@@ -23,11 +23,13 @@ def main(run: str, game: str, episodes: int = 3) -> None:
         player.begin()
         done, score, commands = False, 0, []
         while not done:
-            text = f"{shown['description']}\n{shown['inventory']}"  # what the agent was shown while it learned
+            # what the agent saw during training
+            text = f"{shown['description']}\n{shown['inventory']}"
             commands.append(player.act(text, shown["admissible_commands"]))
             _, score, done, shown = env.step(commands[-1])
         print(
-            f"episode {episode}: score {score} after {len(commands)} commands: {', '.join(commands[:8])} …"
+            f"episode {episode}: score {score} after {len(commands)} commands: "
+            f"{', '.join(commands[:8])} …"
         )
     env.close()
 

@@ -1,7 +1,7 @@
-"""Brings into the documentation site what its pages link to outside docs/, so that links also work on a code host.
+"""Add the files outside docs/ that pages link to, so that links also work on a code host.
 
-MkDocs loads it as a hook. README.md becomes the first page; results, examples and sources keep their paths. The table
-of all settings is made here, from their declarations.
+MkDocs loads it as a hook. README.md becomes the first page; results, examples and sources keep
+their paths. The table of all settings is made here, from their declarations.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]+`", re.M | re.S)
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add README.md and, from there and from docs/ on, every file of the repository that is linked to."""
+    """Add README.md and every file of the repository that a page links to."""
     waiting = ["README.md", *(DOCS + file.src_uri for file in files.documentation_pages())]
     seen = set(waiting)
     while waiting:

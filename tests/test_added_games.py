@@ -11,9 +11,9 @@ import drrn
 from drrn.cli import main
 from drrn.compiled.solve import best, random_play
 from drrn.errors import InputError
-from drrn.lab.authors import sources
+from drrn.lab.authors import clone as sources
+from drrn.lab.authors.clone import read_sources
 from drrn.lab.authors.install import add_games
-from drrn.lab.authors.sources import read_sources
 from drrn.stories import added as place
 from drrn.stories.authored import paraphrases_of
 from drrn.stories.twine.rules import read_paraphrases
@@ -278,7 +278,7 @@ def test_the_hash_is_of_what_was_read_and_line_ends_do_not_count(imitation):
 def test_files_that_are_not_those_published_are_refused_unless_asked_for(capsys, home, imitation):
     assert main(["games", "add", str(imitation)]) == 2
     said = capsys.readouterr().err
-    assert "not the file that was published" in said and f"checkout 936b583 -- {SIMULATOR}" in said
+    assert "differs from the file published" in said and f"checkout 936b583 -- {SIMULATOR}" in said
     assert not home.exists()
 
 
@@ -319,7 +319,7 @@ def test_a_disk_that_fails_leaves_the_games_that_were_there(monkeypatch, home, i
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(InputError, match="No space left on device; what was there before stays"):
+    with pytest.raises(InputError, match="No space left on device"):
         added(imitation)
     monkeypatch.undo()
     monkeypatch.setenv("DRRN_HOME", str(home))
@@ -422,5 +422,5 @@ def test_one_changed_byte_of_a_published_file_is_noticed(text_games, tmp_path):
         target.write_bytes((text_games / name).read_bytes())
     path = tmp_path / "copy" / SIMULATOR
     path.write_bytes(path.read_bytes().replace(b"return(-20)", b"return(-21)", 1))
-    with pytest.raises(InputError, match="not the file that was published"):
+    with pytest.raises(InputError, match="differs from the file published"):
         add_games(tmp_path / "copy")

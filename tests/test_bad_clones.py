@@ -6,9 +6,9 @@ import re
 import pytest
 
 from drrn.errors import InputError
+from drrn.lab.authors.clone import Sources, read_sources
 from drrn.lab.authors.install import add_games, converted
 from drrn.lab.authors.pickled import Record, read_pickle
-from drrn.lab.authors.sources import Sources, read_sources
 from drrn.stories import added as place
 from tests.imitation import CROSSING, GATE, clone, pickled_story, written
 
@@ -37,8 +37,8 @@ STRANGE = [
     ("self.params['coins'] = 2", "while True: pass", "a text, links"),
     ("self.params['coins'] = 2", "return", "a text, links"),
     ("['coins'] > 0:", "['coins'] > self.params['drank']:", "number"),
-    ("np.random.random() * 4", "np.random.random() * 4.5", "lot"),
-    ("np.random.random() * 4", "os.getpid() * 4", "lot"),
+    ("np.random.random() * 4", "np.random.random() * 4.5", "random"),
+    ("np.random.random() * 4", "os.getpid() * 4", "random"),
     ("['kiosk', 'ferry']", "['kiosk']", "as many actions"),
     ("['kiosk', 'ferry']", "['kiosk', 'fer|ry']", "brackets"),
     ("['Kiosk', 'Ferry']", "['Kiosk', 'Fery']", 'a passage "Fery"'),
@@ -57,7 +57,7 @@ STRANGE = [
     ("def AssignReward", "def Rewards", "AssignReward"),
     ("class SavingJohnSimulator", "class Another", "SavingJohnSimulator"),
     ('"Wood": playerInput = 2', '"Wood": playerInput = 1', "links that Read shows"),
-    ('self.params_path = "Wood"', 'self.params_path = "Moor"', "ways"),
+    ('self.params_path = "Wood"', 'self.params_path = "Moor"', "paths"),
     ("def tiddler6", "def tiddler7", "tiddler6"),
     ("class Machine", "class Machine(", "line"),
 ]  # fmt: skip
@@ -101,7 +101,7 @@ def test_endless_code_is_refused(imitation, code):
 
 def test_what_cannot_be_played_is_refused_before_it_is_installed(home, imitation):
     clone(imitation, CROSSING.replace("You sleep", "You snore"))
-    with pytest.raises(InputError, match=r"no game that can be played: saving-john.toml.*snore"):
+    with pytest.raises(InputError, match=r"cannot be played: saving-john.toml.*snore"):
         added(imitation)
     assert not place.record_path().exists()
 
@@ -144,7 +144,7 @@ def test_a_pickle_that_names_anything_but_the_storys_class_is_refused(tmp_path, 
 
 
 def test_the_error_for_a_refused_name_contains_it():
-    with pytest.raises(InputError, match=r'it names "os\.system", which no story has'):
+    with pytest.raises(InputError, match=r'it names "os\.system"'):
         read_pickle(HARMFUL["a function"], "x")
 
 

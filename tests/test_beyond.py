@@ -116,14 +116,14 @@ def test_parts_are_taken_out_where_they_count_and_vectors_read_only_where_there_
 
 def test_what_is_asked_of_all_jobs_gives_way_to_what_a_job_takes_out():
     gamma = next(variant for variant in ABLATIONS if variant.name == "strong-gamma")
-    given = {"discount": 0.5, "rounds": 3, "epochs": 1}
+    overrides = {"discount": 0.5, "rounds": 3, "epochs": 1}
     assert (
-        settings(gamma, given=given).learner.discount == 0.9
-        and settings(STRONG_JOB, given=given).learner.discount == 0.5
+        settings(gamma, overrides=overrides).learner.discount == 0.9
+        and settings(STRONG_JOB, overrides=overrides).learner.discount == 0.5
     )
-    assert settings(LONG, given=given).run.rounds == 3
+    assert settings(LONG, overrides=overrides).run.rounds == 3
     assert (
-        settings(BEST, given={"updates": 3}).learner.updates == 3
+        settings(BEST, overrides={"updates": 3}).learner.updates == 3
     )  # of no use there, and not refused
 
 

@@ -170,7 +170,7 @@ def test_inspect_marks_last_words_that_it_cuts(capsys, tale):
         encoding="utf-8",
     )
     assert main(["inspect", str(tale)]) == 0
-    assert re.search(r"The sky is yours( and yours)+.*…\n", capsys.readouterr().out)
+    assert re.search(r"The sky is.*…\n", capsys.readouterr().out)
 
 
 def test_inspect_explores_what_it_cannot_compile_and_says_why(capsys, tmp_path):

@@ -323,7 +323,7 @@ def test_a_record_that_lacks_a_part_or_is_another_jobs_is_refused(results, damag
 def test_a_file_that_no_job_wrote_is_to_be_removed(results, capsys):
     (results / "rows/long-watch/notes.json").write_text("{}")
     assert main(["report", "--out", str(results)]) == 2
-    assert "notes.json: no job is named so: remove it" in capsys.readouterr().err
+    assert "notes.json: no job has this name" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("name", "text"), [("config.json", "{}"), ("evaluations.csv", "a,b\n")])
@@ -385,7 +385,7 @@ def test_check_names_a_drawing_that_was_altered_or_cut(results, alter, capsys):
     path = results / "figures/curves-long-watch.svg"
     path.write_text(alter(path.read_text()))
     assert main(["report", "--out", str(results), "--check"]) == 1
-    assert "curves-long-watch.svg: it was changed since it was drawn" in capsys.readouterr().err
+    assert "curves-long-watch.svg: it was edited" in capsys.readouterr().err
 
 
 def test_check_sees_a_figure_of_the_page_that_is_not_the_one_drawn(results, capsys):
@@ -440,13 +440,13 @@ def test_a_figure_of_someone_elses_stays(results):
 
 def test_a_title_with_dollar_signs_is_no_formula():
     data = {"title": r"Cost $5 \foo and $6", "points": [[0.0, 1.0], [1.0, 2.0]]}
-    assert "<svg" in figures.drawn(figures.plot("a", "b", "scatter", data))
+    assert "<svg" in figures.draw(figures.plot("a", "b", "scatter", data))
 
 
 def test_a_folder_without_rows_says_how_to_make_them(tmp_path, capsys):
     (tmp_path / "rows/long-watch").mkdir(parents=True)
     assert main(["report", "--out", str(tmp_path)]) == 2
-    assert "make them by drrn reproduce" in capsys.readouterr().err
+    assert "run drrn reproduce" in capsys.readouterr().err
 
 
 # --- data and arithmetic

@@ -121,7 +121,7 @@ def test_the_error_before_it_is_added_names_the_command(capsys, known_games):
 
 
 def test_a_file_that_was_altered_is_taken_only_if_asked(barge):
-    with pytest.raises(InputError, match="not the file that was published"):
+    with pytest.raises(InputError, match="differs from the file published"):
         add_home_world(barge)
 
 
@@ -139,14 +139,10 @@ def test_what_is_installed_stays_when_a_file_makes_no_world(barge):
         (
             "@desc screen = A sail",
             "@py import os; os.remove",
-            r"line 17: '@py import os; os.remove on which",
+            r"line 17: .*'@py import os; os.remove on which",
         ),
         ("@detail desc1 = Onions swing to and fro.", "#", "the galley has no description"),
-        (
-            "@open north;go north = tut#01",
-            "@open north;go north = tut#09",
-            "line 46: 'north' builds nothing",
-        ),
+        ("@open north;go north = tut#01", "@open north;go north = tut#09", "line 46: .*'north'"),
         ("@create/drop bunk:text_sims.objects.Sleepable", "#", "the cabin has no thing"),
         ("@dig/teleport Cabin", "@dig/teleport Cabin;x y", "line"),
     ],

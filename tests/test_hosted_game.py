@@ -189,7 +189,7 @@ def test_commands_work_on_a_hosted_story(fork, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("DRRN_HOME", str(tmp_path / "home"))
     main(["inspect", str(fork), "--json"])
     found = json.loads(capsys.readouterr().out)
-    assert found["play_test"]["best_final_reward"] == 10.0 and found["pages"] == 5
+    assert found["top_reward"] == 10.0 and found["statistics"]["pages"] == 5
     run = str(tmp_path / "run")
     main(
         [

@@ -73,7 +73,7 @@ def test_a_spec_opens_its_game_from_another_folder_and_another_process(
         ),
         ("mygames:Nine", r'there is no Nine in mygames\. Did you mean "Mine"\?'),
         ("mygames:thing", "type int; name a class"),
-        ("mygames.py:Mine", "name the module without .py: mygames:Mine"),
+        ("mygames.py:Mine", "leave out .py: mygames:Mine"),
         ("broken:Doors", "broken.py, line 1: SyntaxError"),
         ("needy:Doors", "ModuleNotFoundError: No module named 'nothing_such'"),
         ("tests.sample_games:GymnasiumWrong", "there is no GymnasiumWrong in tests.sample_games"),

@@ -198,8 +198,8 @@ def test_inspect_measures_every_set_under_its_name(tale, capsys):
     assert "Paraphrases, reworded     2 actions, OOV rate 100.0%" in out
     assert main(["inspect", str(tale), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert list(found["paraphrase_sets"]) == ["paraphrased", "reworded"]
-    assert found["paraphrases"] == found["paraphrase_sets"]["paraphrased"]
+    assert list(found["statistics"]["paraphrases"]) == ["paraphrased", "reworded"]
+    assert found["statistics"]["paraphrases"]["paraphrased"]["pairs"] == 2
 
 
 def test_inspect_gives_a_set_without_a_name_none(tale, capsys):

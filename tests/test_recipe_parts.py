@@ -101,7 +101,7 @@ def the_average_stays_at_the_first_weights(patch):
 
 
 def the_rate_is_zero(patch):
-    patch.setattr(Settings, "rate_at", lambda self, number: 0.0)
+    patch.setattr(Settings, "learning_rate_at", lambda self, number: 0.0)
 
 
 def alpha_has_the_other_sign(patch):

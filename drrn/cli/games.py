@@ -13,7 +13,7 @@ from drrn.errors import InputError
 from drrn.game.contract import Game
 from drrn.game.make import BUILT_IN, WORLDS, make
 from drrn.game.optional import title_of
-from drrn.lab.authors import sources, text_world
+from drrn.lab.authors import text_world
 from drrn.registry import GROUPS, registered
 from drrn.stories import added
 from drrn.stories.formats.library import (
@@ -31,7 +31,7 @@ from drrn.suites.catalogue import SUITES, has_java, install_command
 GAMES = """List the games that have a name: title, kind, transitions, pages, endings. Other
 stories are opened by their path, and games in Python as module:factory."""
 ADD = f"""Install Saving John and Machine of Death, with their paraphrases and vocabularies, from
-a clone of {sources.REPOSITORY}: {sources.HOW}. Or Home World in its authors' words, from a clone
+a clone of {added.REPOSITORY}: {added.HOW}. Or Home World in its authors' words, from a clone
 of {text_world.WORLD_REPOSITORY}: {text_world.WORLD_HOW}. The files are read, never executed."""
 PUBLISHED = """pay the rewards of the published code: 0 for the ending worth +10 that it never
 recognises, and no step reward in Saving John"""
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> None:
         except InputError as error:
             notes.append(f"registered as {GROUPS['game']}, but cannot be opened: {error}")
     print(table(rows, header=["name", "title", "kind", "transitions", "pages", "endings"]))
-    where = f"from {sources.REPOSITORY}, {papers}" if papers else f"not installed: {sources.HOW}"
+    where = f"from {added.REPOSITORY}, {papers}" if papers else f"not installed: {added.HOW}"
     print(f"\n{' and '.join(added.NAMES)}: {where}")
     where = f"not installed: {text_world.WORLD_HOW}"
     if original:

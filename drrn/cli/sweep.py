@@ -39,8 +39,8 @@ with the unchanged recipe.
   drrn sweep long-watch --vary alpha=0.5..3:0.25 trace=0..1:0.1 --budget 30m
 
 The first tries all combinations, the second a random sample of 20, the third as many as start in 30
-minutes. A combination is a job: all its seeds are trained at once. No job runs twice; an interrupted sweep
-continues."""
+minutes. A combination is a job: all its seeds are trained at once. No job runs twice; an
+interrupted sweep continues."""
 MAX_LINES = 20  # of the table; sweep.csv has all
 MAX_ERRORS = 3  # combinations that are left out with the reason
 

@@ -332,7 +332,8 @@ class RoundsDisplay:
         best, _ = mean_and_deviation(evaluations, "best")
         speed = finished.transitions / max(finished.learning_seconds, 1e-9)
         line = (
-            f"round {finished.number:>3}/{self.settings.rounds}  softmax {softmax:6.2f} ± {sd:.2f}  "
+            f"round {finished.number:>3}/{self.settings.rounds}  "
+            f"softmax {softmax:6.2f} ± {sd:.2f}  "
             f"greedy {greedy:6.2f}  best {best:6.2f}  {speed:>9,.0f} transitions/s"
         )
         if pays_on_the_way(evaluations):

@@ -50,9 +50,10 @@ def evaluate(
     """
     evaluations = []
     for name in policies:
+        policy = policy_of(name, alpha)
         purpose = EVALUATE + POLICIES.index(name)
         generators = [np.random.default_rng([seed, purpose, number]) for seed in seeds]
-        played = rollouts.play(episodes, policy_of(name, alpha), generators, learn=False)
+        played = rollouts.play(episodes, policy, generators, learn=False)
         for replica, rollout in enumerate(played):
             evaluations.append(Evaluation(replica, number, name, summarise(rollout.episodes)))
     return evaluations

@@ -250,7 +250,7 @@ class Run:
     def compare(
         self, other: Run, column: str = "softmax_final_reward", number: int | None = None
     ) -> Difference:
-        """Return how much higher this run scores than another, after a round (default: the last)."""
+        """Return how much higher this run scores than another after a round."""
         scores = self.round(number).values(column)
         return difference_of(other.round(number).values(column), scores)
 
@@ -326,7 +326,7 @@ class Run:
             yield finished
 
     def save(self, trainer: Trainable) -> None:
-        """Save the last finished round: the rows, the checkpoint, and what is computed from them."""
+        """Save the last finished round: rows, checkpoint, and files computed from them."""
         files = {
             **self._new_config(trainer),
             ROWS: csv_bytes(trainer.rows),

@@ -1,4 +1,4 @@
-"""Scores of a run: the rows of evaluations.csv, their means for each round, and reference scores."""
+"""Scores of a run: rows of evaluations.csv, means for each round, reference scores."""
 
 from __future__ import annotations
 

@@ -333,7 +333,7 @@ class Trainer:
             remaining -= count
 
     def _scale(self, scale: RewardScale, replica: int, returns: Sequence[float]) -> float:
-        """Return the factor on a replica's rewards; if returns change it, rescale what is stored."""
+        """Return the factor on a replica's rewards; if it changes, rescale stored rewards."""
         change = scale.update(replica, returns)
         if change != 1:
             self.learner.rescale(replica, change)
@@ -372,7 +372,7 @@ class Trainer:
     # --- the online form: the paper's Algorithm 1, one mini-batch after every step
 
     def _play_online(self, policy: QPolicy, play: Generators, learn: Generators) -> int:
-        """Play a round, each replica one episode after the other; return the transitions learned."""
+        """Play a round, one episode of a replica after another; return the learned transitions."""
         replicas = self.settings.run.replicas
         self._check_copies(replicas)
         rollouts = self.stepped

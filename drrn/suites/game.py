@@ -227,8 +227,8 @@ class SuiteGame:
         if self._lease is None or self._lease.environment is None:
             limit = self._pool.limit
             raise InputError(
-                f"{self.choice.name}: more than {limit} episodes are played at once, so another one "
-                f"took this environment; write copies={2 * limit} in the name, or play fewer at once"
+                f"{self.choice.name}: more than {limit} episodes are played at once, so another "
+                f"one took this environment; write copies={2 * limit} in the name, or play fewer"
             )
         try:
             page = self._lease.environment.step(actions[index])

@@ -1,1 +1,1 @@
-"""The paper's two games, out of a clone of the authors' public repository: read as data, never run."""
+"""The paper's games and Home World, converted from clones of their authors' repositories."""

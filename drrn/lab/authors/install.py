@@ -1,136 +1,240 @@
-"""From a clone of the authors' repository to two games that can be played by name."""
+"""Installs the paper's two games from a clone of the authors' repository; nothing of it is run."""
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from drrn.errors import InputError
 from drrn.game.make import make
-from drrn.lab.authors.machine_of_death import MachineOfDeath, paraphrases
+from drrn.lab.authors.clone import AGAIN, SIMULATOR, Sources, read_sources
 from drrn.lab.authors.pickled import read_pickle
-from drrn.lab.authors.python2 import parse_python2, strange
-from drrn.lab.authors.rewards import Rewards
-from drrn.lab.authors.saving_john import read_saving_john
-from drrn.lab.authors.sources import REPOSITORY, SIMULATOR, Sources, read_sources
+from drrn.lab.authors.python2 import (
+    dotted_name,
+    form_error,
+    function_named,
+    number_literal,
+    parse_python2,
+    string_literal,
+)
+from drrn.lab.authors.stories import MachineOfDeath, Story, paraphrases, read_saving_john
 from drrn.stories.added import NAMES, Origin, games_folder, origin_if_sound, record_path
+from drrn.stories.twine.story import unescape_html
+
+TITLES = ("Saving John", "Machine of Death")
+STEP_REWARD = -0.1  # in the paper, in both games
 
 
 def add_games(
     clone: Path, *, as_published: bool = False, altered: bool = False
 ) -> tuple[Origin, bool]:
-    """Install both games from a clone: what they were made from, and whether anything had to be written."""
+    """Install both games from a clone.
+
+    Args:
+        clone: The folder of the clone.
+        as_published: Rewards as in the published code, not as in the paper.
+        altered: Accept files that differ from the published ones.
+
+    Returns:
+        What the games were converted from, and whether files were written.
+    """
     sources = read_sources(clone, altered=altered)
     try:
         files = converted(sources, as_published=as_published)
     except RecursionError as error:
-        raise InputError(
-            f"{clone / SIMULATOR}: expressions in expressions without end: clone {REPOSITORY} again"
-        ) from error
+        raise InputError(f"{clone / SIMULATOR}: expressions are too deep: {AGAIN}") from error
     digest = hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
-    made = Origin(
-        f"text-games-{digest[:12]}", sources.sha256, sources.hashes, sources.altered, as_published
-    )
+    folder = f"text-games-{digest[:12]}"
+    origin = Origin(folder, sources.sha256, sources.hashes, sources.altered, as_published)
     before = origin_if_sound()
-    if before == made and _holds(made.path, files):
-        return made, False
+    if before == origin and _has_files(origin.path, files):
+        return origin, False
     try:
-        _put(files, made)
+        _write(files, origin)
     except OSError as error:
+        folder_path = games_folder()
         raise InputError(
-            f"{games_folder()}: cannot be written: {error.strerror}; what was there before stays"
+            f"{folder_path}: cannot be written: {error.strerror}; the old games are unchanged"
         ) from error
-    if before is not None and before.folder != made.folder:
+    if before is not None and before.folder != origin.folder:
         shutil.rmtree(before.path, ignore_errors=True)
-    return made, True
+    return origin, True
 
 
 def converted(sources: Sources, *, as_published: bool) -> dict[str, str]:
-    """The files of both games, by name."""
+    """Return the files of both games, by name."""
     tree = parse_python2(sources.files[SIMULATOR])
     john, machine = NAMES
-    story = MachineOfDeath.read(tree)
+    machine_of_death = MachineOfDeath.read(tree)
     rewards = {name: Rewards.read(tree, name.replace("-", "")) for name in NAMES}
-    if rewards[machine].end_mark != story.end_mark:
-        raise strange(tree, "the same mark of an ending in the rewards and in the simulator")
-    originals, others = (
-        sources.files[f"simulators/machineofdeath_{kind}Actions.txt"]
-        for kind in ("original", "paraphrased")
-    )
-    place = "simulators/machineofdeath_originalActions.txt"
-    pairs = paraphrases(originals, others, story.labels, place)
+    if rewards[machine].end_mark != machine_of_death.end_mark:
+        raise form_error(tree, "the same mark of an ending in the rewards and in the simulator")
+    source = "simulators/machineofdeath_originalActions.txt"
+    others = sources.files["simulators/machineofdeath_paraphrasedActions.txt"]
+    pairs = paraphrases(sources.files[source], others, machine_of_death.labels, source)
+    lines = ["original\tparaphrase", *("\t".join(pair) for pair in pairs.items())]
+    files = {f"{machine}.paraphrases.tsv": "\n".join(lines) + "\n"}
     pickled = "simulators/savingjohn.pickle"
-    stories = {john: read_saving_john(sources.files[pickled], tree, pickled), machine: story.told}
-    files = {
-        f"{machine}.paraphrases.tsv": "\n".join(
-            ("original\tparaphrase", *("\t".join(p) for p in pairs.items()))
-        )
-        + "\n"
-    }
-    for name, title in zip(NAMES, ("Saving John", "Machine of Death"), strict=True):
-        options = {"as_published": as_published, "paraphrased": name == machine}
+    saving_john = read_saving_john(sources.files[pickled], tree, pickled)
+    stories = {john: saving_john, machine: machine_of_death.story}
+    for name, title in zip(NAMES, TITLES, strict=True):
+        toml = rewards[name].toml(title, name, stories[name], as_published, name == machine)
         files[f"{name}.twee"] = stories[name].twee
-        files[f"{name}.toml"] = rewards[name].toml(title, name, stories[name], **options)
-        files[f"{name}.vocabulary.json"] = json.dumps(
-            _vocabulary(sources, name.replace("-", "")), ensure_ascii=False
-        )
+        files[f"{name}.toml"] = toml
+        vocabulary = {
+            side: _vocabulary(sources, f"simulators/{name.replace('-', '')}_{kind}Id.pickle")
+            for side, kind in (("states", "word"), ("actions", "action"))
+        }
+        files[f"{name}.vocabulary.json"] = json.dumps(vocabulary, ensure_ascii=False)
     return files
 
 
-def _vocabulary(sources: Sources, name: str) -> dict[str, Any]:
-    """The published numbers of words, of states and of actions."""
-    return {
-        side: _numbers(sources.files[place := f"simulators/{name}_{kind}Id.pickle"], place)
-        for side, kind in (("states", "word"), ("actions", "action"))
-    }
+def _vocabulary(sources: Sources, source: str) -> dict[str, int]:
+    """Return the published indices of words."""
+    words = read_pickle(sources.files[source], source)
+    if not isinstance(words, dict) or not all(isinstance(each, int) for each in words.values()):
+        raise InputError(f"{source}: not a dict of words and indices: {AGAIN}")
+    return dict(sorted(words.items(), key=lambda item: item[1]))
 
 
-def _numbers(data: bytes, place: str) -> dict[str, int]:
-    found = read_pickle(data, place)
-    if not isinstance(found, dict) or not all(isinstance(number, int) for number in found.values()):
-        raise InputError(f"{place}: not a table of words and numbers: clone {REPOSITORY} again")
-    return dict(sorted(found.items(), key=lambda item: item[1]))
-
-
-def _put(files: dict[str, str], made: Origin) -> None:
-    """Write beside, open the games to see that they can be played, then put the folder and its record in place."""
+def _write(files: dict[str, str], origin: Origin) -> None:
+    """Write to a temporary folder, check that the games open, then move them and the record."""
     games_folder().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(
         prefix=".text-games-", dir=games_folder(), ignore_cleanup_errors=True
-    ) as beside:
-        unfinished = Path(beside) / "games"
-        unfinished.mkdir()
+    ) as temporary:
+        folder = Path(temporary) / "games"
+        folder.mkdir()
         for name, text in files.items():
-            (unfinished / name).write_text(text, encoding="utf-8", newline="\n")
-        _check(unfinished)
-        if not _holds(made.path, files):  # else a kill came between the folder and its record
-            shutil.rmtree(made.path, ignore_errors=True)
-            unfinished.rename(made.path)
-        record = Path(beside) / "record.json"
-        record.write_text(made.to_json(), encoding="utf-8")
+            (folder / name).write_text(text, encoding="utf-8", newline="\n")
+        _check(folder)
+        if not _has_files(origin.path, files):  # else killed between the folder and its record
+            shutil.rmtree(origin.path, ignore_errors=True)
+            folder.rename(origin.path)
+        record = Path(temporary) / "record.json"
+        record.write_text(origin.to_json(), encoding="utf-8")
         record.replace(record_path())
 
 
 def _check(folder: Path) -> None:
-    """Open both games, the second in other words, too."""
+    """Open both games, with paraphrases if there are any."""
     try:
         for name in NAMES:
             make(folder / f"{name}.toml", paraphrased=(folder / f"{name}.paraphrases.tsv").exists())
     except InputError as error:
-        where = str(error).replace(f"{folder}{os.sep}", "")
-        raise InputError(f"the clone's files make no game that can be played: {where}") from error
+        message = str(error).replace(f"{folder}{os.sep}", "")
+        raise InputError(f"the converted games cannot be played: {message}") from error
 
 
-def _holds(folder: Path, files: dict[str, str]) -> bool:
-    """Whether the folder has these files, unchanged."""
+def _has_files(folder: Path, files: dict[str, str]) -> bool:
     try:
         return all(
             (folder / name).read_text(encoding="utf-8") == text for name, text in files.items()
         )
     except (OSError, ValueError):
         return False
+
+
+# --- Rewards: the simulator's function as rules in TOML
+
+
+@dataclass(frozen=True, slots=True)
+class EndingReward:
+    """The reward of an ending, and the words that identify it."""
+
+    how: str  # `contains` or `starts_with`
+    words: str  # as in the source
+    reward: float
+
+    @property
+    def recognised(self) -> bool:
+        """Whether the published simulator recognises it: it removes entities from texts first."""
+        return not re.search(r"&#?\w+;", self.words)
+
+
+@dataclass(frozen=True)
+class Rewards:
+    """The rewards of one story in the simulator."""
+
+    endings: tuple[EndingReward, ...]
+    step: float  # of a page that does not end the story
+    end_mark: str | None  # what only the pages of endings contain
+    otherwise: float
+
+    @classmethod
+    def read(cls, tree: ast.Module, story: str) -> Rewards:
+        function = function_named(tree, "AssignReward")
+        *cases, last = function.body
+        if not isinstance(last, ast.Return) or last.value is None:
+            raise form_error(last, "a reward at the end")
+        step = 0.0
+        mark = None
+        endings: list[EndingReward] = []
+        for statement in _cases_of(cases, story, function):
+            match statement:
+                case ast.If(
+                    ast.UnaryOp(ast.Not(), test), [ast.Return(ast.expr() as reward)], []
+                ) if not endings:
+                    step = number_literal(reward)
+                    mark = _words(test)[1]
+                case ast.If(test, [ast.Return(ast.expr() as reward)], []):
+                    endings.append(EndingReward(*_words(test), number_literal(reward)))
+                case _:
+                    raise form_error(statement, "words in an ending, and their reward")
+        return cls(tuple(endings), step, mark, number_literal(last.value))
+
+    def toml(self, title: str, name: str, story: Story, published: bool, paraphrased: bool) -> str:
+        """Return the TOML, with rewards as in the published code or as in the paper.
+
+        A rule is written once for each passage that contains its words, so that endings are
+        identified by their passages.
+        """
+        kind = "the published code" if published else "the paper"
+        lines = [f"# Written by `drrn games add`; rewards as in {kind}."]
+        lines += [f"title = {_quoted(title)}", f'story = "{name}.twee"']
+        if paraphrased:
+            lines.append(f'paraphrases = "{name}.paraphrases.tsv"')
+        lines.append(f"step_reward = {self.step if published else STEP_REWARD}")
+        lines += ["max_steps = 500", f"default_reward = {self.otherwise}"]
+        if self.end_mark is not None:
+            lines.append(f"ends = {{ contains = {_quoted(self.end_mark)} }}")
+        for ending in self.endings:
+            words = unescape_html(ending.words)
+            for passage, text in story.passages_with(words) or [("", words)]:
+                recognised = ending.recognised and text == words
+                reward = ending.reward if recognised or not published else self.otherwise
+                lines += ["", "[[ending]]"] + [f"passage = {_quoted(passage)}"] * bool(passage)
+                lines += [f"{ending.how} = {_quoted(text)}", f"reward = {reward}"]
+        return "\n".join(lines) + "\n"
+
+
+def _cases_of(cases: list[ast.stmt], story: str, function: ast.FunctionDef) -> list[ast.stmt]:
+    """Return the statements below `if story.lower() == …`."""
+    for statement in cases:
+        match statement:
+            case ast.If(ast.Compare(ast.Call(method, [], []), [ast.Eq()], [name]), body, []):
+                if dotted_name(method) == "story.lower" and string_literal(name) == story:
+                    return body
+    raise form_error(function, f'the rewards of "{story}"')
+
+
+def _words(test: ast.expr) -> tuple[str, str]:
+    """Return how and what: `ending.startswith("…")`, or `"…" in ending`."""
+    match test:
+        case ast.Call(method, [words], []) if dotted_name(method) == "ending.startswith":
+            return "starts_with", string_literal(words)
+        case ast.Compare(words, [ast.In()], [text]) if dotted_name(text) == "ending":
+            return "contains", string_literal(words)
+    raise form_error(test, "words in an ending")
+
+
+def _quoted(text: str) -> str:
+    """Return a TOML string, which has the form of a JSON string."""
+    return json.dumps(text, ensure_ascii=False)

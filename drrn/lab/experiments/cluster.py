@@ -203,6 +203,6 @@ def _died(error: Exception) -> bool:
 
 
 def _join_cluster(address: str) -> None:
-    """Join a cluster; called in a process of its own."""
+    """Join a cluster; called in a separate process."""
     ray = require("ray", "ray")
     ray.init(address=address, log_to_driver=False, logging_level="ERROR")

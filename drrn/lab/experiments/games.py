@@ -105,19 +105,22 @@ def _opened(names: Iterable[str], consequence: str, warn: Warn) -> Iterator[Game
 
 def suite_games(files: SuiteFiles, warn: Warn) -> Iterator[GameToRun]:
     """Yield a game of each installed suite."""
-    sources = list(TWX_GAMES)
-    if file := files.textworld or _coin_collector(files.folder, warn):
-        sources.append(f"textworld:{file}{FILE_OPTIONS}")
-    sources.append(SCIENCE)
-    if files.jericho is None:
-        warn("Jericho is left out: name the file of a game that it supports with --jericho FILE")
-    else:
-        sources.append(f"jericho:{files.jericho}{FILE_OPTIONS}")
-    for source in sources:
+    for source in _suite_sources(files, warn):
         try:
             yield GameToRun(absolute_name(source), make(source), extra=True)
         except InputError as error:
             warn(f"{source} is left out: {error}")
+
+
+def _suite_sources(files: SuiteFiles, warn: Warn) -> Iterator[str]:
+    yield from TWX_GAMES
+    if file := files.textworld or _coin_collector(files.folder, warn):
+        yield f"textworld:{file}{FILE_OPTIONS}"
+    yield SCIENCE
+    if files.jericho is None:
+        warn("Jericho is left out: name the file of a game that it supports with --jericho FILE")
+    else:
+        yield f"jericho:{files.jericho}{FILE_OPTIONS}"
 
 
 def _coin_collector(folder: Path, warn: Warn) -> Path | None:

@@ -277,12 +277,12 @@ def variants_of(
     Raises:
         InputError: A name is unknown.
     """
-    known = ", ".join(EXPERIMENTS)
+    choices = ", ".join(EXPERIMENTS)
     for name in only:
         if name not in EXPERIMENTS and name not in VARIANTS:
             near = did_you_mean(name, [*EXPERIMENTS, *VARIANTS])
             raise InputError(
-                f'no experiment is named "{name}".{near} Choose from {known}; or name a job'
+                f'no experiment is named "{name}".{near} Choose from {choices}; or name a job'
             )
     names = only or [name for name in EXPERIMENTS if name not in ON_REQUEST]
     variants: list[Variant] = [VARIANTS[name] for name in names if name in VARIANTS]
@@ -325,7 +325,7 @@ class Scale:
     overrides: dict[str, Any] = field(default_factory=dict)  # settings of all jobs
 
     def common(self, variant: Variant) -> dict[str, Any]:
-        """Return the settings that all jobs have, whatever their variant."""
+        """Return the settings of all jobs, which do not depend on the variant."""
         few = QUICK_SUITE if variant in SUITE_JOBS else QUICK
         return {**(few if self.quick else {}), **self.overrides}
 
@@ -437,7 +437,7 @@ USUAL_SEEDS: dict[type[Variant], int] = {Beyond: SEEDS}  # if not the default nu
 def cost(game: str, variant: Variant, *, strong: bool = False) -> float:
     """Return the relative duration of a job with the usual rounds and seeds.
 
-    `strong` says that a variant of a sweep uses the strong recipe's learner.
+    `strong`: whether a variant of a sweep uses the strong recipe's learner.
     """
     if isinstance(variant, Beyond):
         return STRONG_COST.get(game, 12.0)

@@ -250,9 +250,9 @@ class Sweep:
 
     def settings(self, changes: Changes, seeds: Seeds) -> Settings:
         """Return the settings of a combination, as `drrn train` has them."""
-        given = {**self.overrides, **dict(changes)}
-        base = recipe(paper=self.paper, recommended=self.recommended, given=given)
-        return settings_for({**base, "seed": seeds.first, "replicas": seeds.count}, given)
+        explicit = {**self.overrides, **dict(changes)}
+        base = recipe(paper=self.paper, recommended=self.recommended, given=explicit)
+        return settings_for({**base, "seed": seeds.first, "replicas": seeds.count}, explicit)
 
     def job(self, changes: Changes, part: str = "tuning") -> Job:
         """Return the job of a combination: part "tuning" to choose by, "report" to report."""

@@ -113,7 +113,7 @@ def events_of(job: Job) -> Iterator[Event]:
 
 
 class _Runner:
-    """Runs jobs in a process of its own."""
+    """Runs jobs in a separate process."""
 
     def __init__(self) -> None:
         torch.set_num_threads(1)

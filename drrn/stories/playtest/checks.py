@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from drrn.compiled.graph import EndingId
 from drrn.stories.playtest.clicks import ClickPath
@@ -27,31 +26,33 @@ TOP = "Path to the highest reward"
 CLOSE = 2.0  # an estimate within so many standard errors of its bound is unsure
 
 
-@dataclass(frozen=True)
-class _Verdict:
-    status: str
-    result: str
-    path: ClickPath | None = None
-    shows: str = CLICKS
-
-
 def check_expectation(
     expected: Expectation, findings: Findings, evidence: Evidence, solution: Solution | None
 ) -> Check:
     """Check one expectation against the findings, and the evidence that they were made from."""
-    verdict = _Checker(findings, evidence, solution).rule_for(expected)(expected)
-    return Check(
-        expected.text, verdict.status, verdict.result, expected.line, verdict.path, verdict.shows
-    )
+    return _Checker(expected, findings, evidence, solution).rule()()
 
 
 class _Checker:
-    def __init__(self, findings: Findings, evidence: Evidence, solution: Solution | None) -> None:
+    def __init__(
+        self,
+        expected: Expectation,
+        findings: Findings,
+        evidence: Evidence,
+        solution: Solution | None,
+    ) -> None:
+        self.expected = expected
         self.findings = findings
         self.evidence = evidence
         self.solution = solution
 
-    def rule_for(self, expected: Expectation) -> Callable[[Expectation], _Verdict]:
+    def verdict(
+        self, status: str, result: str, path: ClickPath | None = None, shows: str = CLICKS
+    ) -> Check:
+        return Check(self.expected.text, status, result, self.expected.line, path, shows)
+
+    def rule(self) -> Callable[[], Check]:
+        expected = self.expected
         if expected.ending is not None:
             return self.ending if expected.odds is None else self.odds
         if expected.reachable is not None:
@@ -62,15 +63,15 @@ class _Checker:
             return self.at_most_steps
         return self.best if expected.best is not None else self.always_ends
 
-    def ending(self, expected: Expectation) -> _Verdict:
-        keys = self._endings(expected)
+    def ending(self) -> Check:
+        keys = self._endings()
         if keys:
-            return _Verdict(PASSED, f"reached in {_steps(self.evidence.endings[keys[0]].path)}")
-        return self._not_reached(expected.ending or "")
+            return self.verdict(PASSED, f"reached in {_steps(self.evidence.endings[keys[0]].path)}")
+        return self._not_reached(self.expected.ending or "")
 
-    def _endings(self, expected: Expectation) -> list[EndingId]:
+    def _endings(self) -> list[EndingId]:
         """Return the endings by a name, or with these words on their last page."""
-        name = expected.ending or ""
+        name = self.expected.ending or ""
         words = one_line(name).casefold()
         return [
             key
@@ -78,10 +79,10 @@ class _Checker:
             if key.passage == name or words in one_line(ending.text).casefold()
         ]
 
-    def odds(self, expected: Expectation) -> _Verdict:
-        bound = expected.odds
+    def odds(self) -> Check:
+        bound = self.expected.odds
         assert bound is not None
-        keys = self._endings(expected)
+        keys = self._endings()
         paths = [path for key in keys if (path := self.evidence.endings[key].path) is not None]
         path = min(paths, key=len, default=None)
         if self.solution is not None:
@@ -91,15 +92,15 @@ class _Checker:
             tally = self.evidence.random
             share = share_of(sum(tally.endings[key] for key in keys), tally.games)
             if share is None:
-                return _Verdict(UNSURE, "no random game ended in the time", path, SHORTEST)
+                return self.verdict(UNSURE, "no random game ended in the time", path, SHORTEST)
             odds = share.mean
             result = f"{percent(odds)} ± {percent(share.error)} in {tally.games:,} random games"
             if abs(odds - bound.number) <= CLOSE * share.error:
                 result += ", too close to tell: it needs more seconds"
-                return _Verdict(UNSURE, result, path, SHORTEST)
+                return self.verdict(UNSURE, result, path, SHORTEST)
         if bound.holds(odds):
-            return _Verdict(PASSED, result)
-        return _Verdict(FAILED, result + self._decision(path, keys, bound), path, SHORTEST)
+            return self.verdict(PASSED, result)
+        return self.verdict(FAILED, result + self._decision(path, keys, bound), path, SHORTEST)
 
     def _decision(self, path: ClickPath | None, keys: list[EndingId], bound: Bound) -> str:
         """Explain an ending that is too rare: nothing leads there, or one step decides most."""
@@ -118,13 +119,13 @@ class _Checker:
             f"random play gets there in {odds}"
         )
 
-    def reachable(self, expected: Expectation) -> _Verdict:
-        path = self.evidence.passages.get(expected.reachable or "")
+    def reachable(self) -> Check:
+        path = self.evidence.passages.get(self.expected.reachable or "")
         if path is not None:
-            return _Verdict(PASSED, f"reached in {_steps(path)}")
-        return self._not_reached(expected.reachable or "")
+            return self.verdict(PASSED, f"reached in {_steps(path)}")
+        return self._not_reached(self.expected.reachable or "")
 
-    def _not_reached(self, name: str) -> _Verdict:
+    def _not_reached(self, name: str) -> Check:
         """Report why a passage is not reached, and the clicks to a page that names it."""
         issues = [issue for issue in self.findings.never_reached if issue.passage == name]
         why = "".join(f": {issue.what}" for issue in issues if issue.what)
@@ -133,52 +134,52 @@ class _Checker:
         if not self.findings.exact:
             games = counted(self.evidence.random.games, "random game")
             result = f"not reached in {games} and a search{why}"
-        return _Verdict(FAILED, result, path, NEARBY)
+        return self.verdict(FAILED, result, path, NEARBY)
 
-    def never(self, expected: Expectation) -> _Verdict:
-        path = self.evidence.violations.get(expected.never or "")
+    def never(self) -> Check:
+        path = self.evidence.violations.get(self.expected.never or "")
         if path is not None:
-            return _Verdict(FAILED, f"it held after {_steps(path)}", path)
+            return self.verdict(FAILED, f"it held after {_steps(path)}", path)
         where = "" if self.evidence.complete else " that was visited"
-        return _Verdict(PASSED, f"it holds in no state{where}")
+        return self.verdict(PASSED, f"it holds in no state{where}")
 
-    def always_ends(self, _: Expectation) -> _Verdict:
+    def always_ends(self) -> Check:
         loops = [issue for issue in self.findings.dead_ends if issue.kind == LOOP]
         if loops:
             result = f'no ending is reachable from "{loops[0].passage}"'
-            return _Verdict(FAILED, result, loops[0].path)
+            return self.verdict(FAILED, result, loops[0].path)
         if self.findings.exact:
-            return _Verdict(PASSED, "an ending is reachable from every state")
+            return self.verdict(PASSED, "an ending is reachable from every state")
         if not self.evidence.endings:
-            return _Verdict(FAILED, "no ending was found", self.evidence.longest)
+            return self.verdict(FAILED, "no ending was found", self.evidence.longest)
         result = "no page was found from which it does not end"
         tally = self.evidence.random
         if not tally.truncated:
-            return _Verdict(PASSED, result)
+            return self.verdict(PASSED, result)
         games = f"{tally.truncated:,} of {tally.games:,} random games"
-        return _Verdict(UNSURE, f"{result}; {games} reached the step limit")
+        return self.verdict(UNSURE, f"{result}; {games} reached the step limit")
 
-    def at_most_steps(self, expected: Expectation) -> _Verdict:
-        limit = expected.at_most_steps or 1
+    def at_most_steps(self) -> Check:
+        limit = self.expected.at_most_steps or 1
         steps = counted(limit, "step")
         if self.solution is not None:
             path = longer_than(self.solution.compiled, limit)
             if path is None:
-                return _Verdict(PASSED, f"every game ends within {steps}")
-            return _Verdict(FAILED, f"a game can continue after {steps}", path)
+                return self.verdict(PASSED, f"every game ends within {steps}")
+            return self.verdict(FAILED, f"a game can continue after {steps}", path)
         longest = self.evidence.longest
         result = f"the longest game played took {_steps(longest)}"
         if len(longest) <= limit:
-            return _Verdict(PASSED, result)
-        return _Verdict(FAILED, result, longest)
+            return self.verdict(PASSED, result)
+        return self.verdict(FAILED, result, longest)
 
-    def best(self, expected: Expectation) -> _Verdict:
-        bound = expected.best
+    def best(self) -> Check:
+        bound = self.expected.best
         assert bound is not None
         endings = self.evidence.endings.values()
         if not endings:
             result = "no ending is reachable" if self.solution else "no ending was found"
-            return _Verdict(FAILED, result)
+            return self.verdict(FAILED, result)
         top = max(endings, key=lambda ending: ending.reward)
         score = top.reward
         result = f"the best ending found pays {score:g}"
@@ -188,8 +189,10 @@ class _Checker:
             result = f"best play pays {score:g} on average, exactly"
             is_sure = True
         if bound.holds(score):
-            return _Verdict(PASSED, result if is_sure else f"{result}; there may be better ones")
-        return _Verdict(FAILED, result, top.path, TOP)
+            return self.verdict(
+                PASSED, result if is_sure else f"{result}; there may be better ones"
+            )
+        return self.verdict(FAILED, result, top.path, TOP)
 
 
 def _steps(path: ClickPath | None) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import heapq
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from drrn.text import ranges
 MIN_RISE = 1.5  # a step that makes its goal less than 1.5 times as likely is not decisive
 
 Outcome = tuple[float, int]  # probability, state
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def solve(compiled: Compiled, *, returns: bool = False) -> Solution:
         memoryless=memoryless,
         random_endings=_by_ending(compiled, random_score),
         best_endings=_by_ending(compiled, best_score),
-        traps=_traps(compiled, is_trap) if is_trap.any() else {},
+        traps=_traps(compiled, is_trap),
         trap_states=int(is_trap.sum()),
     )
 
@@ -84,15 +86,6 @@ def _by_ending(compiled: Compiled, score: Score) -> dict[EndingId, float]:
     for place, probability in zip(compiled.endings, score.endings.tolist(), strict=True):
         total[place] += probability
     return dict(total)
-
-
-def _traps(compiled: Compiled, is_trap: Flags) -> dict[str, ClickPath]:
-    paths = ShortestPaths(compiled)
-    traps: dict[str, ClickPath] = {}
-    for state in paths.states:
-        if is_trap[state] and compiled.label(state) not in traps:
-            traps[compiled.label(state)] = paths.path(state)
-    return traps
 
 
 class ShortestPaths:
@@ -121,23 +114,25 @@ class ShortestPaths:
             state = int(self.compiled.slot_state[step[0]])
         return _path(self.compiled, steps[::-1], text)
 
+    def to_first(self, label: Callable[[int], T | None]) -> dict[T, ClickPath]:
+        """Return the path to the nearest state of each label; None is no label."""
+        paths: dict[T, ClickPath] = {}
+        for state in self.states:
+            name = label(state)
+            if name is not None and name not in paths:
+                paths[name] = self.path(state)
+        return paths
+
     def to_endings(self) -> dict[EndingId, ClickPath]:
         """Return the path to each ending."""
-        paths: dict[EndingId, ClickPath] = {}
-        for state in self.states:
-            number = int(self.compiled.ending_at[state])
-            if number >= 0 and self.compiled.endings[number] not in paths:
-                paths[self.compiled.endings[number]] = self.path(state)
-        return {place: with_deciding_chances(self.compiled, p) for place, p in paths.items()}
+        endings = [*self.compiled.endings, None]  # -1, a state that has not ended, is the last
+        paths = self.to_first(lambda state: endings[self.compiled.ending_at[state]])
+        return {key: with_deciding_chances(self.compiled, path) for key, path in paths.items()}
 
     def to_passages(self) -> dict[str, ClickPath]:
         """Return the path to each passage."""
-        paths: dict[str, ClickPath] = {}
-        for state in self.states:
-            name = self.compiled.passages[self.compiled.passage[state]]
-            if name not in paths:
-                paths[name] = self.path(state)
-        return paths
+        names = self.compiled.passages
+        return self.to_first(lambda state: names[self.compiled.passage[state]])
 
     def to_any(self, states: Collection[int]) -> ClickPath | None:
         """Return the path to the nearest of some states; None if none of them is reachable."""
@@ -145,6 +140,13 @@ class ShortestPaths:
         if nearest is None:
             return None
         return with_deciding_chances(self.compiled, self.path(nearest))
+
+
+def _traps(compiled: Compiled, is_trap: Flags) -> dict[str, ClickPath]:
+    if not is_trap.any():
+        return {}
+    label = compiled.label
+    return ShortestPaths(compiled).to_first(lambda state: label(state) if is_trap[state] else None)
 
 
 def _outcomes(compiled: Compiled, slot: int) -> Iterator[Outcome]:
