@@ -121,7 +121,7 @@ def operations(
                 (model.store.states, batches.pages.states[k, r], batches.next_pages.states[k, r]),
                 (
                     model.store.actions,
-                    batches.chosen[k, r],
+                    batches.taken_actions[k, r],
                     batches.next_pages.actions[k, r].ravel(),
                 ),
             ):

@@ -70,7 +70,7 @@ def measure(game: str, *, paper: bool, seeds: int, rounds: int, limit: float) ->
     """Train by one recipe, and print where the time went."""
     trainer = drrn.trainer(game, paper=paper, replicas=seeds, rounds=rounds)
     clock, fitted = Clock(), []
-    clock.watch(trainer, "_play_to_learn", "play")
+    clock.watch(trainer, "_play", "play")
     clock.watch(trainer.learner, "learn", "learn")
     if not paper:
         note = trainer.learner.fit  # type: ignore[attr-defined]
