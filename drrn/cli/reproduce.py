@@ -74,6 +74,16 @@ def add_command(commands: Any) -> None:
         "--quick", action="store_true", help="a three-minute version: one seed, few rounds"
     )
     add_workers_options(command)
+    _add_file_options(command)
+    command.add_argument(
+        "--again",
+        action="store_true",
+        help="run jobs again that have rows of other settings; old rows are moved aside",
+    )
+    command.set_defaults(run=run)
+
+
+def _add_file_options(command: argparse.ArgumentParser) -> None:
     path: dict[str, Any] = {"type": Path, "metavar": "FILE"}
     command.add_argument(
         "--out",
@@ -91,12 +101,6 @@ def add_command(commands: Any) -> None:
         help="a TextWorld game for suites (default: a coin collector, generated if installed)",
     )
     command.add_argument("--jericho", **path, help="a Jericho game for suites (default: none)")
-    command.add_argument(
-        "--again",
-        action="store_true",
-        help="run jobs again that have rows of other settings; old rows are moved aside",
-    )
-    command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:

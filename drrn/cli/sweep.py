@@ -90,16 +90,7 @@ def add_command(commands: Any) -> None:
     command.add_argument(
         "--budget", type=Budget.read, metavar="N", help="jobs, or minutes to start them in (30m)"
     )
-    seeds: dict[str, tuple[Any, int, str]] = {
-        "--choice": (int, 0, "seed of the random sample"),
-        "--seeds": (positive, 3, "number of seeds to choose by"),
-        "--first-seed": (int, 1000, "the first of them"),
-        "--report-seeds": (positive, 5, "number of seeds to report on"),
-        "--first-report-seed": (int, 0, "the first of them"),
-    }
-    for name, (kind, default, text) in seeds.items():
-        help_text = f"{text} (default: {default})"
-        command.add_argument(name, type=kind, default=default, metavar="N", help=help_text)
+    _add_seed_options(command)
     measures = ("final_reward", "return")
     command.add_argument(
         "--by", choices=POLICIES, default="softmax", help="the policy to choose by (softmax)"
@@ -112,6 +103,19 @@ def add_command(commands: Any) -> None:
     )
     add_workers_options(command)
     command.set_defaults(run=run)
+
+
+def _add_seed_options(command: argparse.ArgumentParser) -> None:
+    seeds: dict[str, tuple[Any, int, str]] = {
+        "--choice": (int, 0, "seed of the random sample"),
+        "--seeds": (positive, 3, "number of seeds to choose by"),
+        "--first-seed": (int, 1000, "the first of them"),
+        "--report-seeds": (positive, 5, "number of seeds to report on"),
+        "--first-report-seed": (int, 0, "the first of them"),
+    }
+    for name, (kind, default, text) in seeds.items():
+        help_text = f"{text} (default: {default})"
+        command.add_argument(name, type=kind, default=default, metavar="N", help=help_text)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -54,16 +54,7 @@ def compile_game(
         )
     if isinstance(game, Compiled):
         return game
-    if not isinstance(game, (Enumerable, Searchable)):
-        methods = {"opening": "()", "outcomes": "(state, index)", "look": "(state)"}
-        missing = [
-            name + arguments for name, arguments in methods.items() if not hasattr(game, name)
-        ]
-        raise refusal(
-            game,
-            f"it does not list its outcomes: {type(game).__name__} lacks {', '.join(missing)} "
-            "(see docs/games.md)",
-        )
+    _check_outcomes_listed(game)
     folder = files.cache_folder() if cache is True else cache or None
     path = files.cache_path(game, folder) if folder and has_fingerprint(game) else None
     shuffle = bool(getattr(game, "shuffle", False))
@@ -74,6 +65,18 @@ def compile_game(
         if path and (compiled.raw_complete or limit >= MOST_STATES):
             files.save_compiled(compiled, path)
     return compiled
+
+
+def _check_outcomes_listed(game: Game) -> None:
+    if isinstance(game, (Enumerable, Searchable)):
+        return
+    methods = {"opening": "()", "outcomes": "(state, index)", "look": "(state)"}
+    missing = [name + arguments for name, arguments in methods.items() if not hasattr(game, name)]
+    raise refusal(
+        game,
+        f"it does not list its outcomes: {type(game).__name__} lacks {', '.join(missing)} "
+        "(see docs/games.md)",
+    )
 
 
 def can_be_compiled(game: Game) -> bool:

@@ -111,19 +111,10 @@ class AdviceWorker:
         q = replicas.mean(axis=0)
         shares = probabilities("softmax", False)
         chosen = probabilities(policy, seen)
-        ratings: list[ActionAdvice] = [
-            {
-                "q": float(q[i]),
-                "replicas": replicas[:, i].tolist(),
-                "share": float(shares[i]),
-                "chance": float(chosen[i]),
-            }
-            for i in range(len(actions))
-        ]
         return {
             "seen": seen,
             "choice": int(np.argmax(chosen)) if chosen.max() > 1 - 1e-9 else None,
-            "actions": ratings,
+            "actions": _ratings(replicas, q, shares, chosen),
             "words": self._words(agent, history, text, actions) if words else None,
         }
 
@@ -203,3 +194,15 @@ def _word(text: str, span: Span, importance: Any) -> Word:
 
 def _utf16_units(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _ratings(replicas: Any, q: Any, shares: Any, chosen: Any) -> list[ActionAdvice]:
+    return [
+        {
+            "q": float(q[i]),
+            "replicas": replicas[:, i].tolist(),
+            "share": float(shares[i]),
+            "chance": float(chosen[i]),
+        }
+        for i in range(len(q))
+    ]

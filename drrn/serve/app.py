@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -100,6 +101,20 @@ class Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
+def _config(app: Any) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        timeout_graceful_shutdown=2,
+        timeout_keep_alive=30,
+        limit_concurrency=MAX_CONNECTIONS,
+        ws="none",
+    )
+
+
 def serve(
     games: Sequence[str],
     runs: Path,
@@ -132,19 +147,8 @@ def serve(
         if browser and has_screen():
             threading.Thread(target=webbrowser.open, args=[link], daemon=True).start()
 
-    config = uvicorn.Config(
-        application(services, access),
-        log_level="critical",
-        access_log=False,
-        server_header=False,
-        lifespan="on",
-        timeout_graceful_shutdown=2,
-        timeout_keep_alive=30,
-        limit_concurrency=MAX_CONNECTIONS,
-        ws="none",
-    )
     try:
-        Server(config, services, announce).run(sockets=[bound])
+        Server(_config(application(services, access)), services, announce).run(sockets=[bound])
     finally:
         services.close()
         bound.close()

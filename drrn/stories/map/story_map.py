@@ -150,14 +150,7 @@ def seen_map(title: str, evidence: Evidence, games: int, traps: Collection[str] 
         node[key] = numbers.setdefault(group, len(numbers))
         if node[key] == len(first):
             first.append(page)
-    actions: defaultdict[Edge, dict[str, float]] = defaultdict(dict)
-    for key, page in evidence.pages.items():
-        for index, successors in page.successors.items():
-            action = page.actions[index]
-            for after in successors:
-                amounts = actions[node[key], node[after]]
-                amount = evidence.steps[key, index, after] / max(games, 1)
-                amounts[action] = amounts.get(action, 0.0) + amount
+    actions = _action_frequencies(evidence, node, games)
     edges = {edge: sum(amounts.values()) for edge, amounts in actions.items()}
     visits = [0.0] * len(first)
     visits[:1] = [1.0]
@@ -178,10 +171,25 @@ def seen_map(title: str, evidence: Evidence, games: int, traps: Collection[str] 
         edges=edges,
         noun="passage" if any(page.passage for page in first) else "page",
         texts=[page.path.comes_to for page in first],
-        actions=dict(actions),
+        actions=actions,
         untried=_untried(evidence, node),
         partial=not evidence.complete,
     )
+
+
+def _action_frequencies(
+    evidence: Evidence, node: dict[Hashable, int], games: int
+) -> dict[Edge, dict[str, float]]:
+    """Return how often each action was taken along each edge, per random game."""
+    actions: defaultdict[Edge, dict[str, float]] = defaultdict(dict)
+    for key, page in evidence.pages.items():
+        for index, successors in page.successors.items():
+            action = page.actions[index]
+            for after in successors:
+                amounts = actions[node[key], node[after]]
+                amount = evidence.steps[key, index, after] / max(games, 1)
+                amounts[action] = amounts.get(action, 0.0) + amount
+    return dict(actions)
 
 
 def _seen_label(page: PageRecord) -> str:
