@@ -24,7 +24,7 @@ import html
 import itertools
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -392,7 +392,7 @@ class _TextWriter:
         return _join(parts)
 
     def blocks(self, blocks: Iterable[Block]) -> str:
-        write = {
+        write: dict[str, Callable[[Any], str]] = {
             "Paragraph": self.paragraph,
             "Bullets": self.bullets,
             "Table": self.table,
