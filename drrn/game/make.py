@@ -76,12 +76,6 @@ OPENERS = (
         names=WORLDS,
         options=frozenset({"shuffle"}),
     ),
-    Opener(
-        "drrn.lab.authors.text_world:open_original_of",
-        "a world of commands",
-        names=("home-world-original",),
-        options=frozenset({"shuffle"}),
-    ),
 )
 NAMES = tuple(name for opener in OPENERS for name in opener.names)
 
