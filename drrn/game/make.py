@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,6 @@ STORY_OPTIONS = frozenset({"shuffle", "paraphrased", "lenient", "encoding", "eng
 COMMON_OPTIONS = frozenset({"source", "folder", "history", "lenient", "outside"})
 STORY = Opener("drrn.stories.open_story:open_story_of", "a story", STORY_OPTIONS)
 WORLD = Opener("drrn.worlds:open_world_of", "a world of commands", frozenset({"shuffle"}))
-ORIGINAL = replace(WORLD, function="drrn.lab.authors.text_world:open_original_of")
 SUITE = Opener("drrn.suites.game:open_suite_of", "a game of a suite")
 FACTORY = Opener("drrn.game.make:open_factory", "made by Python code")
 
@@ -44,11 +43,7 @@ BUILT_IN = ("long-watch", "night-market")  # stories; the first is the default
 ADDED = ("saving-john", "machine-of-death")  # the paper's, installed by `drrn games add`
 WORLDS = ("home-world", "comet-house")
 SUITES = ("twx", "textworld", "jericho", "scienceworld")  # before the colon of a game's name
-OPENERS = {
-    **dict.fromkeys((*BUILT_IN, *ADDED), STORY),
-    **dict.fromkeys(WORLDS, WORLD),
-    "home-world-original": ORIGINAL,
-}
+OPENERS = dict.fromkeys((*BUILT_IN, *ADDED), STORY) | dict.fromkeys(WORLDS, WORLD)
 
 
 def opener_for(name: str) -> Opener:

@@ -23,7 +23,6 @@ from drrn.files import home
 from drrn.game.contract import Game
 from drrn.game.make import BUILT_IN, WORLDS, GameSpec, spec_for
 from drrn.game.optional import title_of
-from drrn.lab.authors import text_world
 from drrn.registry import registered
 from drrn.serve.game_worker import OpenedGame
 from drrn.serve.http import MAX_UPLOAD, RequestError, content_type
@@ -178,11 +177,6 @@ def _added() -> Iterator[GameEntry]:
     if added.origin_if_sound() is not None:
         for name in added.NAMES:
             yield _named(name, "added", "story")
-    try:
-        if text_world.added_home_world():
-            yield _named(text_world.ORIGINAL, "added", "world")
-    except InputError:
-        pass
     for name in registered("game"):
         yield _named(name, "added", "other")
 
