@@ -17,7 +17,7 @@ from drrn.game.optional import step_limit_of, title_of
 from drrn.stories.authored import EXPLORE_LIMIT, Explorable, TimedSearch
 from drrn.stories.map.story_map import StoryMap, seen_map, story_map
 from drrn.stories.playtest import coverage
-from drrn.stories.playtest.checks import check_expectation
+from drrn.stories.playtest.checks import Checker
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.coverage import LOOP, Source
 from drrn.stories.playtest.evidence import EndingRecord, Evidence
@@ -364,7 +364,7 @@ def _check(
 ) -> Findings:
     """Add the verdicts on expectations; then drop loops if there is no ending to reach."""
     expected = source.rules.expectations
-    checks = [check_expectation(one, findings, evidence, solution) for one in expected]
+    checks = list(map(Checker(findings, evidence, solution).check, expected))
     dead_ends = [i for i in findings.dead_ends if evidence.endings or i.kind != LOOP]
     return replace(findings, expectations=checks, dead_ends=dead_ends)
 
