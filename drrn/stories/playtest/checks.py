@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 from drrn.compiled.graph import EndingId
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.coverage import LOOP
 from drrn.stories.playtest.evidence import Evidence
-from drrn.stories.playtest.findings import FAILED, PASSED, UNSURE, Check, Findings, share_of
+from drrn.stories.playtest.findings import FAILED, LOOP, PASSED, UNSURE, Check, Findings, share_of
 from drrn.stories.playtest.solve import Solution, longer_than
 from drrn.stories.twine.rules import Bound, Expectation
 from drrn.writing import counted, one_line, percent
@@ -107,7 +106,8 @@ class Checker:
         return PASSED, f"it holds in no state{where}", None, CLICKS
 
     def _always_ends(self) -> _Verdict:
-        loops = [issue for issue in self.findings.dead_ends if issue.kind == LOOP]
+        loops = self.solution.traps if self.solution else []
+        loops = loops or [issue for issue in self.findings.dead_ends if issue.kind == LOOP]
         if loops:
             result = f'no ending is reachable from "{loops[0].passage}"'
             return FAILED, result, loops[0].path, CLICKS

@@ -19,7 +19,7 @@ from drrn.compiled.memoryless import best_memoryless
 from drrn.compiled.solve import Score, best, one_slot, policy_score, random_play
 from drrn.errors import InputError
 from drrn.stories.playtest.clicks import ClickPath
-from drrn.stories.playtest.findings import Estimate, Play
+from drrn.stories.playtest.findings import LOOP, Estimate, Issue, Play
 
 Step = tuple[int, float]  # a slot, and the probability of the outcome that it had
 T = TypeVar("T")
@@ -35,7 +35,7 @@ class Solution:
     memoryless: Play | None
     random_endings: dict[EndingId, float]  # probabilities
     best_endings: dict[EndingId, float]
-    traps: dict[str, ClickPath]  # passages, or first words, of states that reach no ending
+    traps: list[Issue]  # pages that reach no ending
     trap_states: int
 
 
@@ -205,11 +205,13 @@ def _with_deciding_chances(compiled: Compiled, path: ClickPath) -> ClickPath:
     return replace(path, chances=tuple(chances))
 
 
-def _traps(compiled: Compiled, is_trap: Flags) -> dict[str, ClickPath]:
+def _traps(compiled: Compiled, is_trap: Flags) -> list[Issue]:
     if not is_trap.any():
-        return {}
+        return []
     label = compiled.label
-    return ShortestPaths(compiled).to_first(lambda state: label(state) if is_trap[state] else None)
+    paths = ShortestPaths(compiled).to_first(lambda s: label(s) if is_trap[s] else None)
+    what = "a loop without a way out: no ending is reachable from here"
+    return [Issue(name, what, path=path, kind=LOOP) for name, path in paths.items()]
 
 
 def link_pairs(compiled: Compiled) -> set[tuple[str, str]]:
