@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +25,7 @@ from drrn.lab.experiments.plan import (
     EXPERIMENTS,
     ON_REQUEST,
     PAPER,
-    Named,
+    SHAPE,
     Scale,
     settings_of,
     variants_of,
@@ -44,7 +43,7 @@ DESCRIPTION = f"""Run the paper's experiments and write RESULTS.md and report.ht
 of one size on one game, all seeds at once) never runs twice; a killed one continues from its last
 round and ends with the same numbers. Rows of other settings, or of another version of a game, are
 never mixed."""
-PLANNED = {*BEST.settings, "action_hidden", "seed", "replicas"}
+PLANNED = {*SHAPE, "seed", "replicas"}
 
 
 def add_command(commands: Any) -> None:
@@ -128,17 +127,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _scale(options: argparse.Namespace) -> Scale:
-    scale = Scale(
+    return Scale(
+        seeds=options.seeds or (1 if options.quick else None),
         first_seed=options.first_seed,
         quick=options.quick,
         vectors=str(options.vectors) if options.vectors else None,
         overrides=read_settings(options.set, PLANNED),
     )
-    if options.quick:
-        scale = replace(scale, final_softmax=100, final_greedy=50, final_best=50)
-    if seeds := options.seeds or (1 if options.quick else None):
-        scale = replace(scale, seeds=seeds, beyond_seeds=seeds, suite_seeds=seeds)
-    return scale
 
 
 def _in_order(jobs: list[Job]) -> list[Job]:
@@ -186,13 +181,9 @@ def _jobs_of(
 
     game = opened.game
     common = {**common, "source": opened.source, "game": name, "suite": opened.suite}
-    yield Job(
-        variant=None,
-        settings=settings_of(name, BEST, game, scale),
-        final=scale.final(BEST),
-        hashes=hashes_of(game),
-        **common,
-    )
+    settings = settings_of(name, BEST, game, scale)
+    final = scale.final(BEST, settings)
+    yield Job(variant=None, settings=settings, final=final, hashes=hashes_of(game), **common)
     has_paraphrases = paraphrases_of(game) is not None
     variants = variants_of(
         options.only, paraphrases=has_paraphrases, game=name, vectors=digest is not None
@@ -219,7 +210,7 @@ def _digest(options: argparse.Namespace) -> str | None:
 
         return open_vectors(options.vectors).digest
     for variant in variants_of(options.only, paraphrases=True):
-        if isinstance(variant, Named) and variant.vectors:
+        if variant.vectors:
             _warn(f"{variant.name} is left out: give a file of word vectors with --vectors FILE")
     return None
 
