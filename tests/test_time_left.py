@@ -141,7 +141,8 @@ def test_a_job_whose_worker_died_counts_as_not_started():
 
 def test_the_display_starts_with_the_time_left(capsys):
     job = job_for()
-    with Processes(2) as workers, Display([job], workers, SECONDS) as display:
+    with Processes(2) as workers:
+        display = Display([job], workers, SECONDS)
         text = time_left_text(SECONDS * job_cost(job))
         assert capsys.readouterr().out == f"{text}, 2 at a time\n"
         display.update(Event(job, "failed", seconds=4.0, why="no memory"))

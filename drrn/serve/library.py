@@ -27,7 +27,6 @@ from drrn.registry import registered
 from drrn.serve.game_worker import OpenedGame
 from drrn.serve.http import MAX_UPLOAD, RequestError, content_type
 from drrn.stories import added
-from drrn.suites.choice import is_suite_toml
 
 ABOUT = "about.json"  # written last into the folder of an uploaded story
 STORY_TYPES = (".html", ".htm", ".twee", ".tw", ".json", ".ink")
@@ -285,8 +284,6 @@ async def _save(id_: str, story: str, files: Files, open_game: Opener) -> GameEn
 
 async def _about(folder: Path, file: str, open_game: Opener) -> dict[str, Any]:
     """Open a story, without its unsupported macros if necessary, and return the facts to save."""
-    if is_suite_toml(str(folder / file)):
-        raise InputError(f"{file}: names the game of a suite; only stories can be uploaded")
     spec = spec_for(folder / file, lenient=False)
     try:
         opened = await open_game(spec)

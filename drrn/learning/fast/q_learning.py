@@ -19,7 +19,7 @@ from torch import Tensor
 from drrn.learning.q_learning import Batches, QLearning
 from drrn.models.base import Model, Pages
 from drrn.models.drrn import DRRN
-from drrn.models.encoders import BagOfWords
+from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.base import Leaves, TextBatch, Weights
 from drrn.models.word_table import WordTable, bag_sums
 from drrn.settings import Settings
