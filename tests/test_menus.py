@@ -24,7 +24,7 @@ def narrow(monkeypatch, most):
     for module in ("drrn.models.base", "drrn.learning.menus", "drrn.learning.q_learning", "drrn.learning.return_learning",
                    "drrn.playing.stepped_rollouts"):  # fmt: skip
         monkeypatch.setattr(f"{module}.NARROW", most)
-    monkeypatch.setattr("drrn.compiled.lockstep.WIDE", most)
+    monkeypatch.setattr("drrn.compiled.game.WIDE", most)
 
 
 class Hall:

@@ -16,8 +16,7 @@ import numpy as np
 
 from drrn.compiled.chain import Chain, uniform
 from drrn.compiled.compile import MOST_STATES, compile_game
-from drrn.compiled.game import Compiled
-from drrn.compiled.graph import Floats, Ints
+from drrn.compiled.game import Compiled, Floats, Ints
 from drrn.compiled.solve import best, one_slot, policy_score, random_play
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
