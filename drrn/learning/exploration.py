@@ -9,8 +9,6 @@ al. 2017).
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from drrn.learning.episode_memory import EpisodeMemory, Snapshot
@@ -43,18 +41,20 @@ class Optimism:
         self.snapshot = Snapshot([*self.memories, *self.similar])
         self.hashes = PageHashes(store)
 
-    def start(self, number: int) -> None:
+    def start(self, number: int) -> bool:
         """Start a round; drop the episodes of an interrupted attempt.
 
-        After the last optimistic round, the memories are not needed.
+        Returns:
+            Whether the round is optimistic; after the last such round, the memories are empty.
         """
         self.alpha = self.settings.alpha_at(number)
         if self.settings.explores_at(number):
             self.snapshot.start(number)
-            return
+            return True
         for memory in (*self.memories, *self.similar):
             memory.clear()
         self.snapshot.discard()
+        return False
 
     def tell(self, replica: int, steps: Steps) -> None:
         """Take in episodes of a replica, and renew its estimates."""
@@ -63,7 +63,7 @@ class Optimism:
         prior = self.optimistic_value(memory)
         if not recurs(memory):
             memory = self.similar[replica]
-            memory.add(self.hashes.of_steps(steps))
+            memory.add(steps.renumbered(self.hashes.states.of, self.hashes.actions.of))
         memory.estimate(prior, self.settings.learner, self.alpha)
 
     def rescale(self, replica: int, factor: float) -> None:
@@ -71,7 +71,7 @@ class Optimism:
         for memory in (self.memories[replica], self.similar[replica]):
             memory.rescale(factor)
 
-    def first(self, replica: int, q: Q, pages: Pages) -> Probabilities:
+    def probabilities(self, replica: int, q: Q, pages: Pages) -> Probabilities:
         """Return the softmax over optimistic values; the network's Q is not used."""
         memory = self.memories[replica]
         weight = self.settings.learner.pseudo_count
@@ -83,9 +83,6 @@ class Optimism:
         count, mean = memory.lookup(keys)
         optimistic = (count * mean + weight * prior) / (count + weight)
         return softmax(optimistic, pages.mask, self.alpha)
-
-    def again(self, replica: int, q: Q, pages: Pages) -> Probabilities | None:
-        return None
 
     def optimistic_value(self, memory: EpisodeMemory) -> float:
         """Return V, which exceeds the best return so far."""
@@ -125,18 +122,6 @@ class PageHashes:
         """Return the hashes of states [N] and actions [N, A]; -1 stays -1."""
         actions = np.where(pages.mask, self.actions.of(pages.actions), -1)
         return Pages(self.states.of(pages.states), actions)
-
-    def of_steps(self, steps: Steps) -> Steps:
-        """Return the episodes with hashes."""
-        menus = steps.actions
-        end_menus = steps.end_actions
-        return replace(
-            steps,
-            states=self.states.of(steps.states),
-            actions=replace(menus, actions=self.actions.of(menus.actions)),
-            end_states=self.states.of(steps.end_states),
-            end_actions=replace(end_menus, actions=self.actions.of(end_menus.actions)),
-        )
 
 
 class SimHash:
