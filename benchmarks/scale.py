@@ -117,7 +117,7 @@ def measured(name: str, crew: Workers | None, workers: int, options: argparse.Na
 
 def measured_table(found: list[Found], options: argparse.Namespace) -> str:
     lines = [
-        f"| done by | begun after | a small job | overhead a job | {options.jobs} jobs of {options.rounds} rounds |",
+        f"| done by | started after | a small job | overhead a job | {options.jobs} jobs of {options.rounds} rounds |",
         "| --- | --- | --- | --- | --- |",
     ]
     for one in found:

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import drrn
-from drrn.suites.catalogue import SUITES
-from drrn.suites.choice import SuiteChoice, read_choice
+from drrn.suites.catalogue import SUITES, SuiteChoice, read_choice
 from drrn.suites.environments import TwxEnvironment
 
 Page = tuple[list[str], bool]  # the actions, and whether the episode is over

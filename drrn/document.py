@@ -24,11 +24,11 @@ import html
 import itertools
 import re
 import textwrap
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
+from drrn.pages import rendered, safe_markup
 from drrn.writing import one_line, visible
 
 MISSING = "—"  # a cell without a value
@@ -40,7 +40,6 @@ MIN_COLUMN = 20  # characters that a shortened column of the terminal keeps
 
 Severity = Literal["problem", "warning", "info", "success"]
 SIGNS = {"problem": "❌", "warning": "⚠️", "info": "ℹ️", "success": "✅"}
-CLASSES = {"problem": "bad", "warning": "warn", "info": "", "success": "good"}  # CSS
 
 
 @dataclass(frozen=True)
@@ -178,6 +177,11 @@ class Section:
     blocks: Sequence[Block]
     anchor: str = ""
 
+    @property
+    def id(self) -> str:
+        """The section's id in HTML."""
+        return self.anchor or _anchor(self.title)
+
 
 @dataclass(frozen=True)
 class Document:
@@ -216,7 +220,7 @@ def to_text(
     Links
       - a → b
     """
-    return _TextWriter(limit, hint, width=width).document(document)
+    return _TextWriter(limit, hint, width).document(document)
 
 
 def to_markdown(
@@ -248,7 +252,19 @@ def to_html(
     >>> print(to_html(Document("", ["1 < 2"])))
     <p>1 &lt; 2</p>
     """
-    return _HtmlWriter(limit, hint, contents=contents).document(document)
+    fragment = rendered(
+        "blocks.html",
+        document=document,
+        limit=limit,
+        contents=contents,
+        rest=_TextWriter(limit, hint).rest,
+        inline=_html,
+        plain=lambda text: _escape_html(_plain(text)),
+        escape=_escape_html,
+        cell=_cell,
+        groups=_groups,
+    )
+    return fragment.strip()
 
 
 def to_github(document: Document, *, limit: int = 50) -> str:
@@ -269,7 +285,7 @@ def github_annotations(document: Document) -> Iterator[str]:
     for block in _all_blocks(document):
         if isinstance(block, Note) and block.file and block.severity in levels:
             file = _escape_command(block.file).replace(":", "%3A").replace(",", "%2C")
-            message = one_line(_plain(": ".join(filter(None, [block.title, block.text]))))
+            message = one_line(_plain(_titled(block)))
             if block.steps:
                 message += f" {block.steps_title}: {_arrows(block.steps)}"
             place = f"file={file},line={max(1, block.line)}"
@@ -292,16 +308,55 @@ def _all_blocks(document: Document) -> Iterator[Block]:
         yield from section.blocks
 
 
+def _groups(blocks: Iterable[Block]) -> Iterator[tuple[str, list[Any]]]:
+    """Yield runs of blocks of one kind: notes form a list, figures a row."""
+    for kind, group in itertools.groupby(blocks, _kind):
+        yield kind, [Paragraph(block) if isinstance(block, str) else block for block in group]
+
+
+def _kind(block: Block) -> str:
+    for kind in (Paragraph, Bullets, Table, Figure, Code, Facts, Note):
+        if isinstance(block, kind):
+            return kind.__name__
+    if isinstance(block, str):
+        return Paragraph.__name__
+    raise TypeError(f"{type(block).__name__} is not a block of a document")
+
+
 def _cell(cell: Cell | str) -> Cell:
     return Cell(cell) if isinstance(cell, str) else cell
+
+
+def _titled(note: Note) -> str:
+    return f"{note.title}: {note.text}" if note.title else note.text
 
 
 def _arrows(steps: Sequence[str]) -> str:
     return " → ".join(map(one_line, steps))
 
 
+def _anchor(title: str) -> str:
+    """Return the id that GitHub gives a heading."""
+    text = _plain(title).lower().replace(" ", "-")
+    return "".join(letter for letter in text if letter.isalnum() or letter in "-_")
+
+
 def _escape_command(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _escape_html(text: str) -> Any:
+    return safe_markup(html.escape(visible(text)))
+
+
+def _html(text: str) -> Any:
+    tags = {"": "{}", "code": "<code>{}</code>", "bold": "<b>{}</b>"}
+    spans = (tags[kind].format(html.escape(content)) for kind, content in _spans(visible(text)))
+    return safe_markup("".join(spans))
+
+
+def _plain(text: str) -> str:
+    return "".join(content for _, content in _spans(text))
 
 
 def _spans(text: str) -> Iterator[tuple[Literal["", "code", "bold"], str]]:
@@ -322,96 +377,43 @@ def _spans(text: str) -> Iterator[tuple[Literal["", "code", "bold"], str]]:
         yield "", text[end:]
 
 
-def _plain(text: str) -> str:
-    return "".join(content for _, content in _spans(text))
+@dataclass
+class _TextWriter:
+    limit: int | None = None
+    hint: str = ""
+    width: int = 100
 
-
-class _Writer(ABC):
-    """Dispatch of blocks. Consecutive notes form a list, consecutive figures a row."""
-
-    separator = "\n\n"  # between blocks
-
-    def __init__(
-        self,
-        limit: int | None = None,
-        hint: str = "",
-        *,
-        level: int = 1,
-        contents: bool = False,
-        width: int = 100,
-    ) -> None:
-        self.limit = limit
-        self.hint = hint
-        self.level = level
-        self.contents = contents
-        self.width = width
-
-    def join(self, parts: Iterable[str]) -> str:
-        return self.separator.join(part for part in parts if part)
+    def document(self, document: Document) -> str:
+        parts = [self.inline(document.title), self.blocks(document.blocks)]
+        inner = replace(self, width=self.width - 2)
+        for section in document.sections:
+            body = textwrap.indent(inner.blocks(section.blocks), "  ")
+            parts.append(f"{self.inline(section.title)}\n{body}")
+        return _join(parts)
 
     def blocks(self, blocks: Iterable[Block]) -> str:
+        write: dict[str, Callable[[Any], str]] = {
+            "Paragraph": self.paragraph,
+            "Bullets": self.bullets,
+            "Table": self.table,
+            "Code": self.code,
+            "Facts": self.facts,
+        }
         parts = []
-        for kind, group in itertools.groupby(blocks, type):
-            if kind is Note:
-                parts.append(self.notes([block for block in group if isinstance(block, Note)]))
-            elif issubclass(kind, Figure):
-                parts.append(self.figures([block for block in group if isinstance(block, Figure)]))
+        for kind, group in _groups(blocks):
+            if kind == "Note":
+                parts.append(self.notes(group))
+            elif kind == "Figure":
+                parts.append(self.figures(group))
             else:
-                parts += [self.block(block) for block in group]
-        return self.join(parts)
-
-    def block(self, block: Block) -> str:
-        match block:
-            case str():
-                return self.paragraph(Paragraph(block))
-            case Paragraph():
-                return self.paragraph(block)
-            case Bullets():
-                return self.bullets(block)
-            case Table():
-                return self.table(block)
-            case Code():
-                return self.code(block)
-            case Facts():
-                return self.facts(block)
-        raise TypeError(f"{type(block).__name__} is not a block of a document")
+                parts += map(write[kind], group)
+        return _join(parts)
 
     def rest(self, items: Sequence[object]) -> str:
         """Return a sentence about the items beyond the limit; "" if there are none."""
         number = 0 if self.limit is None else len(items) - self.limit
         hint = f" ({self.hint})" if self.hint else ""
         return f"… and {number:,} more{hint}" if number > 0 else ""
-
-    @abstractmethod
-    def paragraph(self, paragraph: Paragraph) -> str: ...
-
-    @abstractmethod
-    def bullets(self, bullets: Bullets) -> str: ...
-
-    @abstractmethod
-    def table(self, table: Table) -> str: ...
-
-    @abstractmethod
-    def figures(self, figures: Sequence[Figure]) -> str: ...
-
-    @abstractmethod
-    def code(self, code: Code) -> str: ...
-
-    @abstractmethod
-    def facts(self, facts: Facts) -> str: ...
-
-    @abstractmethod
-    def notes(self, notes: Sequence[Note]) -> str: ...
-
-
-class _TextWriter(_Writer):
-    def document(self, document: Document) -> str:
-        parts = [self.inline(document.title), self.blocks(document.blocks)]
-        inner = _TextWriter(self.limit, self.hint, width=self.width - 2)
-        for section in document.sections:
-            body = textwrap.indent(inner.blocks(section.blocks), "  ")
-            parts.append(f"{self.inline(section.title)}\n{body}")
-        return self.join(parts)
 
     def inline(self, text: str) -> str:
         return one_line(_plain(text))
@@ -436,7 +438,7 @@ class _TextWriter(_Writer):
         lines = [self.wrap(f"{self.inline(bullets.summary)}:")] if bullets.summary else []
         for item in bullets.items[: self.limit]:
             lines.append(self.wrap(self.inline(item), "- ", "  "))
-        return "\n".join([*lines, *filter(None, [self.rest(bullets.items)])])
+        return _join([*lines, self.rest(bullets.items)], "\n")
 
     def table(self, table: Table) -> str:
         header = [self.inline(name) for name in table.header]
@@ -450,23 +452,20 @@ class _TextWriter(_Writer):
             widths[longest] = max(MIN_COLUMN, widths[longest] - excess)
 
         def line(cells: Sequence[str]) -> str:
-            columns = zip(cells, widths, sides, strict=True)
-            padded = (
-                cell.rjust(width) if side == "r" else _shorten(cell, width).ljust(width)
-                for cell, width, side in columns
-            )
+            padded = []
+            for cell, width, side in zip(cells, widths, sides, strict=True):
+                short = cell if len(cell) <= width else cell[: width - 1].rstrip() + "…"
+                padded.append(short.rjust(width) if side == "r" else short.ljust(width))
             return "  ".join(padded).rstrip()
 
-        lines = [self.wrap(self.inline(table.caption))] if table.caption else []
-        lines += [line(header), *map(line, rows)]
-        lines += filter(None, [self.rest(table.rows)])
-        lines += [self.wrap(self.inline(note)) for note in table.notes]
-        return "\n".join(lines)
+        caption = self.wrap(self.inline(table.caption))
+        notes = [self.wrap(self.inline(note)) for note in table.notes]
+        grid = [line(header), *map(line, rows)]
+        return _join([caption, *grid, self.rest(table.rows), *notes], "\n")
 
     def cell(self, cell: Cell | str) -> str:
         cell = _cell(cell)
-        parts = [cell.text, cell.mark, cell.remark]
-        return " ".join(filter(None, map(self.inline, parts)))
+        return _join(map(self.inline, [cell.text, cell.mark, cell.remark]), " ")
 
     def figures(self, figures: Sequence[Figure]) -> str:
         lines = []
@@ -479,30 +478,27 @@ class _TextWriter(_Writer):
         return textwrap.indent(visible(code.text), "    ")
 
     def facts(self, facts: Facts) -> str:
-        width = max((len(self.inline(fact.name)) for fact in facts.items), default=0)
-        lines = []
-        for fact in facts.items:
-            name = self.inline(fact.name).ljust(width)
-            lines.append(f"{name}  {self.inline(fact.value)}")
-        return "\n".join(lines)
+        names = [self.inline(fact.name) for fact in facts.items]
+        width = max(map(len, names), default=0)
+        pairs = zip(names, facts.items, strict=True)
+        return "\n".join(f"{name.ljust(width)}  {self.inline(fact.value)}" for name, fact in pairs)
 
     def notes(self, notes: Sequence[Note]) -> str:
         lines = []
         for note in notes[: self.limit]:
             label = self.inline(note.label or note.severity)
-            text = self.inline(": ".join(filter(None, [note.title, note.text])))
-            lines.append(self.wrap(f"{label}: {text}", indent="  "))
+            lines.append(self.wrap(f"{label}: {self.inline(_titled(note))}", indent="  "))
             if note.steps:
                 steps = f"{self.inline(note.steps_title)}: {_arrows(note.steps)}"
                 lines.append(self.wrap(steps, "  ", "    "))
-        return "\n".join([*lines, *filter(None, [self.rest(notes)])])
+        return _join([*lines, self.rest(notes)], "\n")
 
 
-def _shorten(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+@dataclass
+class _MarkdownWriter(_TextWriter):
+    level: int = 1
+    contents: bool = False
 
-
-class _MarkdownWriter(_Writer):
     def document(self, document: Document) -> str:
         parts = [self.heading(document.title, 0), self.blocks(document.blocks)]
         if self.contents:
@@ -510,7 +506,7 @@ class _MarkdownWriter(_Writer):
             parts.append("\n".join(f"- [{self.inline(t)}](#{_anchor(t)})" for t in titles))
         for section in document.sections:
             parts += [self.heading(section.title, 1), self.blocks(section.blocks)]
-        return self.join(parts)
+        return _join(parts)
 
     def heading(self, title: str, depth: int) -> str:
         return f"{'#' * (self.level + depth)} {self.inline(title)}" if title else ""
@@ -519,11 +515,12 @@ class _MarkdownWriter(_Writer):
         parts = []
         for kind, content in _spans(one_line(text)):
             if kind == "code":
-                parts.append(_fence(content, "`"))
-            elif kind == "bold":
-                parts.append(f"**{self.escape(content)}**")
+                fence = _fence("`", content)
+                space = " " if "`" in content else ""
+                parts.append(f"{fence}{space}{content}{space}{fence}")
             else:
-                parts.append(self.escape(content))
+                mark = "**" if kind == "bold" else ""
+                parts.append(f"{mark}{self.escape(content)}{mark}")
         return "".join(parts)
 
     def escape(self, text: str) -> str:
@@ -539,11 +536,9 @@ class _MarkdownWriter(_Writer):
         return self.line(paragraph.text)
 
     def bullets(self, bullets: Bullets) -> str:
-        lines = [f"- {self.line(item)}" for item in bullets.items[: self.limit]]
-        if rest := self.rest(bullets.items):
-            lines.append(f"- {rest}")
         summary = f"{self.inline(bullets.summary)}:" if bullets.summary else ""
-        return self.join([summary, "\n".join(lines)])
+        items = [*map(self.line, bullets.items[: self.limit]), self.rest(bullets.items)]
+        return _join([summary, "\n".join(f"- {item}" for item in items if item)])
 
     def table(self, table: Table) -> str:
         rules = ["---" if side == "l" else "---:" for side in table.alignment]
@@ -551,27 +546,24 @@ class _MarkdownWriter(_Writer):
         lines += [[self.cell(cell) for cell in row] for row in table.rows[: self.limit]]
         caption = f"**{self.inline(table.caption)}**" if table.caption else ""
         grid = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        return self.join([caption, grid, self.rest(table.rows), *map(self.line, table.notes)])
+        return _join([caption, grid, self.rest(table.rows), *map(self.line, table.notes)])
 
     def cell(self, cell: Cell | str) -> str:
         cell = _cell(cell)
-        text = self.inline(cell.text)
-        if cell.bold:
-            text = f"**{text}**"
+        mark = "**" if cell.bold else ""
+        text = f"{mark}{self.inline(cell.text)}{mark}"
         parts = [text, self.inline(cell.mark), self.inline(cell.remark)]
-        return " ".join(filter(None, parts)).replace("|", "\\|")
+        return _join(parts, " ").replace("|", "\\|")
 
     def figures(self, figures: Sequence[Figure]) -> str:
         parts = []
         for figure in figures:
             caption = self.inline(figure.caption)
-            if figure.path:
-                parts.append(f"![{caption}]({figure.path})")
-            parts.append(caption)
-        return self.join(parts)
+            parts += [f"![{caption}]({figure.path})" if figure.path else "", caption]
+        return _join(parts)
 
     def code(self, code: Code) -> str:
-        fence = _fence("", "```", code.text)
+        fence = _fence("```", code.text)
         return f"{fence}\n{visible(code.text)}\n{fence}"
 
     def facts(self, facts: Facts) -> str:
@@ -593,156 +585,11 @@ class _MarkdownWriter(_Writer):
         return "\n".join(lines)
 
 
-def _fence(text: str, mark: str, content: str = "") -> str:
-    """Put text between fences that are longer than any run of backticks inside."""
-    runs = re.findall("`+", text or content)
-    fence = mark
-    while any(len(run) >= len(fence) for run in runs):
-        fence += "`"
-    if not text:
-        return fence
-    space = " " if runs else ""
-    return f"{fence}{space}{text}{space}{fence}"
+def _join(parts: Iterable[str], separator: str = "\n\n") -> str:
+    return separator.join(filter(None, parts))
 
 
-def _anchor(title: str) -> str:
-    """Return the id that GitHub gives a heading."""
-    text = _plain(title).lower().replace(" ", "-")
-    return "".join(letter for letter in text if letter.isalnum() or letter in "-_")
-
-
-class _HtmlWriter(_Writer):
-    separator = "\n"
-
-    def document(self, document: Document) -> str:
-        parts = []
-        introduction = self.blocks(document.blocks)
-        if document.title:
-            heading = f"<h1>{self.inline(document.title)}</h1>"
-            introduction = f'<header class="opening">\n{heading}\n{introduction}\n</header>'
-        parts.append(introduction)
-        anchors = [section.anchor or _anchor(section.title) for section in document.sections]
-        named = list(zip(anchors, document.sections, strict=True))
-        if self.contents:
-            links = [
-                f'<li><a href="#{html.escape(anchor)}">{self.inline(section.title)}</a></li>'
-                for anchor, section in named
-            ]
-            items = self.join(links)
-            parts.append(f'<nav class="contents" aria-label="Contents"><ul>\n{items}\n</ul></nav>')
-        for anchor, section in named:
-            heading = f"<h2>{self.inline(section.title)}</h2>"
-            body = self.blocks(section.blocks)
-            parts.append(f'<section id="{html.escape(anchor)}">\n{heading}\n{body}\n</section>')
-        return self.join(parts)
-
-    def inline(self, text: str) -> str:
-        tags = {"code": "code", "bold": "b"}
-        parts = []
-        for kind, content in _spans(visible(text)):
-            escaped = html.escape(content)
-            parts.append(f"<{tags[kind]}>{escaped}</{tags[kind]}>" if kind else escaped)
-        return "".join(parts)
-
-    def paragraph(self, paragraph: Paragraph) -> str:
-        role = f' class="{paragraph.role}"' if paragraph.role else ""
-        return f"<p{role}>{self.inline(paragraph.text)}</p>"
-
-    def bullets(self, bullets: Bullets) -> str:
-        items = [f"<li>{self.inline(item)}</li>" for item in bullets.items[: self.limit]]
-        if rest := self.rest(bullets.items):
-            items.append(f"<li>{self.inline(rest)}</li>")
-        whole = self.join(["<ul>", *items, "</ul>"])
-        if not bullets.summary:
-            return whole
-        return f"<details><summary>{self.inline(bullets.summary)}</summary>\n{whole}\n</details>"
-
-    def table(self, table: Table) -> str:
-        kinds: list[str] = []
-        for name, side in zip(table.header, table.alignment, strict=True):
-            words = "words" if side == "l" and kinds else ""  # the first column always is
-            classes = " ".join(filter(None, [words, "muted" if name in table.muted else ""]))
-            kinds.append(f' class="{classes}"' if classes else "")
-        heads = []
-        for name, kind in zip(table.header, kinds, strict=True):
-            text = self.inline(name.replace("… ", f"…{NO_BREAK_SPACE}"))
-            heads.append(f'<th scope="col"{kind}>{text}</th>')
-        rows = []
-        for row in table.rows[: self.limit]:
-            cells = zip(row, kinds, strict=True)
-            content = "".join(f"<td{kind}>{self.cell(cell)}</td>" for cell, kind in cells)
-            rows.append(f"<tr>{content}</tr>")
-        label = html.escape(visible(_plain(table.caption or "Table")), quote=True)
-        caption = self.inline(table.caption)
-        notes = [*filter(None, [self.rest(table.rows)]), *table.notes]
-        return self.join(
-            [
-                f'<div class="scroll" tabindex="0" role="region" aria-label="{label}"><table>',
-                f"<caption><span>{caption}</span></caption>" if caption else "",
-                f"<thead><tr>{''.join(heads)}</tr></thead>",
-                "<tbody>",
-                *rows,
-                "</tbody></table></div>",
-                *(f'<p class="note">{self.inline(note)}</p>' for note in notes),
-            ]
-        )
-
-    def cell(self, cell: Cell | str) -> str:
-        cell = _cell(cell)
-        text = self.page(self.inline(cell.text), cell.page)
-        if cell.bold:
-            text = f"<b>{text}</b>"
-        if cell.mark:
-            text += f"<sup>{self.inline(cell.mark)}</sup>"
-        if cell.remark:
-            text += f'<span class="remark">{self.inline(cell.remark)}</span>'
-        if cell.bar is not None:
-            share = f'<rect width="{100 * cell.bar:.1f}" height="6"/>'
-            text += (
-                '<svg class="bar" viewBox="0 0 100 6" preserveAspectRatio="none" '
-                f'aria-hidden="true"><rect class="rail" width="100" height="6"/>{share}</svg>'
-            )
-        return text
-
-    def page(self, text: str, name: str) -> str:
-        if not name:
-            return text
-        return f'<span class="passage" data-passage="{html.escape(visible(name))}">{text}</span>'
-
-    def figures(self, figures: Sequence[Figure]) -> str:
-        items = []
-        for figure in figures:
-            alternative = html.escape(visible(_plain(figure.caption)))
-            image = figure.svg or f'<img src="{html.escape(figure.path)}" alt="{alternative}">'
-            caption = f"<figcaption>{self.inline(figure.caption)}</figcaption>"
-            items.append(f"<figure>{image}{caption}</figure>")
-        wide = " wide" if any(figure.wide for figure in figures) else ""
-        return self.join([f'<div class="figures{wide}">', *items, "</div>"])
-
-    def code(self, code: Code) -> str:
-        return f"<pre>{html.escape(visible(code.text))}</pre>"
-
-    def facts(self, facts: Facts) -> str:
-        tiles = []
-        for fact in facts.items:
-            name = f"<dt>{self.inline(fact.name)}</dt>"
-            kind = f"tile {CLASSES[fact.severity]}".strip()
-            tiles.append(f'<div class="{kind}">{name}<dd>{self.inline(fact.value)}</dd></div>')
-        return self.join(['<dl class="tiles">', *tiles, "</dl>"])
-
-    def notes(self, notes: Sequence[Note]) -> str:
-        items = [self.note(note) for note in notes[: self.limit]]
-        if rest := self.rest(notes):
-            items.append(f"<li>{self.inline(rest)}</li>")
-        return self.join(['<ul class="notes">', *items, "</ul>"])
-
-    def note(self, note: Note) -> str:
-        kind = f"tag {CLASSES[note.severity]}".strip()
-        label = f'<span class="{kind}">{self.inline(note.label or note.severity)}</span>'
-        title = f"<b>{self.page(self.inline(note.title), note.page)}</b>" if note.title else ""
-        steps = ""
-        if note.steps:
-            summary = f"{self.inline(note.steps_title)} ({len(note.steps)})"
-            items = "".join(f"<li>{self.inline(literal(step))}</li>" for step in note.steps)
-            steps = f'<details class="steps"><summary>{summary}</summary><ol>{items}</ol></details>'
-        return f"<li>{label}<div>{title}<p>{self.inline(note.text)}</p>{steps}</div></li>"
+def _fence(fence: str, content: str) -> str:
+    """Return a fence that is longer than any run of backticks in the content."""
+    longest = max(map(len, re.findall("`+", content)), default=0)
+    return "`" * max(len(fence), longest + 1)

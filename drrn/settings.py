@@ -29,7 +29,7 @@ EXPLORATIONS = ("softmax", "optimism")
 
 # Settings that no longer exist, with the only value that results and runs were recorded with.
 RETIRED: dict[str, Any] = {"loss": "squared", "clip": None, "epsilon": 0.1}
-RETIRED |= {"target_every": None, "double": False, "prioritised": False}
+RETIRED |= {"target_every": None, "double": False, "prioritised": False, "vectors_trained": False}
 
 # Settings that only some models, encoders, learners or explorations have (see `Settings.uses`).
 LAYERS = "model=drrn,max-action,per-action,verb-object"
@@ -79,7 +79,6 @@ class ModelSettings(_Group):
     vectors_scale: float = setting(
         1.0, "norm that a text's vector is scaled to", above=0, needs="vectors | sentences"
     )
-    vectors_trained: bool = vector_setting(False, "fine-tune the word vectors")
     sentences: str | None = setting(
         None,
         "source of sentence vectors: module:function, from a list of texts to an array "

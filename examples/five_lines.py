@@ -1,4 +1,4 @@
-"""Open a game, train, evaluate, ask: the whole of it from Python.
+"""Open a game, train an agent, and ask for its Q-values.
 
 python examples/five_lines.py [GAME] [ROUNDS]
 """
@@ -12,17 +12,13 @@ def main(name: str = "long-watch", rounds: int = 3) -> None:
     game = drrn.make(name)
     trainer = drrn.trainer(game, rounds=rounds, replicas=2)
     for finished in trainer.train():
-        print(
-            "round",
-            finished.number,
-            [round(e.summary.mean_final_reward, 1) for e in finished.evaluations],
-        )
+        rewards = [round(e.summary.mean_final_reward, 1) for e in finished.evaluations]
+        print("round", finished.number, rewards)
     page = game.reset(seed=0)
     q = trainer.agent.ask(page.text, page.actions).mean(axis=0)  # over replicas
-    print(
-        page.text,
-        {action: round(float(value), 2) for action, value in zip(page.actions, q, strict=True)},
-    )
+    print(page.text)
+    for action, value in zip(page.actions, q, strict=True):
+        print(f"{value:6.2f}  {action}")
 
 
 if __name__ == "__main__":

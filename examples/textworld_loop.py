@@ -1,4 +1,4 @@
-"""A trained agent in TextWorld's own loop, by `drrn.load(run).policy(…).act` alone.
+"""Let a trained agent play in TextWorld's own loop.
 
 tw-make tw-coin_collector --level 5 --seed 3 --output coin.z8
 drrn train textworld:coin.z8 --out runs/coin
@@ -15,18 +15,18 @@ import drrn
 def main(run: str, game: str, episodes: int = 3) -> None:
     infos = textworld.EnvInfos(description=True, inventory=True, admissible_commands=True)
     env = textworld.gym.make(textworld.gym.register_game(game, infos, max_episode_steps=100))
-    player = drrn.load(run).policy(
-        "best"
-    )  # or: drrn.load(run).act(text, actions), which remembers nothing
+    player = drrn.load(run).policy("best")  # remembers the pages of the episode
     for episode in range(1, episodes + 1):
-        _, shown = env.reset()
+        _, state = env.reset()
         player.begin()
-        done, score, commands = False, 0, []
+        done = False
+        score = 0
+        commands = []
         while not done:
             # what the agent saw during training
-            text = f"{shown['description']}\n{shown['inventory']}"
-            commands.append(player.act(text, shown["admissible_commands"]))
-            _, score, done, shown = env.step(commands[-1])
+            text = f"{state['description']}\n{state['inventory']}"
+            commands.append(player.act(text, state["admissible_commands"]))
+            _, score, done, state = env.step(commands[-1])
         print(
             f"episode {episode}: score {score} after {len(commands)} commands: "
             f"{', '.join(commands[:8])} …"

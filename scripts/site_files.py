@@ -31,7 +31,7 @@ def on_files(files: Files, config: Any) -> Files:
     while waiting:
         path = waiting.pop()
         if not path.startswith(DOCS):
-            files.append(File.generated(config, place(path), abs_src_path=str(ROOT / path)))
+            files.append(File.generated(config, site_path(path), abs_src_path=str(ROOT / path)))
         for link in linked(path) - seen:
             seen.add(link)
             waiting.append(link)
@@ -39,12 +39,12 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Point each link at the place that its file has in the site."""
+    """Point each link at the address of its file in the site."""
     path = source(page.file.src_uri)
 
     def moved(match: re.Match[str]) -> str:
         target = repository_path(path, match["path"])
-        there = posixpath.relpath(place(target), posixpath.dirname(place(path)) or ".")
+        there = posixpath.relpath(site_path(target), posixpath.dirname(site_path(path)) or ".")
         return f"{match['before']}{there}{match['after'] or ''}{match['end']}"
 
     return outside_code(markdown, lambda text: LINK.sub(moved, text)).replace(
@@ -53,7 +53,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def settings_table() -> str:
-    """Every setting, its value in either recipe, and what it is."""
+    """Return a table of every setting, its value in both recipes, and its meaning."""
     lines = [
         "| setting | the paper's recipe | the strong recipe, where it differs | |",
         "| --- | --- | --- | --- |",
@@ -70,7 +70,7 @@ def settings_table() -> str:
 
 
 def outside_code(markdown: str, change: Any) -> str:
-    """The text with what is not code changed."""
+    """Apply a change to the text outside code blocks."""
     done, last = [], 0
     for code in CODE.finditer(markdown):
         done += [change(markdown[last : code.start()]), code.group()]
@@ -79,7 +79,7 @@ def outside_code(markdown: str, change: Any) -> str:
 
 
 def linked(path: str) -> set[str]:
-    """The files of the repository that a page links to; what is no Markdown links to none."""
+    """Return the files of the repository that a Markdown page links to."""
     if not path.endswith(".md"):
         return set()
     text = CODE.sub("", (ROOT / path).read_text(encoding="utf-8"))
@@ -88,17 +88,17 @@ def linked(path: str) -> set[str]:
 
 
 def repository_path(page: str, link: str) -> str:
-    """The path from the root of the repository of what a page links to."""
+    """Return the repository path of a link's target."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(page), link))
 
 
-def place(path: str) -> str:
-    """Where a file of the repository is in the site."""
+def site_path(path: str) -> str:
+    """Return the path of a file in the site."""
     return "index.md" if path == "README.md" else path.removeprefix(DOCS)
 
 
 def source(uri: str) -> str:
-    """Which file of the repository is at a place in the site."""
+    """Return the repository path of a file of the site."""
     if uri == "index.md":
         return "README.md"
     return DOCS + uri if (ROOT / DOCS / uri).is_file() else uri

@@ -115,10 +115,10 @@ def test_every_module_and_public_class_has_a_docstring():
 def test_the_choices_of_settings_are_the_registered_names():
     from drrn import models, settings
     from drrn.learning import learners, optimisers
-    from drrn.models import encoders
+    from drrn.models import drrn, encoders
 
     assert tuple(models.MODELS) == settings.MODELS
-    assert tuple(models.INTERACTIONS) == settings.INTERACTIONS
+    assert tuple(drrn.INTERACTIONS) == settings.INTERACTIONS
     assert tuple(encoders.ENCODERS) == settings.ENCODERS
     assert tuple(optimisers.OPTIMISERS) == settings.OPTIMISERS
     assert tuple(learners.LEARNERS) == settings.LEARNERS

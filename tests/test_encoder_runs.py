@@ -24,11 +24,10 @@ def letters(texts):
 
 def chosen(encoder, tmp_path):
     """The settings that ask for an encoder."""
-    name, _, trained = encoder.partition(" ")
-    found = {"encoder": name}
-    if "vectors" in name:
-        found |= {"vectors": str(vector_file(tmp_path)), "vectors_trained": bool(trained)}
-    if name == "sentence":
+    found = {"encoder": encoder}
+    if "vectors" in encoder:
+        found["vectors"] = str(vector_file(tmp_path))
+    if encoder == "sentence":
         found["sentences"] = "tests.test_encoder_runs:letters"
     return found
 
@@ -46,7 +45,7 @@ def resumes(game, folder, settings):
     return np.array_equal(longer.agent.ask(*QUESTION), whole.agent.ask(*QUESTION))
 
 
-ALL = ["lstm", "gru", "attention", "vectors trained", "bag+vectors trained", "sentence"]
+ALL = ["lstm", "gru", "attention", "vectors", "bag+vectors", "sentence"]
 
 
 @pytest.mark.parametrize("encoder", ALL)
@@ -82,21 +81,3 @@ def test_every_baseline_takes_every_encoder(fork, tmp_path, model, encoder):
     trainer = drrn.trainer(fork, **settings)
     list(trainer.train())
     assert np.isfinite(trainer.agent.ask(*QUESTION)).all()
-
-
-def test_vectors_that_are_trained_on_begin_as_the_frozen_ones_and_move(fork, tmp_path):
-    path = str(vector_file(tmp_path))
-    frozen, trained = (
-        drrn.trainer(
-            fork, **{**PAPER, "encoder": "vectors", "vectors": path, "vectors_trained": on}
-        )
-        for on in (False, True)
-    )
-    question = (
-        "The sea is grey.",
-        ["Go out.", "Sail home at night."],
-    )  # with words that the game does not have
-    assert np.allclose(frozen.agent.ask(*question), trained.agent.ask(*question), atol=1e-5)
-    before = trained.model.tables["state vectors"].weight.clone()
-    list(trained.train())
-    assert not np.allclose(before.numpy(), trained.model.tables["state vectors"].weight.numpy())

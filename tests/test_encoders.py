@@ -150,7 +150,7 @@ def test_what_is_no_encoder_is_refused_in_a_sentence(fork):
 def after_reading(encoder, vectors, read, **shape):
     """An agent whose replica of seed i has read `read[i]` alone, states and actions alike."""
     store = Store.of_words()
-    kind = encoder_of(encoder.split()[0], trained="trained" in encoder)
+    kind = encoder_of(encoder)
     name = shape.pop("name", "drrn")
     sizes = Shape(hidden=5, encoder=kind, vectors=vectors, most_actions=2, **shape)
     model = build_model(name, sizes, store, sorted(read), CPU)
@@ -161,7 +161,7 @@ def after_reading(encoder, vectors, read, **shape):
 
 
 @pytest.mark.parametrize("name", ["drrn", "verb-object", "max-action"])
-@pytest.mark.parametrize("encoder", ["bag", "lstm", "gru", "attention", "vectors trained"])
+@pytest.mark.parametrize("encoder", ["bag", "lstm", "gru", "attention", "bag+vectors"])
 def test_a_word_that_another_replica_alone_has_met_counts_for_nothing(tmp_path, encoder, name):
     """So a replica reads as it would if it had learned alone."""
     vectors = TextVectors(open_vectors(vector_file(tmp_path)))
@@ -170,7 +170,7 @@ def test_a_word_that_another_replica_alone_has_met_counts_for_nothing(tmp_path, 
     alone = after_reading(encoder, vectors, {4: read[4]}, name=name)
     question = ("light is the grey lamp", ["row home", "the boat"])
     assert np.allclose(both.ask(*question)[1], alone.ask(*question)[0], atol=1e-6)
-    if encoder == "attention":
+    if encoder == "attention" and name == "drrn":
         found, own = (agent.attention(*question)[0].state for agent in (both, alone))
         assert [word for word, _ in found] == question[0].split() and [word for word, _ in own] == [
             "is",

@@ -132,6 +132,7 @@ def test_a_registered_name_is_a_game_like_any_other(package, capsys, known_games
 def test_names_stay_and_paths_become_absolute(folder):
     names = ["long-watch", "saving-john", "mygames:Mine", "package.module:thing.of"]
     assert [absolute_name(name) for name in names] == names
+    (folder / "tale.twee").touch()
     assert absolute_name("tale.twee") == str(folder / "tale.twee")
 
 

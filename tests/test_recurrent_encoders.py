@@ -10,7 +10,7 @@ from torch import nn
 from drrn.learning.learner import differentiable
 from drrn.learning.q_learning import Batches, QLearning
 from drrn.models import Pages, pick
-from drrn.models.encoders import Leaves
+from drrn.models.encoders.base import Leaves
 from drrn.models.encodings import EncodingCache
 from drrn.settings import Settings
 from tests.small_models import random_batches

@@ -6,8 +6,9 @@ import pytest
 import drrn
 from drrn.learning.fast import FastReturnLearning
 from drrn.learning.return_learning import AVERAGE_EVERY, ReturnLearning
-from drrn.models.encoders import BagAndVectors, BagOfWords, MeanOfVectors
+from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.text_vectors import TextVectors
+from drrn.models.encoders.vectors import BagAndVectors, MeanOfVectors
 from drrn.runs.trainer import torch_threads
 from drrn.vectors import open_vectors
 from tests.sample_games import Doors

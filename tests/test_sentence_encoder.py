@@ -133,4 +133,4 @@ def test_a_store_of_more_texts_than_are_kept_beside_it_is_not_read_again_for_eac
     for number in range(60):  # of questions, which nobody keeps
         asked = states.scratch()
         kept.rows_of(asked, np.array([asked.id(f"question {number}")]))
-    assert len(kept.numbers) <= 10 + 2 * 61 + 1
+    assert len(kept._recent) <= 10

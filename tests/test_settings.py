@@ -725,7 +725,6 @@ REFUSED = [
     ("capacity", 10, {"keep": True}),
     ("vectors_scale", 2.0, {"vectors": "glove.txt"}),
     ("vectors_noise", 1.0, {"vectors": "glove.txt", "learner": "returns"}),
-    ("vectors_trained", True, {"vectors": "glove.txt"}),
     ("lstm_gain", 2.0, {"encoder": "lstm"}),
     ("embedding", 8, {"encoder": "gru"}),
     ("most_actions", 8, {"model": "max-action"}),

@@ -7,10 +7,9 @@ import pytest
 
 import drrn
 from drrn.cli import main
-from drrn.game.make import spec_for
+from drrn.game.make import is_suite, spec_for
 from drrn.game.optional import fingerprint_of
-from drrn.suites.catalogue import SUITES
-from drrn.suites.choice import names_a_suite, read_choice
+from drrn.suites.catalogue import SUITES, read_choice
 from drrn.suites.environments import JerichoEnvironment, TextWorldEnvironment
 from tests.small_trainings import SMALL, alike
 from tests.suite_files import game_file
@@ -143,24 +142,6 @@ def test_a_seed_chooses_the_variation(game):
     }
 
 
-def test_options_can_stand_in_a_toml(game, tmp_path):
-    (tmp_path / "easy.toml").write_text(
-        'suite = "twx"\ngame = "coin"\ntitle = "An easy coin"\n'
-        '[options]\nseed = 4\ntext = ["look"]\nincludeDoors = true\n'
-        "[training]\nalpha = 2.0\n"
-    )
-    played = game("easy.toml")
-    assert played.reset(0).text == "You are in the kitchen of house 4 (train)."
-    assert (played.title, played.training, played.name) == (
-        "An easy coin",
-        {"alpha": 2.0},
-        "twx-coin",
-    )
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "tale.toml").write_text('suite = "textworld"\ngame = "../tale.z8"\n')
-    assert game(tmp_path / "folder" / "tale.toml").reset(0).text.startswith("-= Attic =-")
-
-
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
@@ -196,21 +177,6 @@ def test_a_wrong_name_or_option_is_one_error(game, tmp_path, name, sentence):
     with pytest.raises(drrn.InputError, match=sentence) as caught:
         game(name)
     assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("toml", "sentence"),
-    [
-        ('suite = "twxs"\ngame = "coin"', 'no suite is named "twxs". Did you mean "twx"'),
-        ('suite = "twx"\ngames = "coin"', 'unknown key "games". Did you mean "game"'),
-        ('suite = "twx"', "name a game after the suite"),
-        ('suite = "twx"\ngame = "coin"\noptions = 3', "options must be dict, not int"),
-    ],
-)
-def test_a_mistake_in_a_toml_names_the_file(game, tmp_path, toml, sentence):
-    (tmp_path / "game.toml").write_text(toml)
-    with pytest.raises(drrn.InputError, match=f"game.toml: {sentence}"):
-        game("game.toml")
 
 
 def test_options_of_stories_are_refused(game):
@@ -304,8 +270,8 @@ def test_a_textworld_game_generated_on_another_day_has_the_same_fingerprint(tmp_
 
 
 def test_other_names_are_left_to_others():
-    assert names_a_suite("twx:coin") and names_a_suite("jericho:a/b.z5?seed=1")
-    assert not any(map(names_a_suite, ["long-watch", "mygames:Doors", "twx", "tale.toml"]))
+    assert is_suite("twx:coin") and is_suite("jericho:a/b.z5?seed=1")
+    assert not any(map(is_suite, ["long-watch", "mygames:Doors", "twx", "tale.toml"]))
 
 
 def test_a_menu_of_jericho_is_asked_for_once_in_each_state_of_the_world(stand_ins, tmp_path):

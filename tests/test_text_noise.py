@@ -9,8 +9,8 @@ from drrn.learning.fast.return_learning import Tower
 from drrn.learning.return_learning import ReturnLearning
 from drrn.learning.text_noise import Noise, noise_of, noisy
 from drrn.models import Pages
-from drrn.models.encoders import BagAndVectors
 from drrn.models.encoders.text_vectors import TextVectors
+from drrn.models.encoders.vectors import BagAndVectors
 from drrn.runs.trainer import torch_threads
 from drrn.settings import Settings
 from drrn.text import Lexicon, Vocabulary

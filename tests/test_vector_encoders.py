@@ -14,8 +14,9 @@ from drrn.cli import main
 from drrn.learning.fast import FastQLearning
 from drrn.learning.q_learning import QLearning
 from drrn.models import Pages, TextVectors
-from drrn.models.encoders import BagAndVectors, BagOfWords, MeanOfVectors
 from drrn.models.encoders import text_vectors as module
+from drrn.models.encoders.bag import BagOfWords
+from drrn.models.encoders.vectors import BagAndVectors, MeanOfVectors
 from drrn.settings import PAPER, Settings, settings_for
 from drrn.text import Lexicon, Vocabulary
 from drrn.vectors import open_vectors

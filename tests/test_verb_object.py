@@ -8,7 +8,7 @@ from torch import nn
 import drrn
 from drrn.learning.learner import differentiable
 from drrn.models import Encoder, Pages, Shape, build_model
-from drrn.models.encoders import Leaves
+from drrn.models.encoders.base import Leaves
 from drrn.text import Store, words
 
 CPU = torch.device("cpu")

@@ -13,7 +13,6 @@ from drrn.errors import InputError
 from drrn.game.contract import Game
 from drrn.game.make import BUILT_IN, WORLDS, make
 from drrn.game.optional import title_of
-from drrn.lab.authors import text_world
 from drrn.registry import GROUPS, registered
 from drrn.stories import added
 from drrn.stories.formats.library import (
@@ -31,8 +30,7 @@ from drrn.suites.catalogue import SUITES, has_java, install_command
 GAMES = """List the games that have a name: title, kind, transitions, pages, endings. Other
 stories are opened by their path, and games in Python as module:factory."""
 ADD = f"""Install Saving John and Machine of Death, with their paraphrases and vocabularies, from
-a clone of {added.REPOSITORY}: {added.HOW}. Or Home World in its authors' words, from a clone
-of {text_world.WORLD_REPOSITORY}: {text_world.WORLD_HOW}. The files are read, never executed."""
+a clone of {added.REPOSITORY}: {added.HOW}. The files are read, never executed."""
 PUBLISHED = """pay the rewards of the published code: 0 for the ending worth +10 that it never
 recognises, and no step reward in Saving John"""
 FORMATS = """List the installed story formats: name, version, file. A story format is the engine
@@ -75,25 +73,18 @@ def run(options: argparse.Namespace) -> None:
         print(_suites_text())
         return
     papers = added.origin()
-    original = text_world.added_home_world()
     names = [*BUILT_IN, *WORLDS]
-    names += [text_world.ORIGINAL] if original else []
     names += added.NAMES if papers else []
     rows = [[name, *_facts(make(name))] for name in names]
     notes = []
-    for name in sorted(set(registered("game")) - {*names, text_world.ORIGINAL, *added.NAMES}):
+    for name in sorted(set(registered("game")) - {*names, *added.NAMES}):
         try:
             rows.append([name, *_facts(make(name))])
         except InputError as error:
             notes.append(f"registered as {GROUPS['game']}, but cannot be opened: {error}")
     print(table(rows, header=["name", "title", "kind", "transitions", "pages", "endings"]))
     where = f"from {added.REPOSITORY}, {papers}" if papers else f"not installed: {added.HOW}"
-    print(f"\n{' and '.join(added.NAMES)}: {where}")
-    where = f"not installed: {text_world.WORLD_HOW}"
-    if original:
-        changed = ", altered" if original["altered"] else ""
-        where = f"from {text_world.WORLD_REPOSITORY}, file {original['sha256'][:12]}{changed}"
-    print("\n".join([f"{text_world.ORIGINAL}: {where}", *notes]))
+    print("\n".join([f"\n{' and '.join(added.NAMES)}: {where}", *notes]))
 
 
 def _facts(game: Game) -> list[object]:
@@ -130,13 +121,6 @@ def _suites_text() -> str:
 def run_add(options: argparse.Namespace) -> None:
     from drrn.lab.authors.install import add_games
 
-    if text_world.is_text_world(options.path):
-        if options.as_published:
-            raise InputError("--as-published is for the paper's games; leave it out")
-        sha256, is_new = text_world.add_home_world(options.path, altered=options.altered)
-        what = "installed" if is_new else "already installed"
-        print(f"{text_world.ORIGINAL}: {what}: file {sha256[:12]}")
-        return
     before = added.origin_if_sound()
     choices = {"as_published": options.as_published, "altered": options.altered}
     origin, is_new = add_games(options.path, **choices)

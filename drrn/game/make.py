@@ -21,69 +21,56 @@ PROTOCOL = "a name, reset(seed) and step(index)"
 
 @dataclass(frozen=True)
 class Opener:
-    """Opens the games of some names; its module is imported when one of them is given.
+    """Opens some kind of game; its module is imported when one is opened.
 
     `function` is `module:function` and takes a `GameSpec`. `options` are the options of `make` that
-    these games have; any other is refused. `prefixes` are those of a suite, as in `twx:coin`.
+    these games have; any other is refused.
     """
 
     function: str
     kind: str
-    names: tuple[str, ...] = ()
-    prefixes: tuple[str, ...] = ()
     options: frozenset[str] = frozenset()
-    resolve_name: str = ""  # `module:function` that makes a name valid in every folder
-
-    def open(self, spec: GameSpec) -> Game:
-        self.check_options(spec)
-        game: Game = _call(self.function, spec)
-        return game
-
-    def check_options(self, spec: GameSpec) -> None:
-        for option in fields(GameSpec):
-            allowed = option.name in self.options or option.name in COMMON_OPTIONS
-            if not allowed and getattr(spec, option.name) != option.default:
-                raise InputError(
-                    f"{spec.source}: the option {option.name} is for stories, "
-                    f"and this is {self.kind}; leave it out"
-                )
 
 
 STORY_OPTIONS = frozenset({"shuffle", "paraphrased", "lenient", "encoding", "engine", "outside"})
 COMMON_OPTIONS = frozenset({"source", "folder", "history", "lenient", "outside"})
+STORY = Opener("drrn.stories.open_story:open_story_of", "a story", STORY_OPTIONS)
+WORLD = Opener("drrn.worlds:open_world_of", "a world of commands", frozenset({"shuffle"}))
+SUITE = Opener("drrn.suites.game:open_suite_of", "a game of a suite")
+FACTORY = Opener("drrn.game.make:open_factory", "made by Python code")
+
 BUILT_IN = ("long-watch", "night-market")  # stories; the first is the default
 ADDED = ("saving-john", "machine-of-death")  # the paper's, installed by `drrn games add`
 WORLDS = ("home-world", "comet-house")
-STORIES = Opener(
-    "drrn.stories.open_story:open_story_of",
-    "a story",
-    names=(*BUILT_IN, *ADDED),
-    options=STORY_OPTIONS,
-)
-SUITES = Opener(
-    "drrn.suites.game:open_suite_of",
-    "a game of a suite",
-    prefixes=("twx", "textworld", "jericho", "scienceworld"),
-    resolve_name="drrn.suites.choice:lasting_suite_name",
-)
-FACTORY = Opener("drrn.game.make:open_factory", "made by Python code")
-OPENERS = (
-    STORIES,
-    SUITES,
-    Opener(
-        "drrn.worlds:open_world_of",
-        "a world of commands",
-        names=WORLDS,
-        options=frozenset({"shuffle"}),
-    ),
-    Opener(
-        "drrn.lab.authors.text_world:open_original_of",
-        "a world of commands",
-        names=("home-world-original",),
-        options=frozenset({"shuffle"}),
-    ),
-)
-NAMES = tuple(name for opener in OPENERS for name in opener.names)
+SUITES = ("twx", "textworld", "jericho", "scienceworld")  # before the colon of a game's name
+OPENERS = dict.fromkeys((*BUILT_IN, *ADDED), STORY) | dict.fromkeys(WORLDS, WORLD)
+
+
+def opener_for(name: str) -> Opener:
+    """Return the opener of a name; a path, or an unknown name, is a story's."""
+    if name in OPENERS:
+        return OPENERS[name]
+    if _exists(name) and Path(name).is_file():
+        return STORY
+    suite, colon, _ = name.partition(":")
+    if colon and suite in SUITES:
+        return SUITE
+    known = registry.is_object(name) or name in registry.registered("game")
+    return FACTORY if known else STORY
+
+
+def is_suite(name: str) -> bool:
+    """Whether a name is of a suite's game."""
+    return opener_for(name) is SUITE
+
+
+def absolute_name(name: str) -> str:
+    """Return a name that opens the same game from every folder; paths become absolute."""
+    opener = opener_for(name)
+    if opener is SUITE:
+        return str(_call("drrn.suites.catalogue:absolute_name", name))
+    is_path = opener is STORY and name not in OPENERS and _exists(name)
+    return str(Path(name).resolve()) if is_path else name
 
 
 @dataclass(frozen=True)
@@ -102,13 +89,18 @@ class GameSpec:
 
     def open(self) -> Game:
         """Return a new instance of the game."""
-        game = opener_for(self.source).open(self)
+        opener = opener_for(self.source)
+        for option in fields(self):
+            allowed = option.name in opener.options | COMMON_OPTIONS
+            if not allowed and getattr(self, option.name) != option.default:
+                cause = f"the option {option.name} is for stories, and this is {opener.kind}"
+                raise InputError(f"{self.source}: {cause}; leave it out")
+        game: Game = _call(opener.function, self)
         with contextlib.suppress(AttributeError):  # a class with slots
             setattr(game, SPEC, self)
-        if self.history == 0:
-            return game
-        with_history: Game = _call("drrn.compiled.history:with_history", game, self.history)
-        return with_history
+        if self.history:
+            game = _call("drrn.compiled.history:with_history", game, self.history)
+        return game
 
 
 def make(
@@ -156,9 +148,9 @@ def spec_for(
     name = str(name_or_path)
     if options.get("engine") not in (None, *ENGINES):
         raise InputError(f"engine {options['engine']!r}: choose one of {', '.join(ENGINES)}")
-    module_folder = str(Path(folder or ".").resolve()) if _is_module(name) else None
-    source = absolute_name(name) if _exists(name) or is_name(name) else name
-    return GameSpec(source, folder=module_folder, **options)
+    is_module = opener_for(name) is FACTORY and registry.is_object(name)
+    module_folder = str(Path(folder or ".").resolve()) if is_module else None
+    return GameSpec(absolute_name(name), folder=module_folder, **options)
 
 
 def spec_of(game: Game) -> GameSpec | None:
@@ -192,31 +184,6 @@ def open_game(thing: Any) -> tuple[Game, GameSpec | None]:
     return spec.open(), spec
 
 
-def absolute_name(name: str) -> str:
-    """Return a name that opens the same game from every folder; paths become absolute."""
-    opener = opener_for(name)
-    if opener.resolve_name and _prefix(name) in opener.prefixes:
-        return str(_call(opener.resolve_name, name))
-    return name if is_name(name) else str(Path(name).resolve())
-
-
-def is_name(name: str) -> bool:
-    """Whether the name opens the same game from every folder."""
-    if name in NAMES or _is_suite(name) or _is_module(name):
-        return True
-    return not _is_file(name) and name in registry.registered("game")
-
-
-def opener_for(name: str) -> Opener:
-    """Return the opener of a name; a path, or an unknown name, is a story's."""
-    for opener in OPENERS:
-        if name in opener.names:
-            return opener
-    if _is_suite(name) or _is_suite_toml(name):
-        return SUITES
-    return FACTORY if is_name(name) else STORIES
-
-
 def open_factory(spec: GameSpec) -> Game:
     """Return the game that a user's factory makes; its exceptions become an `InputError`."""
     name = spec.source
@@ -246,20 +213,16 @@ def open_factory(spec: GameSpec) -> Game:
 def check_path(name: str) -> Path:
     """Return the path of a story, or raise an `InputError` that lists what `make` opens."""
     path = Path(name)
-    try:
-        if path.is_file() or (name and path.is_dir()):
-            return path
-    except (OSError, ValueError) as error:
-        raise InputError(f"{name[:60]}: no such file or game") from error
+    if _exists(name) and (path.is_file() or path.is_dir()):
+        return path
     if path.suffix.lower() in STORY_FILES or "/" in name:
-        neighbours: list[str] = []
-        if path.parent.is_dir():
-            neighbours = [str(other) for other in path.parent.glob("*") if other.is_file()]
-        raise InputError(f"{name}: no such file.{did_you_mean(name, neighbours)}")
-    others = tuple(registry.registered("game"))
-    installed = f"; of other packages: {', '.join(others)}" if others else ""
+        others = path.parent.glob("*") if _exists(str(path.parent)) else ()
+        near = did_you_mean(name, [str(other) for other in others if other.is_file()])
+        raise InputError(f"{name}: no such file.{near}")
+    registered = tuple(registry.registered("game"))
+    installed = f"; of other packages: {', '.join(registered)}" if registered else ""
     raise InputError(
-        f'no game is named "{name}".{did_you_mean(name, (*NAMES, *others))} '
+        f'no game is named "{name}".{did_you_mean(name, (*OPENERS, *registered))} '
         f"Built in: {', '.join((*BUILT_IN, *WORLDS))}; of the paper: {', '.join(ADDED)}"
         f"{installed}; or give the path of a story, or your own game as module:factory"
     )
@@ -276,33 +239,8 @@ def _check_name(game: Game, source: str) -> Game:
     return game
 
 
-def _is_file(name: str) -> bool:
-    try:
-        return Path(name).is_file()
-    except (OSError, ValueError):
-        return False
-
-
 def _exists(name: str) -> bool:
     try:
         return bool(name) and Path(name).exists()
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # such as a name that is too long
         return False
-
-
-def _prefix(name: str) -> str:
-    return name.partition(":")[0] if ":" in name else ""
-
-
-def _is_suite(name: str) -> bool:
-    return _prefix(name) in SUITES.prefixes and not _is_file(name)
-
-
-def _is_suite_toml(name: str) -> bool:
-    if not name.lower().endswith(".toml") or not _is_file(name):
-        return False
-    return bool(_call("drrn.suites.choice:is_suite_toml", name))
-
-
-def _is_module(name: str) -> bool:
-    return registry.is_object(name) and not _is_suite(name) and not _is_file(name)

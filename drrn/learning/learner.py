@@ -15,7 +15,7 @@ from drrn.learning.equations import squared
 from drrn.learning.experience import Steps
 from drrn.learning.optimisers import OPTIMISERS, Optimiser
 from drrn.models.base import Model, Pages, Reading
-from drrn.models.encoders import Leaves
+from drrn.models.encoders.base import Leaves
 from drrn.settings import Settings
 from drrn.text import Ids, State, Store
 

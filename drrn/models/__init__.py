@@ -6,10 +6,11 @@ import torch
 
 from drrn import registry
 from drrn.errors import InputError
-from drrn.models.base import Model, Pages, Shape, pick
+from drrn.models.base import Model, Pages, pick
 from drrn.models.baselines import Linear, LookUpTable, MaxActionDQN, PerActionDQN, VerbObjectDQN
-from drrn.models.drrn import DRRN, INTERACTIONS
-from drrn.models.encoders import ENCODERS, TRAINED, Encoder
+from drrn.models.drrn import DRRN
+from drrn.models.encoders import ENCODERS
+from drrn.models.encoders.base import Encoder, Shape
 from drrn.models.encoders.text_vectors import SentenceTexts, TextVectors
 from drrn.text import Store
 
@@ -22,19 +23,7 @@ MODELS: dict[str, type[Model]] = {
     "verb-object": VerbObjectDQN,
 }
 
-__all__ = [
-    "INTERACTIONS",
-    "MODELS",
-    "Encoder",
-    "Model",
-    "Pages",
-    "SentenceTexts",
-    "Shape",
-    "TextVectors",
-    "build_model",
-    "encoder_of",
-    "pick",
-]
+__all__ = ["Encoder", "Model", "Pages", "SentenceTexts", "Shape", "TextVectors", "pick"]
 
 
 def build_model(
@@ -58,12 +47,12 @@ def build_model(
     return model_class(name)(shape, store, seeds, device)
 
 
-def encoder_of(name: str, *, trained: bool = False) -> type[Encoder]:
-    """Return an encoder's class; with `trained`, the one that trains its given word vectors."""
+def encoder_of(name: str) -> type[Encoder]:
+    """Return an encoder's class by its name."""
     kind = registry.resolve("encoder", name, ENCODERS)
     if not (isinstance(kind, type) and issubclass(kind, Encoder)):
         raise InputError(f'encoder "{name}": it must be a subclass of drrn.models.Encoder')
-    return TRAINED.get(kind, kind) if trained else kind
+    return kind
 
 
 def model_class(name: str) -> type[Model]:

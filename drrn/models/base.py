@@ -14,27 +14,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from drrn.errors import InputError
-from drrn.models.encoders import BagOfWords, Encoder, Leaves
-from drrn.models.encoders.base import EncoderOptions, TextBatch, Weights
-from drrn.models.word_table import replace_replicas
+from drrn.models.encoders.bag import BagOfWords
+from drrn.models.encoders.base import Encoder, Leaves, Shape, TextBatch, Weights
 from drrn.text import Ids, State, Store
 
 NARROW = 64  # actions: up to here, pages are padded to the widest of a batch
 MOST_PAIRS = 2**16  # pairs of a page and an action, of all replicas, that are scored together
-
-
-@dataclass(frozen=True)
-class Shape(EncoderOptions):
-    """The sizes of a model, and its encoders."""
-
-    hidden: int = 100
-    layers: int = 2
-    interaction: str = "inner"
-    action_hidden: int | None = None  # hidden units of the action side; None: as the state side
-    shared: bool = False  # one embedding for states and actions
-    most_actions: int = 4  # on a page: the number of outputs of the max-action models
-    encoder: type[Encoder] = BagOfWords
-    action_encoder: type[Encoder] | None = None  # None: as for states
 
 
 @dataclass(frozen=True)
@@ -87,12 +72,9 @@ class Model(Weights):
                 return v + u.view(reading.pages.actions.shape)  # [R, B, A]
     """
 
-    shape: Shape
     widths: tuple[int, int]  # of the vectors of states and actions, in models that have both
     sees_menu = False  # an action's Q depends on the other actions of the page
-    pairs: tuple[str, str] | None = (
-        None  # the encoders of states and actions, if they may read pairs
-    )
+    pairs = ("", "")  # the encoders of states and actions, if they may read pairs
     reads_pairs = False  # at least one of them does
     indexes_texts = False  # weights belong to ids of texts, so that no text may be forgotten
 
@@ -174,8 +156,7 @@ class Model(Weights):
     def encode(
         self, reading: Reading, encoder: str, leaves: Leaves | None
     ) -> tuple[Tensor, Tensor | None]:
-        """Return the vectors of distinct texts [R, U, H], and the index of each text of the batch
-        among them [R, N] (None: they are in that order); `pick` combines the two."""
+        """Return the vectors of distinct texts, and the index of each text, for `pick`."""
         batch = reading.texts[encoder]
         return batch.encode(self, leaves), batch.index
 
@@ -193,13 +174,6 @@ class Model(Weights):
         twin.weights = {name: weight.clone() for name, weight in self.weights.items()}
         twin.tables = {name: table.frozen() for name, table in self.tables.items()}
         return twin
-
-    def follow(self, model: Model, replicas: Tensor) -> None:
-        """Copy the weights of another model, in the replicas [R] that are true."""
-        for name, weight in model.weights.items():
-            self.weights[name] = replace_replicas(self.weights[name], weight, replicas)
-        for name, table in model.tables.items():
-            self.tables[name].follow(table, replicas)
 
     # --- saving and restoring
 
@@ -225,21 +199,23 @@ class Model(Weights):
         own = self.state()
         if odd := sorted(own.keys() ^ state.keys()):
             where = "the run, not in the file" if odd[0] in own else "the file, not in the run"
-            raise InputError(
-                f'{source}: these are the weights of another model: "{odd[0]}" is in {where}'
-            )
+            raise InputError(f'{source}: weights of another model: "{odd[0]}" is in {where}')
         for name, array in state.items():
             if not _fits(array, own[name]):
                 shapes = f"{list(array.shape)}, not {list(own[name].shape)}"
-                raise InputError(
-                    f'{source}: these are the weights of another run: "{name}" has shape {shapes}'
-                )
+                raise InputError(f'{source}: weights of another run: "{name}" has shape {shapes}')
 
     # --- for subclasses
 
+    @property
+    def encoder_classes(self) -> tuple[type[Encoder], type[Encoder]]:
+        """The encoders of states and of actions that the settings name."""
+        states = self.shape.encoder or BagOfWords
+        return states, self.shape.action_encoder or states
+
     def add_encoder(self, name: str, side: str, width: int) -> None:
         """Add the encoder that the settings name, for the texts of "states" or "actions"."""
-        kind = (side == "actions" and self.shape.action_encoder) or self.shape.encoder
+        kind = self.encoder_classes[side == "actions"]
         if kind.reads_unknown:
             self.store.side(side).keeps_unknown = True
         self.encoders[name] = kind(self, name, side, width)

@@ -8,8 +8,7 @@ from torch import Tensor
 
 from drrn.errors import InputError
 from drrn.models.base import Model, Pages, Reading, pick
-from drrn.models.encoders import Encoder, Leaves
-from drrn.models.encoders.base import Weights
+from drrn.models.encoders.base import Encoder, Leaves, Weights
 from drrn.models.pairs import PairVectors, q_by_pairs
 from drrn.text import Ids, Lexicon
 
@@ -63,9 +62,8 @@ class MaxActionDQN(Model):
         most = pages.actions.shape[-1]
         outputs = self.shape.most_actions
         if most > outputs:
-            raise InputError(
-                f"a page has {most} actions, but the model has {outputs} outputs: set most_actions"
-            )
+            sizes = f"a page has {most} actions, but the model has {outputs} outputs"
+            raise InputError(f"{sizes}: set most_actions")
         actions = {f"action {position}": pages.actions[..., position] for position in range(most)}
         return {"state": pages.states} | actions
 
@@ -78,13 +76,14 @@ class MaxActionDQN(Model):
 
 
 class Linear(MaxActionDQN):
-    """The max-action model without a hidden layer: Q is linear in the counts of words. If an
-    encoder is not linear itself, Q is linear in its output, by a further matrix."""
+    """The max-action model without a hidden layer: Q is linear in the counts of words.
+
+    If an encoder is not linear itself, Q is linear in its output, by a further matrix.
+    """
 
     def build(self) -> None:
         outputs = self.shape.most_actions
-        kinds = (self.shape.encoder, self.shape.action_encoder or self.shape.encoder)
-        if all(kind.linear for kind in kinds):
+        if all(kind.linear for kind in self.encoder_classes):
             self.add_encoders(outputs)
             self.add_bias("b1", outputs)
         else:
@@ -223,9 +222,8 @@ class LookUpTable(Model):
         rows = max(states, 2 * old.shape[1], 1)
         columns = max(actions, 2 * old.shape[2], 1)
         if rows * columns * len(self.seeds) > MOST_CELLS:
-            raise InputError(
-                f"{states:,} states by {actions:,} actions are too many: use another model"
-            )
+            sizes = f"{states:,} states by {actions:,} actions"
+            raise InputError(f"{sizes} are too many: use another model")
         table = torch.zeros(len(self.seeds), rows, columns, device=self.device)
         table[:, : old.shape[1], : old.shape[2]] = old
         self.weights["table"] = table

@@ -12,7 +12,7 @@ from torch import Tensor
 from drrn import registry
 from drrn.errors import InputError
 from drrn.models.base import Model, Pages, Reading, pick
-from drrn.models.encoders import Leaves
+from drrn.models.encoders.base import Leaves
 from drrn.models.pairs import PairVectors, q_by_pairs
 from drrn.text import Ids
 
@@ -47,7 +47,6 @@ class DRRN(Model):
 
     def of_pairs(self, pair: PairVectors) -> Tensor:
         """Return Q [R, B, A] of texts that were read in pairs; a pair is a page of one action."""
-        assert self.pairs is not None
         s = self.tower(self.pairs[0], pair.states.flatten(1, 2))  # [R, B · A, H]
         a = self.tower(self.pairs[1], pair.actions.flatten(1, 2)).unsqueeze(2)
         return self.interaction.interact(self, s, a).view(pair.states.shape[:3])
@@ -55,14 +54,10 @@ class DRRN(Model):
     def embeddings(self, reading: Reading, leaves: Leaves | None = None) -> tuple[Tensor, Tensor]:
         """Return h_s [R, B, H] and h_a [R, B, A, H'] of pages."""
         replicas, batch, most = reading.pages.actions.shape
-        if self.shape.shared:
-            vectors, index = self.encode(reading, "text", leaves)
-            h = pick(self.tower("text", vectors), index)
-            s = h[:, :batch]
-            a = h[:, batch:]
-        else:
-            sides = {side: self.encode(reading, side, leaves) for side in ("state", "action")}
-            s, a = (pick(self.tower(side, vectors), at) for side, (vectors, at) in sides.items())
+        names = ("text",) if self.shape.shared else ("state", "action")
+        sides = {name: self.encode(reading, name, leaves) for name in names}
+        h = [pick(self.tower(name, vectors), index) for name, (vectors, index) in sides.items()]
+        s, a = (h[0][:, :batch], h[0][:, batch:]) if self.shape.shared else h
         return s, a.reshape(replicas, batch, most, -1)
 
     def tower(self, side: str, vectors: Tensor) -> Tensor:
@@ -79,8 +74,7 @@ class DRRN(Model):
 
 @dataclass(frozen=True)
 class Interaction:
-    """A function of (model, s, a), and one that adds its weights to the model. To add an
-    interaction, write the function and a line in `INTERACTIONS`, or name it `module:function`."""
+    """A function of (model, s, a), and one that adds its weights to the model."""
 
     interact: Callable[[Model, Tensor, Tensor], Tensor]
     prepare: Callable[[Model], None] = lambda model: None
@@ -107,14 +101,9 @@ def network(model: Model, s: Tensor, a: Tensor) -> Tensor:
 
 def _prepare_inner(model: Model) -> None:
     if model.widths[0] != model.widths[1]:
-        raise InputError(
-            f"the inner product needs both sides of one size, not {model.widths[0]} and "
-            f"{model.widths[1]}: use the bilinear or network interaction"
-        )
-
-
-def _prepare_bilinear(model: Model) -> None:
-    model.add_weight("interaction", *model.widths)
+        sizes = f"{model.widths[0]} and {model.widths[1]}"
+        remedy = "use the bilinear or network interaction"
+        raise InputError(f"the inner product needs sides of one size, not {sizes}: {remedy}")
 
 
 def _prepare_network(model: Model) -> None:
@@ -127,7 +116,7 @@ def _prepare_network(model: Model) -> None:
 
 INTERACTIONS: dict[str, Interaction] = {
     "inner": Interaction(inner, _prepare_inner),
-    "bilinear": Interaction(bilinear, _prepare_bilinear),
+    "bilinear": Interaction(bilinear, lambda model: model.add_weight("interaction", *model.widths)),
     "network": Interaction(network, _prepare_network),
 }
 
@@ -138,7 +127,6 @@ def interaction_of(name: str) -> Interaction:
     if isinstance(value, Interaction):
         return value
     if isinstance(value, type) or not callable(value):
-        raise InputError(
-            f'interaction "{name}": it must be an Interaction, or a function of (model, s, a)'
-        )
+        needed = "it must be an Interaction, or a function of (model, s, a)"
+        raise InputError(f'interaction "{name}": {needed}')
     return Interaction(value)

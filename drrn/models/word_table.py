@@ -1,16 +1,15 @@
-"""Word vectors of all replicas, in tables that grow with the vocabulary; their initial values; sums
-of rows.
+"""Tables of word vectors that grow with the vocabulary; initial values; sums of rows.
 
 Initial weights depend on a name and a seed alone. So a word starts from the same numbers whether it
 is loaded in advance or met late, and a replica starts from the same numbers alone as in a batch of
-five."""
+five.
+"""
 
 from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -21,8 +20,7 @@ from torch.nn import functional
 from drrn.text import Ids, Lexicon, Vocabulary
 
 # Uniform in ±0.1: the sum over a bag of 75 words then has a spread of about 0.6, where tanh is
-# still nearly linear,
-# and initial Q-values differ by less than 1, so that softmax starts by exploring.
+# nearly linear, and initial Q-values differ by less than 1, so that softmax starts by exploring.
 SCALE = 0.1
 
 # SplitMix64
@@ -30,14 +28,11 @@ STEP = np.uint64(0x9E3779B97F4A7C15)
 MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 MIX_2 = np.uint64(0x94D049BB133111EB)
 
-InitialRows = Callable[[list[str]], tuple[NDArray[np.float32], Any]]
-
 
 def small_random(
     names: Sequence[str], width: int, seed: int, scale: float = SCALE
 ) -> NDArray[np.float32]:
-    """Return numbers that are uniform in ±scale and follow from the names and the seed: [names,
-    width]."""
+    """Return numbers in ±scale that follow from the names and the seed alone: [names, width]."""
     keys = np.array([_key(name, seed) for name in names], np.uint64).reshape(-1, 1)
     with np.errstate(over="ignore"):
         z = keys + STEP * np.arange(1, width + 1, dtype=np.uint64)  # one stream for each name
@@ -55,8 +50,7 @@ def _key(name: str, seed: int) -> int:
 
 
 def distinct(ids: Ids) -> tuple[Ids, Ids]:
-    """Return the distinct ids of each row, padded with -1, and the index of each id among them: [G,
-    U], [G, N]."""
+    """Return the distinct ids of each row [G, U], padded with -1, and each id's index [G, N]."""
     groups, count = ids.shape
     order = np.argsort(ids, axis=1, kind="stable")
     row = np.arange(groups)[:, None]
@@ -78,14 +72,8 @@ def resize_like(tensor: Tensor, like: Tensor) -> Tensor:
     return resized
 
 
-def replace_replicas(old: Tensor, new: Tensor, replicas: Tensor) -> Tensor:
-    """Return the new values of the replicas [R] that are true, and the old ones of the others."""
-    return torch.where(replicas.view(-1, 1, 1), new, resize_like(old, new))
-
-
 def bag_sums(rows: Tensor, members: Ids, starts: Ids, counts: NDArray[np.float32]) -> Tensor:
-    """Return sums of rows [N, H], each times its count; bag i has the members from `starts[i]` to
-    `starts[i + 1]`."""
+    """Return sums of rows [N, H] times counts; bag i starts at `members[starts[i]]`."""
     return functional.embedding_bag(
         torch.from_numpy(members).to(rows.device),
         rows,
@@ -98,8 +86,8 @@ def bag_sums(rows: Tensor, members: Ids, starts: Ids, counts: NDArray[np.float32
 class WordTable:
     """Word vectors of all replicas, [R, V, H]; V grows with the vocabulary.
 
-    A replica's row is zero until that replica has met the word, so that an unknown word has no
-    effect."""
+    A replica's row is zero until that replica has met the word.
+    """
 
     def __init__(
         self, name: str, vocabulary: Vocabulary, width: int, seeds: list[int], device: torch.device
@@ -110,7 +98,6 @@ class WordTable:
         self.seeds = seeds
         self.device = device
         self.scale = SCALE
-        self.initial_rows: InitialRows | None = None  # None: small random numbers
         self.weight = torch.zeros(len(seeds), 0, width, device=device)
         self.known = np.zeros((len(seeds), 0), bool)
 
@@ -120,26 +107,15 @@ class WordTable:
         new = np.unique(word_ids[~self.known[replica, word_ids]])
         if len(new) == 0:
             return
-        words = [self.vocabulary.spelled[number] for number in new]
-        if self.initial_rows is not None:
-            rows = self.initial_rows(words)[0]
-        else:
-            names = [f"{self.name} {word}" for word in words]
-            rows = small_random(names, self.width, self.seeds[replica], self.scale)
+        names = [f"{self.name} {self.vocabulary.spelled[number]}" for number in new]
+        rows = small_random(names, self.width, self.seeds[replica], self.scale)
         at = torch.from_numpy(new).to(self.device)
         self.weight[replica, at] = torch.from_numpy(rows).to(self.device)
         self.known[replica, new] = True
 
-    def meet_all(self, word_ids: Ids) -> None:
-        """Give every replica initial rows for the words that are new to it."""
-        self.make_room()
-        for replica in np.flatnonzero(~self.known[:, word_ids].all(axis=1)).tolist():
-            self.meet(replica, word_ids)
-
     def known_words(self, texts: Lexicon, ids: Ids) -> tuple[Ids, Ids]:
-        """Return the words of texts [R, U] (-1: no text) that each replica has met, end to end, and
-        their number in each text [R, U]. A word that only another replica has met is left out, as
-        if this replica trained alone."""
+        """Return the words of texts [R, U] that each replica has met, end to end, and their number
+        in each text [R, U]; id -1 is no text."""
         lengths = np.where(ids < 0, 0, texts.starts[ids + 1] - texts.starts[ids])
         words = texts.words_of(ids[lengths > 0])
         text = np.repeat(np.arange(ids.size), lengths.ravel())
@@ -155,8 +131,7 @@ class WordTable:
         return self.weight[:, :room].reshape(-1, self.width)  # a frozen copy may have more room
 
     def state(self) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Return the vectors of all words [R, V, H], and whether each replica has met them [R,
-        V]."""
+        """Return the vectors of all words [R, V, H], and whether each replica has met them."""
         self.make_room()
         words = len(self.vocabulary)
         return self.weight[:, :words].cpu().numpy(), self.known[:, :words]
@@ -171,14 +146,8 @@ class WordTable:
         twin.known = self.known.copy()
         return twin
 
-    def follow(self, table: WordTable, replicas: Tensor) -> None:
-        """Copy the rows of another table, in the replicas [R] that are true."""
-        self.weight = replace_replicas(self.weight, table.weight, replicas)
-        self.known = table.known.copy()  # as long as the weight; a frozen copy meets no words
-
     def make_room(self, room: int = 0) -> None:
-        """Grow to a row for every word of the vocabulary, or to `room` rows; by doubling, to keep
-        growth cheap."""
+        """Grow to a row for every word of the vocabulary, by doubling, or to `room` rows."""
         need = room or len(self.vocabulary)
         have = self.weight.shape[1]
         if need <= have:

@@ -335,7 +335,7 @@ def shape_of(settings: Settings, most_actions: int) -> Shape:
     s = settings.model
     vectors = None
     sentences = None
-    states, actions = (encoder_of(name, trained=s.vectors_trained) for name in s.encoders)
+    states, actions = (encoder_of(name) for name in s.encoders)
     if s.vectors is not None and settings.uses("vectors"):
         vectors = TextVectors(open_vectors(s.vectors), s.vectors_scale)
     if s.sentences is not None and s.name != "table":

@@ -23,12 +23,10 @@ from drrn.files import home
 from drrn.game.contract import Game
 from drrn.game.make import BUILT_IN, WORLDS, GameSpec, spec_for
 from drrn.game.optional import title_of
-from drrn.lab.authors import text_world
 from drrn.registry import registered
 from drrn.serve.game_worker import OpenedGame
 from drrn.serve.http import MAX_UPLOAD, RequestError, content_type
 from drrn.stories import added
-from drrn.suites.choice import is_suite_toml
 
 ABOUT = "about.json"  # written last into the folder of an uploaded story
 STORY_TYPES = (".html", ".htm", ".twee", ".tw", ".json", ".ink")
@@ -179,11 +177,6 @@ def _added() -> Iterator[GameEntry]:
     if added.origin_if_sound() is not None:
         for name in added.NAMES:
             yield _named(name, "added", "story")
-    try:
-        if text_world.added_home_world():
-            yield _named(text_world.ORIGINAL, "added", "world")
-    except InputError:
-        pass
     for name in registered("game"):
         yield _named(name, "added", "other")
 
@@ -291,8 +284,6 @@ async def _save(id_: str, story: str, files: Files, open_game: Opener) -> GameEn
 
 async def _about(folder: Path, file: str, open_game: Opener) -> dict[str, Any]:
     """Open a story, without its unsupported macros if necessary, and return the facts to save."""
-    if is_suite_toml(str(folder / file)):
-        raise InputError(f"{file}: names the game of a suite; only stories can be uploaded")
     spec = spec_for(folder / file, lenient=False)
     try:
         opened = await open_game(spec)

@@ -1,21 +1,28 @@
-"""The suites that can be played, as data: a new one is an entry here and an environment class."""
+"""The suites that can be played (`catalogue.toml`), and the reader of `suite:game?option=value`."""
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
+import json
+import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
-from drrn.errors import InputError
+from drrn.errors import InputError, did_you_mean
+from drrn.files import read_toml
 
 APT = "apt-get install -y default-jre-headless"
 JAVA_COMMAND = "brew install openjdk" if sys.platform == "darwin" else APT
-FOLDS = ("train", "dev", "test")
-# Constant identity hashes in Java: sets of objects then iterate in the order of insertion.
-SAME_HASHES = "-XX:+IgnoreUnrecognizedVMOptions -XX:+UnlockExperimentalVMOptions -XX:hashCode=2"
+NAME = re.compile(r"(?P<suite>\w+):(?P<game>[^?]*)(?P<options>\?.*)?", re.S)
 
 
 @dataclass(frozen=True)
@@ -25,9 +32,30 @@ class SuiteOption:
     name: str
     default: Any = None
     least: int | None = None  # of a number
-    choices: tuple[str, ...] = ()  # of words
+    choices: Sequence[str] = ()  # of words
     several: bool = False  # words, separated by commas
     plays: bool = True  # whether episodes depend on it
+
+    def read(self, text: str, source: str) -> Any:
+        """Return the value, or raise an InputError that names the source."""
+        if not self.choices:
+            return self._read_number(text, source)
+        for word in text.split(",") if self.several else [text]:
+            if word not in self.choices:
+                hint = f"{did_you_mean(word, self.choices)} Known: {', '.join(self.choices)}"
+                raise InputError(f'{source}: {self.name} is "{word}".{hint}')
+        return text
+
+    def _read_number(self, text: str, source: str) -> int:
+        try:
+            number = int(text)
+        except ValueError as error:
+            cause = f'{self.name} must be a whole number, not "{text}"'
+            raise InputError(f"{source}: {cause}") from error
+        if self.least is not None and number < self.least:
+            cause = f"{self.name} is {number}; it must be at least {self.least}"
+            raise InputError(f"{source}: {cause}")
+        return number
 
 
 @dataclass(frozen=True)
@@ -35,33 +63,19 @@ class Suite:
     """A suite: the names of its games, what must be installed, and its options."""
 
     name: str  # before the colon of a game's name
+    options: Mapping[str, SuiteOption]
     title: str
     module: str  # to import
     package: str  # to install
     environment: str  # name of its class in `environments`
     example: str  # a game, as after the colon
-    parts: tuple[str, ...]  # possible parts of a page's text
-    text: tuple[str, ...]  # default parts
-    max_steps: int
     repeats: str  # how far a seed determines an episode
-    options: tuple[SuiteOption, ...] = ()
     properties: bool = False  # whether unknown options are passed to the suite
     of_file: bool = False  # whether a game is a file
     java: bool = False
-    java_options: str = "-XX:+UseSerialGC"  # one thread per Java machine
+    java_options: str = ""
     aliases: Mapping[str, str] = field(default_factory=dict)  # other names of games
-    fallback: tuple[str, ...] = ("look",)  # actions if the suite lists none
-
-    @property
-    def all_options(self) -> dict[str, SuiteOption]:
-        """The options of this suite and those of all suites, by name."""
-        common = (
-            SuiteOption("text", ",".join(self.text), choices=self.parts, several=True),
-            SuiteOption("max_steps", self.max_steps, least=1),
-            SuiteOption("seconds", 60, least=1, plays=False),  # time limit of a step
-            SuiteOption("copies", 8, least=1, plays=False),  # environments at once
-        )
-        return {option.name: option for option in (*self.options, *common)}
+    fallback: Sequence[str] = ("look",)  # actions if the suite lists none
 
     @property
     def version(self) -> str | None:
@@ -92,6 +106,19 @@ class Suite:
             raise InputError(f"{self.title} {cause}: {JAVA_COMMAND}")
 
 
+def _read_suites() -> dict[str, Suite]:
+    table = read_toml(Path(str(resources.files("drrn.suites") / "catalogue.toml")))
+    suites = {}
+    for name, fields in table["suites"].items():
+        options = fields.pop("options") | table["options"]
+        options = {key: SuiteOption(key, **values) for key, values in options.items()}
+        suites[name] = Suite(name, options, **fields)
+    return suites
+
+
+SUITES = _read_suites()
+
+
 def has_java() -> bool:
     return shutil.which("java") is not None
 
@@ -106,85 +133,122 @@ def install_command() -> str:
     return " && ".join(commands)
 
 
-_TWX = Suite(
-    "twx",
-    "TextWorldExpress",
-    module="textworld_express",
-    package="textworld-express",
-    environment="TwxEnvironment",
-    example="coin",
-    parts=("observation", "look", "inventory", "task"),
-    text=("observation", "look", "inventory"),
-    max_steps=100,
-    repeats="a seed selects the variation and determines the whole episode",
-    options=(
-        SuiteOption("fold", "train", choices=FOLDS),
-        SuiteOption("seed", least=0),
-        SuiteOption("variations", least=1),
-    ),
-    properties=True,
-    java=True,
-    # The quick compiler alone: 2,000 steps of cooking take half the time, start included.
-    java_options="-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-    aliases={"cooking": "cookingworld", "commonsense": "twc", "common-sense": "twc"},
-    fallback=("look around",),
-)
-_TEXTWORLD = Suite(
-    "textworld",
-    "TextWorld",
-    module="textworld",
-    package="textworld",
-    environment="TextWorldEnvironment",
-    example="PATH.z8",
-    parts=("objective", "feedback", "description", "inventory"),
-    text=("description", "inventory"),
-    max_steps=100,
-    repeats="a file is one game without chance: every episode starts alike",
-    of_file=True,
-)
-_JERICHO = Suite(
-    "jericho",
-    "Jericho",
-    module="jericho",
-    package="jericho",
-    environment="JerichoEnvironment",
-    example="PATH.z5",
-    parts=("feedback", "look", "inventory"),
-    text=("feedback", "look", "inventory"),
-    max_steps=100,
-    repeats="a seed determines the game's chance; with menus=state, also the lists of actions "
-    "repeat in every process",
-    options=(
-        SuiteOption("seed", least=1),
-        SuiteOption("tagger", "dictionary", choices=("dictionary", "spacy")),
-        SuiteOption("menus", "world", choices=("world", "state")),
-    ),
-    of_file=True,
-    fallback=("no", "wait", "yes"),  # as in Jericho's own agents
-)
-_SIMPLIFICATIONS = (
-    "easy teleportAction selfWateringFlowerPots openContainers openDoors noElectricalAction"
-)
-_SCIENCEWORLD = Suite(
-    "scienceworld",
-    "ScienceWorld",
-    module="scienceworld",
-    package="scienceworld",
-    environment="ScienceWorldEnvironment",
-    example="boil",
-    parts=("task", "observation", "look", "inventory"),
-    text=("task", "observation", "look", "inventory"),
-    max_steps=100,
-    repeats="version 1.2.3 alone does not repeat (its sets depend on Java's identity hashes); "
-    "with the option that drrn gives Java, all tested episodes did",
-    options=(
-        SuiteOption("fold", "train", choices=FOLDS),
-        SuiteOption("variation", least=0),
-        SuiteOption("variations", least=1),
-        SuiteOption("simplifications", "", choices=tuple(_SIMPLIFICATIONS.split()), several=True),
-    ),
-    java=True,
-    java_options=f"-XX:+UseSerialGC {SAME_HASHES}",
-    fallback=("look around",),
-)
-SUITES = {suite.name: suite for suite in (_TWX, _TEXTWORLD, _JERICHO, _SCIENCEWORLD)}
+@dataclass(frozen=True)
+class SuiteChoice:
+    """A game of a suite with its options."""
+
+    suite: Suite
+    game: str  # as the suite names it, or the path of its file
+    given: Mapping[str, Any]  # options without the defaults
+
+    @property
+    def name(self) -> str:
+        """The name that opens it again, with sorted options."""
+        options = "&".join(f"{key}={value}" for key, value in sorted(self.given.items()))
+        return f"{self.suite.name}:{self.game}{'?' if options else ''}{options}"
+
+    @property
+    def short_name(self) -> str:
+        """A name without options that is valid as a file name."""
+        game = Path(self.game).stem if self.suite.of_file else self.game
+        return re.sub(r"[^\w.-]+", "-", f"{self.suite.name}-{game}")
+
+    @cached_property
+    def options(self) -> dict[str, Any]:
+        """All options, with defaults."""
+        defaults = {name: option.default for name, option in self.suite.options.items()}
+        return defaults | dict(self.given)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of what episodes depend on: suite, version, game or its files, options."""
+        ignored = {name for name, option in self.suite.options.items() if not option.plays}
+        options = sorted((name, v) for name, v in self.options.items() if name not in ignored)
+        game = hashes(self.game) if self.suite.of_file else self.game
+        values = (self.suite.name, self.suite.version, game, options)
+        return hashlib.sha256(repr(values).encode()).hexdigest()
+
+
+def absolute_name(name: str) -> str:
+    """Return the name with the absolute path of its file, so that it opens from every folder."""
+    match = NAME.fullmatch(name)
+    if match is None or not SUITES[match["suite"]].of_file or not match["game"]:
+        return name
+    path = Path(match["game"]).expanduser().resolve()
+    return f"{match['suite']}:{path}{match['options'] or ''}"
+
+
+def read_choice(name: str) -> SuiteChoice:
+    """Read the name of a suite's game.
+
+    Raises:
+        InputError: No game, an unknown option, a wrong value, or a missing file.
+    """
+    match = NAME.fullmatch(name)
+    if match is None:
+        raise InputError(f"{name}: a game of a suite is named suite:game?option=value&option=value")
+    suite = SUITES[match["suite"]]
+    game = match["game"]
+    if not game:
+        example = f"{suite.name}:{suite.example}"
+        raise InputError(f"{name}: name a game after the suite, such as {example}")
+    if suite.of_file:
+        path = Path(game).expanduser()
+        _check_file(path)
+        game = str(path.resolve())
+    options = _read_options(suite, (match["options"] or "")[1:], name)
+    return SuiteChoice(suite, suite.aliases.get(game, game), options)
+
+
+def _read_options(suite: Suite, text: str, source: str) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    for pair in filter(None, text.split("&")):
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise InputError(f'{source}: "{pair}" has no value: write {key}=VALUE')
+        if key in options:
+            raise InputError(f"{source}: {key} is given twice")
+        option = suite.options.get(key)
+        if option is None and not suite.properties:
+            near = did_you_mean(key, suite.options)
+            hint = f"{near} Known: {', '.join(sorted(suite.options))}"
+            raise InputError(f'{source}: {suite.title} has no option "{key}".{hint}')
+        options[key] = (option or SuiteOption(key, least=0)).read(unquote(value), source)
+    return options
+
+
+def _check_file(path: Path) -> None:
+    if not path.is_file():
+        files = path.parent.glob("*") if path.parent.is_dir() else ()
+        near = did_you_mean(str(path), [str(file) for file in files if file.is_file()])
+        raise InputError(f"{path}: no such file.{near}")
+
+
+def hashes(path: str) -> dict[str, str]:
+    """Return hashes of a game's file and of TextWorld's JSON next to it, if they exist.
+
+    They do not depend on when the game was generated.
+    """
+    story = Path(path)
+    table = story.with_suffix(".json")
+    contents = {}
+    if story.is_file():
+        contents[story.suffix] = story.read_bytes()
+    if table.is_file():
+        contents = {suffix: _undated(data) for suffix, data in contents.items()}
+        contents[table.suffix] = _sorted_json(table.read_bytes())
+    return {suffix: hashlib.sha256(data).hexdigest() for suffix, data in contents.items()}
+
+
+def _undated(story: bytes) -> bytes:
+    """Return a Z-machine file without its date and its checksum, which includes the date."""
+    return story[:0x12] + story[0x18:0x1C] + story[0x1E:]
+
+
+def _sorted_json(game: bytes) -> bytes:
+    """Sort the one list of TextWorld's JSON whose order differs each time it is written."""
+    with suppress(ValueError, TypeError, KeyError):
+        table = json.loads(game)
+        table["grammar"]["names_to_exclude"].sort(key=str)
+        return json.dumps(table, sort_keys=True).encode()
+    return game

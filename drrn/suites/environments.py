@@ -5,20 +5,20 @@ from __future__ import annotations
 import hashlib
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from drrn.errors import InputError, did_you_mean, require
 from drrn.suites.catalogue import SUITES
 
 NO_LIMIT = 10**9  # steps: a suite's own limit would look like an ending
-WON = "won"
-LOST = "lost"
 BLANK_LINES = re.compile(r"[ \t]*\n\s*\n[ \t]*")
 WORD = re.compile(r"[a-z0-9'-]+")
 STORY_HEADER = 64  # bytes
+Info = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -32,53 +32,76 @@ class SuitePage:
     stopped: bool = False  # the suite truncated the episode
 
 
-class Environment(Protocol):
-    """A game of a suite, created from the game's name and the options."""
+class Environment(ABC):
+    """A game of a suite; a subclass is created from the game's name and its options."""
 
+    env: Any  # the suite's own environment
+
+    def __init__(self, options: Info) -> None:
+        self.parts = options["text"].split(",")
+
+    @abstractmethod
     def reset(self, seed: int) -> SuitePage:
         """Start an episode and return its first page."""
-        ...
 
+    @abstractmethod
     def step(self, action: str) -> SuitePage:
         """Take an action, given in words, and return the next page."""
-        ...
 
     def close(self) -> None:
         """Release what the environment holds."""
-        ...
+        self.env.close()
+
+    def page(
+        self, parts: Info, actions: Iterable[Any], score: float, won: bool, lost: bool, done: bool
+    ) -> SuitePage:
+        """Return a page with sorted actions and the parts of the text that the options name.
+
+        A part that repeats another (a look after a move) is omitted. An episode that is `done`
+        without being won or lost was truncated by the suite.
+        """
+        texts = (BLANK_LINES.sub("\n", str(parts.get(name) or "")).strip() for name in self.parts)
+        text = "\n".join(dict.fromkeys(filter(None, texts)))
+        ending = "lost" if lost else None
+        if won:
+            ending = "won"
+        stopped = done and ending is None
+        return SuitePage(text, _sorted(actions), float(score), ending, stopped)
 
 
-def page_text(parts: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Join parts of a page; one that repeats another (a look after a move) is omitted."""
-    texts = (BLANK_LINES.sub("\n", str(parts.get(name) or "")).strip() for name in names)
-    return "\n".join(dict.fromkeys(text for text in texts if text))
-
-
-def sorted_actions(actions: Sequence[Any] | None) -> tuple[str, ...]:
-    """Return the distinct actions in alphabetical order."""
-    return tuple(sorted({str(action).strip() for action in actions or ()} - {""}))
+def _sorted(actions: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(sorted({str(action).strip() for action in actions} - {""}))
 
 
 def _unknown(suite: str, kind: str, name: str, names: Sequence[str], near: str) -> InputError:
     return InputError(f'{suite} has no {kind} "{name}".{near} Its {kind}s: {", ".join(names)}')
 
 
-class TwxEnvironment:
+def _variations(
+    options: Info, fixed: str, folds: Sequence[Callable[[], Iterable[int]]]
+) -> list[int]:
+    """Return the variations that the seeds of episodes select from.
+
+    `folds` are the functions that list those of train, dev and test.
+    """
+    if options[fixed] is not None:
+        return [options[fixed]]
+    fold = ("train", "dev", "test").index(options["fold"])
+    return list(folds[fold]())[: options["variations"]]
+
+
+class TwxEnvironment(Environment):
     """A game of TextWorldExpress; the seed of an episode selects a variation of the fold."""
 
-    def __init__(self, game: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, game: str, options: Info) -> None:
+        super().__init__(options)
         suite = SUITES["twx"]
         self.env = require(suite.module, suite.name).TextWorldExpressEnv(envStepLimit=NO_LIMIT)
-        self.parts = options["text"].split(",")
         self.fold = options["fold"]
-        known = suite.all_options
-        self._load(game, {key: value for key, value in options.items() if key not in known})
-        if options["seed"] is not None:
-            self.seeds = [options["seed"]]
-        else:
-            folds = {"train": self.env.getValidSeedsTrain, "dev": self.env.getValidSeedsDev}
-            seeds = folds.get(self.fold, self.env.getValidSeedsTest)()
-            self.seeds = list(seeds)[: options["variations"]]
+        self._load(game, {key: v for key, v in options.items() if key not in suite.options})
+        env = self.env
+        folds = (env.getValidSeedsTrain, env.getValidSeedsDev, env.getValidSeedsTest)
+        self.seeds = _variations(options, "seed", folds)
 
     def reset(self, seed: int) -> SuitePage:
         _, info = self.env.reset(seed=self.seeds[seed % len(self.seeds)], gameFold=self.fold)
@@ -86,12 +109,9 @@ class TwxEnvironment:
 
     def step(self, action: str) -> SuitePage:
         _, _, done, info = self.env.step(action)
-        return self._page(info, done)
+        return self._page(info, done=bool(done))
 
-    def close(self) -> None:
-        self.env.close()
-
-    def _load(self, game: str, properties: Mapping[str, Any]) -> None:
+    def _load(self, game: str, properties: Info) -> None:
         suite = SUITES["twx"]
         names = self.env.getGameNames()
         if game not in names:
@@ -105,22 +125,20 @@ class TwxEnvironment:
             near = next(filter(None, hints), "")
             raise InputError(f"{suite.name}:{game}: {str(error).strip()}{near}") from error
 
-    def _page(self, info: Mapping[str, Any], done: bool) -> SuitePage:
-        ending = LOST if info["taskfailure"] else None
-        if info["tasksuccess"] or info["score"] >= 1:
-            ending = WON
-        text = page_text({**info, "task": info.get("taskDescription")}, self.parts)
-        stopped = bool(done) and ending is None  # the suite's own step limit
-        actions = sorted_actions(info["validActions"])
-        return SuitePage(text, actions, float(info["score"]), ending, stopped)
+    def _page(self, info: Info, done: bool) -> SuitePage:
+        parts = {**info, "task": info.get("taskDescription")}
+        score = info["score"]
+        won = info["tasksuccess"] or score >= 1
+        lost = info["taskfailure"]
+        return self.page(parts, info["validActions"], score, won, lost, done)
 
 
-class TextWorldEnvironment:
+class TextWorldEnvironment(Environment):
     """A game file of TextWorld, with the commands that it admits at each step."""
 
-    def __init__(self, game: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, game: str, options: Info) -> None:
+        super().__init__(options)
         textworld = require("textworld", "textworld")
-        self.parts = options["text"].split(",")
         table = Path(game).with_suffix(".json")
         if not table.is_file():
             raise InputError(
@@ -139,49 +157,41 @@ class TextWorldEnvironment:
 
     def step(self, action: str) -> SuitePage:
         state, _, done = self.env.step(action)
-        return self._page(state, done)
+        return self._page(state, done=done)
 
-    def close(self) -> None:
-        self.env.close()
-
-    def _page(self, state: Mapping[str, Any], done: bool) -> SuitePage:
-        if state.get("admissible_commands") is None:
+    def _page(self, state: Info, done: bool) -> SuitePage:
+        commands = state.get("admissible_commands")
+        if commands is None:
             raise InputError("TextWorld lists no commands of this game; make it again with tw-make")
-        ending = LOST if state.get("lost") else None
-        if state.get("won"):
-            ending = WON
         feedback = state.get("feedback") or ""
         if "\n>" in feedback:  # a prompt and a status line (room, score, moves) at the end
             feedback = feedback.rpartition("\n>")[0]
-        text = page_text({**state, "feedback": feedback}, self.parts)
-        actions = sorted_actions(state["admissible_commands"])
-        score = float(state["score"] or 0)
-        return SuitePage(text, actions, score, ending, done and not ending)
+        parts = {**state, "feedback": feedback}
+        won = bool(state.get("won"))
+        lost = bool(state.get("lost"))
+        return self.page(parts, commands, state["score"] or 0, won, lost, done)
 
 
-class ScienceWorldEnvironment:
+class ScienceWorldEnvironment(Environment):
     """A task of ScienceWorld; the seed of an episode selects a variation of the fold.
 
     The score is from 0 to 100, or -100 after focusing on the wrong thing.
     """
 
-    def __init__(self, game: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, game: str, options: Info) -> None:
+        super().__init__(options)
         suite = SUITES["scienceworld"]
-        self.env = require(suite.module, suite.name).ScienceWorldEnv("", envStepLimit=NO_LIMIT)
-        self.parts = options["text"].split(",")
+        env = self.env = require(suite.module, suite.name).ScienceWorldEnv(
+            "", envStepLimit=NO_LIMIT
+        )
         self.simplifications = options["simplifications"]
-        names = list(self.env.get_task_names())
+        names = list(env.get_task_names())
         if game not in names:
             raise _unknown(suite.title, "task", game, names, did_you_mean(game, names))
         self.task = game
-        variation = options["variation"]
-        self._load(variation or 0)
-        if variation is not None:
-            self.variations = [variation]
-        else:
-            folds = {"train": self.env.get_variations_train, "dev": self.env.get_variations_dev}
-            variations = folds.get(options["fold"], self.env.get_variations_test)()
-            self.variations = list(variations)[: options["variations"]]
+        self._load(options["variation"] or 0)
+        folds = (env.get_variations_train, env.get_variations_dev, env.get_variations_test)
+        self.variations = _variations(options, "variation", folds)
 
     def reset(self, seed: int) -> SuitePage:
         variation = self.variations[seed % len(self.variations)]
@@ -192,10 +202,7 @@ class ScienceWorldEnvironment:
 
     def step(self, action: str) -> SuitePage:
         observation, _, done, info = self.env.step(action)
-        return self._page(observation, info, done)
-
-    def close(self) -> None:
-        self.env.close()
+        return self._page(observation, info, done=done)
 
     def _load(self, variation: int) -> None:
         name = f"scienceworld:{self.task}"
@@ -208,22 +215,18 @@ class ScienceWorldEnvironment:
             raise InputError(f"{name}: {error}") from error
         self.current = variation
 
-    def _page(self, observation: str, info: Mapping[str, Any], done: bool) -> SuitePage:
+    def _page(self, observation: str, info: Info, done: bool) -> SuitePage:
         parts = {
             "observation": observation,
             "look": info["look"],
             "inventory": info["inv"],
             "task": info["taskDesc"],
         }
-        score = float(info["score"])
-        ending = None
-        if done:
-            ending = WON if score >= 100 else LOST
-        actions = sorted_actions(info["valid"])
-        return SuitePage(page_text(parts, self.parts), actions, score, ending)
+        won = done and info["score"] >= 100
+        return self.page(parts, info["valid"], info["score"], won, done, done)
 
 
-class JerichoEnvironment:
+class JerichoEnvironment(Environment):
     """A Z-machine story file, with the actions that change the world.
 
     Jericho finds these by trying thousands of commands, which takes up to seconds, so a menu is
@@ -231,7 +234,8 @@ class JerichoEnvironment:
     which must be downloaded; the game's own dictionary marks nouns and adjectives as well.
     """
 
-    def __init__(self, game: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, game: str, options: Info) -> None:
+        super().__init__(options)
         check_story_file(Path(game))
         jericho = require("jericho", "jericho")
         with warnings.catch_warnings():
@@ -243,7 +247,6 @@ class JerichoEnvironment:
                 "score; it knows some files by their hash only (open a file of TextWorld as "
                 "textworld:PATH)"
             )
-        self.parts = options["text"].split(",")
         self.seed = options["seed"]
         self.by_world = options["menus"] == "world"
         self.menus: dict[str, tuple[str, ...]] = {}
@@ -261,25 +264,26 @@ class JerichoEnvironment:
     def reset(self, seed: int) -> SuitePage:
         self.env.seed(self.seed or 1 + seed % (2**31 - 2))  # 0 would mean no seed
         feedback, info = self.env.reset()
-        return self._page(feedback, info)
+        return self._page(feedback, info["score"])
 
     def step(self, action: str) -> SuitePage:
         feedback, _, _, info = self.env.step(action)
-        return self._page(feedback, info)
+        return self._page(feedback, info["score"])
 
-    def close(self) -> None:
-        self.env.close()
+    def _page(self, feedback: str, score: float) -> SuitePage:
+        won = self.env.victory()
+        lost = self.env.game_over()
+        if won or lost:
+            parts = {"feedback": feedback}
+            return self.page(parts, (), score, won, lost, False)
+        parts = {
+            "feedback": feedback,
+            "look": self._ask("look"),
+            "inventory": self._ask("inventory"),
+        }
+        return self.page(parts, self._menu(parts), score, won, lost, False)
 
-    def _page(self, feedback: str, info: Mapping[str, Any]) -> SuitePage:
-        score = float(info["score"])
-        if self.env.victory() or self.env.game_over():
-            ending = WON if self.env.victory() else LOST
-            return SuitePage(page_text({"feedback": feedback}, ["feedback"]), (), score, ending)
-        parts = {name: self._answer(name) for name in ("look", "inventory")}
-        text = page_text({"feedback": feedback, **parts}, self.parts)
-        return SuitePage(text, self._menu(parts), score)
-
-    def _answer(self, command: str) -> str:
+    def _ask(self, command: str) -> str:
         """Return the game's answer to a command, and undo the command."""
         state = self.env.get_state()
         answer: str = self.env.step(command)[0]
@@ -297,7 +301,7 @@ class JerichoEnvironment:
             key = hashlib.sha256(state).hexdigest()
         if key not in self.menus:
             before = self.env.get_state()
-            self.menus[key] = sorted_actions(self.env.get_valid_actions(use_parallel=False))
+            self.menus[key] = _sorted(self.env.get_valid_actions(use_parallel=False))
             self.env.set_state(before)
         return self.menus[key]
 

@@ -11,6 +11,7 @@ import logging
 import os
 import random
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from drrn.errors import InputError
@@ -18,7 +19,7 @@ from drrn.game.contract import Observation
 from drrn.game.make import GameSpec
 from drrn.processes import Service, ServiceError
 from drrn.suites import environments
-from drrn.suites.choice import SuiteChoice, hashes, read_choice
+from drrn.suites.catalogue import SuiteChoice, hashes, read_choice
 from drrn.suites.environments import SuitePage
 
 OPENING_SECONDS = 180  # at least, to start a process and a Java machine and to load a game
@@ -28,7 +29,7 @@ log = logging.getLogger("drrn")
 
 
 def open_suite_of(spec: GameSpec) -> SuiteGame:
-    """Open `suite:game?options`, or a TOML file with `suite = …`; called by `make`."""
+    """Open `suite:game?options`; called by `make`."""
     choice = read_choice(spec.source)
     choice.suite.check_installed()
     return SuiteGame(choice)
@@ -38,6 +39,10 @@ class EnvironmentFailedError(Exception):
     """An environment hung, died or failed: its episode is lost."""
 
 
+def _nobody() -> None:
+    """The player of an environment that is idle."""
+
+
 class EnvironmentProcess:
     """An environment in a separate process, with time limits.
 
@@ -45,6 +50,7 @@ class EnvironmentProcess:
     """
 
     def __init__(self, choice: SuiteChoice) -> None:
+        self.player: Callable[[], object] = _nobody  # a weak reference to the game that uses it
         self.seconds = float(choice.options["seconds"])
         variables = {"PYTHONHASHSEED": "0"}
         if choice.suite.java:
@@ -71,117 +77,92 @@ class EnvironmentProcess:
             raise
         except ServiceError as error:
             self.service.kill()
+            cause = f"{error}, at {action}"
             if error.reason == "timeout":
                 cure = f"allow more with seconds={2 * seconds:g} in the game's name"
                 cause = f"{action} did not finish in {seconds:g} seconds ({cure})"
             elif error.reason == "raised":
                 cause = f"{action} failed: {error}"
-            else:
-                cause = f"{error}, at {action}"
             raise EnvironmentFailedError(cause) from error
         except BaseException:  # Ctrl-C: a late answer must not be read as another's
             self.service.kill()
             raise
 
 
-class Lease:
-    """An environment that a game plays in until it returns it or the pool reclaims it."""
-
-    def __init__(self, environment: EnvironmentProcess, holder: object) -> None:
-        self.environment: EnvironmentProcess | None = environment
-        self.holder = weakref.ref(holder)
-
-
 class EnvironmentPool:
     """A limited number of environments, shared by a game and its copies.
 
-    If all are in use, the oldest lease is reclaimed: in a loop that truncates episodes itself, that
-    game waits for a reset that never came.
+    If all are in use, the one whose episode started first is reclaimed: in a loop that truncates
+    episodes itself, that game waits for a reset that never came.
     """
 
     def __init__(self, choice: SuiteChoice) -> None:
         self.choice = choice
         self.limit = int(choice.options["copies"])
         self.failures = 0  # in a row
-        self._idle: list[EnvironmentProcess] = []
-        self._leases: list[Lease] = []
-        self._open()
-
-    def start(self, holder: object, seed: int) -> tuple[Lease, SuitePage]:
-        """Start an episode; an environment that fails is replaced once."""
+        self.environments: list[EnvironmentProcess] = []  # by the start of their last episode
         try:
-            return self._start(holder, seed)
+            self.environments.append(EnvironmentProcess(choice))
         except EnvironmentFailedError as error:
-            name = self.choice.name
+            raise InputError(f"{choice.name}: {error}") from error
+
+    def start(self, player: object, seed: int) -> tuple[EnvironmentProcess, SuitePage]:
+        """Start an episode; an environment that fails is replaced once."""
+        name = self.choice.name
+        try:
+            return self._start(player, seed)
+        except EnvironmentFailedError as error:
             log.warning("%s: %s; the episode starts in a new environment", name, error)
         try:
-            return self._start(holder, seed)
+            return self._start(player, seed)
         except EnvironmentFailedError as error:
-            raise InputError(f"{self.choice.name}: {error}") from error
+            raise InputError(f"{name}: {error}") from error
 
-    def release(self, lease: Lease) -> None:
-        """Take an environment back; a second call does nothing."""
-        environment = lease.environment
-        lease.environment = None
-        self._leases = [other for other in self._leases if other is not lease]
-        if environment is not None and environment.service.close.alive:
-            self._idle.append(environment)
+    def _start(self, player: object, seed: int) -> tuple[EnvironmentProcess, SuitePage]:
+        alive = [one for one in self.environments if one.service.close.alive]
+        idle = [one for one in alive if one.player() is None]
+        if idle:
+            environment = idle[-1]
+        elif len(alive) < self.limit:
+            environment = EnvironmentProcess(self.choice)
+        else:
+            environment = alive[0]
+        self.environments = [*(one for one in alive if one is not environment), environment]
+        environment.player = _nobody
+        page = environment.reset(seed)
+        environment.player = weakref.ref(player)
+        return environment, page
 
     def close(self) -> None:
         """End all environments."""
-        for lease in list(self._leases):
-            self.release(lease)
-        for environment in self._idle:
+        for environment in self.environments:
+            environment.player = _nobody
             environment.service.connection.close()  # all start to exit before the first wait
-        for environment in self._idle:
+        for environment in self.environments:
             environment.service.close()
-        self._idle = []
-
-    def _open(self) -> None:
-        try:
-            self._idle.append(EnvironmentProcess(self.choice))
-        except EnvironmentFailedError as error:
-            raise InputError(f"{self.choice.name}: {error}") from error
-
-    def _start(self, holder: object, seed: int) -> tuple[Lease, SuitePage]:
-        for lease in self._leases:
-            if lease.holder() is None:
-                self.release(lease)
-        if not self._idle and len(self._leases) >= self.limit:
-            self.release(self._leases[0])
-        if not self._idle:
-            self._open()
-        environment = self._idle.pop()
-        lease = Lease(environment, holder)
-        self._leases.append(lease)
-        try:
-            return lease, environment.reset(seed)
-        except BaseException:  # also Ctrl-C
-            self.release(lease)
-            raise
+        self.environments = []
 
 
 class SuiteGame:
-    """A game of a suite; each copy leases an environment at its first reset."""
+    """A game of a suite; each copy takes an environment from the pool when it is reset."""
 
     def __init__(self, choice: SuiteChoice, pool: EnvironmentPool | None = None) -> None:
         self.choice = choice
         self._owns_pool = pool is None
         self._pool = pool or EnvironmentPool(choice)
         self.name = choice.short_name
-        self.title = choice.title or self._default_title()
         self.max_steps = int(choice.options["max_steps"])
         self.most_copies = self._pool.limit
-        self.training = choice.training
         self.note = choice.suite.repeats
         self.stopped = False
         self.ending = ""
         self._random = random.Random()
-        self._lease: Lease | None = None
+        self._environment: EnvironmentProcess | None = None
         self._page = Observation("")
         self._score = 0.0
 
-    def _default_title(self) -> str:
+    @property
+    def title(self) -> str:
         options = ", ".join(f"{key} {value}" for key, value in sorted(self.choice.given.items()))
         title = f"{self.choice.suite.title}: {self.name.partition('-')[2]}"
         return f"{title} ({options})" if options else title
@@ -211,9 +192,7 @@ class SuiteGame:
         if seed is not None:
             self._random = random.Random(seed)
         self._release()
-        self.stopped = False
-        self.ending = ""
-        self._lease, page = self._pool.start(self, self._random.getrandbits(31))
+        self._environment, page = self._pool.start(self, self._random.getrandbits(31))
         self._score = page.score
         return self._observe(page)
 
@@ -224,14 +203,14 @@ class SuiteGame:
             raise RuntimeError(f"the episode {state}; call reset()")
         if not 0 <= index < len(actions):
             raise IndexError(f"action {index} of {len(actions)}")
-        if self._lease is None or self._lease.environment is None:
+        if self._environment is None or self._environment.player() is not self:
             limit = self._pool.limit
             raise InputError(
                 f"{self.choice.name}: more than {limit} episodes are played at once, so another "
                 f"one took this environment; write copies={2 * limit} in the name, or play fewer"
             )
         try:
-            page = self._lease.environment.step(actions[index])
+            page = self._environment.step(actions[index])
         except EnvironmentFailedError as error:
             return self._truncate(error)
         self._pool.failures = 0
@@ -242,7 +221,7 @@ class SuiteGame:
         reward = page.score - self._score
         self._score = page.score
         self.ending = page.ending or ""
-        self.stopped = page.stopped and page.ending is None
+        self.stopped = page.stopped
         actions = page.actions if page.ending is None else ()
         if page.ending is None and not actions:
             actions = tuple(sorted(self.choice.suite.fallback))
@@ -261,14 +240,12 @@ class SuiteGame:
         name = self.choice.name
         if self._pool.failures >= MAX_FAILURES:
             raise InputError(f"{name}: {MAX_FAILURES} times in a row: {error}") from error
-        log.warning(
-            "%s: %s; the episode is truncated, the next one gets a new environment", name, error
-        )
+        cure = "the episode is truncated, the next one gets a new environment"
+        log.warning("%s: %s; %s", name, error, cure)
         self.stopped = True
         return Observation(self._page.text, self._page.actions, 0.0)
 
     def _release(self) -> None:
-        lease = self._lease
-        self._lease = None
-        if lease is not None:
-            self._pool.release(lease)
+        if self._environment is not None and self._environment.player() is self:
+            self._environment.player = _nobody
+        self._environment = None

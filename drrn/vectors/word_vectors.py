@@ -95,16 +95,14 @@ class WordVectors:
         """Return SIF's a / (a + p); p, the word's share of a text, follows from its rank."""
         return A / (A + 1 / ((rank + 1) * self._total))
 
-    def weighted(self, words: Sequence[str]) -> tuple[Vectors, NDArray[np.bool_]]:
-        """Return each word's vector times its weight [N, D], and whether the file has it [N]."""
+    def weighted(self, words: Sequence[str]) -> Vectors:
+        """Return each word's vector times its weight [N, D]; 0 for a word that the file lacks."""
         rows = np.zeros((len(words), self.dimensions), np.float32)
-        in_file = np.zeros(len(words), bool)
         for at, parts in enumerate(self.parts(words)):
-            in_file[at] = bool(parts)
             for rank in map(self.rank, parts):
                 assert rank is not None
                 rows[at] += np.float32(self.weight(rank)) * self._vector(rank)
-        return rows, in_file
+        return rows
 
     @cached_property
     def common(self) -> Vectors | None:

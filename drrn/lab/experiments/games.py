@@ -8,11 +8,10 @@ from pathlib import Path
 
 from drrn.errors import InputError, require
 from drrn.game.contract import Game
-from drrn.game.make import BUILT_IN, absolute_name, make
+from drrn.game.make import BUILT_IN, absolute_name, is_suite, make
 from drrn.lab.experiments.plan import ADDED, ENCODED, ENCODERS, PAPER, PARSED, Added, Variant
 from drrn.lab.experiments.results import make_folder
 from drrn.suites.catalogue import SUITES
-from drrn.suites.choice import names_a_suite
 
 Warn = Callable[[str], None]
 
@@ -54,7 +53,7 @@ class GameToRun:
 
     @property
     def suite(self) -> bool:
-        return names_a_suite(self.source)
+        return is_suite(self.source)
 
 
 @dataclass(frozen=True)

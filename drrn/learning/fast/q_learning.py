@@ -20,7 +20,7 @@ from drrn.learning.optimisers import SGD
 from drrn.learning.q_learning import Batches, QLearning
 from drrn.models.base import NARROW, Model, pick
 from drrn.models.drrn import DRRN
-from drrn.models.encoders import BagOfWords
+from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.base import Leaves, TextBatch, Weights
 from drrn.models.word_table import WordTable, bag_sums
 from drrn.settings import Settings

@@ -19,8 +19,9 @@ from drrn.learning.return_learning import Fits, ReturnLearning
 from drrn.learning.text_noise import Noise, noise_of
 from drrn.models.base import Model
 from drrn.models.drrn import DRRN
-from drrn.models.encoders import BagAndVectors, BagOfWords, MeanOfVectors
+from drrn.models.encoders.bag import BagOfWords
 from drrn.models.encoders.text_vectors import scaled
+from drrn.models.encoders.vectors import BagAndVectors, MeanOfVectors
 from drrn.text import Ids, ranges
 
 MOST_WORDS = 400_000  # in all texts of a side; beyond, only the texts of a batch are encoded

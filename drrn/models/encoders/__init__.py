@@ -2,15 +2,9 @@
 
 from drrn.models.encoders.attention import AttentionEncoder
 from drrn.models.encoders.bag import BagOfWords
-from drrn.models.encoders.base import Encoder, Leaves
+from drrn.models.encoders.base import Encoder
 from drrn.models.encoders.recurrent import GRUEncoder, LSTMEncoder
-from drrn.models.encoders.vectors import (
-    BagAndTrainedVectors,
-    BagAndVectors,
-    MeanOfVectors,
-    SentenceEncoder,
-    TrainedVectors,
-)
+from drrn.models.encoders.vectors import BagAndVectors, MeanOfVectors, SentenceEncoder
 
 ENCODERS: dict[str, type[Encoder]] = {
     "bag": BagOfWords,
@@ -21,18 +15,3 @@ ENCODERS: dict[str, type[Encoder]] = {
     "bag+vectors": BagAndVectors,
     "sentence": SentenceEncoder,
 }
-# replacements where given word vectors are trained
-TRAINED: dict[type[Encoder], type[Encoder]] = {
-    MeanOfVectors: TrainedVectors,
-    BagAndVectors: BagAndTrainedVectors,
-}
-
-__all__ = [
-    "ENCODERS",
-    "TRAINED",
-    "BagAndVectors",
-    "BagOfWords",
-    "Encoder",
-    "Leaves",
-    "MeanOfVectors",
-]

@@ -1,7 +1,8 @@
 """The base class of encoders, which turn texts into vectors; weights and batches of texts.
 
 Shapes: R replicas, N requested texts, U distinct texts, L words of the longest text, E numbers of a
-word's vector, H of a text's vector. Each distinct text of a replica is encoded once in a batch."""
+word's vector, H of a text's vector. Each distinct text of a replica is encoded once in a batch.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +21,18 @@ from drrn.text import Ids, Lexicon, Store
 Gradient = tuple[WordTable, Tensor, Tensor]  # a table, rows of its flat form, and their gradients
 
 
-@dataclass(frozen=True, kw_only=True)
-class EncoderOptions:
-    """Settings of encoders."""
+@dataclass(frozen=True)
+class Shape:
+    """The sizes of a model, and its encoders."""
 
+    hidden: int = 100
+    layers: int = 2
+    interaction: str = "inner"
+    action_hidden: int | None = None  # hidden units of the action side; None: as the state side
+    shared: bool = False  # one embedding for states and actions
+    most_actions: int = 4  # on a page: the number of outputs of the max-action models
+    encoder: type[Encoder] | None = None  # None: a bag of words
+    action_encoder: type[Encoder] | None = None  # None: as for states
     bag_norm: float | None = None  # Euclidean length of bags of words; None: plain counts
     embedding: int | None = None  # E, where words are read in order; None: as wide as texts
     lstm_gain: float = 1.0  # factor on the mean of an LSTM's states
@@ -32,13 +41,12 @@ class EncoderOptions:
 
 
 class Weights:
-    """Word tables and weights of all replicas, by name. They have a leading replica axis: replica r
-    starts from `seeds[r]` and is independent of the others. `Model` is a subclass, so an encoder
-    uses it through its model."""
+    """Word tables and weights of all replicas, by name; the base class of models.
 
-    def __init__(
-        self, shape: EncoderOptions, store: Store, seeds: list[int], device: torch.device
-    ) -> None:
+    Replica r, on the first axis, starts from `seeds[r]` and is independent of the others.
+    """
+
+    def __init__(self, shape: Shape, store: Store, seeds: list[int], device: torch.device) -> None:
         self.shape = shape
         self.store = store
         self.seeds = seeds
@@ -96,8 +104,7 @@ class Leaves:
 
 
 class Encoder:
-    """Turns texts into vectors. To add an encoder, write `encode`, and add weights in `__init__`;
-    the model trains, saves and restores them.
+    """Turns texts into vectors. A subclass defines `encode`, and adds weights in `__init__`.
 
     Example:
         class GatedMean(Encoder):
@@ -172,9 +179,8 @@ class Encoder:
         layout = np.full((replicas * across, longest), len(rows))
         layout[np.arange(longest) < lengths[:, None]] = number
         at = torch.from_numpy(layout.reshape(replicas, across, longest)).to(table.device)
-        return WordBatch(
-            self, table.name, room, torch.from_numpy(rows).to(table.device), index[0], at
-        )
+        rows_at = torch.from_numpy(rows).to(table.device)
+        return WordBatch(self, table.name, room, rows_at, index[0], at)
 
     def compose(self, model: Weights, vectors: Tensor, layout: Any) -> Tensor:
         """Return the vectors of texts from those of their distinct words [W, E]."""
