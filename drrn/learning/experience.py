@@ -40,8 +40,8 @@ class Steps:
     @property
     def returns(self) -> list[float]:
         """The undiscounted return of each episode."""
-        episode = np.cumsum(self.last) - self.last
-        return np.bincount(episode, self.rewards).tolist()
+        episode: Ids = np.cumsum(self.last) - self.last
+        return [float(total) for total in np.bincount(episode, self.rewards)]
 
     def scaled(self, factor: float) -> Steps:
         """Return the episodes with their rewards multiplied."""

@@ -39,7 +39,8 @@ class Optimism:
         self.memories = [EpisodeMemory(capacity) for _ in seeds]
         self.similar = [EpisodeMemory(capacity) for _ in seeds]  # by SimHash
         self.snapshot = Snapshot([*self.memories, *self.similar])
-        self.hashes = PageHashes(store)
+        self.state_hash = SimHash(store.states, STATE_BITS)
+        self.action_hash = SimHash(store.actions, ACTION_BITS)
 
     def start(self, number: int) -> bool:
         """Start a round; drop the episodes of an interrupted attempt.
@@ -63,7 +64,7 @@ class Optimism:
         prior = self.optimistic_value(memory)
         if not recurs(memory):
             memory = self.similar[replica]
-            memory.add(steps.renumbered(self.hashes.states.of, self.hashes.actions.of))
+            memory.add(steps.renumbered(self.state_hash.of, self.action_hash.of))
         memory.estimate(prior, self.settings.learner, self.alpha)
 
     def rescale(self, replica: int, factor: float) -> None:
@@ -79,7 +80,7 @@ class Optimism:
         keys = pages
         if not recurs(memory):
             memory = self.similar[replica]
-            keys = self.hashes.of_pages(pages)
+            keys = Pages(self.state_hash.of(pages.states), self.action_hash.of(pages.actions))
         count, mean = memory.lookup(keys)
         optimistic = (count * mean + weight * prior) / (count + weight)
         return softmax(optimistic, pages.mask, self.alpha)
@@ -111,19 +112,6 @@ def recurs(memory: EpisodeMemory) -> bool:
     return len(memory.states) <= max(1, (1 - RECUR) * len(memory))
 
 
-class PageHashes:
-    """Replaces the ids of texts by their SimHash."""
-
-    def __init__(self, store: Store) -> None:
-        self.states = SimHash(store.states, STATE_BITS)
-        self.actions = SimHash(store.actions, ACTION_BITS)
-
-    def of_pages(self, pages: Pages) -> Pages:
-        """Return the hashes of states [N] and actions [N, A]; -1 stays -1."""
-        actions = np.where(pages.mask, self.actions.of(pages.actions), -1)
-        return Pages(self.states.of(pages.states), actions)
-
-
 class SimHash:
     """Bits of a lexicon's texts: the signs of the sums of a random vector for each word."""
 
@@ -132,11 +120,11 @@ class SimHash:
         self.generation = texts.generation
         self.spelled = texts.vocabulary.spelled
         self.count = count
-        self.bits = np.zeros(1, np.int64)  # [T + 1], the last for id -1 (no text)
+        self.bits = np.full(1, -1)  # [T + 1], the last for id -1 (no text)
         self.words = np.zeros((0, count), np.float32)  # [V, count]
 
     def of(self, ids: Ids) -> Ids:
-        """Return the bits of some texts."""
+        """Return the bits of some texts; -1 stays -1."""
         self._update()
         return np.asarray(self.bits[ids])
 
@@ -161,4 +149,4 @@ class SimHash:
         sums = np.zeros((count, self.count))
         np.add.at(sums, np.repeat(np.arange(count), np.diff(starts)), self.words[sequence])
         bits = (sums > 0) @ (1 << np.arange(self.count))
-        self.bits = np.concatenate([self.bits[:-1], bits, [0]])
+        self.bits = np.concatenate([self.bits[:-1], bits, self.bits[-1:]])

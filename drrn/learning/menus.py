@@ -20,7 +20,7 @@ class Menus:
 
     which: Ids  # [N]
     first: Ids  # [M + 1]
-    actions: NDArray[np.integer]  # of all menus, end to end
+    actions: Ids  # of all menus, end to end
 
     @staticmethod
     def of(menus: Sequence[Sequence[int]]) -> Menus:

@@ -48,6 +48,11 @@ class ReplayBuffer:
     small as the key that would be needed to find them.
     """
 
+    first: Ids  # [menus + 1] where each menu starts among the actions
+    actions: NDArray[Any]  # of all menus; int32, smaller than ids elsewhere
+    menu_count: int
+    wide: dict[bytes, int]  # the number of each wide menu, by its actions
+
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.widest = 1  # size of the largest menu ever added
@@ -72,7 +77,7 @@ class ReplayBuffer:
         count = len(steps) if count is None else count
         rewards, end, lengths = n_step_rewards(steps.last, steps.rewards, discount, n_steps)
         # Pages are numbered through the steps, then through the ends of the episodes.
-        episode = np.cumsum(steps.last) - steps.last
+        episode: Ids = np.cumsum(steps.last) - steps.last
         after = np.where(steps.last[end], len(steps) + episode[end], end + 1)
         states = np.concatenate([steps.states, steps.end_states])
         menus = self._add_menus(steps.actions.joined(steps.end_actions))
@@ -174,7 +179,6 @@ class ReplayBuffer:
         self.first = room(first, 2)
         self.actions = room(actions, 1)
         wide = np.flatnonzero(np.diff(first) > NARROW).tolist()
-        # The number of each wide menu, by its actions.
         self.wide = {_key(actions[first[menu] : first[menu + 1]]): menu for menu in wide}
 
     def _drop_unused_menus(self) -> None:

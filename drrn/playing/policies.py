@@ -51,7 +51,7 @@ def probabilities_of(
 ) -> Probabilities:
     """Return probabilities [N, A]; `repeated` pages [N] were shown before in their episode."""
     first, again = policy
-    probabilities = first(replica, q, pages)
+    probabilities: Probabilities = first(replica, q, pages)
     if again is None or not repeated.any():
         return probabilities
     some = Pages(pages.states[repeated], pages.actions[repeated])

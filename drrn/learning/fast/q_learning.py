@@ -118,7 +118,7 @@ class ViewBatch:
         return vectors
 
     def gradient(self, model: Weights, back: Tensor) -> tuple[WordTable, Tensor, Tensor]:
-        """Move the texts of the view; the words move later, so no rows of the table are returned."""
+        """Move the texts of the view, and no rows of the table: `settle` moves the words."""
         self.view.move(self.rows, back)
         nothing = torch.empty(0, dtype=torch.long, device=back.device)
         return self.view.table, nothing, back.reshape(-1, back.shape[2])[:0]
@@ -181,7 +181,7 @@ def learn(states: Tower, actions: Tower, batches: Batches) -> NDArray[np.float32
     # All actions are encoded, or those of the batch, if they are fewer.
     whole = actions.vectors.shape[1] <= size * (1 + most)
     read = None if whole else torch.cat([taken, following], 2)
-    nonterminal = after.mask.any(axis=-1)
+    nonterminal = np.asarray(after.mask.any(axis=-1))
     missing = np.where(after.mask | ~nonterminal[..., None], 0, -np.inf).astype(np.float32)
 
     def tensor(array: NDArray[Any]) -> Tensor:
