@@ -117,22 +117,20 @@ def test_inputs_answer_what_a_story_asks(story):
 
 
 def test_macros_says_what_an_unknown_macro_means_however_it_is_written(story):
-    twee = ":: Start\n<<loadJS 'x.js'>>Hi.<<once>> There.<<endonce>>\n\n[[On]]\n\n:: On\n<<delayedgoto 'End' 40s>>On.\n\n"
+    twee = ":: Start\n<<loadJS 'x.js'>>Hi.<<once>> There.<<endonce>>\n\n[[On]]\n\n:: On\nOn.<<delayedshow 'End' >>\n\n"
     twee += ":: End\n<<say 1 + 1>>\n"
-    meanings = (
-        '[macros]\nloadjs = "ignore"\n"<<Once>>" = "ignore"\ndelayedgoto = "goto"\nSAY = "print"\n'
-    )
+    meanings = '[macros]\nloadjs = "ignore"\n"<<Once>>" = "ignore"\ndelayedshow = "display"\nSAY = "print"\n'
     game = story(twee, meanings)
-    assert (game.reset(0).text, game.step(0).text) == ("Hi. There.", "2")
+    assert (game.reset(0).text, game.step(0).text) == ("Hi. There.", "On.2")
 
 
-def test_what_macros_says_goes_before_what_the_dialect_knows(story):
+def test_macros_overrides_known_macros(story):
     assert (
         story(":: Start\n<<print 1>>Hi.\n", '[macros]\nprint = "ignore"\n').reset(0).text == "Hi."
     )
 
 
-def test_every_meaning_that_macros_may_name_is_known_to_the_dialect(story):
+def test_every_meaning_that_macros_may_name_is_a_known_macro(story):
     for meaning in set(MEANINGS) - {"ignore"}:
         game = story(
             ":: Start\n<<wobble 'Start'>>Hi.\n", f'[macros]\nwobble = "{meaning}"\n', lenient=True
@@ -195,11 +193,11 @@ ENDING = '[[ending]]\npassage = "Left"\n'
         ),
         (ENDING + 'reward = 1\ncontain = "x"\n', 'unknown key "contain". Did you mean "contains"?'),
         (
-            '[macros]\nx = "gotoo"\n',
-            "[macros]: x = 'gotoo' is not a known meaning. Did you mean \"goto\"? Known: ignore, goto",
+            '[macros]\nx = "prints"\n',
+            "[macros]: x = 'prints' is not a known meaning. Did you mean \"print\"? Known: ignore, display",
         ),
         ("[macros]\nx = 1\n", "[macros]: x = 1 is not a known meaning. Known: ignore"),
-        ('[macros]\nx = "ignore"\nX = "goto"\n', "[macros]: X occurs twice"),
+        ('[macros]\nx = "ignore"\nX = "print"\n', "[macros]: X occurs twice"),
         ('[macros]\n"two words" = "ignore"\n', '"two words" is not the name of a macro'),
         ('macros = "ignore"\n', "macros must be dict, not str"),
         ('drop = ["("]\n', "drop: the pattern '(' cannot be used"),

@@ -15,6 +15,7 @@ from drrn.stories.twine.page import Expression, Page
 from drrn.stories.twine.patterns import Pattern
 from drrn.stories.twine.script import MEANINGS, ExpressionError, Facts, Script
 from drrn.stories.twine.story import unescape_html
+from drrn.stories.twine.twine1.expressions import parse
 from drrn.stories.twine.values import truth
 from drrn.text import words
 
@@ -438,7 +439,7 @@ def _check_condition(condition: Condition, location: str, script: Script, source
 def _bind_where(condition: Condition, where: str, location: str, script: Script) -> None:
     facts = Facts()
     try:
-        condition.bind(script.dialect.parse(where, facts))
+        condition.bind(parse(where, facts))
     except ExpressionError as error:
         raise InputError(f"{location}: where = {where!r} cannot be parsed: {error}") from error
     if facts.written or facts.chance:
