@@ -85,7 +85,11 @@ def test_a_set_is_chosen_by_its_name_and_true_is_the_default_or_the_only_one(
             False,
             'paraphrases.reworded names "none.tsv", which is not a',
         ),
-        ("paraphrases = { reworded = 3 }\n", False, "paraphrases: reworded: must be text in quotes, not 3"),
+        (
+            "paraphrases = { reworded = 3 }\n",
+            False,
+            "paraphrases: reworded: must be text in quotes, not 3",
+        ),
         ("paraphrases = 3\n", False, "paraphrases: must be a table, not 3"),
     ],
 )
