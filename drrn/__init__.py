@@ -52,9 +52,10 @@ LAZY = {
     "best": "compiled.solve",
     "Compiled": "compiled.game",
     "compile_game": "compiled.compile",
-    **dict.fromkeys(
-        ("Enumerable", "Game", "GymnasiumGame", "Observation", "check_game", "make"), "game"
-    ),
+    **dict.fromkeys(("Game", "Observation", "check_game"), "game.contract"),
+    "Enumerable": "game.enumerable",
+    "GymnasiumGame": "game.gymnasium_game",
+    "make": "game.make",
     **dict.fromkeys(("play_episodes", "random_policy"), "game.episodes"),
     "Settings": "settings",
     "Run": "runs.run",

@@ -6,7 +6,6 @@ TextWorld and TALES, and `info["action_mask"]` has a 1 for each. An action is an
 
 from __future__ import annotations
 
-import re
 import string
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from drrn.game.contract import Game, Observation
 from drrn.game.make import BUILT_IN, as_game, make
 from drrn.game.optional import fingerprint_of, is_stopped, step_limit_of
 from drrn.stories.authored import Explorable
-from drrn.stories.twine.story import unescape_html
 from drrn.stories.twine.values import MOST_CHARACTERS
 
 require("gymnasium", "gym")
@@ -29,18 +27,13 @@ MOST_ACTIONS = {"long-watch": 4, "night-market": 9}
 
 
 class PageText(gymnasium.spaces.Text):
-    """The texts of a game. Shared memory is refused, since Gymnasium would return zeros.
+    """Any text. Shared memory is refused, since Gymnasium would return zeros."""
 
-    The characters of a story are known in advance; the space of other games contains any text.
-    """
-
-    def __init__(self, game: Game) -> None:
-        self.any_text = not isinstance(game, Explorable)
-        known = charset(game) if isinstance(game, Explorable) else frozenset(string.printable)
-        super().__init__(MOST_CHARACTERS, min_length=0, charset=known)
+    def __init__(self) -> None:
+        super().__init__(MOST_CHARACTERS, min_length=0, charset=string.printable)
 
     def contains(self, x: Any) -> bool:
-        return isinstance(x, str) if self.any_text else super().contains(x)
+        return isinstance(x, str)
 
 
 @create_shared_memory.register(PageText)
@@ -65,7 +58,7 @@ class StoryEnv(gymnasium.Env[str, Any]):
     ) -> None:
         self.game = make(game, **options) if isinstance(game, (str, Path)) else as_game(game)
         self.render_mode = render_mode
-        self.observation_space = PageText(self.game)
+        self.observation_space = PageText()
         self._refused = 0.0  # reward of an unavailable action
         if isinstance(self.game, Explorable):
             self._refused = self.game.rules.step_reward
@@ -103,11 +96,8 @@ class StoryEnv(gymnasium.Env[str, Any]):
         return self._page.text, float(reward), terminated, truncated, self._info()
 
     def render(self) -> str | None:
-        lines = [
-            self._page.text,
-            "",
-            *(f"{i}. {action}" for i, action in enumerate(self._page.actions)),
-        ]
+        actions = (f"{i}. {action}" for i, action in enumerate(self._page.actions))
+        lines = [self._page.text, "", *actions]
         return "\n".join(lines) if self.render_mode == "ansi" else None
 
     def _show(self, observation: Observation) -> None:
@@ -131,24 +121,6 @@ class StoryEnv(gymnasium.Env[str, Any]):
         mask = np.zeros(self._most_actions, dtype=np.int8)
         mask[: len(self._page.actions)] = 1
         return {"admissible_commands": list(self._page.actions), "action_mask": mask}
-
-
-def charset(game: Explorable) -> frozenset[str]:
-    """Return every character that a page may contain: of the source, decoded, in either case."""
-    passages = game.story.passages.values()
-    source = "".join(f"{passage.name}{passage.text}" for passage in passages)
-    written = re.sub(
-        r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))", lambda m: chr(int(m[1] or m[2], 16)), source
-    )
-    shown = (
-        source
-        + unescape_html(source)
-        + written
-        + "".join(game.rules.inputs.values())
-        + string.printable
-        + "—"
-    )
-    return frozenset(shown + shown.upper() + shown.lower())
 
 
 def register() -> None:

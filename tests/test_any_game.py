@@ -17,7 +17,7 @@ from drrn.compiled.game import Compiled
 from drrn.compiled.search import breadth_first
 from drrn.compiled.solve import best, random_play
 from drrn.game.contract import ContractError, Observation, check_game
-from drrn.game.enumerable import Enumerable, check_outcomes
+from drrn.game.enumerable import Enumerable
 from drrn.game.gymnasium_game import GymnasiumGame
 from drrn.game.make import BUILT_IN, make
 from drrn.game.optional import (
@@ -34,6 +34,7 @@ from drrn.game.optional import (
 from drrn.stories.map.story_map import story_map
 from drrn.stories.playtest.playtest import inspect_game
 from drrn.stories.playtest.solve import walkthrough
+from tests.listed_outcomes import check_outcomes
 from tests.sample_games import CommandsEnv, Dice, Doors, FixedEnv, Walk
 
 GAMES = {

@@ -331,5 +331,7 @@ def test_a_folder_that_cannot_be_written_is_noted_and_no_more(story, tmp_path, c
 
 def test_a_search_that_must_learn_what_matters_finds_the_same_states(market):
     game = drrn.make("night-market")
-    states = reachable_states(game, 10**6, 10**9)  # without an exploration before it to learn from
+    states = reachable_states(
+        game.renderer, game._face, 10**6, 10**9
+    )  # without an exploration before it to learn from
     assert len(states) == market.live_states

@@ -15,7 +15,6 @@ import drrn
 from drrn.cli import main
 from drrn.compiled.solve import random_play
 from drrn.errors import InputError
-from drrn.game.enumerable import check_outcomes
 from drrn.stories.hosted.identity import Identity, Past, counters
 from drrn.stories.hosted.session import Session
 from drrn.stories.hosted.stage import LostError, UnlistedError
@@ -24,6 +23,7 @@ from drrn.stories.playtest.evidence import Evidence
 from drrn.stories.playtest.findings import share_of
 from drrn.stories.playtest.play import Games, play_random_games
 from drrn.stories.twine.story import Passage, Story
+from tests.listed_outcomes import check_outcomes
 from tests.small_trainings import SMALL, alike
 from tests.tiny_engine import tiny_story
 

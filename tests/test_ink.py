@@ -9,11 +9,11 @@ import pytest
 import drrn
 from drrn.compiled.compile import can_be_compiled
 from drrn.errors import InputError
-from drrn.game.enumerable import check_outcomes
 from drrn.game.optional import another, ending_of, fingerprint_of, title_of
 from drrn.stories.ink.file import read_ink
 from drrn.stories.ink.game import open_ink
 from drrn.stories.twine.rules import read_rules
+from tests.listed_outcomes import check_outcomes
 from tests.small_ink import STALL, TOWER
 
 BUY, TOSS, WALK = "Buy the brass key.", "Toss a coin into the well.", "Walk on."

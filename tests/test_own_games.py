@@ -49,7 +49,7 @@ def test_a_spec_opens_its_game_from_another_folder_and_another_process(
     assert pickle.loads(pickle.dumps(recipes)) == recipes
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     asked = json.dumps([dataclasses.asdict(recipe) for recipe in recipes])
-    code = "import sys, json; sys.path.append({!r})\nfrom drrn.game import GameSpec\n"
+    code = "import sys, json; sys.path.append({!r})\nfrom drrn.game.make import GameSpec\n"
     code += "print([GameSpec(**r).open().name for r in json.loads(sys.argv[1])])"
     root = str(Path(__file__).parents[1])
     run = subprocess.run(

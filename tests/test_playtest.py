@@ -3,6 +3,7 @@
 import pytest
 
 import drrn
+from drrn.game.make import BUILT_IN
 from drrn.stories.map.story_map import story_map
 from drrn.stories.playtest.evidence import Evidence
 from drrn.stories.playtest.findings import last_words
@@ -90,7 +91,7 @@ def test_a_survey_of_a_compiled_game_counts_what_exploring_counts(game, compiled
         assert [(e.name, e.reward, e.rule) for e in findings.endings] == [("Hall", 9, 1)]
 
 
-@pytest.mark.parametrize("name", drrn.game.BUILT_IN)
+@pytest.mark.parametrize("name", BUILT_IN)
 def test_every_ending_of_a_built_in_story_can_be_reached_and_nothing_is_a_trap(name):
     game = drrn.make(name)
     compiled = drrn.compile_game(game)

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 import drrn
-from drrn.cli import terminal
 from drrn.compiled import lockstep
 from drrn.game.episodes import summarise
 from drrn.learning.equations import greedy, softmax
@@ -71,10 +70,6 @@ def seen_in(steps):
         seen.append(state in shown)
         shown = set() if last else shown | {state}
     return np.array(seen, bool)
-
-
-def test_the_command_line_offers_every_policy():
-    assert terminal.POLICIES == POLICIES
 
 
 @pytest.mark.parametrize("way", WAYS)

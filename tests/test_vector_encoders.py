@@ -363,10 +363,10 @@ CASES = {
     "empty": (b"", "the file is empty"),
     "cut": (
         b"sea 1 2 3\ngo 1 2",
-        "line 2: the file ends after 2 of 3 numbers: copy or download it again",
+        "line 2: 2 numbers after the word instead of 3: copy or download it again",
     ),
     "of other dimensions": (b"sea 1 2 3\ngo 1 2\nout 1 2 3\n", "line 2: 2 numbers after the word"),
-    "not a number": (b"sea 1 2 3\ngo 1 nan 3\nout 1 2 3\n", "line 2: number 2 is not finite"),
+    "not a number": (b"sea 1 2 3\ngo 1 nan 3\nout 1 2 3\n", "word 2: number 2 is not finite"),
     "no known form": (b"{}\n", "unknown format of word vectors"),
     "no known word": (
         b"zeppelin 1 2 3\nMeer 1 2 3\n",
@@ -376,7 +376,6 @@ CASES = {
         b"2 3\nsea " + bytes(12) + b"\ngo " + bytes(9),
         "ends in the middle of word 2 of 2",
     ),
-    "safetensors of something else": (b"\2\0\0\0\0\0\0\0{}", "not word vectors in safetensors"),
 }
 
 

@@ -11,11 +11,11 @@ from drrn.cli.play import matching_actions, menu_lines
 from drrn.compiled.compile import compile_game
 from drrn.compiled.solve import best, one_slot, policy_score, random_play
 from drrn.game.contract import check_game
-from drrn.game.enumerable import check_outcomes
 from drrn.game.make import WORLDS
 from drrn.lab.reports.beyond import BAG_REACHES
 from drrn.text import words
 from drrn.worlds.errand_world import MISSED, SEEN, ErrandEnd, ErrandState
+from tests.listed_outcomes import check_outcomes
 
 
 @pytest.fixture(scope="module")

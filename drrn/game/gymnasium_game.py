@@ -1,8 +1,5 @@
 """A Gymnasium environment of texts as a game: the inverse of `drrn.gym`. Does not import Gymnasium.
 
-Actions are those in `info["admissible_commands"]`, as in TextWorld and TALES, or a fixed list:
-passed in, or the environment's attribute `actions`.
-
 A terminated episode has no actions left. A truncated one still has actions, so that a learner
 bootstraps from it, and the game is `stopped`: it must be reset. The limit that the environment was
 registered with (`env.spec.max_episode_steps`) becomes the game's `max_steps`.
@@ -100,7 +97,10 @@ class GymnasiumGame:
         if not 0 <= index < len(self._actions):
             count = len(self._actions)
             raise IndexError(f"action {index} of {count}: choose from 0 to {count - 1}")
-        answer = self._check_parts(self.env.step(self._action(index)), 5, "step")
+        action: int | str = self._actions[index]
+        if self._by_number:
+            action = self._numbers[index] + int(getattr(self.env.action_space, "start", 0))
+        answer = self._check_parts(self.env.step(action), 5, "step")
         text, reward, terminated, truncated, info = answer
         self.stopped = bool(truncated) and not terminated
         return self._observation(text, info, float(reward), ended=bool(terminated))
@@ -112,12 +112,6 @@ class GymnasiumGame:
             f"{self.name}: {method} must return {parts} values, as in Gymnasium since 0.26"
         )
 
-    def _action(self, index: int) -> int | str:
-        if not self._by_number:
-            return self._actions[index]
-        number = self._numbers[index]
-        return number + int(getattr(self.env.action_space, "start", 0))
-
     def _observation(
         self, text: Any, info: Mapping[str, Any], reward: float, *, ended: bool
     ) -> Observation:
@@ -126,40 +120,33 @@ class GymnasiumGame:
                 f"{self.name}: an observation is a {type(text).__name__}, not a str; wrap the "
                 "environment in a gymnasium.ObservationWrapper that returns text"
             )
-        self._actions = () if ended else self._commands(info)
-        self._numbers = range(len(self._actions))
-        if self._fixed and self._actions:
-            self._numbers = self._of_fixed(info)
-            self._actions = tuple(self._fixed[number] for number in self._numbers)
+        actions, numbers = ((), ()) if ended else self._available(info)
+        if actions or not self.stopped:  # a truncated episode has not ended: it keeps its actions
+            self._actions = actions
+            self._numbers = numbers
         return Observation(str(text), self._actions, reward)
 
-    def _of_fixed(self, info: Mapping[str, Any]) -> list[int]:
-        """Return the fixed actions that `info["action_mask"]` allows, or that are listed."""
-        mask = info.get("action_mask")
-        if mask is not None and len(mask) == len(self._fixed):
-            allowed = [number for number, flag in enumerate(mask) if flag]
-            if allowed or not self.stopped:  # a truncated episode has not ended
-                return allowed
-        if len(self._actions) == len(self._fixed):
-            return list(range(len(self._fixed)))
-        if odd := set(self._actions) - set(self._fixed):
-            raise InputError(
-                f'{self.name}: the command "{min(odd)}" is not in its fixed list of actions'
-            )
-        return [self._fixed.index(words) for words in self._actions]
-
-    def _commands(self, info: Mapping[str, Any]) -> tuple[str, ...]:
+    def _available(self, info: Mapping[str, Any]) -> tuple[tuple[str, ...], Sequence[int]]:
+        """Return the actions that `info` allows, and their numbers in the environment."""
         commands = _words(info.get(COMMANDS), self.name)
-        if not commands and self.stopped:  # a truncated episode has not ended
-            return self._actions
-        if commands or COMMANDS in info:
-            return commands
-        if not self._fixed:
-            raise InputError(
-                f'{self.name}: the environment has no info["{COMMANDS}"]; pass its actions, '
-                'GymnasiumGame(env, actions=["…", "…"])'
-            )
-        return self._fixed
+        fixed = self._fixed
+        if not fixed:
+            if COMMANDS not in info and not self.stopped:
+                raise InputError(
+                    f'{self.name}: the environment has no info["{COMMANDS}"]; pass its actions, '
+                    'GymnasiumGame(env, actions=["…", "…"])'
+                )
+            return commands, range(len(commands))
+        mask = info.get("action_mask")
+        numbers: Sequence[int] = range(len(fixed))
+        if mask is not None and len(mask) == len(fixed):
+            numbers = [number for number, flag in enumerate(mask) if flag]
+        elif COMMANDS in info and len(commands) != len(fixed):
+            if odd := set(commands) - set(fixed):
+                cause = f'the command "{min(odd)}" is not in its fixed list of actions'
+                raise InputError(f"{self.name}: {cause}")
+            numbers = [fixed.index(words) for words in commands]
+        return tuple(fixed[number] for number in numbers), numbers
 
 
 def _words(actions: Any, name: str) -> tuple[str, ...]:

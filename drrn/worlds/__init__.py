@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from drrn.files import read_toml
 from drrn.game.make import GameSpec
 from drrn.worlds.errand_world import ErrandWorld
-from drrn.worlds.home_world import Home, HomeWorld
+from drrn.worlds.home_world import HomeWorld
 from drrn.worlds.parser_world import ParserWorld
 
 
-def open_world_of(spec: GameSpec) -> ParserWorld[Any]:
+def open_world_of(spec: GameSpec) -> ParserWorld:
     """Open the built-in world that a spec names; called by `make`."""
     name = spec.source
     table = read_toml(Path(str(resources.files("drrn.worlds") / f"{name}.toml")))
-    if "errand" in table:
-        return ErrandWorld(name, table, shuffle=spec.shuffle)
-    return HomeWorld(name, Home.read(table), shuffle=spec.shuffle)
+    world = ErrandWorld if "errand" in table else HomeWorld
+    return world(name, table, shuffle=spec.shuffle)

@@ -6,13 +6,13 @@ Its rooms and errands are data (`comet-house.toml`); docs/worlds.md lists the ru
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
 from drrn.game.contract import Observation
-from drrn.worlds.parser_world import ParserWorld, all_commands, with_tuples
+from drrn.worlds.parser_world import Outcomes, ParserWorld, all_commands, with_tuples
 
 ERRAND_PAYS = 0.5
 LAST_PAYS = 6.0
@@ -24,23 +24,6 @@ MAX_STEPS = 100
 LIGHT = "LIGHT"  # stands for the lantern, lit or not, in the lists of what the player holds
 SEEN = "seen"  # endings
 MISSED = "missed"
-# Settings that suit it under the paper's recipe.
-TRAINING: dict[str, Any] = {
-    "hidden": 50,
-    "lstm_gain": 10.0,
-    "discount": 0.9,
-    "alpha": 100.0,
-    "alpha_start": 40.0,
-    "optimiser": "adam",
-    "learning_rate": 0.001,
-    "n_steps": 3,
-    "batch_size": 128,
-    "keep": True,
-    "capacity": 6000,
-    "epochs": 1,
-    "rounds": 60,
-    "episodes_per_round": 20,
-}
 
 
 @dataclass(frozen=True)
@@ -99,20 +82,16 @@ class ErrandEnd(NamedTuple):
 
 # "go" to a room, "stay" for a reward, "do" the errand or what is "wrong", or "light" the lantern.
 Effect = tuple[str, str | float]
-Outcomes = Iterator[tuple[float, ErrandState | ErrandEnd]]
 
 
-class ErrandWorld(ParserWorld[ErrandState | ErrandEnd]):
+class ErrandWorld(ParserWorld):
     """A house whose Professor asks for one errand after another."""
 
     max_steps = MAX_STEPS
-    training = TRAINING
 
     def __init__(self, name: str, table: Mapping[str, Any], *, shuffle: bool = True) -> None:
-        super().__init__(shuffle=shuffle)
-        self.name = name
-        self.title = table["title"]
-        self.table = table
+        super().__init__(name, table, shuffle=shuffle)
+        self.table = {key: part for key, part in table.items() if key != "training"}
         self.rooms = {room["name"]: ErrandRoom(**with_tuples(room)) for room in table["room"]}
         self.errands = {}
         for key, errand in table["errand"].items():
@@ -121,7 +100,16 @@ class ErrandWorld(ParserWorld[ErrandState | ErrandEnd]):
         self.commands = all_commands(table["verbs"], table["objects"])
         self.fire = Deed(**table["fire"])
         self._effects = cache(self._effects_in)
-        rules = (table, ERRAND_PAYS, LAST_PAYS, IN_VAIN, SENSELESS, WRONG_PAYS, WIND, MAX_STEPS)
+        rules = (
+            self.table,
+            ERRAND_PAYS,
+            LAST_PAYS,
+            IN_VAIN,
+            SENSELESS,
+            WRONG_PAYS,
+            WIND,
+            MAX_STEPS,
+        )
         self.fingerprint = hashlib.sha256(repr(rules).encode()).hexdigest()
 
     def opening(self) -> Outcomes:
@@ -129,12 +117,10 @@ class ErrandWorld(ParserWorld[ErrandState | ErrandEnd]):
         for room in rooms:
             yield from self._descriptions(1 / len(rooms), room, self.table["first"], False, 0.0)
 
-    def effects(self, state: ErrandState | ErrandEnd) -> list[Effect]:
-        assert isinstance(state, ErrandState)
+    def effects(self, state: ErrandState) -> list[Effect]:
         return self._effects(state.room, state.errand, state.lit)
 
-    def led_to(self, state: ErrandState | ErrandEnd, effect: Effect) -> Outcomes:
-        assert isinstance(state, ErrandState)
+    def led_to(self, state: ErrandState, effect: Effect) -> Outcomes:
         room, _, errand, lit, _ = state
         match effect:
             case ("go", str(target)):
@@ -165,8 +151,7 @@ class ErrandWorld(ParserWorld[ErrandState | ErrandEnd]):
         text = "\n\n".join((description, ways, words, hands))
         return Observation(text, self.commands, state.reward)
 
-    def ending_at(self, state: ErrandState | ErrandEnd) -> str:
-        assert isinstance(state, ErrandEnd)
+    def ending_at(self, state: ErrandEnd) -> str:
         return str(self.table["ending"][state.ending]["name"])
 
     def _effects_in(self, room: str, errand: str, lit: bool) -> list[Effect]:
@@ -203,7 +188,7 @@ class ErrandWorld(ParserWorld[ErrandState | ErrandEnd]):
 
     def _descriptions(
         self, probability: float, room: str, errand: str, lit: bool, reward: float
-    ) -> Iterator[tuple[float, ErrandState]]:
+    ) -> Outcomes:
         """Yield the room with each of its descriptions; outdoors, a flame may go out."""
         flames = [(1.0, lit)]
         if lit and self.rooms[room].outdoor:

@@ -1,19 +1,19 @@
 """Home World: four rooms, four needs, forty commands, and quests that depend on word order.
 
 The rules are those of Narasimhan, Kulkarni and Barzilay (2015); docs/worlds.md lists them. The
-sentences are data, so that the same rules can be played with the authors' sentences.
+sentences are data (`home-world.toml`).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any, NamedTuple
 
 from drrn.game.contract import Observation
-from drrn.worlds.parser_world import ParserWorld, all_commands, with_tuples
+from drrn.worlds.parser_world import Outcomes, ParserWorld, all_commands, with_tuples
 
 DIRECTIONS = ("north", "south", "east", "west")
 MOST_COMMANDS = 20  # then the episode ends
@@ -22,20 +22,6 @@ HARMLESS = -0.01
 JUNK = -0.1
 DONE = "quest done"
 OUT_OF_TIME = "out of time"
-# Settings that suit it under the paper's recipe: at most 20,000 steps of play.
-TRAINING: dict[str, Any] = {
-    "hidden": 50,
-    "lstm_gain": 10.0,
-    "discount": 0.5,
-    "alpha": 40.0,
-    "optimiser": "adam",
-    "learning_rate": 0.003,
-    "batch_size": 128,
-    "keep": True,
-    "epochs": 2,
-    "rounds": 50,
-    "episodes_per_round": 20,
-}
 
 
 # The fingerprint hashes the repr of HomeRoom and Home: do not rename or reorder their fields.
@@ -61,12 +47,6 @@ class Home:
     out_of_time: str
     rooms: tuple[HomeRoom, ...]
 
-    @classmethod
-    def read(cls, table: dict[str, Any]) -> Home:
-        """Convert the table of a TOML file."""
-        rooms = tuple(HomeRoom(**with_tuples(room)) for room in table["room"])
-        return cls(table["title"], table["quest"], table["out_of_time"], rooms)
-
 
 # The room that a command leads to (None: the object here is used), and the reward.
 Effect = tuple[int | None, float]
@@ -90,18 +70,15 @@ class HomeEnd(NamedTuple):
     reward: float
 
 
-class HomeWorld(ParserWorld[HomeState | HomeEnd]):
+class HomeWorld(ParserWorld):
     """A home whose rooms get a random description at every step."""
 
     max_steps = MOST_COMMANDS + 5  # never reached
-    training = TRAINING
 
-    def __init__(self, name: str, home: Home, *, shuffle: bool = True) -> None:
-        super().__init__(shuffle=shuffle)
-        self.name = name
-        self.title = home.title
-        self.home = home
-        rooms = home.rooms
+    def __init__(self, name: str, table: Mapping[str, Any], *, shuffle: bool = True) -> None:
+        super().__init__(name, table, shuffle=shuffle)
+        rooms = tuple(HomeRoom(**with_tuples(room)) for room in table["room"])
+        self.home = home = Home(table["title"], table["quest"], table["out_of_time"], rooms)
         self.number = {room.name: number for number, room in enumerate(rooms)}
         verbs = [*sorted(room.verb for room in rooms), "go"]
         self.commands = all_commands(verbs, [*DIRECTIONS, *(room.thing for room in rooms)])
@@ -112,7 +89,7 @@ class HomeWorld(ParserWorld[HomeState | HomeEnd]):
         rules = (home, self.commands, MOST_COMMANDS, DONE_PAYS, HARMLESS, JUNK)
         self.fingerprint = hashlib.sha256(repr(rules).encode()).hexdigest()
 
-    def opening(self) -> Iterator[tuple[float, HomeState]]:
+    def opening(self) -> Outcomes:
         """Return every room with every quest."""
         count = len(self.home.rooms)
         quests = list(permutations(range(count), 2))
@@ -120,14 +97,10 @@ class HomeWorld(ParserWorld[HomeState | HomeEnd]):
             for need, other in quests:
                 yield from self._descriptions(1 / (count * len(quests)), room, need, other, 0, 0.0)
 
-    def effects(self, state: HomeState | HomeEnd) -> list[Effect]:
-        assert isinstance(state, HomeState)
+    def effects(self, state: HomeState) -> list[Effect]:
         return self._effects[state.room]
 
-    def led_to(
-        self, state: HomeState | HomeEnd, effect: Effect
-    ) -> Iterator[tuple[float, HomeState | HomeEnd]]:
-        assert isinstance(state, HomeState)
+    def led_to(self, state: HomeState, effect: Effect) -> Outcomes:
         room, reward = effect
         steps = state.steps + 1
         if room is None and state.need == state.room:
@@ -146,8 +119,7 @@ class HomeWorld(ParserWorld[HomeState | HomeEnd]):
         text = f"{description} {self.quest(state.need, state.other)}"
         return Observation(text, self.commands, state.reward)
 
-    def ending_at(self, state: HomeState | HomeEnd) -> str:
-        assert isinstance(state, HomeEnd)
+    def ending_at(self, state: HomeEnd) -> str:
         return OUT_OF_TIME if state.need is None else DONE
 
     def quest(self, need: int, other: int) -> str:
@@ -157,7 +129,7 @@ class HomeWorld(ParserWorld[HomeState | HomeEnd]):
 
     def _descriptions(
         self, probability: float, room: int, need: int, other: int, steps: int, reward: float
-    ) -> Iterator[tuple[float, HomeState]]:
+    ) -> Outcomes:
         """Yield the room with each of its descriptions."""
         count = len(self.home.rooms[room].descriptions)
         for description in range(count):

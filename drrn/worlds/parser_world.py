@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import operator
 import random
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from drrn.compiled.graph import States
 from drrn.compiled.search import BreadthFirst
@@ -14,51 +15,51 @@ from drrn.game.contract import Observation
 
 SLOT_BYTES = 4  # of each command of each state
 
-State = TypeVar("State", bound=Hashable)
-Outcomes = Iterable[tuple[float, State]]  # states with their probabilities
+Outcomes = Iterator[tuple[float, Any]]  # probabilities and states
 
 
-class ParserWorld(Generic[State]):
+class ParserWorld(ABC):
     """A game that offers the same commands on every page.
 
     A subclass lists the effect of each command in a state. Most commands of a state have the same
     effect (nothing happens), so the search visits each effect once instead of each command.
     """
 
-    name: str
-    title: str
     max_steps: int
     fingerprint: str
     commands: tuple[str, ...]
-    training: dict[str, Any]
     kind = "parser"
     most_copies = 10**9  # a copy is a state and a generator
 
-    def __init__(self, *, shuffle: bool = True) -> None:
+    def __init__(self, name: str, table: Mapping[str, Any], *, shuffle: bool = True) -> None:
+        """`table` is that of the world's TOML file."""
+        self.name = name
+        self.title: str = table["title"]
+        self.training: Mapping[str, Any] = table["training"]
         self.shuffle = shuffle
         self._random = random.Random()
-        self._state: State | None = None
+        self._state: Any = None
         self._order: Sequence[int] = ()  # of the commands on the page; empty outside an episode
 
-    def opening(self) -> Outcomes[State]:
-        """Return the states that an episode can start in."""
-        raise NotImplementedError
+    @abstractmethod
+    def opening(self) -> Outcomes:
+        """Yield the states that an episode can start in."""
 
-    def effects(self, state: State) -> Sequence[Hashable]:
+    @abstractmethod
+    def effects(self, state: Any) -> Sequence[Hashable]:
         """Return the effect of each command in a state."""
-        raise NotImplementedError
 
-    def led_to(self, state: State, effect: Any) -> Outcomes[State]:
-        """Return the states that an effect can lead to."""
-        raise NotImplementedError
+    @abstractmethod
+    def led_to(self, state: Any, effect: Any) -> Outcomes:
+        """Yield the states that an effect can lead to."""
 
-    def look(self, state: State) -> Observation:
+    @abstractmethod
+    def look(self, state: Any) -> Observation:
         """Return the page of a state, with the commands in their fixed order."""
-        raise NotImplementedError
 
-    def ending_at(self, state: State) -> str:
+    @abstractmethod
+    def ending_at(self, state: Any) -> str:
         """Return the name of an ending."""
-        raise NotImplementedError
 
     @property
     def ending(self) -> str | None:
@@ -67,7 +68,7 @@ class ParserWorld(Generic[State]):
             return None
         return self.ending_at(self._state)
 
-    def another(self) -> ParserWorld[State]:
+    def another(self) -> ParserWorld:
         """Return a copy with a separate episode and random generator."""
         twin = copy.copy(self)
         twin._random = random.Random()
@@ -75,7 +76,7 @@ class ParserWorld(Generic[State]):
         twin._order = ()
         return twin
 
-    def outcomes(self, state: State, index: int) -> Outcomes[State]:
+    def outcomes(self, state: Any, index: int) -> Outcomes:
         """Return the states that a command can lead to."""
         return self.led_to(state, self.effects(state)[index])
 
@@ -99,7 +100,7 @@ class ParserWorld(Generic[State]):
             raise IndexError(f"command {index} of {count}: choose one from 0 to {count - 1}")
         return self._arrive(self.outcomes(self._state, self._order[index]))
 
-    def _arrive(self, outcomes: Outcomes[State]) -> Observation:
+    def _arrive(self, outcomes: Outcomes) -> Observation:
         probabilities, states = zip(*outcomes, strict=True)
         self._state = state = self._random.choices(states, probabilities)[0]
         page = self.look(state)
@@ -113,7 +114,7 @@ class ParserWorld(Generic[State]):
 class _EffectSearch(BreadthFirst):
     """Search that adds one row for each effect of a state instead of each command."""
 
-    def __init__(self, world: ParserWorld[Any], limit: int, memory: int) -> None:
+    def __init__(self, world: ParserWorld, limit: int, memory: int) -> None:
         super().__init__(world, limit, memory)
         self.world = world
 

@@ -11,18 +11,19 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 import textwrap
 import unicodedata
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from graphlib import TopologicalSorter
 
 import numpy as np
 
 from drrn.compiled.linear import strong_components
 from drrn.stories.map.story_map import StoryMap
-from drrn.writing import percent, visible
+from drrn.writing import percent
 
 # Boxes, in pixels
 WIDTH = 204.0
@@ -37,7 +38,6 @@ MAX_ROWS = 8
 MAX_CHAIN = 6
 NARROW_LETTERS = frozenset(" iIjltfr.,:;!|'’()[]")
 BROAD_LETTERS = frozenset("mwMW@%—…↩→")
-NOT_XML = re.compile("[\ud800-\udfff\ufffe\uffff]")
 # Space between boxes of a layer, between layers, between bands
 GAP = 16.0
 CHANNEL = 76.0
@@ -82,10 +82,9 @@ class Page:
     def title_top(self) -> float:
         return self.top + PAD + ROW * bool(self.origins)
 
-    @property
-    def title_y(self) -> float:
-        """The middle of the first line of the title."""
-        return self.title_top + TITLE_LINE / 2
+    def title_y(self, line: int = 0) -> float:
+        """Return the middle of a line of the title."""
+        return self.title_top + TITLE_LINE * (line + 0.5)
 
     def row_y(self, row: int) -> float:
         """Return the middle of a row."""
@@ -169,29 +168,17 @@ def make_boxes(story: StoryMap) -> list[Box]:
 
 def _title(story: StoryMap, node: int) -> tuple[str, ...]:
     """Return the lines of a title; an ending has a line with its reward and probability."""
-    lines = title_lines(story.labels[node])
-    if story.reward[node] is None:
-        return lines
-    probability = percent(min(1.0, story.visits[node]))
-    if any(story.reward):
-        return (*lines, f"pays {story.reward[node]:g} · {probability}")
-    return (*lines, f"{probability} of random games")
-
-
-def title_lines(label: str) -> tuple[str, ...]:
-    """Wrap a title into lines that fit into a box."""
-    text = plain(label)
-    letters = max(2, int(TITLE_LETTERS * len(text) / max(breadth(text), 1.0)))
-    lines = textwrap.wrap(text, letters) or ["…"]
+    label = story.labels[node]
+    letters = max(2, int(TITLE_LETTERS * len(label) / max(breadth(label), 1.0)))
+    lines = textwrap.wrap(label, letters) or ["…"]
     if len(lines) > MAX_TITLE_LINES:
         rest = " ".join(lines[MAX_TITLE_LINES - 1 :])
         lines[MAX_TITLE_LINES - 1 :] = [shorten(rest, TITLE_LETTERS)]
+    if story.reward[node] is not None:
+        probability = percent(min(1.0, story.visits[node]))
+        pays = f"pays {story.reward[node]:g} · {probability}"
+        lines.append(pays if any(story.reward) else f"{probability} of random games")
     return tuple(lines)
-
-
-def plain(text: str) -> str:
-    """Return text on one line, without control characters and characters that XML forbids."""
-    return " ".join(NOT_XML.sub("", visible(text)).split())
 
 
 def breadth(text: str) -> float:
@@ -242,40 +229,36 @@ def _chains(story: StoryMap) -> list[list[int]]:
     return chains
 
 
-def _rows(story: StoryMap) -> dict[int, list[Row]]:
+def _rows(story: StoryMap) -> list[list[Row]]:
     """Return the rows of each node; links with the same text share a row."""
-    texts: dict[int, defaultdict[str, dict[int, float]]] = {
-        node: defaultdict(dict) for node in range(len(story.labels))
-    }
+    texts: list[defaultdict[str, dict[int, float]]] = [defaultdict(dict) for _ in story.labels]
     for (source, target), frequency in story.edges.items():
         actions = story.actions.get((source, target)) or {"": frequency}
         for action, amount in actions.items():
-            texts[source][plain(action)][target] = amount
+            texts[source][action][target] = amount
     for node, untried in story.untried.items():
         for action in untried:
-            texts[node].setdefault(plain(action), {})
-    return {
-        node: _merge_rows([_row(text, amounts) for text, amounts in rows.items()])
-        for node, rows in texts.items()
-    }
+            texts[node].setdefault(action, {})
+    return [_merge_rows([_row(*item) for item in rows.items()]) for rows in texts]
 
 
-def _row(text: str, amounts: dict[int, float]) -> Row:
+def _row(text: str, amounts: Mapping[int, float]) -> Row:
     targets = sorted(amounts, key=lambda target: (-amounts[target], target))
     return Row(text, tuple(targets), tuple(amounts[target] for target in targets))
 
 
 def _merge_rows(rows: list[Row]) -> list[Row]:
     """Merge rows if there are too many: those with equal targets first, then the remaining ones."""
-    if len(rows) > MAX_ROWS:
-        groups: defaultdict[tuple[int, ...], list[Row]] = defaultdict(list)
-        for row in rows:
-            groups[tuple(sorted(row.targets))].append(row)
-        rows = [_join_rows(group) for group in groups.values()]
-    if len(rows) > MAX_ROWS:
-        rest = rows[MAX_ROWS - 1 :]
-        rows = [*rows[: MAX_ROWS - 1], _join_rows(rest, f"… {len(rest)} more links")]
-    return rows
+    if len(rows) <= MAX_ROWS:
+        return rows
+    groups: defaultdict[tuple[int, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[tuple(sorted(row.targets))].append(row)
+    merged = [_join_rows(group) for group in groups.values()]
+    rest = merged[MAX_ROWS - 1 :]
+    if len(rest) > 1:
+        merged[MAX_ROWS - 1 :] = [_join_rows(rest, f"… {len(rest)} more links")]
+    return merged
 
 
 def _join_rows(rows: list[Row], text: str = "") -> Row:
@@ -285,8 +268,7 @@ def _join_rows(rows: list[Row], text: str = "") -> Row:
     for row in rows:
         for target, amount in zip(row.targets, row.frequency, strict=True):
             amounts[target] += amount
-    text = text or f"{shorten(rows[0].text, ROW_LETTERS - 8)} (+ {len(rows) - 1})"
-    return _row(text, dict(amounts))
+    return _row(text or f"{shorten(rows[0].text, ROW_LETTERS - 8)} (+ {len(rows) - 1})", amounts)
 
 
 def make_layers(story: StoryMap, boxes: list[Box]) -> Layers:
@@ -296,10 +278,8 @@ def make_layers(story: StoryMap, boxes: list[Box]) -> Layers:
     best_cost = math.inf
     for max_height in HEIGHTS:
         layers = _layers(boxes, forward, max_height)
-        layer = [0] * len(boxes)
-        for number, stack in enumerate(layers):
-            for box in stack:
-                layer[box] = number
+        number_of = {box: number for number, stack in enumerate(layers) for box in stack}
+        layer = [number_of[box] for box in range(len(boxes))]
         is_narrow = len(layers) * (WIDTH + CHANNEL) <= SCREEN
         max_bands = 1 if is_narrow else min(MAX_BANDS, len(layers) // 3)
         for count in range(1, max_bands + 1):
@@ -352,15 +332,19 @@ def _layers(boxes: list[Box], forward: list[set[int]], max_height: float) -> lis
 
     Boxes that the longest path starts from come first.
     """
-    waiting = [0] * len(boxes)  # predecessors without a layer
-    for targets in forward:
+    depth = [0] * len(boxes)  # layers that the longest path from a box takes
+    for box in TopologicalSorter(dict(enumerate(forward))).static_order():
+        depth[box] = max((1 + depth[target] for target in forward[box]), default=0)
+    sorter: TopologicalSorter[int] = TopologicalSorter()
+    for box, targets in enumerate(forward):
+        sorter.add(box)
         for target in targets:
-            waiting[target] += 1
-    depth = _depth(forward, waiting)
-    ready = [box for box in range(len(boxes)) if not waiting[box]]
-    layers: list[list[int]] = []
-    while ready:
-        ready.sort(key=lambda box: (-depth[box], box))
+            sorter.add(target, box)
+    sorter.prepare()
+    ready: list[int] = []
+    layers = []
+    while sorter.is_active():
+        ready = sorted([*ready, *sorter.get_ready()], key=lambda box: (-depth[box], box))
         layer: list[int] = []
         height = 0.0
         for box in ready:
@@ -368,28 +352,9 @@ def _layers(boxes: list[Box], forward: list[set[int]], max_height: float) -> lis
                 layer.append(box)
                 height += boxes[box].height + GAP
         ready = [box for box in ready if box not in set(layer)]
-        for box in layer:
-            for target in sorted(forward[box]):
-                waiting[target] -= 1
-                if not waiting[target]:
-                    ready.append(target)
+        sorter.done(*layer)
         layers.append(layer)
     return layers
-
-
-def _depth(forward: list[set[int]], predecessors: list[int]) -> list[int]:
-    """Return the number of layers that the longest path from each box takes."""
-    waiting = list(predecessors)
-    queue = [box for box, count in enumerate(waiting) if not count]
-    for box in queue:
-        for target in forward[box]:
-            waiting[target] -= 1
-            if not waiting[target]:
-                queue.append(target)
-    depth = [0] * len(waiting)
-    for box in reversed(queue):
-        depth[box] = max((1 + depth[target] for target in forward[box]), default=0)
-    return depth
 
 
 def _cost(layers: Layers) -> float:

@@ -12,7 +12,6 @@ from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from drrn.stories.map.layers import CHANNEL, GAP, WIDTH, Box, Layers, Link, make_boxes, make_layers
 from drrn.stories.map.story_map import StoryMap
@@ -33,6 +32,7 @@ Point = tuple[float, float]
 # BOX and its number; or FORWARD or BACK, the box a line leads to, and the column it crosses
 Vertex = tuple[str, int, int]
 Columns = list[list[Vertex]]
+Pull = tuple[Vertex, float, float]  # a neighbour, the offset from it, the weight
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Line:
     sources: tuple[int, ...]  # nodes
     target: int  # node
     frequency: float
-    back: bool
-    arrow: bool  # it ends at its target
+    back: bool = False
+    arrow: bool = False  # it ends at its target
 
 
 @dataclass(frozen=True)
@@ -55,15 +55,9 @@ class Layout:
     corners: list[Point]
     lines: list[Line]
     references: dict[tuple[int, int], list[int]]  # (node, row) → target nodes
-    layer: list[int]  # of each box
+    layer_of_node: dict[int, int]  # of two nodes, the one on the left has the smaller number
     width: float
     height: float
-
-    @cached_property
-    def layer_of_node(self) -> dict[int, int]:
-        """The layer of each node: of two, the one on the left has the smaller number."""
-        pairs = zip(self.boxes, self.layer, strict=True)
-        return {node: layer for box, layer in pairs for node in box.nodes}
 
 
 @dataclass
@@ -108,12 +102,13 @@ def map_layout(story: StoryMap) -> Layout:
     for link in layers.references:
         node = layers.boxes[link.source].nodes[link.page]
         references[node, link.row].append(link.node)
+    numbered = zip(layers.boxes, layers.layer, strict=True)
     return Layout(
         layers.boxes,
         canvas.corners,
         canvas.lines,
         dict(references),
-        layers.layer,
+        {node: layer for box, layer in numbered for node in box.nodes},
         canvas.width + canvas.side,
         canvas.top - GAP + MARGIN,
     )
@@ -150,7 +145,7 @@ def _segments(layers: Layers, link: Link, first: int, count: int) -> Iterator[tu
     target = layers.boxes[link.target].pages[0]
     ends = {
         start: ((BOX, link.source, 0), source.row_y(link.row)),
-        end: ((BOX, link.target, 0), target.title_y),
+        end: ((BOX, link.target, 0), target.title_y()),
     }
 
     def vertex(column: int) -> tuple[Vertex, float]:
@@ -165,16 +160,17 @@ def _segments(layers: Layers, link: Link, first: int, count: int) -> Iterator[tu
 def order_columns(band: _Band) -> Columns:
     """Order the columns so that few lines cross, by barycentres and swaps of neighbours."""
     columns = [list(column) for column in band.columns]
-    best = [list(column) for column in columns]
+    best = band.columns
     fewest = _crossings(band, columns)
     can_swap = sum(map(len, band.segments)) <= MAX_SWAPS
+    indices = range(len(columns))
     for sweep in range(ORDER_SWEEPS):
         if sweep % 2 == 0:
-            for index in range(1, len(columns)):
-                _sort_by_barycentre(columns, index, band.segments[index - 1], to_left=True)
+            for index in indices[1:]:
+                _sort_by_barycentre(band, columns, index, index - 1)
         else:
-            for index in range(len(columns) - 2, -1, -1):
-                _sort_by_barycentre(columns, index, band.segments[index], to_left=False)
+            for index in indices[-2::-1]:
+                _sort_by_barycentre(band, columns, index, index + 1)
         if can_swap:
             _swap_neighbours(band, columns)
         count = _crossings(band, columns)
@@ -187,13 +183,15 @@ def order_columns(band: _Band) -> Columns:
 
 
 def _ends(
-    columns: Columns, index: int, segments: list[_Segment], *, to_left: bool
+    band: _Band, columns: Columns, index: int, other: int
 ) -> defaultdict[Vertex, list[tuple[int, float]]]:
-    """Return the far ends of the segments at each vertex of a column: rank and offset."""
-    ranks = _ranks(columns[index - 1 if to_left else index + 1]) if segments else {}
+    """Return the ends, in a column next to a vertex's, of its segments: rank and offset."""
     ends: defaultdict[Vertex, list[tuple[int, float]]] = defaultdict(list)
-    for segment in segments:
-        if to_left:
+    if not 0 <= other < len(columns):
+        return ends
+    ranks = _ranks(columns[other])
+    for segment in band.segments[min(index, other)]:
+        if other < index:
             ends[segment.right].append((ranks[segment.left], segment.left_y))
         else:
             ends[segment.left].append((ranks[segment.right], segment.right_y))
@@ -204,18 +202,16 @@ def _ranks(column: list[Vertex]) -> dict[Vertex, int]:
     return {vertex: rank for rank, vertex in enumerate(column)}
 
 
-def _sort_by_barycentre(
-    columns: Columns, index: int, segments: list[_Segment], *, to_left: bool
-) -> None:
+def _sort_by_barycentre(band: _Band, columns: Columns, index: int, other: int) -> None:
+    """Sort a column by the mean positions of its neighbours in another column."""
     column = columns[index]
-    ends = _ends(columns, index, segments, to_left=to_left)
-    ranks = _ranks(column)
-    scale = len(columns[index - 1 if to_left else index + 1]) / max(len(column), 1)
+    ends = _ends(band, columns, index, other)
+    scale = len(columns[other]) / max(len(column), 1)
     wish = {}
-    for vertex in column:
-        positions = [rank + min(y, 900.0) / 1000.0 for rank, y in ends.get(vertex, [])]
-        mean = sum(positions) / len(positions) if positions else ranks[vertex] * scale
-        wish[vertex] = (mean, ranks[vertex])
+    for rank, vertex in enumerate(column):
+        positions = [end + min(y, 900.0) / 1000.0 for end, y in ends[vertex]]
+        mean = sum(positions) / len(positions) if positions else rank * scale
+        wish[vertex] = (mean, rank)
     column.sort(key=wish.__getitem__)
 
 
@@ -240,12 +236,7 @@ def _swap_neighbours(band: _Band, columns: Columns) -> None:
         return sum(one > other for ends in sides for one in ends[above] for other in ends[below])
 
     for index, column in enumerate(columns):
-        before = band.segments[index - 1] if index else []
-        after = band.segments[index] if index < len(band.segments) else []
-        sides = [
-            _ends(columns, index, before, to_left=True),
-            _ends(columns, index, after, to_left=False),
-        ]
+        sides = [_ends(band, columns, index, other) for other in (index - 1, index + 1)]
         for rank in range(len(column) - 1):
             one, other = column[rank : rank + 2]
             if crossed(other, one) < crossed(one, other):
@@ -254,17 +245,17 @@ def _swap_neighbours(band: _Band, columns: Columns) -> None:
 
 def _sort_rows(layers: Layers, orders: list[Columns]) -> Layers:
     """Sort the rows of each page by where their lines lead; rows without a line come last."""
-    rank = {
-        v: number for columns in orders for column in columns for number, v in enumerate(column)
-    }
+    columns = itertools.chain.from_iterable(orders)
+    rank = {vertex: number for column in columns for number, vertex in enumerate(column)}
     wishes: defaultdict[tuple[int, int, int], list[float]] = defaultdict(list)
     for link in layers.lines:
         span = layers.layer[link.target] - layers.layer[link.source]
         column = layers.layer[link.source] - layers.first_layer[layers.band[link.source]] + 1
         end = rank[BOX, link.target, 0]
-        if abs(span) > 1:
-            kind, step = (FORWARD, 1) if span > 0 else (BACK, -1)
-            end = rank.get((kind, link.target, column + step), end)
+        if span > 1:
+            end = rank.get((FORWARD, link.target, column + 1), end)
+        elif span < -1:
+            end = rank.get((BACK, link.target, column - 1), end)
         wishes[link.source, link.page, link.row].append(end if span > 0 else 5_000.0 + end)
     boxes: list[Box] = []
     new_row: dict[tuple[int, int, int], int] = {}
@@ -279,13 +270,11 @@ def _sort_rows(layers: Layers, orders: list[Columns]) -> Layers:
             new_row |= {(number, index, row): new for new, row in enumerate(order)}
             pages.append(replace(page, rows=tuple(page.rows[row] for row in order)))
         boxes.append(replace(box, pages=tuple(pages)))
-
-    def move(links: list[Link]) -> list[Link]:
-        return [replace(link, row=new_row[link.source, link.page, link.row]) for link in links]
-
-    return replace(
-        layers, boxes=boxes, lines=move(layers.lines), references=move(layers.references)
+    lines, references = (
+        [replace(link, row=new_row[link.source, link.page, link.row]) for link in links]
+        for links in (layers.lines, layers.references)
     )
+    return replace(layers, boxes=boxes, lines=lines, references=references)
 
 
 class _Canvas:
@@ -344,7 +333,7 @@ class _Canvas:
             sources = tuple(dict.fromkeys(node for s in segments for node in s.sources))
             frequency = sum(s.frequency for s in segments)
             target = self.layers.boxes[box].nodes[0]
-            self.lines.append(Line(tuple(points), sources, target, frequency, False, False))
+            self.lines.append(Line(tuple(points), sources, target, frequency))
 
 
 def _column_xs(band: _Band, side: float) -> list[float]:
@@ -367,41 +356,38 @@ def _tops(band: _Band) -> dict[Vertex, float]:
         for vertex in column:
             top[vertex] = y
             y += band.height(vertex) + _gap(vertex)
-    before: defaultdict[Vertex, list[tuple[Vertex, float, float]]] = defaultdict(list)
-    after: defaultdict[Vertex, list[tuple[Vertex, float, float]]] = defaultdict(list)
+    before: defaultdict[Vertex, list[Pull]] = defaultdict(list)
+    after: defaultdict[Vertex, list[Pull]] = defaultdict(list)
     for s in itertools.chain.from_iterable(band.segments):
         dummies = (s.left[0] != BOX) + (s.right[0] != BOX)
         weight = 1.0 + 2.0 * dummies + min(s.frequency, 1.0)
         before[s.right].append((s.left, s.left_y - s.right_y, weight))
         after[s.left].append((s.right, s.right_y - s.left_y, weight))
     for sweep in range(HEIGHT_SWEEPS):
-        to_right = sweep % 2 == 0
-        for column in band.columns if to_right else band.columns[::-1]:
-            wishes = {}
+        sides = [after] if sweep % 2 else [before]
+        if sweep >= HEIGHT_SWEEPS - 6:
+            sides = [before, after]
+        for column in reversed(band.columns) if sweep % 2 else band.columns:
+            wishes = []
             for vertex in column:
-                neighbours = before[vertex] if to_right else after[vertex]
-                if sweep >= HEIGHT_SWEEPS - 6:
-                    neighbours = before[vertex] + after[vertex]
-                wishes[vertex] = _wish(band, top, vertex, neighbours)
+                pulls = [pull for side in sides for pull in side[vertex]]
+                wishes.append(_wish(band, top, vertex, pulls))
             top.update(_spread(band, column, wishes))
     return top
 
 
 def _wish(
-    band: _Band,
-    top: Mapping[Vertex, float],
-    vertex: Vertex,
-    neighbours: list[tuple[Vertex, float, float]],
+    band: _Band, top: Mapping[Vertex, float], vertex: Vertex, pulls: list[Pull]
 ) -> tuple[float, float]:
     """Return the best top of a vertex, and its weight.
 
     Every vertex is pulled a little to the middle: links leave below titles and arrive at titles, so
     bands would drift downwards.
     """
-    if not neighbours:
+    if not pulls:
         return top[vertex], 0.05
     middle = -top[vertex] - band.height(vertex) / 2
-    pulls = [*neighbours, (vertex, middle, CENTRING * len(neighbours))]
+    pulls = [*pulls, (vertex, middle, CENTRING * len(pulls))]
     total = sum(weight for _, _, weight in pulls)
     return sum((top[other] + by) * weight for other, by, weight in pulls) / total, total
 
@@ -425,7 +411,7 @@ def _gap(vertex: Vertex) -> float:
 
 
 def _spread(
-    band: _Band, column: list[Vertex], wishes: Mapping[Vertex, tuple[float, float]]
+    band: _Band, column: list[Vertex], wishes: list[tuple[float, float]]
 ) -> dict[Vertex, float]:
     """Return tops without overlaps, in the column's order, as near to the wishes as possible.
 
@@ -437,8 +423,7 @@ def _spread(
         offsets.append(y)
         y += band.height(vertex) + (max(_gap(vertex), _gap(following)) if following else 0.0)
     blocks: list[tuple[float, float, int]] = []  # sum of weighted wishes, of weights, vertices
-    for vertex, offset in zip(column, offsets, strict=True):
-        wish, weight = wishes[vertex]
+    for (wish, weight), offset in zip(wishes, offsets, strict=True):
         block = ((wish - offset) * weight, weight, 1)
         while blocks and blocks[-1][0] / blocks[-1][1] > block[0] / block[1]:
             last = blocks.pop()

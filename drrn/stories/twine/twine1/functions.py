@@ -199,7 +199,7 @@ class Uniform:
         if not all(map(math.isfinite, (low, high))) or bound != bound:
             return False
         below = min(max((bound - low) / (high - low), 0.0), 1.0)
-        is_below = below == 1.0 if below in (0.0, 1.0) else page.draw_by((below, 1.0 - below)) == 0
+        is_below = below == 1.0 if below in (0.0, 1.0) else page.draw((below, 1.0 - below)) == 0
         return is_below is (sign in ("<", "<="))
 
     def round(self, name: str) -> Expression:
@@ -220,7 +220,7 @@ class Uniform:
                     f"a random draw of more than {MOST_UNEQUAL:,} outcomes with different odds"
                 )
             first, probabilities = unit_shares(low, high)
-            return value_of(first + page.draw_by(probabilities), False)
+            return value_of(first + page.draw(probabilities), False)
 
         return draw
 

@@ -1,0 +1,49 @@
+"""Checks that a game plays only outcomes that it lists."""
+
+import random
+from itertools import islice
+
+from drrn.game.contract import ContractError
+from drrn.game.enumerable import Enumerable
+
+MAX_OUTCOMES = 10_000  # checked at one step
+
+
+def check_outcomes(game, *, seed=0, episodes=3, max_steps=100):
+    """Raise a `ContractError` if a random episode takes a step that the game does not list."""
+    if not isinstance(game, Enumerable):
+        raise ContractError("a compilable game has opening(), outcomes(state, index), look(state)")
+    choose = random.Random(seed)
+    for episode in range(episodes):
+        page = game.reset(seed + episode)
+        states = _matching(game, game.opening(), page, first=True)
+        for _ in range(max_steps):
+            if not states:
+                raise ContractError(f"the game does not list the outcome {page.text[:80]!r}")
+            if page.ended or len(states) > MAX_OUTCOMES:
+                break
+            action = page.actions[choose.randrange(len(page.actions))]
+            page = game.step(page.actions.index(action))
+            successors = set()
+            for state in states:
+                for index, words in enumerate(game.look(state).actions):
+                    if words == action:
+                        successors |= _matching(game, game.outcomes(state, index), page)
+            states = successors
+
+
+def _matching(game, outcomes, page, first=False):
+    """Return the states among the outcomes that show the page."""
+    total = 0.0
+    states = set()
+    for chance, state in islice(outcomes, MAX_OUTCOMES):
+        total += chance
+        other = game.look(state)
+        same = other.text == page.text and sorted(other.actions) == sorted(page.actions)
+        if chance > 0 and same and (first or other.reward == page.reward):
+            states.add(state)
+    if total > 1 + 1e-9:
+        raise ContractError(
+            f"the probabilities of the outcomes at {page.text[:80]!r} sum to {total:g}, not 1"
+        )
+    return states
