@@ -305,7 +305,7 @@ def locked(path: Path, busy: str) -> Iterator[None]:
         path: The lock file.
         busy: Message of the InputError that is raised if another process holds the lock.
     """
-    file = _lock(path, busy)
+    file = lock_file(path, busy)
     try:
         yield
     finally:
@@ -327,7 +327,8 @@ def is_locked(path: Path) -> bool:
     return False
 
 
-def _lock(path: Path, busy: str) -> IO[str]:
+def lock_file(path: Path, busy: str) -> IO[str]:
+    """Open a file with an exclusive lock, which ends when the file is closed; see `locked`."""
     import fcntl
 
     tries = 3

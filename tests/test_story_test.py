@@ -521,7 +521,7 @@ def test_the_command_is_content_where_all_holds_and_says_what_it_cannot_open(fil
     assert main(["test", str(file)]) == 0
     assert main(["test", str(file), "--seconds", "0"]) == 2
     assert main(["test", "nosuch.twee"]) == 2
-    assert "seconds above 0" in capsys.readouterr().err
+    assert "--seconds: the value is 0.0" in capsys.readouterr().err
 
 
 def test_json_has_everything(file, capsys):

@@ -69,6 +69,13 @@ class RoundScores:
         """Return the standard deviation over replicas; 0 for a single replica."""
         return mean_and_sd(self.values(column))[1]
 
+    @property
+    def pays_on_the_way(self) -> bool:
+        """Whether returns differ from final rewards, so that both are worth showing."""
+        returns = (self.mean(f"{policy}_return") for policy in POLICIES)
+        rewards = (self.mean(f"{policy}_final_reward") for policy in POLICIES)
+        return any(abs(a - b) > 1e-6 for a, b in zip(returns, rewards, strict=True))
+
     def as_json(self) -> dict[str, Any]:
         """Return the round's entry in metrics.jsonl: means and deviations, then each replica."""
         entry: dict[str, Any] = {"round": self.number, "episodes_played": self.episodes_played}
