@@ -164,7 +164,7 @@ def read_json(path: Path) -> Any:
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON file atomically, and create its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, [json.dumps(value, ensure_ascii=False).encode()])
+    write_atomically(path, json.dumps(value, ensure_ascii=False).encode())
 
 
 @dataclass

@@ -220,7 +220,7 @@ class Results:
         """Write rows, by the end of their file's name, and then the record with their hashes."""
         make_folder(self.root / "rows" / game)
         for ending, text in files.items():
-            write_atomically(self.path(game, f"{name}{ending}.csv"), [text.encode()])
+            write_atomically(self.path(game, f"{name}{ending}.csv"), text.encode())
         hashes = {ending: _sha256(text) for ending, text in files.items()}
         write_json(
             self.path(game, f"{name}.json"), {"game": game, "job": name, **record, "files": hashes}
@@ -293,12 +293,12 @@ def make_folder(path: Path) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-    write_atomically(path, [text.encode()])
+    write_atomically(path, text.encode())
 
 
 def _write(path: Path, data: bytes) -> None:
     make_folder(path.parent)
-    write_atomically(path, [data])
+    write_atomically(path, data)
 
 
 def _checked_rows(path: Path, columns: Columns, sha256: str) -> list[Row]:

@@ -344,7 +344,7 @@ class Sweep:
             other = reported.get(each.changes)
             cells = [value_text(value) for _, value in each.changes]
             writer.writerow([*cells, *each.cells(), *(other.cells() if other else ("", "", ""))])
-        write_atomically(self.root / "sweep.csv", [text.getvalue().encode()])
+        write_atomically(self.root / "sweep.csv", text.getvalue().encode())
         best = {**self.overrides, **dict(tuning[0].changes)}
         # the form of a run's config.json
         recipe = recipe_name(paper=self.paper)
