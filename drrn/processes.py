@@ -306,7 +306,7 @@ def locked(path: Path, busy: str) -> Iterator[None]:
         path: The lock file.
         busy: Message of the InputError that is raised if another process holds the lock.
     """
-    file = _lock(path, busy)
+    file = lock_file(path, busy)
     try:
         yield
     finally:
@@ -324,7 +324,8 @@ def is_locked(path: Path) -> bool:
     return False
 
 
-def _lock(path: Path, busy: str) -> IO[str]:
+def lock_file(path: Path, busy: str) -> IO[str]:
+    """Open a file with an exclusive lock, which ends when the file is closed; see `locked`."""
     tries = 3
     while True:
         try:

@@ -242,31 +242,34 @@ class Run:
         Its state is running, finished, interrupted, agent (without its run) or damaged. Scores are
         mean final rewards after the last round, by policy; `fault` is why a run is damaged.
         """
-        entry = dict.fromkeys(SUMMARY)
-        entry |= {"run": str(self.folder), "state": "damaged", "when": self.when()}
+        entry = {**dict.fromkeys(SUMMARY), "run": str(self.folder), "when": self.when()}
         try:
-            config = self.config
-            is_running = self.is_running
-            if not is_running:  # a running one may be writing
-                self.check(CONFIG, ROWS, METRICS)
-            settings = config["settings"]
-            rounds = self.rounds()
+            return {**entry, **self._summary()}
         except InputError as error:
-            return {**entry, "fault": str(error)}
-        entry |= {name: settings[name] for name in ("model", "replicas", "rounds")}
-        entry |= {"game": config["game"]["title"], "recipe": config.get("recipe"), "scores": {}}
-        entry["rounds_done"] = rounds[-1].number if rounds else 0
-        if rounds:
-            means = {policy: rounds[-1].mean(f"{policy}_final_reward") for policy in POLICIES}
-            entry["scores"] = {policy: round(mean, 6) for policy, mean in means.items()}
+            return {**entry, "state": "damaged", "fault": str(error)}
+
+    def _summary(self) -> dict[str, Any]:
+        config = self.config
+        settings = config["settings"]
+        is_running = self.is_running
+        if not is_running:  # a running one may be writing
+            self.check(CONFIG, ROWS, METRICS)
+        rounds = self.rounds()
+        done = rounds[-1].number if rounds else 0
+        state = "finished" if done >= settings["rounds"] else "interrupted"
         if is_running:
-            entry["state"] = "running"
+            state = "running"
         elif not self.has(ROWS) and self.has(WORDS):
-            entry["state"] = "agent"
-        else:
-            is_finished = entry["rounds_done"] >= settings["rounds"]
-            entry["state"] = "finished" if is_finished else "interrupted"
-        return entry
+            state = "agent"
+        means = {policy: rounds[-1].mean(f"{policy}_final_reward") for policy in POLICIES if done}
+        return {
+            **{name: settings[name] for name in ("model", "replicas", "rounds")},
+            "state": state,
+            "game": config["game"]["title"],
+            "recipe": config.get("recipe"),
+            "rounds_done": done,
+            "scores": {policy: round(mean, 6) for policy, mean in means.items()},
+        }
 
     # --- writing
 

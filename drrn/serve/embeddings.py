@@ -7,7 +7,7 @@ import random
 import re
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,39 +34,6 @@ ROUND = re.compile(r"round-(\d{5})\.npz")
 
 Page = tuple[str, tuple[str, ...]]
 Vectors = NDArray[np.float64]
-
-
-class ActionPoint(TypedDict):
-    """An action on the plane."""
-
-    x: float
-    y: float
-    q: float
-
-
-class RoundPoints(TypedDict):
-    """The embeddings after one round."""
-
-    round: int
-    state: list[float]  # x, y
-    actions: list[ActionPoint]
-
-
-class PageName(TypedDict):
-    """A page that can be chosen."""
-
-    page: int
-    text: str  # its first words
-
-
-class EmbeddingsPayload(TypedDict):
-    """The embeddings of one page over all rounds."""
-
-    pages: list[PageName]
-    page: int
-    text: str
-    actions: list[str]
-    rounds: list[RoundPoints]
 
 
 class EmbeddingLog:
@@ -154,14 +121,11 @@ def _sampled_visits(game: Game) -> Counter[Page]:
     return counter
 
 
-def read_embeddings(folder: Path, page: int) -> EmbeddingsPayload:
+def read_embeddings(folder: Path, page: int) -> dict[str, Any]:
     """Return the embeddings of a page after each round, on the two principal axes of all."""
     pages = read_json(folder / PAGES)
-    rounds = {}
-    for path in sorted(folder.glob("round-*.npz")):
-        if match := ROUND.fullmatch(path.name):
-            rounds[int(match[1])] = path
-    if not pages or not rounds:
+    files = sorted(path for path in folder.glob("round-*.npz") if ROUND.fullmatch(path.name))
+    if not pages or not files:
         raise InputError(
             "This run has no embeddings; only runs of the model drrn that start here save them."
         )
@@ -169,26 +133,23 @@ def read_embeddings(folder: Path, page: int) -> EmbeddingsPayload:
         raise InputError(f"The page must be a number from 0 to {len(pages) - 1}.")
     vectors = []
     q = []
-    for path in rounds.values():
+    for path in files:
         with np.load(path, allow_pickle=False) as file:
             vectors.append(file[f"vectors_{page}"].astype(np.float64))
             q.append(file[f"q_{page}"].tolist())
-    points = _plane(np.stack(vectors)).tolist()
+    rounds = []
+    for path, points, values in zip(files, _plane(np.stack(vectors)).tolist(), q, strict=True):
+        actions = zip(points[1:], values, strict=True)
+        rounds.append(
+            {
+                "round": int(path.stem.removeprefix("round-")),
+                "state": points[0],
+                "actions": [{"x": x, "y": y, "q": value} for (x, y), value in actions],
+            }
+        )
     text, actions = pages[page]
-    return {
-        "pages": [{"page": i, "text": each[0][:80]} for i, each in enumerate(pages)],
-        "page": page,
-        "text": text,
-        "actions": actions,
-        "rounds": [
-            {"round": number, "state": points[i][0], "actions": _action_points(points[i][1:], q[i])}
-            for i, number in enumerate(rounds)
-        ],
-    }
-
-
-def _action_points(points: list[list[float]], q: list[float]) -> list[ActionPoint]:
-    return [{"x": x, "y": y, "q": value} for (x, y), value in zip(points, q, strict=True)]
+    names = [each[0][:80] for each in pages]
+    return {"pages": names, "page": page, "text": text, "actions": actions, "rounds": rounds}
 
 
 def _plane(vectors: Vectors) -> Vectors:

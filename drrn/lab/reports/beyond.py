@@ -24,8 +24,6 @@ from drrn.lab.experiments.plan import (
     STRONG_JOB,
     SUITE_JOBS,
     VECTORS,
-    Added,
-    Beyond,
     Variant,
 )
 from drrn.lab.experiments.results import Row
@@ -97,7 +95,7 @@ def _strong_rows(results: ResultSet, game: str) -> Iterator[Cells]:
             yield [*row, spread(summary(greedy), 2), best]
 
 
-def _job_name(results: ResultSet, game: str, job: Beyond) -> str:
+def _job_name(results: ResultSet, game: str, job: Variant) -> str:
     """Describe a job; the longer one by its number of episodes."""
     record = results.record(game, job)
     if job != LONG or record is None:
@@ -245,7 +243,7 @@ def encoder_blocks(results: ResultSet, games: Sequence[str]) -> list[Block]:
 
 
 def _encoder_name(job: Variant) -> str:
-    return job.label if isinstance(job, Added) else BAG
+    return job.label if job.label else BAG
 
 
 def encoder_table(results: ResultSet, game: str) -> Table:
@@ -378,7 +376,7 @@ def parser_table(results: ResultSet, game: str) -> Table:
     return Table(f"Agents in {results.title(game)}", header, rows, notes)
 
 
-def _agent_scores(results: ResultSet, game: str, job: Added) -> list[str]:
+def _agent_scores(results: ResultSet, game: str, job: Variant) -> list[str]:
     cells = []
     for policy in ("softmax", "greedy"):
         done = summary(quest_scores(results, game, job, "done", policy))
@@ -406,7 +404,7 @@ def _percent_spread(value: Summary | None) -> str:
 
 
 def quest_scores(
-    results: ResultSet, game: str, job: Added, column: str, policy: str = "softmax"
+    results: ResultSet, game: str, job: Variant, column: str, policy: str = "softmax"
 ) -> list[float]:
     """Return a column, `done` or `return`, of each seed after the last round, exact if known."""
     rows = results.final_rows(game, job, policy, ".quests")

@@ -6,15 +6,13 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from drrn.document import MISSING
 from drrn.errors import InputError
 from drrn.lab.experiments.plan import PAPER, VARIANTS, Variant, game_order
 from drrn.lab.experiments.results import GAME, Results, Row, Stored
 from drrn.writing import visible
-
-Job = TypeVar("Job", bound=Variant)
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ class ResultSet:
         title = PAPER.get(game) or self.facts.get(game, {}).get("title") or game
         return " ".join(visible(str(title)).split())
 
-    def jobs_of(self, game: str, jobs: Iterable[Job]) -> list[Job]:
+    def jobs_of(self, game: str, jobs: Iterable[Variant]) -> list[Variant]:
         """Return those of the jobs that have rows for a game."""
         return [job for job in jobs if (game, job.name) in self.jobs]
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from drrn.document import Block, Bullets, Cell, Code, Document, Section, Table
-from drrn.lab.experiments.examples import examples_of
 from drrn.lab.experiments.plan import (
     ABLATIONS,
     ADDED,
     BEST,
     CURVES,
     PAPER,
+    SHAPE,
     SHARED,
     VARIANTS,
-    Added,
-    Named,
     Variant,
+    examples_of,
     game_order,
     variants_of,
 )
@@ -72,7 +70,7 @@ SETTINGS = {  # settings that are listed for every section
     "final_softmax": "final episodes",
 }
 # Settings that are not listed: the tables show them, or other words do.
-HIDDEN_SETTINGS = {*asdict(BEST), "seed", "replicas", "evaluation_episodes"}
+HIDDEN_SETTINGS = {*SHAPE, "seed", "replicas", "evaluation_episodes"}
 
 
 def document(results: ResultSet) -> Document:
@@ -133,7 +131,7 @@ def _blocks(results: ResultSet) -> dict[str, list[Block]]:
 
 def _paper_experiment_games(results: ResultSet) -> list[str]:
     """Return the games of the paper's experiments; parser games and suites only if run."""
-    run = {game for game, name in results.jobs if not isinstance(VARIANTS[name], Added)}
+    run = {game for game, name in results.jobs if VARIANTS[name].group not in ADDED}
     games = []
     for game in results.games:
         is_story = results.facts.get(game, {}).get("kind") not in SEPARATE_KINDS
@@ -144,7 +142,7 @@ def _paper_experiment_games(results: ResultSet) -> list[str]:
 
 def _section(results: ResultSet, name: str, blocks: list[Block]) -> Section:
     games = _paper_experiment_games(results)
-    if name in ADDED:
+    if name in ("parser", "suites"):
         games = [game for game in results.games if game in results.facts]
     parts = [Code(f"drrn reproduce --only {name}"), *blocks]
     missing = []
@@ -170,10 +168,10 @@ def _needed(results: ResultSet, game: str, name: str) -> Sequence[Variant]:
     if name == "paraphrases" and results.fact(game, "paraphrases") is None:
         return ()
     variants = variants_of([name], paraphrases=True, game=game)
-    added = [variant for variant in variants if isinstance(variant, Added)]
+    added = [variant for variant in variants if variant.group in ADDED]
     if name == "encoders" and not results.jobs_of(game, added):
         return ()  # encoders are compared on some games only
-    optional = {variant for variant in variants if isinstance(variant, Named) and variant.vectors}
+    optional = {variant for variant in variants if variant.vectors}
     optional -= set(results.jobs_of(game, variants))
     return [variant for variant in variants if variant not in optional]
 
@@ -203,8 +201,8 @@ def settings_line(results: ResultSet, game: str, variants: Iterable[Variant]) ->
 def _other_settings(records: dict[Variant, dict[str, Any]]) -> list[str]:
     """Describe the settings that differ from the paper's, in the order of the records."""
     hidden = {*SETTINGS, *HIDDEN_SETTINGS}
-    if all(isinstance(variant, Named) for variant in records):
-        hidden -= set(asdict(BEST)) - set(SETTINGS)
+    if all(variant.job for variant in records):
+        hidden -= set(SHAPE) - set(SETTINGS)
     defaults = PAPER_SETTINGS.flat()
     longest = max((record["wanted"] for record in records.values()), key=len)
     names = [name for name in longest if name in defaults]

@@ -6,17 +6,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from drrn.document import MISSING, Cell, Table
-from drrn.lab.experiments.examples import MADE_UP, Example
 from drrn.lab.experiments.plan import (
     BEST,
     INTERACTIONS,
     LARGEST,
     LAYERED,
     LINEAR,
+    MADE_UP,
     PAIRED,
     PAPER,
     SIZES,
     TABLE,
+    Example,
     Variant,
 )
 from drrn.lab.experiments.results import mark
