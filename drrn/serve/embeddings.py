@@ -52,7 +52,7 @@ class EmbeddingLog:
         if arrays:
             buffer = io.BytesIO()
             np.savez(buffer, **arrays)
-            write_atomically(self.folder / f"round-{number:05}.npz", [buffer.getvalue()])
+            write_atomically(self.folder / f"round-{number:05}.npz", buffer.getvalue())
 
     def _embed(self, text: str, actions: Sequence[str]) -> tuple[Any, Any]:
         """Return the vectors of the state and its actions [1 + A, H], and Q [A]."""
