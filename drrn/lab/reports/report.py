@@ -173,4 +173,4 @@ def _read(path: Path) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    write_atomically(path, [text.encode()])
+    write_atomically(path, text.encode())
