@@ -171,7 +171,7 @@ def _time_section(results: ResultSet) -> Section:
     """Return the table of computing times, by game and model."""
     families: dict[tuple[str, str], list[dict[str, float]]] = {}
     for (game, name), job in results.jobs.items():
-        family = next(family for family in FAMILIES if name.startswith(family))
+        family = next((each for each in FAMILIES if name.startswith(each)), name)
         families.setdefault((game, family), []).append(job.record["seconds"])
     rows: list[list[Cell | str]] = []
     whole = 0.0
