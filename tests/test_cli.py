@@ -253,7 +253,7 @@ def test_undo_goes_one_step_back_and_the_game_counts_as_practice(
     main(["play", str(path), "--player", "ada"])
     out = capsys.readouterr().out
     assert out.count("One.\n") == 2 and "as practice" in out
-    assert scores.averages(scores.read(scores.scores_file()), "walk").novice_games == 0
+    assert scores.averages(scores.read(scores.scores_file()), "walk")["novice_games"] == 0
 
 
 @pytest.mark.parametrize("again", ["y", "r"])
@@ -280,8 +280,8 @@ def test_scores_separate_first_games_from_later_ones(home):
         text += f"2026-01-01,tale,{player},1,{undone},3,{reward},0,Up\n"
     (home / "scores.csv").write_text(text + "2026-01-01,other,cy,1,0,3,5,0,Up\n")
     result = scores.averages(scores.read(scores.scores_file()), "tale")
-    assert (result.players, result.novice_games, result.novice) == (2, 2, -5.0)
-    assert (result.experienced_games, result.experienced) == (2, 15.0)
+    assert (result["players"], result["novice_games"], result["novice"]) == (2, 2, -5.0)
+    assert (result["experienced_games"], result["experienced"]) == (2, 15.0)
 
 
 def test_a_broken_row_of_scores_is_named_by_its_line(home):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from drrn.errors import InputError
 from drrn.game.optional import close, title_of
 from drrn.lab.experiments.games import GameToRun, SuiteFiles, experiment_games
 from drrn.lab.experiments.job import Job, hashes_of
-from drrn.lab.experiments.plan import BEST, PAPER, Named, Scale, settings_of, variants_of
+from drrn.lab.experiments.plan import BEST, PAPER, SHAPE, Scale, settings_of, variants_of
 from drrn.lab.experiments.results import Results, commit
 from drrn.lab.reports.report import write_report
 from drrn.runs.agent import torch_device
@@ -23,7 +22,7 @@ from drrn.runs.limits import check_memory
 from drrn.stories.authored import paraphrases_of
 from drrn.vectors import open_vectors
 
-PLANNED = {*BEST.settings, "action_hidden", "seed", "replicas"}
+PLANNED = {*SHAPE, "seed", "replicas"}
 
 
 def run(options: argparse.Namespace) -> int:
@@ -41,17 +40,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _scale(options: argparse.Namespace) -> Scale:
-    scale = Scale(
+    return Scale(
+        seeds=options.seeds or (1 if options.quick else None),
         first_seed=options.first_seed,
         quick=options.quick,
         vectors=str(options.vectors) if options.vectors else None,
         overrides=read_settings(options.set, PLANNED),
     )
-    if options.quick:
-        scale = replace(scale, final_softmax=100, final_greedy=50, final_best=50)
-    if seeds := options.seeds or (1 if options.quick else None):
-        scale = replace(scale, seeds=seeds, beyond_seeds=seeds, suite_seeds=seeds)
-    return scale
 
 
 def _jobs(options: argparse.Namespace, scale: Scale, out: Path) -> Iterator[Job]:
@@ -86,13 +81,9 @@ def _jobs_of(
 ) -> Iterator[Job]:
     game = opened.game
     common = {**common, "source": opened.source, "game": name, "suite": opened.suite}
-    yield Job(
-        variant=None,
-        settings=settings_of(name, BEST, game, scale),
-        final=scale.final(BEST),
-        hashes=hashes_of(game),
-        **common,
-    )
+    settings = settings_of(name, BEST, game, scale)
+    final = scale.final(BEST, settings)
+    yield Job(variant=None, settings=settings, final=final, hashes=hashes_of(game), **common)
     has_paraphrases = paraphrases_of(game) is not None
     variants = variants_of(
         options.only, paraphrases=has_paraphrases, game=name, vectors=digest is not None
@@ -117,7 +108,7 @@ def _digest(options: argparse.Namespace) -> str | None:
     if options.vectors:
         return open_vectors(options.vectors).digest
     for variant in variants_of(options.only, paraphrases=True):
-        if isinstance(variant, Named) and variant.vectors:
+        if variant.vectors:
             warn(f"{variant.name} is left out: give a file of word vectors with --vectors FILE")
     return None
 

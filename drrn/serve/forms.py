@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any
 
 from drrn.errors import InputError
 from drrn.game.contract import Game
@@ -30,22 +30,7 @@ LIMITS: dict[str, float] = {  # of what the page may demand of the machine
 }
 
 
-class SettingField(TypedDict):
-    """A setting as a field of the form."""
-
-    name: str
-    kind: str  # bool, int, float or str
-    optional: bool
-    default: Any
-    help: str
-    choices: list[str]
-    least: float | None
-    most: float | None
-    above: float | None
-    group: str  # common or more
-
-
-def settings_form(game: Game, *, paper: bool) -> list[SettingField]:
+def settings_form(game: Game, *, paper: bool) -> list[dict[str, Any]]:
     """Return a field for each setting, with the default for this game; common ones first."""
     defaults = settings_for(recipe(paper=paper, recommended=_recommended(game)), {}).flat()
     names = [name for name in all_settings() if name not in FILES]
@@ -53,7 +38,7 @@ def settings_form(game: Game, *, paper: bool) -> list[SettingField]:
     return [_field(name, defaults[name]) for name in names]
 
 
-def _field(name: str, default: Any) -> SettingField:
+def _field(name: str, default: Any) -> dict[str, Any]:
     setting = all_settings()[name]
     return {
         "name": name,
@@ -75,12 +60,8 @@ def settings_from(game: Game, values: Mapping[str, Any], *, paper: bool) -> Sett
     Raises:
         InputError: A value is wrong, above the limit of the page, or names a file or code.
     """
-    for name in values:
-        if name in FILES:
-            raise InputError(f"{name} names a file; it is available only on the command line")
     _check_no_code(values)
-    recommended = _recommended(game)
-    defaults = recipe(paper=paper, recommended=recommended, given=values)
+    defaults = recipe(paper=paper, recommended=_recommended(game), given=values)
     settings = settings_for(defaults, values)
     flat = settings.flat()
     _check_no_code(flat)
@@ -98,5 +79,6 @@ def _recommended(game: Game) -> dict[str, Any]:
 
 def _check_no_code(settings: Mapping[str, Any]) -> None:
     for name, value in settings.items():
-        if isinstance(value, str) and (is_object(value) or value in FILE_ENCODERS):
+        is_code = isinstance(value, str) and (is_object(value) or value in FILE_ENCODERS)
+        if is_code or (name in FILES and value is not None):
             raise InputError(f'{name} "{value}" is available only on the command line')

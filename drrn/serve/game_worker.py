@@ -5,47 +5,31 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import Any
 
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
 from drrn.game.make import GameSpec
 from drrn.game.optional import another, close, ending_of, is_stopped, most_copies_of, title_of
-from drrn.serve.forms import SettingField, settings_form, settings_from
+from drrn.serve.forms import settings_form, settings_from
 from drrn.stories.authored import Explorable
 from drrn.stories.twine.script import summarise
 
-MAX_MEMORY = 1_500 * 2**20  # bytes of a worker process; a larger one is replaced
 MAX_COPIES = 64  # episodes in progress; others are played again from the start
 
 
-class Page(TypedDict):
+@dataclass(frozen=True)
+class Page:
     """A page of an episode."""
 
-    text: str
-    actions: list[str]
-    reward: float
-    total: float  # undiscounted return so far
-    ended: bool
-    stopped: bool  # the game cannot continue although it has not ended
-    ending: str | None
-    title: str  # of the game
-
-
-class OpenedGame(TypedDict):
-    """What a game that can be played says about itself."""
-
-    title: str
-    lenient: bool  # unsupported macros are left out
-    notes: list[str]  # what is left out
-
-
-class CheckedSettings(TypedDict):
-    """The settings that a form asks for, completed and checked."""
-
-    name: str
-    title: str
-    settings: dict[str, Any]
+    text: str = ""
+    actions: tuple[str, ...] = ()
+    reward: float = 0.0
+    total: float = 0.0  # undiscounted return so far
+    ended: bool = False
+    stopped: bool = False  # the game cannot continue although it has not ended
+    ending: str | None = None
+    title: str = ""  # of the game
 
 
 @dataclass
@@ -85,23 +69,23 @@ class GameWorker:
         episode = self._episode(spec, session)
         episode.replay(seed, choices)
         page = episode.page
-        return {
-            "text": page.text,
-            "actions": list(page.actions),
-            "reward": float(page.reward),
-            "total": episode.total,
-            "ended": page.ended,
-            "stopped": is_stopped(episode.game),
-            "ending": ending_of(episode.game, page),
-            "title": title_of(episode.game),
-        }
+        return Page(
+            page.text,
+            tuple(page.actions),
+            float(page.reward),
+            episode.total,
+            page.ended,
+            is_stopped(episode.game),
+            ending_of(episode.game, page),
+            title_of(episode.game),
+        )
 
-    def form(self, spec: GameSpec, paper: bool) -> list[SettingField]:
+    def form(self, spec: GameSpec, paper: bool) -> list[dict[str, Any]]:
         """Return the settings that an agent can learn the game with."""
         return settings_form(self._open(spec), paper=paper)
 
-    def check(self, spec: GameSpec, values: Mapping[str, Any], paper: bool) -> CheckedSettings:
-        """Check the values of a form."""
+    def config(self, spec: GameSpec, values: Mapping[str, Any], paper: bool) -> dict[str, Any]:
+        """Check the values of a form; return the name, the title and all settings of the run."""
         game = self._open(spec)
         settings = settings_from(game, values, paper=paper)
         return {"name": game.name, "title": title_of(game), "settings": settings.flat()}
@@ -126,18 +110,14 @@ class GameWorker:
 class OpeningWorker:
     """Opens games once, to find out whether they can be played."""
 
-    def open(self, spec: GameSpec) -> OpenedGame:
+    def open(self, spec: GameSpec) -> dict[str, Any]:
+        """Return the title of a game, and what is left out to play it."""
         game = spec.open()
         try:
             if game.reset(0).ended:
                 raise InputError(f"{game.name}: the game ends on its first page: nothing to choose")
-            notes = (
-                summarise(game.problems) if spec.lenient and isinstance(game, Explorable) else []
-            )
-            return {
-                "title": title_of(game),
-                "lenient": spec.lenient,
-                "notes": [f"left out: {line}" for line in notes],
-            }
+            problems = game.problems if spec.lenient and isinstance(game, Explorable) else ()
+            notes = [f"left out: {line}" for line in summarise(problems)]
+            return {"title": title_of(game), "lenient": spec.lenient, "notes": notes}
         finally:
             close(game)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from drrn.compiled.graph import EndingId
+from drrn.compiled.search import EndingId
 from drrn.stories.playtest.clicks import ClickPath
 from drrn.stories.playtest.evidence import Evidence
 from drrn.stories.playtest.findings import FAILED, LOOP, PASSED, UNSURE, Check, Findings, share_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
-from drrn.compiled.graph import EndingId
+from drrn.compiled.search import EndingId
 from drrn.errors import did_you_mean
 from drrn.game.contract import Game
 from drrn.stories.authored import INK, NATIVE, AuthoredGame

@@ -219,6 +219,7 @@ def inspect_game(
     *,
     limit: int = EXPLORE_LIMIT,
     seconds: float = RANDOM_SECONDS,
+    returns: bool = True,
     progress: Progress | None = None,
 ) -> Findings:
     """Inspect a game: its statistics, endings and scores.
@@ -229,6 +230,7 @@ def inspect_game(
         why_not: Why the game is not compiled.
         limit: States to visit in a story that is not compiled.
         seconds: How long to play a game that is not compiled.
+        returns: Whether to compute the highest return and the best memoryless policy.
         progress: Called with a description of what is being done.
     """
     evidence = Evidence(complete=compiled is not None)
@@ -237,7 +239,7 @@ def inspect_game(
     solution = None
     count = _count("random games", progress)
     if compiled is not None:
-        solution = solve(compiled, returns=True)
+        solution = solve(compiled, returns=returns)
         statistics = compiled_statistics(game, compiled)
     elif isinstance(game, Explorable):
         statistics = explore(game, evidence, limit, _count("states", progress))
