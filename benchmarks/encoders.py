@@ -36,7 +36,7 @@ import torch
 from learner import Case, batches_of, fill, matrix_speed
 
 import drrn
-from drrn.learning.experience import Transitions
+from drrn.learning.experience import Steps
 from drrn.learning.menus import Menus
 from drrn.learning.q_learning import QLearning
 from drrn.models import Shape, build_model, encoder_of
@@ -135,20 +135,18 @@ def our_sampled_update(work: Work, batch: int, device: str) -> Update:
     model.meet(0, np.arange(len(work.store.states)), np.arange(len(work.store.actions)))
     settings = {"learning_rate": 1e-4, "optimiser": "adam", "capacity": TRANSITIONS}
     learner = QLearning(model, Settings.from_flat(replicas=1, batch_size=batch, **settings))
-    ones = np.ones(len(work.states), np.float32)
-    menus = Menus.of([[action] for action in work.taken]), Menus.of(work.next_actions)
-    states, following = np.array(work.states), np.array(work.next_states)
-    learner.buffers[0].add(
-        Transitions(
-            states,
-            menus[0],
-            np.zeros(len(ones), np.int64),
-            ones,
-            DISCOUNT * ones,
-            following,
-            menus[1],
-        )
+    count = len(work.states)
+    steps = Steps(
+        states=np.array(work.states),
+        actions=Menus.of([[action] for action in work.taken]),
+        taken=np.zeros(count, np.int64),
+        probabilities=np.ones(count),
+        rewards=np.ones(count),
+        last=np.ones(count, bool),
+        end_states=np.array(work.next_states),
+        end_actions=Menus.of(work.next_actions),
     )
+    learner.tell(0, steps)
     generator = np.random.default_rng(2)
     return lambda: learner.learn_once([generator], [True])
 

@@ -124,7 +124,7 @@ def operations(
                 (model.store.states, batches.pages.states[k, r], batches.next_pages.states[k, r]),
                 (
                     model.store.actions,
-                    batches.taken_actions[k, r],
+                    batches.taken_pages.actions[k, r, :, 0],
                     batches.next_pages.actions[k, r].ravel(),
                 ),
             ):

@@ -95,7 +95,7 @@ def native_state(
     """Return the state that a move leads to in our interpreter, with fixed random draws."""
     journey = before.copy()
     rest = iter(draws)
-    move = journey.follow(move, native.renderer)
+    move = journey.follow(move, native._tracked)
     scene = native.renderer.render(move, journey.cells, lambda chances: next(rest, 0))
     return StoryState(scene, journey.after(scene))
 

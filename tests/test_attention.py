@@ -6,7 +6,7 @@ import torch
 
 from drrn.models import Pages
 from drrn.models.encoders.attention import positions
-from drrn.models.pairs import attention_of
+from drrn.models.pairs import pair_vectors
 from tests.small_readers import TEXTS, reader
 
 
@@ -27,7 +27,9 @@ def by_hand(model, side, text, other_side, other):
 def test_weights_and_q_are_those_of_the_equation():
     model = reader("attention", layers=1)
     model.weights["state place b"] += 0.5
-    found, _ = attention_of(model, Pages(np.array([[2]]), np.array([[[0, 3]]])), model.store)
+    pages = Pages(np.array([[[2]]]), np.array([[[[0, 3]]]]))
+    with torch.no_grad():
+        found = pair_vectors(model, model.read(pages, model.store)[0], None).state_weights
     for place, action in enumerate((0, 3)):
         weights, state = by_hand(model, "state", 2, "action", action)
         assert torch.allclose(found[0, 0, place], weights, atol=1e-5)

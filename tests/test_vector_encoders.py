@@ -166,7 +166,7 @@ def test_its_matrix_moves_down_the_gradient(vectors, encoder, interaction, share
     batches = dataclasses.replace(
         batches, discounts=0 * batches.discounts
     )  # so that targets stand still
-    asked = Pages(batches.pages.states, batches.taken_actions[..., None])
+    asked = batches.taken_pages
     weight = built.weights["text vectors" if shared else "action vectors"]
     before, direction = (
         weight.clone(),
@@ -191,7 +191,7 @@ def test_its_matrix_moves_down_the_gradient(vectors, encoder, interaction, share
 def test_errors_fall_with_every_model_and_optimiser(vectors, encoder, name, optimiser):
     built = model(name, seeds=(0, 1), encoder=ENCODERS[encoder], vectors=vectors)
     batches = random_batches(built, 4, updates=8)
-    rewards = ((batches.pages.states + batches.taken_actions) % 2).astype(
+    rewards = ((batches.pages.states + batches.taken_pages.actions[..., 0]) % 2).astype(
         np.float32
     )  # to be told from the texts alone
     batches = dataclasses.replace(batches, rewards=rewards, discounts=0 * batches.discounts)

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from drrn.errors import InputError
 from drrn.models.base import Model, Pages, Reading, pick
 from drrn.models.encoders.attention import AttentionEncoder, mean_of_words
 from drrn.models.encoders.base import Leaves, WordBatch, in_sequence
-from drrn.text import Ids, Lexicon, Store
+from drrn.text import Ids, Lexicon
 
 # Limits of one forward pass, for each replica: the words of all pairs take memory.
 PAIRS_AT_ONCE = 2048
@@ -110,22 +109,3 @@ def _longest(texts: Lexicon, ids: Ids) -> int:
     """The number of words of the longest of some texts (-1: no text), at least 1."""
     ids = ids[ids >= 0]
     return int((texts.starts[ids + 1] - texts.starts[ids]).max(initial=1))
-
-
-@torch.no_grad()
-def attention_of(model: Model, pages: Pages, store: Store) -> tuple[Tensor | None, Tensor | None]:
-    """Return the weights of the words of states and of actions, [R, B, A, L] for pages [R, B].
-
-    A side that has no attention is None.
-
-    Raises:
-        InputError: the model does not read pairs with attention.
-    """
-    if not model.reads_pairs:
-        raise InputError(
-            "the run has no attention weights: train the model drrn or per-action with the encoder "
-            "attention"
-        )
-    reading = model.read(Pages(pages.states[None], pages.actions[None]), store)[0]
-    pairs = pair_vectors(model, reading, None)
-    return pairs.state_weights, pairs.action_weights

@@ -19,8 +19,7 @@ from drrn.serve.playtest_worker import PlayTestWorker
 from drrn.serve.runs import read_json, write_json
 
 MAX_RUNNING = 2
-MAX_ALIVE = 3  # idle processes that can be asked about maps
-MAX_RESULTS = 20  # in memory
+MAX_ENDED = 4  # in memory, with processes that can be asked about their maps
 EXTRA_SECONDS = 60  # for opening and solving the story, beyond the time of the test
 QUESTION_SECONDS = 60
 
@@ -123,21 +122,15 @@ class PlayTests:
         return test
 
     async def ask(self, test: PlayTest, method: str, *arguments: Any) -> Any:
-        """Ask the process of a finished test; end those that were not used for long."""
+        """Ask the process of a test that has ended."""
         if test.status == "running":
             raise HTTPException(409, "The play-test is running.")
-        alive = [each.service for each in self._ended() if each.service.is_alive]
-        for service in alive[: max(0, len(alive) - MAX_ALIVE)]:
-            service.end()
         return await test.service.ask(method, *arguments, timeout=QUESTION_SECONDS)
 
-    def _ended(self) -> list[PlayTest]:
-        return [test for test in self.by_game.values() if test.status != "running"]
-
     def _add(self, test: PlayTest) -> None:
-        """Add a test; drop the oldest results, which are read again from their files."""
-        ended = self._ended()
-        for each in ended[: max(0, len(ended) - MAX_RESULTS)]:
+        """Add a test; drop those not used for long, which are read again from their files."""
+        ended = [each for each in self.by_game.values() if each.status != "running"]
+        for each in ended[: max(0, len(ended) - MAX_ENDED)]:
             self.forget(each.entry)
         self.by_game[test.entry.id] = test
 

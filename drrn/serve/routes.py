@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from drrn.errors import InputError
-from drrn.game.make import GameSpec
+from drrn.game.contract import Observation
 from drrn.serve import scores
 from drrn.serve.embeddings import read_embeddings
 from drrn.serve.game_worker import Page
@@ -25,7 +25,6 @@ from drrn.serve.http import (
     choice_in,
     integer_in,
     log,
-    number_in,
     text_in,
 )
 from drrn.serve.library import TYPES, GameEntry
@@ -37,10 +36,9 @@ from drrn.version import __version__
 from drrn.writing import visible
 
 MAX_SEED = 2**31 - 1
-OPENING_SECONDS = 60
 ADVICE_SECONDS = 60
-TEST_SECONDS = 30.0
-MAX_TEST_SECONDS = 600.0
+TEST_SECONDS = 30
+MAX_TEST_SECONDS = 600
 MAX_SCORES = 200  # rows
 RECIPES = ("strong", "paper")
 PLAYERS = ("person", "agent")
@@ -93,11 +91,8 @@ async def inspect_game(services: Services, _: Request, game: GameEntry) -> Any:
 
 @route("POST", "/api/games")
 async def upload(services: Services, request: Request) -> Response:
-    async def open_game(spec: GameSpec) -> Any:
-        return await services.opener.ask("open", spec, timeout=OPENING_SECONDS)
-
     async with services.uploading:  # one at a time, because each may be large
-        entry, is_new = await services.library.upload(request, open_game)
+        entry, is_new = await services.library.upload(request, services.opener)
     return answer({"game": entry.as_json()}, 201 if is_new else 200)
 
 
@@ -133,12 +128,6 @@ async def start_session(services: Services, request: Request) -> Any:
 @route("GET", "/api/sessions/{session}")
 async def show_session(_: Services, __: Request, session: Session) -> Any:
     return session.with_history()
-
-
-@route("DELETE", "/api/sessions/{session}")
-async def end_session(services: Services, _: Request, session: Session) -> Any:
-    services.sessions.drop(session)
-    return {}
 
 
 @route("POST", "/api/sessions/{session}/step")
@@ -189,25 +178,16 @@ async def advise(services: Services, request: Request, session: Session) -> Any:
     query = dict(request.query_params)
     run = services.runs[text_in(query, "run")]
     policy = choice_in(query, "policy", POLICIES, "best")
-    history = run.settings.run.history
     async with session.lock:
-        page = session.page
-        if page.ended:
+        if session.page.ended:
             raise HTTPException(409, "The game has ended: nothing to choose.")
-        past = session.past[-history:] if history else []
-        advice = await services.adviser.ask(
-            "advise",
-            str(run.folder),
-            policy,
-            [(each.text, each.actions[each.choice]) for each in past],
-            page.text,
-            page.actions,
-            session.is_repeated(history),
-            query.get("words") == "1",
-            timeout=ADVICE_SECONDS,
-        )
+        past = [(Observation(page.text, page.actions), page.choice) for page in session.past]
+        page = Observation(session.page.text, session.page.actions)
+        words = query.get("words") == "1"
+        question = (str(run.folder), policy, past, page, words)
+        advice = await services.adviser.ask("advise", *question, timeout=ADVICE_SECONDS)
         title = run.config["game"]["title"]
-        other_game = None if title == page.title else title
+        other_game = None if title == session.page.title else title
         steps = len(session.choices)
         return {**advice, "run": run.id, "steps": steps, "other_game": other_game}
 
@@ -243,8 +223,8 @@ def _record_score(session: Session, player: str) -> None:
 @route("POST", "/api/tests/{game}", 201)
 async def start_test(services: Services, request: Request, game: GameEntry) -> Any:
     body = await body_of(request)
-    seconds = number_in(body, "seconds", 0.5, MAX_TEST_SECONDS, TEST_SECONDS)
-    return services.playtests.start(game, seconds).as_json()
+    seconds = integer_in(body, "seconds", 1, MAX_TEST_SECONDS)
+    return services.playtests.start(game, seconds or TEST_SECONDS).as_json()
 
 
 @route("GET", "/api/tests/{test}")

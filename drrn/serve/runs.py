@@ -26,7 +26,7 @@ from starlette.exceptions import HTTPException
 from drrn.errors import InputError
 from drrn.files import home, slug, write_atomically
 from drrn.processes import is_locked, lock_file
-from drrn.runs.run import Run, RunSummary
+from drrn.runs.run import Run
 from drrn.runs.storage import CONFIG, WEIGHTS
 from drrn.serve.forms import LIMITS
 from drrn.serve.library import GameEntry, Library
@@ -59,7 +59,7 @@ def read_json(path: Path) -> Any:
 def write_json(path: Path, value: Any) -> None:
     """Write a JSON file atomically, and create its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, [json.dumps(value, ensure_ascii=False).encode()])
+    write_atomically(path, json.dumps(value, ensure_ascii=False).encode())
 
 
 class PageRun(Run):
@@ -106,18 +106,17 @@ class PageRun(Run):
     def started(self) -> float:
         return _modified(self.request_file) or _modified(self.folder / CONFIG) or 0.0
 
-    def _summary(self) -> RunSummary:
+    def _summary(self) -> dict[str, Any]:
         if self.has(CONFIG):
             return super()._summary()
         settings = self.config["settings"]
-        common = {name: settings[name] for name in ("model", "replicas", "rounds")}
-        title = self.config["game"]["title"]
-        recipe = self.config["recipe"]
-        return RunSummary(self.id, "interrupted", title, recipe=recipe, rounds_done=0, **common)
+        facts = {name: settings[name] for name in ("model", "replicas", "rounds")}
+        facts |= {"game": self.config["game"]["title"], "recipe": self.config["recipe"]}
+        return {**facts, "state": "interrupted", "rounds_done": 0}
 
     def as_json(self) -> dict[str, Any]:
         """Return the run's entry in the list: its summary, and what only the page knows."""
-        data = asdict(self.summary())
+        data = self.summary()
         error = data.pop("fault") or _text(self.error_file)
         if self.is_alive:
             data["state"] = "running" if self.has(CONFIG) else "starting"

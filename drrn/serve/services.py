@@ -94,18 +94,6 @@ class Session:
         self.undone = 0
         self.recorded = False
 
-    def is_repeated(self, history: int) -> bool:
-        """Whether this episode had the page before, for an agent that sees `history` past pages."""
-        texts = [*(page.text for page in self.past), self.page.text]
-        moves = [page.actions[page.choice] for page in self.past]
-
-        def view(index: int) -> tuple[list[str], list[str]]:
-            first = max(0, index - history)
-            return texts[first : index + 1], moves[first:index]
-
-        now = view(len(texts) - 1)
-        return any(view(index) == now for index in range(len(texts) - 1))
-
     def as_json(self) -> dict[str, Any]:
         return {
             **asdict(self.page),
@@ -166,6 +154,8 @@ class Services:
         self.sessions = Sessions()
         self.runs = RunFolder(runs, library)
         self.playtests = PlayTests(library)
+        self._tables: dict[str, Any] = {"game": library, "session": self.sessions}
+        self._tables |= {"run": self.runs, "test": self.playtests}
         self.adviser = AsyncService(AdviceWorker)
         self.opener = AsyncService(OpeningWorker)
         self.uploading = asyncio.Lock()
@@ -176,13 +166,7 @@ class Services:
 
     def find(self, kind: str, part: Any) -> Any:
         """Return what a part of a path names: a game, session, run or test by its id."""
-        tables: dict[str, Any] = {
-            "game": self.library,
-            "session": self.sessions,
-            "run": self.runs,
-            "test": self.playtests,
-        }
-        return tables[kind][part] if kind in tables else part
+        return self._tables[kind][part] if kind in self._tables else part
 
     async def ask_game(self, entry: GameEntry, method: str, *arguments: Any) -> Any:
         """Ask the process that plays a game."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from drrn.compiled.graph import Face
+from drrn.compiled.search import Face
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
 from drrn.stories.twine.rules import DEFAULT_SET, Rules, read_paraphrases
