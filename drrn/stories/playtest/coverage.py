@@ -295,10 +295,10 @@ def loops(evidence: Evidence) -> list[Issue]:
 
 def advice(source: Source, evidence: Evidence) -> list[str]:
     """Tell the author which format to add, and what to write into the TOML."""
-    lines = rules_without_effect(source)
+    lines = []
     if source.format and source.unsupported:
         title = source.format
-        lines.insert(0, f"It is a {title} story; {title} itself would leave nothing out: {HOW}")
+        lines.append(f"It is a {title} story; {title} itself would leave nothing out: {HOW}")
     if source.engine and evidence.pages and not evidence.endings:
         lines += [
             'No page ends the story. In its TOML, ends = { passage = "…" } or ends = { tag = "…" } '
@@ -307,15 +307,6 @@ def advice(source: Source, evidence: Evidence) -> list[str]:
             "no action.",
         ]
     return lines
-
-
-def rules_without_effect(source: Source) -> list[str]:
-    """List tables of the TOML that do nothing in a story that its own engine plays."""
-    if source.engine == NATIVE or not source.rules.macros:
-        return []
-    return [
-        "[macros] in the TOML has no effect: the story's own engine knows its macros. Remove it."
-    ]
 
 
 def variable_values(evidence: Evidence) -> list[Values]:

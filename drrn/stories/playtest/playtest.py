@@ -314,7 +314,7 @@ def _sampled(game: Game, source: Source, evidence: Evidence) -> Findings:
         problems=[str(problem) for problem in source.problems],
         left_out=summarise(source.unsupported),
         advice=coverage.advice(source, evidence),
-        notes=_notes(game, source),
+        notes=_notes(game),
         variables=coverage.variable_values(evidence),
         states=evidence.states,
         states_complete=evidence.complete,
@@ -394,10 +394,10 @@ def _errors(source: Source, evidence: Evidence) -> list[Issue]:
     return issues
 
 
-def _notes(game: Game, source: Source) -> list[str]:
+def _notes(game: Game) -> list[str]:
     if not isinstance(game, AuthoredGame):
         note = getattr(game, "note", "")
         return [str(note)] if note else []
     names = sorted(set(game.asked) - game.rules.inputs.keys())
     inputs = [f'the story asks for ${n}: answer it under [inputs] with {n} = "…"' for n in names]
-    return [*game.story.notes, *inputs, *coverage.rules_without_effect(source)]
+    return [*game.story.notes, *inputs]
