@@ -221,6 +221,6 @@ def _save(compiled: Compiled, path: Path) -> None:
     np.savez(content, **arrays)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, [content.getvalue()])
+        write_atomically(path, content.getvalue())
     except (OSError, InputError) as error:
         log.warning("%s: cannot be written (%s); the game is compiled each time", path, error)
