@@ -19,8 +19,8 @@ import numpy as np
 
 from drrn.compiled.chain import Chain, uniform
 from drrn.compiled.compile import MOST_STATES, compile_game
-from drrn.compiled.game import Compiled
-from drrn.compiled.graph import EndingId, Floats
+from drrn.compiled.game import Compiled, Floats
+from drrn.compiled.search import EndingId
 from drrn.compiled.solve import best, one_slot, policy_score
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
