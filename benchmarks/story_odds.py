@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import drrn
 from drrn.compiled.compile import compile_game
 from drrn.compiled.game import Compiled
-from drrn.compiled.graph import EndingId
+from drrn.compiled.search import EndingId
 from drrn.compiled.solve import random_play
 from drrn.errors import InputError
 from drrn.game.contract import Observation

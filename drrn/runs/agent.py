@@ -262,18 +262,20 @@ class Player:
         `seen`: whether the episode has shown the page before (default: as this player played).
         """
         q = self.agent.ask(self.history.prepend_to(observation.text), observation.actions)
+        is_repeated = self.has_seen(observation) if seen is None else seen
+        mean = q.mean(axis=0) if self.replica is None else q[self.replica]
+        return mean, self.probabilities(q, is_repeated)
+
+    def probabilities(self, q: Q, is_repeated: bool) -> Probabilities:
+        """Return the probability of each action, from Q of all replicas, [R, A]."""
         scaled = q * self.agent.scales  # α belongs to the units of learning
-        if self.replica is None:
-            q = q.mean(axis=0)
-            scaled = scaled.mean(axis=0)
-        else:
-            q = q[self.replica]
-            scaled = scaled[self.replica]
-        page = Pages(np.zeros(1, np.int64), np.arange(len(q))[None])
-        seen_pages = np.array([self.has_seen(observation) if seen is None else seen])
-        return q, probabilities_of(self.policy, self.replica or 0, scaled[None], page, seen_pages)[
-            0
-        ]
+        scaled = scaled.mean(axis=0) if self.replica is None else scaled[self.replica]
+        page = Pages(np.zeros(1, np.int64), np.arange(len(scaled))[None])
+        repeated = np.array([is_repeated])
+        policy = self.policy
+        row: Probabilities
+        row = probabilities_of(policy, self.replica or 0, scaled[None], page, repeated)[0]
+        return row
 
 
 def shape_of(settings: Settings, most_actions: int) -> Shape:

@@ -10,7 +10,7 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -24,6 +24,7 @@ from drrn.files import home
 from drrn.game.make import BUILT_IN, WORLDS, GameSpec, spec_for
 from drrn.game.optional import close, title_of
 from drrn.registry import registered
+from drrn.serve.async_service import AsyncService
 from drrn.serve.http import MAX_UPLOAD, content_type
 from drrn.stories import added
 
@@ -31,12 +32,12 @@ ABOUT = "about.json"  # written last into the folder of an uploaded story
 STORY_TYPES = (".html", ".htm", ".twee", ".tw", ".json", ".ink")
 RULES_TYPE = ".toml"
 TYPES = (*STORY_TYPES, RULES_TYPE)
+OPENING_SECONDS = 60
 MAX_FILES = 4  # of an upload
 MAX_UPLOADS = 200
 MAX_UPLOADS_BYTES = 2**30
 
 Files = Mapping[str, bytes]  # by name
-Opener = Callable[[GameSpec], Awaitable[dict[str, Any]]]  # see `OpeningWorker.open`
 
 
 @dataclass(frozen=True)
@@ -104,15 +105,10 @@ class Library:
         by_title = (entry for entry in self if entry.title == title)
         return next(by_source, None) or next(by_title, None)
 
-    async def upload(self, request: Request, open_game: Opener) -> tuple[GameEntry, bool]:
-        """Add the story in a request, a form with files.
+    async def upload(self, request: Request, opener: AsyncService) -> tuple[GameEntry, bool]:
+        """Add the story in a form; return the game, and whether it is new.
 
-        Args:
-            request: The request.
-            open_game: Opens a game in another process.
-
-        Returns:
-            The game, and whether it is new.
+        `opener` is a service of `OpeningWorker`, since the story may do harm.
         """
         if content_type(request) != "multipart/form-data":
             raise HTTPException(415, "Send the files as a form (multipart/form-data).")
@@ -125,7 +121,7 @@ class Library:
         folders = [entry.folder for entry in self if entry.folder is not None]
         if len(folders) >= MAX_UPLOADS or sum(map(_size, folders)) > MAX_UPLOADS_BYTES:
             raise HTTPException(429, "There are too many uploaded stories: remove some first.")
-        self.entries[id_] = await _save(id_, story, files, open_game)
+        self.entries[id_] = await _save(id_, story, files, opener)
         return self.entries[id_], True
 
 
@@ -226,7 +222,7 @@ def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.glob("*") if path.is_file())
 
 
-async def _save(id_: str, story: str, files: Files, open_game: Opener) -> GameEntry:
+async def _save(id_: str, story: str, files: Files, opener: AsyncService) -> GameEntry:
     """Write the files, open the story in another process, and move the folder if that works."""
     uploads_folder().mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=uploads_folder()))
@@ -234,7 +230,7 @@ async def _save(id_: str, story: str, files: Files, open_game: Opener) -> GameEn
         for name, data in files.items():
             (temporary / name).write_bytes(data)
         main_file = next((name for name in files if name.endswith(RULES_TYPE)), story)
-        about = await _about(temporary, main_file, open_game)
+        about = await _about(temporary, main_file, opener)
         (temporary / ABOUT).write_text(json.dumps(about, ensure_ascii=False), encoding="utf-8")
         folder = uploads_folder() / id_
         shutil.rmtree(folder, ignore_errors=True)  # not in the library, so it is incomplete
@@ -246,11 +242,12 @@ async def _save(id_: str, story: str, files: Files, open_game: Opener) -> GameEn
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-async def _about(folder: Path, file: str, open_game: Opener) -> dict[str, Any]:
+async def _about(folder: Path, file: str, opener: AsyncService) -> dict[str, Any]:
     """Open a story, without its unsupported macros if necessary, and return the facts to save."""
     spec = spec_for(folder / file, lenient=False)
     try:
-        opened = await open_game(spec)
+        opened = await opener.ask("open", spec, timeout=OPENING_SECONDS)
     except InputError:
-        opened = await open_game(replace(spec, lenient=True))
+        lenient = replace(spec, lenient=True)
+        opened = await opener.ask("open", lenient, timeout=OPENING_SECONDS)
     return {"file": file, **opened}
