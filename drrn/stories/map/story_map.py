@@ -39,7 +39,8 @@ class StoryMap:
     edges: dict[Edge, float]  # frequency of each
     noun: str = "passage"  # what a node is called
     texts: list[str] = field(default_factory=list)  # one text of each node
-    actions: dict[Edge, dict[str, float]] = field(default_factory=dict)  # with their frequencies
+    # in the order of their pages, with their frequencies
+    actions: dict[Edge, dict[str, float]] = field(default_factory=dict)
     untried: dict[int, list[str]] = field(default_factory=dict)  # actions that were never taken
     partial: bool = False  # the play-test may not have seen the whole story
     # of a compiled game: the node of each state
@@ -57,12 +58,7 @@ def story_map(compiled: Compiled) -> StoryMap:
     visits = chain.visits()
     states_of_node = np.split(np.argsort(node, kind="stable"), np.cumsum(np.bincount(node))[:-1])
     firsts = [int(states[0]) for states in states_of_node]
-    count = len(firsts)
-    flow = visits[chain.origin] * chain.chance
-    pairs, index = np.unique(
-        node[chain.origin] * count + node[chain.successor], return_inverse=True
-    )
-    amounts = np.bincount(index, flow)
+    actions = _actions(compiled, node, visits)
     lost = ~chain.leads_to(compiled.ended) & compiled.ended.any()
     steps = _steps_of_states(compiled, chain)
     return StoryMap(
@@ -72,10 +68,10 @@ def story_map(compiled: Compiled) -> StoryMap:
         trap=[bool(lost[states].any()) for states in states_of_node],
         visits=[float(visits[states].sum()) for states in states_of_node],
         distance=[int(steps[states].min()) for states in states_of_node],
-        edges={divmod(int(pair), count): float(a) for pair, a in zip(pairs, amounts, strict=True)},
+        edges={edge: sum(amounts.values()) for edge, amounts in actions.items()},
         noun="passage" if has_passage.any() else "page",
         texts=[compiled.texts[compiled.text[state]] for state in firsts],
-        actions=_actions(compiled, node, visits, count),
+        actions=actions,
         node_of_state=node,
     )
 
@@ -89,23 +85,23 @@ def _nodes(compiled: Compiled, has_passage: np.ndarray[tuple[int], np.dtype[np.b
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.intp)
 
 
-def _actions(
-    compiled: Compiled, node: Ints, visits: Floats, nodes: int
-) -> dict[Edge, dict[str, float]]:
-    """Return the actions along each edge, with the frequency of each."""
+def _actions(compiled: Compiled, node: Ints, visits: Floats) -> dict[Edge, dict[str, float]]:
+    """Return the actions along each edge in the order of their pages, with their frequencies."""
     counts = np.diff(compiled.row_first)[compiled.row]
     outcomes = ranges(compiled.row_first[compiled.row], counts)
     slot = np.repeat(np.arange(len(compiled.row)), counts)
     state = compiled.slot_state[slot]
     flow = visits[state] / compiled.count[state] * compiled.probability[outcomes]
-    pairs = node[state] * nodes + node[compiled.successor[outcomes]]
-    keys, index = np.unique(
-        pairs * len(compiled.actions) + compiled.action[slot], return_inverse=True
+    shape = (int(node.max()) + 1, int(node.max()) + 1, len(compiled.actions))
+    steps = (node[state], node[compiled.successor[outcomes]], compiled.action[slot])
+    kinds, first, index = np.unique(
+        np.ravel_multi_index(steps, shape), return_index=True, return_inverse=True
     )
+    amounts = np.bincount(index, flow)
     actions: defaultdict[Edge, dict[str, float]] = defaultdict(dict)
-    for key, amount in zip(keys, np.bincount(index, flow), strict=True):
-        pair, action = divmod(int(key), len(compiled.actions))
-        actions[divmod(pair, nodes)][compiled.actions[action]] = float(amount)
+    for kind in np.argsort(first):
+        source, target, action = map(int, np.unravel_index(kinds[kind], shape))
+        actions[source, target][compiled.actions[action]] = float(amounts[kind])
     return dict(actions)
 
 
@@ -183,7 +179,7 @@ def _action_frequencies(
     """Return how often each action was taken along each edge, per random game."""
     actions: defaultdict[Edge, dict[str, float]] = defaultdict(dict)
     for key, page in evidence.pages.items():
-        for index, successors in page.successors.items():
+        for index, successors in sorted(page.successors.items()):
             action = page.actions[index]
             for after in successors:
                 amounts = actions[node[key], node[after]]
