@@ -231,8 +231,7 @@ def _chains(story: StoryMap) -> list[list[int]]:
 def _rows(story: StoryMap) -> list[list[Row]]:
     """Return the rows of each node; links with the same text share a row."""
     texts: list[defaultdict[str, dict[int, float]]] = [defaultdict(dict) for _ in story.labels]
-    for (source, target), frequency in story.edges.items():
-        actions = story.actions.get((source, target)) or {"": frequency}
+    for (source, target), actions in story.actions.items():
         for action, amount in actions.items():
             texts[source][action][target] = amount
     for node, untried in story.untried.items():
