@@ -75,7 +75,7 @@ def _by_lots(
 ) -> None:
     """The same clicks and, since both draw them in the same order, the same lots."""
     theirs, before, move = (
-        hosted.opening_by(choose.getrandbits(32)),
+        hosted.after(hosted.start, 0, choose.getrandbits(32)),
         Journey(),
         native.renderer.opening,
     )
@@ -124,7 +124,7 @@ class _Walk:
     def first(self) -> dict[PageSeen, Belief]:
         return self.listed(
             lambda: pages(self.hosted, self.hosted.opening()),
-            lambda: self.hosted.opening_by(self.key()),
+            lambda: self.hosted.after(self.hosted.start, 0, self.key()),
         )
 
     def next(self, belief: Belief, index: int) -> dict[PageSeen, Belief]:

@@ -14,7 +14,7 @@ from drrn.document import github_annotations, to_text
 from drrn.errors import InputError
 from drrn.game.contract import Observation
 from drrn.runs import quick_player
-from drrn.stories.ink.game import open_ink
+from drrn.stories.ink import open_ink
 from drrn.stories.playtest import play
 from drrn.stories.playtest.clicks import ClickPath, read_path, replay, write_path
 from drrn.stories.playtest.coverage import Source, broken_links

@@ -21,9 +21,9 @@ from drrn.compiled.graph import Floats, Ints
 from drrn.compiled.solve import best, one_slot, policy_score, random_play
 from drrn.errors import InputError
 from drrn.game.contract import Game, Observation
-from drrn.game.episodes import Policy, random_policy, rest_of_episode
+from drrn.game.episodes import Policy, episode, outcome_of, random_policy
 from drrn.game.make import GameSpec
-from drrn.game.optional import is_stopped, step_limit_of
+from drrn.game.optional import is_stopped
 from drrn.processes import interruptible, report
 from drrn.runs.quick_player import quick_player
 from drrn.serve.http import as_json
@@ -422,7 +422,7 @@ def sampled_odds(
             continue
         if begin is not None:
             begin()
-        outcome = rest_of_episode(game, policy, page, step_limit_of(game))
+        outcome = outcome_of(game, episode(game, policy, opening=page))
         rewards.append(outcome.final_reward)
         steps.append(outcome.steps)
         if outcome.ending is not None:

@@ -12,7 +12,8 @@ from drrn.game.contract import Game
 from drrn.stories.authored import INK, NATIVE
 from drrn.stories.formats.file import format_key
 from drrn.stories.formats.library import HOW, TITLES
-from drrn.stories.hosted.variables import COMPUTED_LINK, MOVES, is_shared
+from drrn.stories.hosted import patterns
+from drrn.stories.hosted.variables import is_shared
 from drrn.stories.playtest.evidence import MAX_VALUES, Evidence
 from drrn.stories.playtest.findings import Coverage, Issue, Values
 from drrn.stories.twine.layout import ENDING_NAME, ENDING_TEXT
@@ -161,7 +162,9 @@ def never_reached(source: Source, evidence: Evidence, *, exact: bool) -> list[Is
     seldom = _seldom(evidence.random.games)
     open_pages = {page.passage for page in evidence.pages.values() if page.untried}
     texts = [passage.text for passage in source.story.passages.values()]
-    is_computed = any(COMPUTED_LINK.search(text) or MOVES.search(text) for text in texts)
+    is_computed = any(
+        patterns.COMPUTED_LINK.search(text) or patterns.MOVES.search(text) for text in texts
+    )
     issues = []
     for name, line in source.pages.items():
         if name in evidence.passages:
